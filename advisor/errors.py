@@ -1,0 +1,72 @@
+"""The tree of errors.
+
+    AdvisorError                 anything we can explain to the user; ``exit_code`` 2
+    ├── InputError               a profile or trace that cannot be read: file, place, reason
+    │   └── UnknownFormatError   no reader recognises the path
+    ├── DocumentError            mistakes in YAML documents (rules, machines), all of them at once
+    ├── UsageError               a command line that asks for something impossible
+    └── PluginError              a plugin that failed; only its own result is lost
+
+``GateCrossed`` (exit code 1) is no error: a ``--fail-on`` condition came true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class AdvisorError(Exception):
+    """Base of every error that ends in one clear message instead of a traceback."""
+
+    exit_code = 2
+
+
+class InputError(AdvisorError):
+    """A profile or trace that cannot be read; says which file, where in it, and why."""
+
+    def __init__(self, path: Path | str, reason: str, place: str | None = None) -> None:
+        self.path = Path(path)
+        self.reason = reason
+        self.place = place
+        where = f"{path}:{place}" if place else str(path)
+        super().__init__(f"{where}: {reason}")
+
+
+class UnknownFormatError(InputError):
+    """No reader recognises what lies at the path."""
+
+
+class UsageError(AdvisorError):
+    """A command line that asks for something impossible; says what to type instead."""
+
+
+class PluginError(AdvisorError):
+    """A plugin that raised or returned something that is not what its hook promises."""
+
+
+class GateCrossed(AdvisorError):
+    """A ``--fail-on`` condition came true; the message is the reason."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One mistake in a document: place (1-based line and column) and message."""
+
+    path: str
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}: {self.message}"
+
+
+class DocumentError(AdvisorError):
+    """Every mistake found in one or more YAML documents, in the order of their places."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = tuple(sorted(problems))
+        super().__init__("\n".join(map(str, self.problems)))

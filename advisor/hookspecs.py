@@ -1,0 +1,80 @@
+"""The published plugin contract, and nothing else: every hook a plugin may implement.
+
+Data in, data out. A plugin is a module (or object) with functions of these names, marked with ``hookimpl``
+and found through the entry-point group ``advisor``, or as a file in a site's plugin directory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from advisor.commands import Registry
+    from advisor.facts import Fact
+    from advisor.machines import Machine
+    from advisor.model import Advice, Bound, Finding, Gap, Profile, Recommendation
+
+GROUP = "advisor"
+API_VERSION = 1
+
+hookspec = pluggy.HookspecMarker(GROUP)
+hookimpl = pluggy.HookimplMarker(GROUP)
+
+
+@hookspec
+def advisor_sniff(path: Path) -> float | None:
+    """Return how sure the reader is (0 to 1) that it can read ``path``; None when it is not its format.
+
+    Looks at content, not at names, and reads no more than a few kilobytes.
+    """
+
+
+@hookspec
+def advisor_read(path: Path) -> Profile | None:
+    """Return the run recorded at ``path``; called only for the reader that was surest of it.
+
+    Raises ``InputError`` with file and place where the data are damaged.
+    """
+
+
+@hookspec
+def advisor_findings(
+    profile: Profile,
+    bounds: Sequence[Bound],
+    gaps: Sequence[Gap],
+    machine: Machine | None,
+    history: Sequence[Advice],
+) -> Sequence[Finding]:
+    """Return what the plugin noticed in this run; ``history`` holds earlier runs, oldest first."""
+
+
+@hookspec
+def advisor_expected_gain(
+    profile: Profile, recommendation: Recommendation, machine: Machine | None
+) -> tuple[float, float, float] | None:
+    """Return expected, lowest and highest gain in seconds from simulating the recommended change, or None."""
+
+
+@hookspec
+def advisor_facts() -> Sequence[Fact]:
+    """Return facts that extend the vocabulary of the rules' conditions."""
+
+
+@hookspec
+def advisor_rules() -> Sequence[Path]:
+    """Return files of rules that the plugin brings along."""
+
+
+@hookspec
+def advisor_machines() -> Sequence[Path]:
+    """Return files of machine models that the plugin brings along."""
+
+
+@hookspec
+def advisor_commands(register: Registry) -> None:
+    """Register commands by ``register(name, help, arguments, run)``; ``run(args, services)`` returns a Report."""
