@@ -1,0 +1,1 @@
+"""From Advice to the screen and to files; no arithmetic in here."""
