@@ -1,0 +1,215 @@
+"""One clock for all processes: offsets, and drifts where needed, from what cannot have happened otherwise.
+
+Nobody leaves an all-to-all collective before everybody has entered it, and no message is received before its send
+started. Each such pair of events says ``t_p + x_p <= t_q + x_q`` for the corrections x of two processes. All these
+difference constraints are solved jointly: shortest paths give the interval in which each correction must lie, and
+its middle satisfies every constraint. Where constant corrections contradict each other, a linear programme adds a
+drift per process and keeps as far from all constraints as possible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.model import Note
+from advisor.traces.events import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from advisor.model import FloatArray, IntArray
+    from advisor.traces.events import Trace
+    from advisor.traces.matching import Collectives, Messages
+    from advisor.traces.nesting import Calls
+
+#: Pairs of events looked at per round; longer traces are sampled evenly over their length.
+PAIRS_AT_MOST = 50_000_000
+#: Stretches of the run from each of which the tightest constraint of a pair of processes enters the linear programme.
+STRETCHES = 32
+#: Constraints that the linear programme takes at most, the tightest first.
+CONSTRAINTS_AT_MOST = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """The tightest ones: ``before_s[i]`` on process ``earlier[i]`` lies before ``after_s[i]`` on ``later[i]``."""
+
+    earlier: IntArray
+    later: IntArray
+    before_s: FloatArray
+    after_s: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Corrected time = time + ``offset_s[p]`` + ``drift[p]`` x time; known to ± ``uncertainty_s[p]`` against rank 0.
+
+    ``solved`` is False where the recorded events contradict each other under any such correction, or where
+    nothing ties a process to the others (its uncertainty is then infinite).
+    """
+
+    offset_s: FloatArray
+    drift: FloatArray
+    uncertainty_s: FloatArray
+    solved: bool
+
+
+def processes(trace: Trace) -> IntArray:
+    """Return for every location the number of its process, counted in the order of the ranks present."""
+    return np.unique([location.rank for location in trace.locations], return_inverse=True)[1].astype(np.int64)
+
+
+def constraints(trace: Trace, calls: Calls, joint: Collectives, messages: Messages) -> Constraints:
+    """Return the tightest constraint of every pair of processes and stretch of the run."""
+    process = processes(trace)
+    parts = [
+        *_of_collectives(calls, joint, process[calls.location]),
+        _of_messages(calls, messages, process[calls.location]),
+    ]
+    merged = Constraints(*(np.concatenate([getattr(part, name) for part in parts]) for name in Constraints.__slots__))
+    return _tightest(merged, trace.ranks)
+
+
+def solve(found: Constraints, ranks: int, resolution_s: float) -> Correction:
+    """Return the correction of every process; rank 0 keeps its clock."""
+    still = _constant(found, ranks, resolution_s)
+    if still.solved:
+        return still
+    drifting = _drifting(found, ranks)
+    if drifting is None:
+        return still
+    offset, drift = drifting
+    after = found.after_s + offset[found.later] + drift[found.later] * found.after_s
+    before = found.before_s + offset[found.earlier] + drift[found.earlier] * found.before_s
+    rest = _constant(replace(found, before_s=before, after_s=after), ranks, resolution_s)
+    return Correction(offset + rest.offset_s, drift, rest.uncertainty_s, rest.solved)
+
+
+def corrected(trace: Trace, correction: Correction) -> FloatArray:
+    """Return the time of every event on the common clock, seconds."""
+    if not correction.offset_s.any() and not correction.drift.any():
+        return trace.time_s
+    per_event = np.repeat(processes(trace), np.diff(trace.first))
+    return trace.time_s + correction.offset_s[per_event] + correction.drift[per_event] * trace.time_s
+
+
+def note(correction: Correction) -> Note | None:
+    """Return what the quality list should say about the clocks."""
+    if not correction.solved:
+        return Note(
+            "clocks",
+            "the processes' clocks cannot be brought together: their events contradict each other, or nothing ties "
+            "some of them to the rest; waiting cannot be told from work",
+            0.3,
+        )
+    worst = float(correction.uncertainty_s.max(initial=0.0))
+    return Note("clocks", f"clocks of the processes agree to within ± {worst * 1e6:.1f} us") if worst > 0 else None
+
+
+def _of_collectives(calls: Calls, joint: Collectives, process: IntArray) -> Iterator[Constraints]:
+    """Yield constraints of the collectives, those of one communicator and role together."""
+    for comm in np.unique(joint.comm):
+        for role in (Role.BARRIER, Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE):
+            chosen = np.flatnonzero((joint.comm == comm) & (joint.role == role))
+            if not len(chosen):
+                continue
+            size = int(joint.first[chosen[0] + 1] - joint.first[chosen[0]])
+            at_most = max(PAIRS_AT_MOST // (size * size), 2)
+            chosen = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), at_most)).astype(np.int64)]
+            call = joint.call[joint.first[chosen][:, None] + np.arange(size)]
+            yield _of_one_kind(calls, call, process, role, joint.root[chosen])
+
+
+def _of_one_kind(calls: Calls, call: IntArray, process: IntArray, role: Role, root: IntArray) -> Constraints:
+    """Return constraints of instances (K, m) of one kind: who must have entered before whom leaves."""
+    instances, size = call.shape
+    roots = call[np.arange(instances), root]
+    if role == Role.ONE_TO_ALL:
+        first, last = np.repeat(roots, size), call.ravel()
+    elif role == Role.ALL_TO_ONE:
+        first, last = call.ravel(), np.repeat(roots, size)
+    else:
+        first, last = np.repeat(call, size, axis=1).ravel(), np.tile(call, (1, size)).ravel()
+    return _between(calls, first, last, process)
+
+
+def _of_messages(calls: Calls, messages: Messages, process: IntArray) -> Constraints:
+    """Return constraints of the messages: the send started before the receive ended."""
+    return _between(calls, messages.send, messages.receive, process)
+
+
+def _between(calls: Calls, first: IntArray, last: IntArray, process: IntArray) -> Constraints:
+    """Return the constraints that call ``first[i]`` started before call ``last[i]`` of another process ended."""
+    other = process[first] != process[last]
+    first, last = first[other], last[other]
+    return Constraints(process[first], process[last], calls.start_s[first], calls.end_s[last])
+
+
+def _tightest(found: Constraints, ranks: int) -> Constraints:
+    """Return the constraint with the least slack for each pair of processes and stretch of the run."""
+    if not len(found.earlier):
+        return found
+    low, high = float(found.before_s.min()), float(found.before_s.max())
+    stretch = ((found.before_s - low) / max(high - low, 1e-300) * (STRETCHES - 1)).astype(np.int64)
+    key = (found.earlier * ranks + found.later) * STRETCHES + stretch
+    order = np.lexsort((found.after_s - found.before_s, key))
+    chosen = order[np.r_[True, np.diff(key[order]) != 0]]
+    return Constraints(*(getattr(found, name)[chosen] for name in Constraints.__slots__))
+
+
+def _constant(found: Constraints, ranks: int, resolution_s: float) -> Correction:
+    """Return constant corrections from shortest paths (Bellman-Ford) to and from rank 0."""
+    slack = found.after_s - found.before_s
+    nothing = np.zeros(ranks)
+    highest = _shortest(found.earlier, found.later, slack, ranks)
+    lowest = _shortest(found.later, found.earlier, slack, ranks)
+    if highest is None or lowest is None:
+        return Correction(nothing, nothing, np.full(ranks, np.inf), solved=ranks == 1)
+    reached = np.isfinite(highest) & np.isfinite(lowest)
+    width = np.where(reached, highest + lowest, np.inf)
+    if (slack >= -resolution_s).all() and reached.all():
+        return Correction(nothing, nothing, nothing, solved=True)
+    offset = np.where(reached, (np.where(reached, highest, 0) - np.where(reached, lowest, 0)) / 2, 0.0)
+    return Correction(offset, nothing, width / 2, solved=bool(reached.all()))
+
+
+def _shortest(start: IntArray, end: IntArray, slack: FloatArray, ranks: int) -> FloatArray | None:
+    """Return the shortest path from each process to rank 0, None where the constraints contradict each other."""
+    path = np.full(ranks, np.inf)
+    path[0] = 0.0
+    for _ in range(ranks + 1):
+        shorter = path.copy()
+        np.minimum.at(shorter, start, slack + path[end])
+        if np.array_equal(shorter, path):
+            return path
+        path = shorter
+    return None
+
+
+def _drifting(found: Constraints, ranks: int) -> tuple[FloatArray, FloatArray] | None:
+    """Return offsets and drifts that keep the largest distance from all constraints, None without any."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    order = np.argsort(found.after_s - found.before_s, kind="stable")[:CONSTRAINTS_AT_MOST]
+    earlier, later = found.earlier[order], found.later[order]
+    before, after = found.before_s[order], found.after_s[order]
+    scale = max(float(after.max()), 1e-9)
+    rows = np.tile(np.arange(len(order)), 5)
+    columns = np.concatenate((earlier, later, ranks + earlier, ranks + later, np.full(len(order), 2 * ranks)))
+    ones = np.ones(len(order))
+    values = np.concatenate((ones, -ones, before / scale, -after / scale, ones))
+    matrix = csr_array((values, (rows, columns)), shape=(len(order), 2 * ranks + 1))
+    fixed = np.zeros(2 * ranks + 1, dtype=bool)
+    fixed[[0, ranks]] = True
+    limits = [(0.0, 0.0) if still else (None, None) for still in fixed]
+    limits[-1] = (None, scale)
+    objective = np.zeros(2 * ranks + 1)
+    objective[-1] = -1.0
+    result = linprog(objective, A_ub=matrix, b_ub=after - before, bounds=limits, method="highs")
+    if not result.success:
+        return None
+    return result.x[:ranks], result.x[ranks : 2 * ranks] / scale

@@ -1,0 +1,217 @@
+"""Which calls belong together: the ranks of one collective, the two ends of one message.
+
+MPI keeps the order of collectives on a communicator and of messages between two ranks with one tag, so counting is
+enough; no time is looked at, which is why clocks may be aligned afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.traces.events import Kind, Role
+from advisor.traces.nesting import location_of_events
+
+if TYPE_CHECKING:
+    from advisor.model import IntArray
+    from advisor.traces.events import Trace
+    from advisor.traces.nesting import Calls
+
+COLLECTIVE_ROLES = (Role.BARRIER, Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.SCAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Collectives:
+    """Complete collectives. ``call`` holds the calls, one instance after the other, ranks in the communicator's order.
+
+    ``first`` (instances + 1,) delimits them; ``comm``, ``role`` and ``root`` (position within the members, -1
+    none) describe each. ``unmatched`` counts collective calls that belong to no complete instance.
+    """
+
+    call: IntArray
+    first: IntArray
+    comm: IntArray
+    role: IntArray
+    root: IntArray
+    unmatched: int
+
+    def __len__(self) -> int:
+        return len(self.comm)
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Matched messages: calls that start the send, complete the receive, and complete the send (-1 unknown).
+
+    ``posted`` is the call that posted the receive, ``size`` the bytes. ``unmatched`` counts sends and receives
+    without a partner in the trace.
+    """
+
+    send: IntArray
+    receive: IntArray
+    posted: IntArray
+    send_end: IntArray
+    size: IntArray
+    unmatched: int
+
+
+def collectives(trace: Trace, calls: Calls) -> Collectives:
+    """Return the collectives that all members of their communicator took part in."""
+    events = np.flatnonzero((trace.kind == Kind.COLLECTIVE) & (calls.open_after >= 0))
+    call = _outermost(calls, calls.open_after[events])
+    role = _roles(trace)[calls.region[call]]
+    known = np.isin(role, COLLECTIVE_ROLES) & (trace.comm[events] >= 0)
+    lost = int((np.isin(role, COLLECTIVE_ROLES) & ~known).sum())
+    events, call, role = events[known], call[known], role[known]
+    comm = trace.comm[events].astype(np.int64)
+    member = _member_positions(trace)[comm, _ranks(trace)[calls.location[call]]]
+    occurrence = _occurrence(comm * len(trace.locations) + calls.location[call])
+    order = np.lexsort((member, occurrence, comm))
+    key = comm[order] * (int(occurrence.max(initial=0)) + 1) + occurrence[order]
+    starts = np.flatnonzero(np.r_[True, np.diff(key) != 0]) if len(key) else np.zeros(0, dtype=np.int64)
+    size = np.diff(np.r_[starts, len(key)])
+    members = np.array([len(group) for group in trace.communicators] or [0])
+    lowest, highest = (f.reduceat(role[order], starts) if len(starts) else role for f in (np.minimum, np.maximum))
+    complete = (size == members[comm[order][starts]]) & (lowest == highest)
+    chosen = order[np.repeat(complete, size)]
+    starts = starts[complete]
+    root = trace.partner[events][order][starts].astype(np.int64)
+    group = comm[order][starts]
+    return Collectives(
+        call=call[chosen],
+        first=np.r_[0, np.cumsum(size[complete])].astype(np.int64),
+        comm=group,
+        role=role[order][starts],
+        root=np.where(root >= 0, _member_positions(trace)[group, np.maximum(root, 0)], -1),
+        unmatched=lost + len(order) - len(chosen),
+    )
+
+
+def messages(trace: Trace, calls: Calls) -> Messages:
+    """Return the messages whose two ends are both in the trace."""
+    location = location_of_events(trace)
+    rank = _ranks(trace)[location]
+    sends = np.flatnonzero(np.isin(trace.kind, (Kind.SEND, Kind.ISEND)) & (calls.open_after >= 0))
+    receives = np.flatnonzero(np.isin(trace.kind, (Kind.RECV, Kind.IRECV)) & (calls.open_after >= 0))
+    posts = _posts(trace, location, receives)
+    order = np.argsort(posts, kind="stable")
+    receives, posts = receives[order], posts[order]
+    channel = _channels(
+        trace,
+        np.r_[rank[sends], trace.partner[receives]],
+        np.r_[trace.partner[sends], rank[receives]],
+        np.r_[sends, receives],
+    )
+    pairs = _pair_in_order(channel[: len(sends)], channel[len(sends) :])
+    done = _completions(trace, location, sends)
+    opened = calls.open_after
+    send, receive, post = sends[pairs[0]], receives[pairs[1]], posts[pairs[1]]
+    end = done[pairs[0]]
+    return Messages(
+        send=_outermost(calls, opened[send]),
+        receive=_outermost(calls, opened[receive]),
+        posted=_outermost(calls, opened[post]),
+        send_end=np.where(end >= 0, _outermost(calls, opened[np.maximum(end, 0)]), -1),
+        size=np.maximum(trace.size[send], trace.size[receive]),
+        unmatched=len(sends) + int(_receive_posts(trace)) - 2 * len(send),
+    )
+
+
+def _receive_posts(trace: Trace) -> int:
+    """Return how many receives were started, completed in the trace or not."""
+    completed = int(np.isin(trace.kind, (Kind.RECV, Kind.IRECV)).sum())
+    blocking = int((trace.kind == Kind.RECV).sum())
+    return max(completed, blocking + int((trace.kind == Kind.IRECV_POST).sum()))
+
+
+def _posts(trace: Trace, location: IntArray, receives: IntArray) -> IntArray:
+    """Return for each receive the event that posted it: its own, or the latest post of the same request."""
+    posts = receives.copy()
+    waits = trace.kind[receives] == Kind.IRECV
+    source = np.flatnonzero(trace.kind == Kind.IRECV_POST)
+    found = _latest_same_request(trace, location, source, receives[waits])
+    posts[waits] = np.where(found >= 0, found, receives[waits])
+    return posts
+
+
+def _completions(trace: Trace, location: IntArray, sends: IntArray) -> IntArray:
+    """Return for each send the event that completed it, -1 for blocking ones and where it is not recorded."""
+    done = np.full(len(sends), -1, dtype=np.int64)
+    ends = np.flatnonzero(trace.kind == Kind.ISEND_DONE)
+    source = sends[trace.kind[sends] == Kind.ISEND]
+    start = _latest_same_request(trace, location, source, ends)
+    place = np.searchsorted(sends, start[start >= 0])
+    done[place] = ends[start >= 0]
+    return done
+
+
+def _latest_same_request(trace: Trace, location: IntArray, source: IntArray, query: IntArray) -> IntArray:
+    """Return for each event of ``query`` the latest one of ``source`` before it with its location and request, or -1."""
+    both = np.concatenate((source, query))
+    if not len(source) or not len(query):
+        return np.full(len(query), -1, dtype=np.int64)
+    is_source = np.arange(len(both)) < len(source)
+    order = np.lexsort((both, trace.request[both], location[both]))
+    place = np.arange(len(order))
+    ordered = both[order]
+    fresh = np.r_[True, (np.diff(location[ordered]) != 0) | (trace.request[ordered][1:] != trace.request[ordered][:-1])]
+    group = np.maximum.accumulate(np.where(fresh, place, 0))
+    last = np.maximum.accumulate(np.where(is_source[order], place, -1))
+    found = np.empty(len(both), dtype=np.int64)
+    found[order] = np.where(last >= group, ordered[np.maximum(last, 0)], -1)
+    return found[len(source) :]
+
+
+def _channels(trace: Trace, source: IntArray, target: IntArray, events: IntArray) -> IntArray:
+    """Return one number per event, equal where source, target, communicator and tag are."""
+    tags, tag = np.unique(trace.tag[events], return_inverse=True)
+    ranks = int(max(source.max(initial=0), target.max(initial=0))) + 1
+    ends = source.astype(np.int64) * ranks + target
+    return (ends * (len(trace.communicators) + 1) + trace.comm[events] + 1) * len(tags) + tag
+
+
+def _pair_in_order(sends: IntArray, receives: IntArray) -> tuple[IntArray, IntArray]:
+    """Return indices of sends and receives, the k-th of a channel with the k-th."""
+    _, channel = np.unique(np.r_[sends, receives], return_inverse=True)
+    turns = len(channel) + 1
+    left, right = (part * turns + _occurrence(part) for part in (channel[: len(sends)], channel[len(sends) :]))
+    _, send, receive = np.intersect1d(left, right, assume_unique=True, return_indices=True)
+    return send, receive
+
+
+def _occurrence(key: IntArray) -> IntArray:
+    """Return for each element how many equal ones came before it."""
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    place = np.arange(len(key))
+    start = np.maximum.accumulate(np.where(np.r_[True, np.diff(ordered) != 0][: len(key)], place, 0))
+    occurrence = np.empty(len(key), dtype=np.int64)
+    occurrence[order] = place - start
+    return occurrence
+
+
+def _outermost(calls: Calls, call: IntArray) -> IntArray:
+    """Return the call that claims the time, where one does."""
+    return np.where(calls.anchor[call] >= 0, calls.anchor[call], call)
+
+
+def _ranks(trace: Trace) -> IntArray:
+    """Return the rank of every location."""
+    return np.array([location.rank for location in trace.locations], dtype=np.int64)
+
+
+def _roles(trace: Trace) -> IntArray:
+    """Return the role of every region."""
+    return np.array([region.role for region in trace.regions], dtype=np.int64)
+
+
+def _member_positions(trace: Trace) -> IntArray:
+    """Return (communicators, ranks): the position of each rank in each communicator, -1 if it is no member."""
+    ranks = max((location.rank for location in trace.locations), default=0) + 1
+    known = max((max(group, default=0) for group in trace.communicators), default=0) + 1
+    positions = np.full((len(trace.communicators), max(ranks, known)), -1, dtype=np.int64)
+    for number, group in enumerate(trace.communicators):
+        positions[number, list(group)] = np.arange(len(group))
+    return positions

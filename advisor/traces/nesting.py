@@ -1,0 +1,170 @@
+"""Which call is open at which moment: enters paired with leaves, own time, enclosing calls.
+
+Everything is one sort over the enter and leave events. After an event that brings a location to depth d, the open
+call is the last one that was entered to depth d; so, grouped by location and depth in recorded order, the open
+call is the latest enter of the group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.traces.events import Kind, Role
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+    from advisor.traces.events import Trace
+
+#: Roles whose time is the program's own work; all others claim the time of what they call.
+WORKING_ROLES = (Role.USER, Role.LOCAL, Role.OMP_PARALLEL, Role.OMP_WORK)
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """All calls of a trace, in the order of their enter events.
+
+    Columns of length n: ``location``, ``region``, ``parent`` (call or -1), ``enter`` and ``leave`` (event indices;
+    leave -1 where the trace ends first), ``start_s`` and ``end_s`` (by the process's own clock), ``anchor`` (the outermost
+    enclosing call, itself included, that is no work of the program; -1 within its own work), ``threaded``
+    (inside a parallel region of threads). ``open_after`` (events,) is the call that is open after each event, -1
+    when none is.
+    """
+
+    location: IntArray
+    region: IntArray
+    parent: IntArray
+    enter: IntArray
+    leave: IntArray
+    start_s: FloatArray
+    end_s: FloatArray
+    anchor: IntArray
+    threaded: npt.NDArray[np.bool_]
+    open_after: IntArray
+
+
+def location_of_events(trace: Trace) -> IntArray:
+    """Return the location of every event."""
+    return np.repeat(np.arange(len(trace.locations)), np.diff(trace.first))
+
+
+def pair(trace: Trace) -> Calls:
+    """Return the calls of ``trace``; calls that never end are closed by their location's last event."""
+    location = location_of_events(trace)
+    is_enter = trace.kind == Kind.ENTER
+    moves = np.flatnonzero(is_enter | (trace.kind == Kind.LEAVE))
+    enters = np.flatnonzero(is_enter)
+    number = np.cumsum(is_enter) - 1
+    opened = _open_after_moves(location[moves], is_enter[moves], number[moves])
+    before = _shift_within(opened, location[moves])
+    leave = np.full(len(enters), -1, dtype=np.int64)
+    closing = ~is_enter[moves] & (before >= 0)
+    leave[before[closing]] = moves[closing]
+    parent = before[is_enter[moves]]
+    region = trace.region[enters].astype(np.int64)
+    depth = _depths(parent)
+    roles = np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
+    last_event = np.maximum(trace.first[1:] - 1, trace.first[:-1])
+    ends = np.where(leave >= 0, leave, last_event[location[enters]])
+    return Calls(
+        location=location[enters],
+        region=region,
+        parent=parent,
+        enter=enters,
+        leave=leave,
+        start_s=trace.time_s[enters],
+        end_s=trace.time_s[ends],
+        anchor=_anchors(parent, depth, ~np.isin(roles, WORKING_ROLES)[region]),
+        threaded=_inherit(parent, depth, (roles == Role.OMP_PARALLEL)[region]),
+        open_after=_spread(opened, moves, location, len(trace.kind)),
+    )
+
+
+def own_seconds(calls: Calls, owner: IntArray, seconds: FloatArray) -> FloatArray:
+    """Return the seconds of each call from segments: ``owner`` (call or -1) and ``seconds`` of each."""
+    inside = owner >= 0
+    return np.bincount(owner[inside], seconds[inside], minlength=len(calls.region))
+
+
+def _open_after_moves(location: IntArray, is_enter: npt.NDArray[np.bool_], number: IntArray) -> IntArray:
+    """Return the open call after each enter or leave."""
+    if not len(location):
+        return np.zeros(0, dtype=np.int64)
+    total = np.cumsum(np.where(is_enter, 1, -1))
+    starts = np.flatnonzero(np.r_[True, np.diff(location) != 0])
+    base = np.r_[0, total[starts[1:] - 1]]
+    depth = total - np.repeat(base, np.diff(np.r_[starts, len(location)]))
+    depth -= min(int(depth.min()), 0)
+    key = location * (int(depth.max()) + 1) + depth
+    order = np.argsort(key.astype(np.uint16) if key.max() < 2**16 else key, kind="stable")
+    sorted_key = key[order]
+    place = np.arange(len(order))
+    group_start = np.maximum.accumulate(np.where(np.r_[True, np.diff(sorted_key) != 0], place, 0))
+    last_enter = np.maximum.accumulate(np.where(is_enter[order], place, -1))
+    opened = np.empty(len(order), dtype=np.int64)
+    opened[order] = np.where(last_enter >= group_start, number[order][np.maximum(last_enter, 0)], -1)
+    return opened
+
+
+def _shift_within(values: IntArray, location: IntArray) -> IntArray:
+    """Return the value of the event before, -1 for the first of a location."""
+    shifted = np.r_[np.int64(-1), values[:-1]] if len(values) else values
+    if len(values):
+        shifted[np.r_[True, np.diff(location) != 0]] = -1
+    return shifted
+
+
+def _spread(opened: IntArray, moves: IntArray, location: IntArray, events: int) -> IntArray:
+    """Return the open call after every event, not only after enters and leaves."""
+    moved = np.zeros(events, dtype=np.int64)
+    moved[moves] = 1
+    latest = np.cumsum(moved) - 1
+    known = latest >= 0
+    known[known] = location[moves[latest[known]]] == location[known]
+    spread = np.full(events, -1, dtype=np.int64)
+    spread[known] = opened[latest[known]]
+    return spread
+
+
+def _depths(parent: IntArray) -> list[IntArray]:
+    """Return the calls of each depth, outermost first; callers come before callees."""
+    depth = np.zeros(len(parent), dtype=np.int64)
+    layers: list[IntArray] = []
+    layer = np.flatnonzero(parent < 0)
+    children = np.argsort(parent, kind="stable")
+    sorted_parent = parent[children]
+    while len(layer):
+        depth[layer] = len(layers)
+        layers.append(layer)
+        low = np.searchsorted(sorted_parent, layer, side="left")
+        high = np.searchsorted(sorted_parent, layer, side="right")
+        layer = children[_ranges(low, high)]
+    return layers
+
+
+def _ranges(low: IntArray, high: IntArray) -> IntArray:
+    """Return the concatenation of ``arange(low[i], high[i])``."""
+    length = high - low
+    starts = np.repeat(low - np.r_[0, np.cumsum(length)[:-1]], length)
+    return starts + np.arange(int(length.sum()))
+
+
+def _anchors(parent: IntArray, layers: list[IntArray], claims: npt.NDArray[np.bool_]) -> IntArray:
+    """Return the outermost enclosing call that claims its callees' time, -1 where none does."""
+    anchor = np.full(len(parent), -1, dtype=np.int64)
+    for layer in layers:
+        above = np.where(parent[layer] >= 0, anchor[parent[layer]], -1)
+        anchor[layer] = np.where(above >= 0, above, np.where(claims[layer], layer, -1))
+    return anchor
+
+
+def _inherit(parent: IntArray, layers: list[IntArray], mark: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return whether a call or one that encloses it is marked."""
+    marked = mark.copy()
+    for layer in layers[1:]:
+        marked[layer] |= marked[parent[layer]]
+    return marked
