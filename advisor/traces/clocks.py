@@ -203,10 +203,8 @@ def _drifting(found: Constraints, ranks: int) -> tuple[FloatArray, FloatArray] |
     ones = np.ones(len(order))
     values = np.concatenate((ones, -ones, before / scale, -after / scale, ones))
     matrix = csr_array((values, (rows, columns)), shape=(len(order), 2 * ranks + 1))
-    fixed = np.zeros(2 * ranks + 1, dtype=bool)
-    fixed[[0, ranks]] = True
-    limits = [(0.0, 0.0) if still else (None, None) for still in fixed]
-    limits[-1] = (None, scale)
+    limits = [(-np.inf, np.inf)] * (2 * ranks) + [(-np.inf, scale)]
+    limits[0] = limits[ranks] = (0.0, 0.0)
     objective = np.zeros(2 * ranks + 1)
     objective[-1] = -1.0
     result = linprog(objective, A_ub=matrix, b_ub=after - before, bounds=limits, method="highs")

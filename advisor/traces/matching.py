@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.traces.events import Kind, Role
-from advisor.traces.nesting import location_of_events
+from advisor.traces.nesting import location_of_events, occurrence, outermost, roles
 
 if TYPE_CHECKING:
     from advisor.model import IntArray
@@ -60,16 +60,16 @@ class Messages:
 def collectives(trace: Trace, calls: Calls) -> Collectives:
     """Return the collectives that all members of their communicator took part in."""
     events = np.flatnonzero((trace.kind == Kind.COLLECTIVE) & (calls.open_after >= 0))
-    call = _outermost(calls, calls.open_after[events])
-    role = _roles(trace)[calls.region[call]]
+    call = outermost(calls, calls.open_after[events])
+    role = roles(trace)[calls.region[call]]
     known = np.isin(role, COLLECTIVE_ROLES) & (trace.comm[events] >= 0)
     lost = int((np.isin(role, COLLECTIVE_ROLES) & ~known).sum())
     events, call, role = events[known], call[known], role[known]
     comm = trace.comm[events].astype(np.int64)
     member = _member_positions(trace)[comm, _ranks(trace)[calls.location[call]]]
-    occurrence = _occurrence(comm * len(trace.locations) + calls.location[call])
-    order = np.lexsort((member, occurrence, comm))
-    key = comm[order] * (int(occurrence.max(initial=0)) + 1) + occurrence[order]
+    turn = occurrence(comm * len(trace.locations) + calls.location[call])
+    order = np.lexsort((member, turn, comm))
+    key = comm[order] * (int(turn.max(initial=0)) + 1) + turn[order]
     starts = np.flatnonzero(np.r_[True, np.diff(key) != 0]) if len(key) else np.zeros(0, dtype=np.int64)
     size = np.diff(np.r_[starts, len(key)])
     members = np.array([len(group) for group in trace.communicators] or [0])
@@ -110,10 +110,10 @@ def messages(trace: Trace, calls: Calls) -> Messages:
     send, receive, post = sends[pairs[0]], receives[pairs[1]], posts[pairs[1]]
     end = done[pairs[0]]
     return Messages(
-        send=_outermost(calls, opened[send]),
-        receive=_outermost(calls, opened[receive]),
-        posted=_outermost(calls, opened[post]),
-        send_end=np.where(end >= 0, _outermost(calls, opened[np.maximum(end, 0)]), -1),
+        send=outermost(calls, opened[send]),
+        receive=outermost(calls, opened[receive]),
+        posted=outermost(calls, opened[post]),
+        send_end=np.where(end >= 0, outermost(calls, opened[np.maximum(end, 0)]), -1),
         size=np.maximum(trace.size[send], trace.size[receive]),
         unmatched=len(sends) + int(_receive_posts(trace)) - 2 * len(send),
     )
@@ -148,7 +148,7 @@ def _completions(trace: Trace, location: IntArray, sends: IntArray) -> IntArray:
 
 
 def _latest_same_request(trace: Trace, location: IntArray, source: IntArray, query: IntArray) -> IntArray:
-    """Return for each event of ``query`` the latest one of ``source`` before it with its location and request, or -1."""
+    """Return for each event of ``query`` the latest earlier one of ``source`` with its location and request, or -1."""
     both = np.concatenate((source, query))
     if not len(source) or not len(query):
         return np.full(len(query), -1, dtype=np.int64)
@@ -176,35 +176,14 @@ def _pair_in_order(sends: IntArray, receives: IntArray) -> tuple[IntArray, IntAr
     """Return indices of sends and receives, the k-th of a channel with the k-th."""
     _, channel = np.unique(np.r_[sends, receives], return_inverse=True)
     turns = len(channel) + 1
-    left, right = (part * turns + _occurrence(part) for part in (channel[: len(sends)], channel[len(sends) :]))
+    left, right = (part * turns + occurrence(part) for part in (channel[: len(sends)], channel[len(sends) :]))
     _, send, receive = np.intersect1d(left, right, assume_unique=True, return_indices=True)
     return send, receive
-
-
-def _occurrence(key: IntArray) -> IntArray:
-    """Return for each element how many equal ones came before it."""
-    order = np.argsort(key, kind="stable")
-    ordered = key[order]
-    place = np.arange(len(key))
-    start = np.maximum.accumulate(np.where(np.r_[True, np.diff(ordered) != 0][: len(key)], place, 0))
-    occurrence = np.empty(len(key), dtype=np.int64)
-    occurrence[order] = place - start
-    return occurrence
-
-
-def _outermost(calls: Calls, call: IntArray) -> IntArray:
-    """Return the call that claims the time, where one does."""
-    return np.where(calls.anchor[call] >= 0, calls.anchor[call], call)
 
 
 def _ranks(trace: Trace) -> IntArray:
     """Return the rank of every location."""
     return np.array([location.rank for location in trace.locations], dtype=np.int64)
-
-
-def _roles(trace: Trace) -> IntArray:
-    """Return the role of every region."""
-    return np.array([region.role for region in trace.regions], dtype=np.int64)
 
 
 def _member_positions(trace: Trace) -> IntArray:

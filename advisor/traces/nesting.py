@@ -7,7 +7,7 @@ call is the latest enter of the group.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,11 +28,11 @@ WORKING_ROLES = (Role.USER, Role.LOCAL, Role.OMP_PARALLEL, Role.OMP_WORK)
 class Calls:
     """All calls of a trace, in the order of their enter events.
 
-    Columns of length n: ``location``, ``region``, ``parent`` (call or -1), ``enter`` and ``leave`` (event indices;
-    leave -1 where the trace ends first), ``start_s`` and ``end_s`` (by the process's own clock), ``anchor`` (the outermost
-    enclosing call, itself included, that is no work of the program; -1 within its own work), ``threaded``
-    (inside a parallel region of threads). ``open_after`` (events,) is the call that is open after each event, -1
-    when none is.
+    Columns of length n: ``location``, ``region``, ``parent`` (call or -1), ``enter`` and ``leave`` (event
+    indices; leave -1 where the trace ends first), ``start_s`` and ``end_s`` (by the process's own clock),
+    ``anchor`` (the outermost enclosing call, itself included, that is no work of the program; -1 within its own
+    work), ``threaded`` (inside a parallel region of threads). ``open_after`` (events,) is the call that is open
+    after each event, -1 when none is.
     """
 
     location: IntArray
@@ -67,7 +67,7 @@ def pair(trace: Trace) -> Calls:
     parent = before[is_enter[moves]]
     region = trace.region[enters].astype(np.int64)
     depth = _depths(parent)
-    roles = np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
+    role = roles(trace)
     last_event = np.maximum(trace.first[1:] - 1, trace.first[:-1])
     ends = np.where(leave >= 0, leave, last_event[location[enters]])
     return Calls(
@@ -78,16 +78,43 @@ def pair(trace: Trace) -> Calls:
         leave=leave,
         start_s=trace.time_s[enters],
         end_s=trace.time_s[ends],
-        anchor=_anchors(parent, depth, ~np.isin(roles, WORKING_ROLES)[region]),
-        threaded=_inherit(parent, depth, (roles == Role.OMP_PARALLEL)[region]),
+        anchor=_anchors(parent, depth, ~np.isin(role, WORKING_ROLES)[region]),
+        threaded=_inherit(parent, depth, (role == Role.OMP_PARALLEL)[region]),
         open_after=_spread(opened, moves, location, len(trace.kind)),
     )
 
 
-def own_seconds(calls: Calls, owner: IntArray, seconds: FloatArray) -> FloatArray:
-    """Return the seconds of each call from segments: ``owner`` (call or -1) and ``seconds`` of each."""
-    inside = owner >= 0
-    return np.bincount(owner[inside], seconds[inside], minlength=len(calls.region))
+def retimed(calls: Calls, trace: Trace) -> Calls:
+    """Return ``calls`` with the times that ``trace`` has now, after its clocks were aligned."""
+    last_event = np.maximum(trace.first[1:] - 1, trace.first[:-1])
+    ends = np.where(calls.leave >= 0, calls.leave, last_event[calls.location])
+    return replace(calls, start_s=trace.time_s[calls.enter], end_s=trace.time_s[ends])
+
+
+def outermost(calls: Calls, call: IntArray) -> IntArray:
+    """Return for each call the one that claims its time: its anchor, or itself."""
+    return np.where(calls.anchor[call] >= 0, calls.anchor[call], call)
+
+
+def roles(trace: Trace) -> IntArray:
+    """Return the role of every region."""
+    return np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
+
+
+def sums(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
+    """Return the sum of ``values`` for each group, (groups,)."""
+    return np.asarray(np.bincount(group, weights=values, minlength=groups), dtype=np.float64)
+
+
+def occurrence(key: IntArray) -> IntArray:
+    """Return for each element how many equal ones came before it."""
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    place = np.arange(len(key))
+    fresh = np.r_[True, np.diff(ordered) != 0][: len(key)]
+    turn = np.empty(len(key), dtype=np.int64)
+    turn[order] = place - np.maximum.accumulate(np.where(fresh, place, 0))
+    return turn
 
 
 def _open_after_moves(location: IntArray, is_enter: npt.NDArray[np.bool_], number: IntArray) -> IntArray:

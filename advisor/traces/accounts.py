@@ -1,0 +1,131 @@
+"""Every second of every processor in exactly one place: a region in an instance of a phase, or outside.
+
+The time line of a location is cut at its enters, leaves, forks and joins. Each piece belongs to the call that claims
+it; what lies before the first or after the last instance, in no region, or in the measurement system is outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.traces.events import Kind, Role
+from advisor.traces.nesting import location_of_events, outermost, roles, sums
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+    from advisor.traces.events import Trace
+    from advisor.traces.nesting import Calls
+    from advisor.traces.phases import Division
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Pieces of the locations' time lines, columns of one length.
+
+    ``location``, ``call`` (the call that claims the piece, -1 none), ``instance``, ``seconds`` (inside the instances),
+    ``before_s`` and ``after_s`` (outside them), ``forking`` (starting or ending a team of threads).
+    """
+
+    location: IntArray
+    call: IntArray
+    instance: IntArray
+    seconds: FloatArray
+    before_s: FloatArray
+    after_s: FloatArray
+    forking: npt.NDArray[np.bool_]
+
+
+def waiting_for_the_end(calls: Calls, division: Division) -> Calls:
+    """Return ``calls`` in which the call that shuts a process down lasts until the last process does so.
+
+    A tracer may stop at the shutdown's begin; the process is still there, waiting for the others.
+    """
+    closers = division.closing[-1][division.closing[-1] >= 0]
+    end = calls.end_s.copy()
+    end[closers] = np.maximum(end[closers], division.edges_s[-1])
+    return replace(calls, end_s=end)
+
+
+def cut(trace: Trace, calls: Calls, division: Division, span: tuple[float, float]) -> Pieces:
+    """Return the pieces of all time lines from ``span[0]`` to ``span[1]``, the whole run."""
+    location = location_of_events(trace)
+    moves = np.flatnonzero(np.isin(trace.kind, (Kind.ENTER, Kind.LEAVE, Kind.FORK, Kind.JOIN)))
+    where, start = location[moves], trace.time_s[moves]
+    last = np.r_[np.diff(where) != 0, True][: len(moves)]
+    end = np.where(last, span[1], np.r_[start[1:], 0.0][: len(moves)])
+    call = calls.open_after[moves]
+    call = np.where(call >= 0, outermost(calls, np.maximum(call, 0)), -1)
+    closer = division.closing[-1][where]
+    call = np.where(last & (closer >= 0), closer, call)
+    joined = np.r_[trace.kind[moves][1:] == Kind.JOIN, False] & ~last
+    forking = (trace.kind[moves] == Kind.FORK) | joined
+    everywhere = np.arange(len(trace.locations))
+    first_move = np.full(len(everywhere), span[1])
+    fresh = np.r_[True, np.diff(where) != 0][: len(moves)]
+    first_move[where[fresh]] = start[fresh]
+    return _clipped(
+        calls,
+        division,
+        np.r_[where, everywhere],
+        np.r_[call, np.full(len(everywhere), -1)],
+        np.r_[start, np.full(len(everywhere), span[0])],
+        np.r_[end, first_move],
+        np.r_[forking & (call >= 0), np.zeros(len(everywhere), dtype=bool)],
+    )
+
+
+def _clipped(
+    calls: Calls,
+    division: Division,
+    location: IntArray,
+    call: IntArray,
+    start: FloatArray,
+    end: FloatArray,
+    forking: npt.NDArray[np.bool_],
+) -> Pieces:
+    """Return the pieces, split into what lies inside the instances and what lies before and after them."""
+    begin, finish = division.edges_s[0], division.edges_s[-1]
+    whole = end - start
+    before = np.clip(begin - start, 0.0, np.maximum(whole, 0.0))
+    after = np.clip(end - finish, 0.0, np.maximum(whole - before, 0.0))
+    instance = instances_at(division, location, start)
+    return Pieces(location, call, instance, whole - before - after, before, after, forking)
+
+
+def instances_at(division: Division, location: IntArray, start: FloatArray) -> IntArray:
+    """Return the instance in which each location is at the given times, by its own leaves."""
+    instance = np.zeros(len(location), dtype=np.int64)
+    order = np.argsort(location, kind="stable")
+    edges = np.searchsorted(location[order], np.arange(division.closing.shape[1] + 1))
+    for number in range(division.closing.shape[1]):
+        mine = order[edges[number] : edges[number + 1]]
+        instance[mine] = np.searchsorted(division.leaves_s[:, number], start[mine], side="right")
+    return instance
+
+
+def outside(trace: Trace, calls: Calls, pieces: Pieces) -> dict[str, FloatArray]:
+    """Return the seconds per location that lie in no phase, by name; zero ones left out."""
+    count = len(trace.locations)
+    role = np.r_[roles(trace)[calls.region], -1]
+    of_piece = role[pieces.call]
+    worker = np.array([location.thread > 0 for location in trace.locations])[pieces.location]
+    parts = {
+        "start-up": pieces.before_s + np.where(of_piece == Role.INIT, pieces.seconds, 0.0),
+        "shutdown": pieces.after_s,
+        "idle": np.where((pieces.call < 0) & worker, pieces.seconds, 0.0),
+        "not running": np.where((pieces.call < 0) & ~worker, pieces.seconds, 0.0),
+        "measurement": np.where(of_piece == Role.TOOL, pieces.seconds, 0.0),
+    }
+    totals = {name: sums(pieces.location, seconds, count) for name, seconds in parts.items()}
+    return {name: seconds for name, seconds in totals.items() if seconds.any()}
+
+
+def inside_phases(trace: Trace, calls: Calls, pieces: Pieces) -> npt.NDArray[np.bool_]:
+    """Return which pieces belong to a region in a phase."""
+    role = np.r_[roles(trace)[calls.region], Role.TOOL]
+    return ~np.isin(role[pieces.call], (Role.TOOL, Role.INIT))

@@ -1,0 +1,57 @@
+"""The seconds of every call inside the phases: waiting, synchronizing, transferring data, input and output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.traces import accounts
+from advisor.traces.events import Role
+from advisor.traces.nesting import roles, sums
+from advisor.traces.waits import SYNCHRONIZING_ROLES
+
+if TYPE_CHECKING:
+    from advisor.model import FloatArray, IntArray
+    from advisor.traces.accounts import Pieces
+    from advisor.traces.events import Trace
+    from advisor.traces.nesting import Calls
+    from advisor.traces.phases import Division
+    from advisor.traces.waits import Waits
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The seconds of each call inside the phases, by category, and the instance it lies in."""
+
+    total_s: FloatArray
+    wait_s: FloatArray
+    sync_s: FloatArray
+    transfer_s: FloatArray
+    io_s: FloatArray
+    instance: IntArray
+
+
+def split(trace: Trace, calls: Calls, pieces: Pieces, waiting: Waits, division: Division) -> Split:
+    """Return the seconds of every call inside the phases, split by category."""
+    count = len(calls.region)
+    mine = pieces.call >= 0
+    total = sums(pieces.call[mine], pieces.seconds[mine], count)
+    role = roles(trace)[calls.region]
+    working = calls.anchor < 0
+    forks = pieces.forking & (calls.anchor[pieces.call] < 0)
+    forked = sums(pieces.call[forks], pieces.seconds[forks], count)
+    wait = np.where(working, 0.0, np.minimum(waiting.wait_s, total))
+    rest = np.where(working, 0.0, total - wait)
+    nowhere = np.isin(role, (Role.TOOL, Role.INIT))
+    synchronizes = np.isin(role, SYNCHRONIZING_ROLES)
+    io = role == Role.IO
+    return Split(
+        total_s=np.where(nowhere, 0.0, total),
+        wait_s=np.where(nowhere, 0.0, wait),
+        sync_s=np.where(synchronizes, rest, 0.0) + forked,
+        transfer_s=np.where(synchronizes | io | nowhere, 0.0, rest),
+        io_s=np.where(io, rest, 0.0),
+        instance=accounts.instances_at(division, calls.location, calls.start_s),
+    )

@@ -1,0 +1,131 @@
+"""Why processors communicate, wait, synchronize and do I/O: equal calls added up into one row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.model import CAUSE_CATEGORIES, Causes
+from advisor.traces.events import Kind, Role
+from advisor.traces.matching import COLLECTIVE_ROLES
+from advisor.traces.nesting import outermost, roles, sums
+from advisor.traces.waits import KINDS
+
+if TYPE_CHECKING:
+    from advisor.model import FloatArray, IntArray
+    from advisor.traces.categories import Split
+    from advisor.traces.events import Trace
+    from advisor.traces.nesting import Calls
+    from advisor.traces.tables import Table
+    from advisor.traces.waits import Waits
+
+#: Kinds of seconds that are no waiting, behind those of ``waits.KINDS``.
+OTHER_KINDS = ("message", "thread start", "file")
+NAMED_KINDS = KINDS + OTHER_KINDS
+
+COLUMNS = ("category", "kind", "phase", "call", "caller", "processor", "partner", "target", "size_class")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows before adding up: the key columns (9, n) in the order of ``COLUMNS``, and what is added up."""
+
+    keys: IntArray
+    seconds: FloatArray
+    bytes: IntArray
+
+
+def collect(trace: Trace, calls: Calls, waiting: Waits, split: Split, table: Table) -> Causes:
+    """Return the causes of all seconds of the phases that are no computation."""
+    size, target = _bytes_and_targets(trace, calls)
+    parts = [
+        _rows(name, number, trace, calls, waiting, split, table, size, target)
+        for number, name in enumerate(CAUSE_CATEGORIES)
+    ]
+    keys = np.concatenate([part.keys for part in parts], axis=1)
+    first, group = _groups(keys)
+    seconds = np.concatenate([part.seconds for part in parts])
+    total = np.concatenate([part.bytes for part in parts]).astype(np.float64)
+    chosen = {name: keys[place, first] for place, name in enumerate(COLUMNS)}
+    return Causes(
+        kinds=NAMED_KINDS,
+        targets=trace.files,
+        **chosen,
+        seconds=sums(group, seconds, len(first)),
+        count=np.bincount(group, minlength=len(first)).astype(np.int64),
+        bytes=sums(group, total, len(first)).astype(np.int64),
+    )
+
+
+def _rows(
+    name: str,
+    number: int,
+    trace: Trace,
+    calls: Calls,
+    waiting: Waits,
+    split: Split,
+    table: Table,
+    size: IntArray,
+    target: IntArray,
+) -> Rows:
+    """Return one row for each call with seconds of the category."""
+    seconds: FloatArray = getattr(split, f"{name}_s")
+    call = np.flatnonzero(seconds)
+    parent = calls.parent[call]
+    keys = np.stack(
+        (
+            np.full(len(call), number),
+            waiting.kind[call] if name == "wait" else _kind(name, trace, calls, call),
+            table.phase_of[split.instance[call]],
+            table.row_of_call[call],
+            np.where(parent >= 0, table.row_of_call[parent], -1),
+            calls.location[call],
+            waiting.partner[call] if name == "wait" else np.full(len(call), -1),
+            target[call],
+            np.where(size[call] < 0, -1, np.ceil(np.log2(size[call].clip(1) + 1))).astype(np.int64),
+        )
+    )
+    return Rows(keys, seconds[call], size[call].clip(0))
+
+
+def _kind(name: str, trace: Trace, calls: Calls, call: IntArray) -> IntArray:
+    """Return the kind of seconds that are no waiting."""
+    role = roles(trace)[calls.region[call]]
+    if name == "io":
+        return np.full(len(call), NAMED_KINDS.index("file"))
+    if name == "transfer":
+        joint = np.isin(role, COLLECTIVE_ROLES)
+        return np.where(joint, NAMED_KINDS.index("collective"), NAMED_KINDS.index("message"))
+    barrier = np.where(role == Role.BARRIER, NAMED_KINDS.index("barrier"), NAMED_KINDS.index("thread start"))
+    barrier = np.where(role == Role.OMP_BARRIER, NAMED_KINDS.index("thread barrier"), barrier)
+    return np.where(role == Role.OMP_LOCK, NAMED_KINDS.index("lock"), barrier)
+
+
+def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
+    """Return the bytes of each call (-1 unknown) and the file it works on (-1 none)."""
+    count = len(calls.region)
+    moving = (Kind.SEND, Kind.RECV, Kind.ISEND, Kind.IRECV, Kind.COLLECTIVE, Kind.IO)
+    events = np.flatnonzero(np.isin(trace.kind, moving) & (calls.open_after >= 0) & (trace.size >= 0))
+    call = outermost(calls, calls.open_after[events])
+    size = sums(call, trace.size[events].astype(np.float64), count).astype(np.int64)
+    size[np.bincount(call, minlength=count) == 0] = -1
+    target = np.full(count, -1, dtype=np.int64)
+    files = np.flatnonzero((trace.kind == Kind.IO) & (calls.open_after >= 0))
+    target[outermost(calls, calls.open_after[files])] = trace.partner[files]
+    return size, target
+
+
+def _groups(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Return for equal columns of ``keys`` the first of each group and the group of each column."""
+    if not keys.shape[1]:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    number = np.zeros(keys.shape[1], dtype=np.int64)
+    for row in keys:
+        low, width = int(row.min()), int(row.max()) - int(row.min()) + 1
+        if int(number.max()) >= (2**62) // width:
+            number = np.unique(number, return_inverse=True)[1].astype(np.int64)
+        number = number * width + (row - low)
+    _, first, group = np.unique(number, return_index=True, return_inverse=True)
+    return first.astype(np.int64), group.astype(np.int64)

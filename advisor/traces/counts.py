@@ -1,0 +1,40 @@
+"""How often: calls, messages, bytes, collectives and file operations by region and processor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.traces.events import Kind
+from advisor.traces.nesting import outermost, sums
+
+if TYPE_CHECKING:
+    from advisor.model import FloatArray, IntArray
+    from advisor.traces.events import Trace
+    from advisor.traces.nesting import Calls
+
+SENDS = (Kind.SEND, Kind.ISEND)
+
+
+def count(trace: Trace, calls: Calls, row_of_call: IntArray, rows: int) -> dict[str, FloatArray]:
+    """Return the counts (rows, locations) that a trace shows; those that never occur are left out."""
+    kinds = {
+        "messages": np.isin(trace.kind, SENDS),
+        "collectives": trace.kind == Kind.COLLECTIVE,
+        "io_operations": trace.kind == Kind.IO,
+    }
+    columns = len(trace.locations)
+    entered = np.ones(len(calls.region))
+    result = {"calls": sums(row_of_call * columns + calls.location, entered, rows * columns)}
+    for name, wanted in kinds.items():
+        events = np.flatnonzero(wanted & (calls.open_after >= 0))
+        call = outermost(calls, calls.open_after[events])
+        cell = row_of_call[call] * columns + calls.location[call]
+        if not len(events):
+            continue
+        result[name] = sums(cell, np.ones(len(events)), rows * columns)
+        if name != "collectives":
+            size = np.maximum(trace.size[events], 0).astype(np.float64)
+            result["bytes" if name == "messages" else "io_bytes"] = sums(cell, size, rows * columns)
+    return {name: values.reshape(rows, columns) for name, values in result.items()}

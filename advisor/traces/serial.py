@@ -1,0 +1,78 @@
+"""Phases in which one processor works while the others wait for it (design section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray, Phase
+    from advisor.traces.events import Trace
+    from advisor.traces.phases import Division
+    from advisor.traces.tables import Table
+    from advisor.traces.waits import Waits
+
+#: An instance is serial when one process does at least this share of its work …
+SERIAL_WORK = 0.95
+#: … and at least this share of what the others wait is spent in the call that closes it.
+CLOSING_WAIT = 0.5
+#: A phase is serial when at least this share of its time is in serial instances of one process.
+SERIAL_TIME = 0.90
+
+
+def serial_phases(
+    trace: Trace, found: tuple[Phase, ...], waiting: Waits, division: Division, table: Table
+) -> tuple[Phase, ...]:
+    """Return ``found`` with kind ``serial`` for the phases that are."""
+    process = np.unique([location.rank for location in trace.locations], return_inverse=True)[1]
+    if int(process.max(initial=0)) == 0:
+        return found
+    result = []
+    for p, phase in enumerate(found):
+        closing = _closing_wait(waiting, division.closing[np.flatnonzero(table.phase_of == p)], process)
+        work = _process_work(phase, process, table.rows[phase.regions] % 2 == 1)
+        total = _by_process(phase.arrays["wait_s"].sum(axis=0), process)
+        result.append(replace(phase, kind="serial") if _is_serial(phase, work, closing, total) else phase)
+    return tuple(result)
+
+
+def _process_work(phase: Phase, process: IntArray, threaded: npt.NDArray[np.bool_]) -> FloatArray:
+    """Return (processes, iterations): work outside parallel regions plus that of the busiest thread inside."""
+    arrays = phase.arrays
+    work = arrays["wall_s"] - arrays["wait_s"] - arrays["sync_s"]
+    inside = work[threaded].sum(axis=0)
+    busiest = np.full((int(process.max()) + 1, work.shape[2]), -np.inf)
+    np.maximum.at(busiest, process, inside)
+    return _by_process(work[~threaded].sum(axis=0), process) + busiest
+
+
+def _by_process(values: FloatArray, process: IntArray) -> FloatArray:
+    """Return (locations, iterations) added up by process."""
+    total: FloatArray = np.zeros((int(process.max()) + 1, values.shape[1]))
+    np.add.at(total, process, values)
+    return total
+
+
+def _closing_wait(waiting: Waits, closing: IntArray, process: IntArray) -> FloatArray:
+    """Return (processes, iterations): seconds waited in the closing call."""
+    seconds = np.where(closing >= 0, waiting.wait_s[np.maximum(closing, 0)], 0.0)
+    return _by_process(seconds.T, process)
+
+
+def _is_serial(phase: Phase, work: FloatArray, closing: FloatArray, total: FloatArray) -> bool:
+    """Return whether nearly all of the phase's time is in serial instances of one process."""
+    everything = work.sum(axis=0)
+    worker = np.argmax(work, axis=0)
+    column = np.arange(work.shape[1])
+    alone = (work[worker, column] >= SERIAL_WORK * everything) & (everything > 0)
+    others_wait = total.sum(axis=0) - total[worker, column]
+    others_close = closing.sum(axis=0) - closing[worker, column]
+    serial = alone & (others_wait > 0) & (others_close >= CLOSING_WAIT * others_wait)
+    if phase.duration_s is None or not serial.any():
+        return False
+    by_worker = np.bincount(worker[serial], weights=phase.duration_s[serial])
+    return bool(by_worker.max() >= SERIAL_TIME * phase.duration_s.sum())

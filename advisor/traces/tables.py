@@ -1,0 +1,84 @@
+"""Where the seconds of a region, a processor and an instance stand in the arrays of the phases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.traces import accounts, phases
+from advisor.traces.events import Role
+from advisor.traces.nesting import roles
+
+if TYPE_CHECKING:
+    from advisor.model import IntArray
+    from advisor.traces.accounts import Pieces
+    from advisor.traces.events import Trace
+    from advisor.traces.nesting import Calls
+    from advisor.traces.phases import Division
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Where the seconds of (row, instance, location) stand in one flat array of all phases.
+
+    ``row_of_call`` numbers (region, threaded) pairs; ``rows`` holds them, ``phase_rows[p]`` those of phase p, and
+    ``base[p]`` its first cell; a phase is (rows, locations, iterations).
+    """
+
+    rows: IntArray
+    row_of_call: IntArray
+    phase_of: IntArray
+    iteration_of: IntArray
+    phase_rows: tuple[IntArray, ...]
+    base: IntArray
+    locations: int
+    iterations: IntArray
+
+    def cells(self, row: IntArray, instance: IntArray, location: IntArray) -> IntArray:
+        """Return the flat cell of each (row, instance, location)."""
+        phase = self.phase_of[instance]
+        local = np.empty(len(row), dtype=np.int64)
+        order = np.argsort(phase, kind="stable")
+        edges = np.searchsorted(phase[order], np.arange(len(self.phase_rows) + 1))
+        for number, rows in enumerate(self.phase_rows):
+            mine = order[edges[number] : edges[number + 1]]
+            local[mine] = np.searchsorted(rows, row[mine])
+        place = (local * self.locations + location) * self.iterations[phase] + self.iteration_of[instance]
+        return self.base[phase] + place
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return int(self.base[-1])
+
+
+def lay_out(trace: Trace, calls: Calls, pieces: Pieces, division: Division) -> Table:
+    """Return where everything is booked: rows of regions, phases, iterations."""
+    worker = np.array([location.thread > 0 for location in trace.locations])[calls.location]
+    rows, row_of_call = np.unique(calls.region * 2 + (worker | calls.threaded), return_inverse=True)
+    booked = accounts.inside_phases(trace, calls, pieces)
+    instance, row = pieces.instance[booked], row_of_call[pieces.call[booked]]
+    phase_of, iteration_of = phases.identify(division, calls, _user_regions(trace, calls, division))
+    phase_count = int(phase_of.max(initial=-1)) + 1
+    present = np.unique(phase_of[instance] * len(rows) + row)
+    phase_rows = tuple(
+        present[np.searchsorted(present, p * len(rows)) : np.searchsorted(present, (p + 1) * len(rows))] - p * len(rows)
+        for p in range(phase_count)
+    )
+    iterations = np.bincount(phase_of, minlength=phase_count)
+    sizes = np.array([len(each) for each in phase_rows], dtype=np.int64) * len(trace.locations) * iterations
+    base = np.r_[0, np.cumsum(sizes)].astype(np.int64)
+    locations = len(trace.locations)
+    return Table(rows, row_of_call, phase_of, iteration_of, phase_rows, base, locations, iterations)
+
+
+def _user_regions(trace: Trace, calls: Calls, division: Division) -> list[IntArray]:
+    """Return for each instance the user regions entered in it."""
+    user = np.flatnonzero((roles(trace)[calls.region] == Role.USER) & (calls.anchor < 0))
+    instance = accounts.instances_at(division, calls.location[user], calls.start_s[user])
+    inside = calls.start_s[user] >= division.edges_s[0]
+    pairs = np.unique(instance[inside] * len(trace.regions) + calls.region[user[inside]])
+    edges = np.searchsorted(pairs, np.arange(division.instances + 1) * len(trace.regions))
+    return [pairs[edges[k] : edges[k + 1]] - k * len(trace.regions) for k in range(division.instances)]

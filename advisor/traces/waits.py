@@ -1,0 +1,267 @@
+"""How long each call waited for somebody else, and what of it is the price of synchronizing.
+
+A call that communicates is split at the moment from which nothing but its own work can hold it: the last enter of a
+barrier or collective, the root's enter, the start of the latest send it receives, the post of a receive that a
+rendezvous needs. Before that it waits; after that a barrier synchronizes and everything else transfers data. A
+busy-waiting call burns processor time all the same, so no CPU time is looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.traces.events import Kind, Role
+from advisor.traces.nesting import occurrence, outermost, roles
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+    from advisor.traces.events import Trace
+    from advisor.traces.matching import Collectives, Messages
+    from advisor.traces.nesting import Calls
+
+#: Below this size no implementation in use makes a sender wait for the receive (smallest default eager limit, bytes).
+RENDEZVOUS_BYTES = 4096
+
+#: What a call can wait for; index into this is ``Waits.kind``.
+KINDS = (
+    "none",
+    "barrier",
+    "collective",
+    "late root",
+    "late sender",
+    "late receiver",
+    "unmatched",
+    "thread barrier",
+    "lock",
+    "end of run",
+)
+
+SYNCHRONIZING_ROLES = (Role.BARRIER, Role.OMP_BARRIER, Role.OMP_LOCK, Role.THREAD)
+BLOCKING_ROLES = (
+    Role.BARRIER,
+    Role.ALL_TO_ALL,
+    Role.ONE_TO_ALL,
+    Role.ALL_TO_ONE,
+    Role.SCAN,
+    Role.SEND,
+    Role.RECV,
+    Role.SENDRECV,
+    Role.WAIT,
+    Role.RMA,
+    Role.COMM_OTHER,
+    Role.OMP_BARRIER,
+    Role.OMP_LOCK,
+    Role.THREAD,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Per call: seconds waited, index into ``KINDS``, the location waited for (-1 none or many), whether estimated."""
+
+    wait_s: FloatArray
+    kind: IntArray
+    partner: IntArray
+    estimated: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Teams:
+    """Barriers of the threads of one process: calls, grouped by ``first`` (barriers + 1,)."""
+
+    call: IntArray
+    first: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Calls that cannot proceed before ``until_s``, why, because of which location, whether that is a guess."""
+
+    call: IntArray
+    until_s: FloatArray
+    kind: IntArray
+    partner: IntArray
+    estimated: npt.NDArray[np.bool_]
+
+
+def split(trace: Trace, calls: Calls, joint: Collectives, messages: Messages, teams: Teams, closers: IntArray) -> Waits:
+    """Return how long every call waits; ``calls`` carry aligned times, ``closers`` are those that end the run."""
+    known = [
+        *_of_collectives(calls, joint),
+        _of_late_senders(calls, messages),
+        _of_late_receivers(trace, calls, messages),
+        _of_teams(calls, teams),
+        _of_closers(calls, closers[closers >= 0]),
+    ]
+    explained = np.zeros(len(calls.region), dtype=bool)
+    for group in (joint.call, messages.receive, messages.send, messages.send_end, teams.call):
+        explained[group[group >= 0]] = True
+    return _latest(calls, [*known, _of_unmatched(trace, calls, explained)])
+
+
+def team_barriers(trace: Trace, calls: Calls) -> Teams:
+    """Return the barriers that several threads of one process took part in, by parallel region and count."""
+    role = roles(trace)[calls.region]
+    chosen = np.flatnonzero((role == Role.OMP_BARRIER) & (calls.anchor == np.arange(len(role))))
+    ranks = np.array([location.rank for location in trace.locations], dtype=np.int64)
+    region = _parallel_region(trace, calls, chosen, ranks)
+    location = calls.location[chosen]
+    turn = occurrence(location * (int(region.max(initial=0)) + 2) + region + 1)
+    order = np.lexsort((location, turn, region, ranks[location]))
+    key = np.stack((ranks[location], region, turn))[:, order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(key, axis=1) != 0).any(axis=0)]) if len(order) else order
+    size = np.diff(np.r_[starts, len(order)])
+    kept = np.repeat(size > 1, size)
+    return Teams(chosen[order[kept]], np.r_[0, np.cumsum(size[size > 1])].astype(np.int64))
+
+
+def _parallel_region(trace: Trace, calls: Calls, chosen: IntArray, ranks: IntArray) -> IntArray:
+    """Return for each call which parallel region of its process it lies in, counted by forks of the first thread."""
+    region = np.zeros(len(chosen), dtype=np.int64)
+    forks = np.flatnonzero(trace.kind == Kind.FORK)
+    fork_location = np.searchsorted(trace.first, forks, side="right") - 1
+    for rank in np.unique(ranks[fork_location]):
+        mine = ranks[calls.location[chosen]] == rank
+        begins = np.sort(trace.time_s[forks[ranks[fork_location] == rank]])
+        region[mine] = np.searchsorted(begins, calls.start_s[chosen[mine]], side="right")
+    return region
+
+
+def _of_collectives(calls: Calls, joint: Collectives) -> list[Reason]:
+    """Return until when the ranks of collectives wait."""
+    if not len(joint):
+        return []
+    size = np.diff(joint.first)
+    start = calls.start_s[joint.call]
+    role = np.repeat(joint.role, size)
+    last, who = _last(start, joint.first)
+    everybody = np.isin(role, (Role.BARRIER, Role.ALL_TO_ALL))
+    kind = np.where(role == Role.BARRIER, KINDS.index("barrier"), KINDS.index("collective"))
+    partner = calls.location[joint.call[who]]
+    reasons = [_reason(joint.call, np.repeat(last, size), kind, np.repeat(partner, size), everybody)]
+    rooted = joint.root >= 0
+    root_call = joint.call[joint.first[:-1] + np.maximum(joint.root, 0)]
+    is_root = joint.call == np.repeat(root_call, size)
+    late_root = (role == Role.ONE_TO_ALL) & np.repeat(rooted, size) & ~is_root
+    root_start = np.repeat(calls.start_s[root_call], size)
+    root_kind = np.full(len(role), KINDS.index("late root"))
+    reasons.append(_reason(joint.call, root_start, root_kind, np.repeat(calls.location[root_call], size), late_root))
+    gathers = (role == Role.ALL_TO_ONE) & is_root
+    reasons.append(_reason(joint.call, np.repeat(last, size), kind, np.repeat(partner, size), gathers))
+    scans = role == Role.SCAN
+    reasons.append(_reason(joint.call, _running_last(start, joint.first), kind, np.full(len(role), -1), scans))
+    return reasons
+
+
+def _last(start: FloatArray, first: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return the latest start of each group and where it stands."""
+    last = np.maximum.reduceat(start, first[:-1])
+    place = np.where(start == np.repeat(last, np.diff(first)), np.arange(len(start)), len(start))
+    return last, np.minimum.reduceat(place, first[:-1])
+
+
+def _running_last(start: FloatArray, first: IntArray) -> FloatArray:
+    """Return the latest start among those up to each element of its group."""
+    order = np.lexsort((start, np.repeat(np.arange(len(first) - 1), np.diff(first))))
+    height = np.empty(len(start), dtype=np.int64)
+    height[order] = np.arange(len(start))
+    running = np.maximum.accumulate(height)
+    return start[order[running]]
+
+
+def _of_late_senders(calls: Calls, messages: Messages) -> Reason:
+    """Return until when receives wait: until the send they need has started."""
+    everything = np.ones(len(messages.send), dtype=bool)
+    kind = np.full(len(messages.send), KINDS.index("late sender"))
+    return _reason(messages.receive, calls.start_s[messages.send], kind, calls.location[messages.send], everything)
+
+
+def _of_late_receivers(trace: Trace, calls: Calls, messages: Messages) -> Reason:
+    """Return until when large sends wait: until the receive they need is posted."""
+    blocking = np.isin(roles(trace)[calls.region[messages.send]], (Role.SEND, Role.SENDRECV))
+    call = np.where(blocking, messages.send, messages.send_end)
+    until = calls.start_s[messages.posted]
+    held = (call >= 0) & (messages.size > RENDEZVOUS_BYTES) & (until < calls.end_s[np.maximum(call, 0)])
+    kind = np.full(len(call), KINDS.index("late receiver"))
+    return _reason(call, until, kind, calls.location[messages.posted], held)
+
+
+def _of_teams(calls: Calls, teams: Teams) -> Reason:
+    """Return until when threads wait at a barrier of their team."""
+    nothing = np.zeros(0, dtype=np.int64)
+    if len(teams.first) < 2:
+        return _reason(nothing, np.zeros(0), nothing, nothing, nothing.astype(bool))
+    last, who = _last(calls.start_s[teams.call], teams.first)
+    size = np.diff(teams.first)
+    kind = np.full(len(teams.call), KINDS.index("thread barrier"))
+    partner = np.repeat(calls.location[teams.call[who]], size)
+    return _reason(teams.call, np.repeat(last, size), kind, partner, np.ones(len(kind), dtype=bool))
+
+
+def _of_closers(calls: Calls, closers: IntArray) -> Reason:
+    """Return until when processes wait in the shutdown: until the last one gets there."""
+    everything = np.ones(len(closers), dtype=bool)
+    nobody = np.full(len(closers), -1)
+    last = np.full(len(closers), calls.start_s[closers].max(initial=-np.inf))
+    return _reason(closers, last, np.full(len(closers), KINDS.index("end of run")), nobody, everything)
+
+
+def _of_unmatched(trace: Trace, calls: Calls, explained: npt.NDArray[np.bool_]) -> Reason:
+    """Return until when calls without a known partner wait, by the shortest call of the same name and size."""
+    role = roles(trace)[calls.region]
+    itself = calls.anchor == np.arange(len(role))
+    call = np.flatnonzero(np.isin(role, BLOCKING_ROLES) & itself & ~explained)
+    duration = calls.end_s[call] - calls.start_s[call]
+    size = _message_bytes(trace, calls)[call]
+    _, group = np.unique(np.stack((calls.region[call], size)), axis=1, return_inverse=True)
+    group = group.reshape(-1)
+    shortest = np.full(int(group.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(shortest, group, duration)
+    until = calls.end_s[call] - shortest[group]
+    kind = np.where(role[call] == Role.OMP_LOCK, KINDS.index("lock"), KINDS.index("unmatched"))
+    return Reason(call, until, kind, np.full(len(call), -1), np.ones(len(call), dtype=bool))
+
+
+def _message_bytes(trace: Trace, calls: Calls) -> IntArray:
+    """Return the bytes of the messages and collectives of each call, -1 where none is recorded."""
+    kinds = (Kind.SEND, Kind.RECV, Kind.ISEND, Kind.IRECV, Kind.COLLECTIVE)
+    events = np.flatnonzero(np.isin(trace.kind, kinds) & (calls.open_after >= 0) & (trace.size >= 0))
+    call = outermost(calls, calls.open_after[events])
+    total = np.bincount(call, trace.size[events], minlength=len(calls.region)).astype(np.int64)
+    seen = np.bincount(call, minlength=len(calls.region)) > 0
+    return np.where(seen, total, -1)
+
+
+def _reason(
+    call: IntArray, until_s: FloatArray, kind: IntArray, partner: IntArray, valid: npt.NDArray[np.bool_]
+) -> Reason:
+    """Return the valid rows as a certain reason."""
+    chosen = call[valid]
+    return Reason(chosen, until_s[valid], kind[valid], partner[valid], np.zeros(len(chosen), dtype=bool))
+
+
+def _latest(calls: Calls, reasons: list[Reason]) -> Waits:
+    """Return for each call the reason that held it longest; none holds it beyond its end."""
+    call, until, kind, partner, estimated = (
+        np.concatenate([getattr(reason, name) for reason in reasons]) for name in Reason.__slots__
+    )
+    order = np.lexsort((until, call))
+    chosen = order[np.r_[np.diff(call[order]) != 0, True][: len(order)]]
+    start, end = calls.start_s[call[chosen]], calls.end_s[call[chosen]]
+    seconds = np.clip(until[chosen] - start, 0.0, end - start)
+    waits = Waits(
+        wait_s=np.zeros(len(calls.region)),
+        kind=np.zeros(len(calls.region), dtype=np.int64),
+        partner=np.full(len(calls.region), -1, dtype=np.int64),
+        estimated=np.zeros(len(calls.region), dtype=bool),
+    )
+    waits.wait_s[call[chosen]] = seconds
+    waits.kind[call[chosen]] = np.where(seconds > 0, kind[chosen], 0)
+    waits.partner[call[chosen]] = np.where(seconds > 0, partner[chosen], -1)
+    waits.estimated[call[chosen]] = estimated[chosen]
+    return waits
