@@ -76,15 +76,14 @@ def constraints(trace: Trace, calls: Calls, joint: Collectives, messages: Messag
 def solve(found: Constraints, ranks: int, resolution_s: float) -> Correction:
     """Return the correction of every process; rank 0 keeps its clock."""
     still = _constant(found, ranks, resolution_s)
-    if still.solved:
+    if still is not None:
         return still
-    drifting = _drifting(found, ranks)
-    if drifting is None:
-        return still
-    offset, drift = drifting
+    offset, drift = _drifting(found, ranks)
     after = found.after_s + offset[found.later] + drift[found.later] * found.after_s
     before = found.before_s + offset[found.earlier] + drift[found.earlier] * found.before_s
     rest = _constant(replace(found, before_s=before, after_s=after), ranks, resolution_s)
+    if rest is None:
+        return Correction(np.zeros(ranks), np.zeros(ranks), np.full(ranks, np.inf), solved=False)
     return Correction(offset + rest.offset_s, drift, rest.uncertainty_s, rest.solved)
 
 
@@ -160,14 +159,14 @@ def _tightest(found: Constraints, ranks: int) -> Constraints:
     return Constraints(*(getattr(found, name)[chosen] for name in Constraints.__slots__))
 
 
-def _constant(found: Constraints, ranks: int, resolution_s: float) -> Correction:
-    """Return constant corrections from shortest paths (Bellman-Ford) to and from rank 0."""
+def _constant(found: Constraints, ranks: int, resolution_s: float) -> Correction | None:
+    """Return constant corrections from shortest paths (Bellman-Ford) to and from rank 0, None in contradiction."""
     slack = found.after_s - found.before_s
     nothing = np.zeros(ranks)
     highest = _shortest(found.earlier, found.later, slack, ranks)
     lowest = _shortest(found.later, found.earlier, slack, ranks)
     if highest is None or lowest is None:
-        return Correction(nothing, nothing, np.full(ranks, np.inf), solved=ranks == 1)
+        return None
     reached = np.isfinite(highest) & np.isfinite(lowest)
     width = np.where(reached, highest + lowest, np.inf)
     if (slack >= -resolution_s).all() and reached.all():
@@ -189,8 +188,8 @@ def _shortest(start: IntArray, end: IntArray, slack: FloatArray, ranks: int) -> 
     return None
 
 
-def _drifting(found: Constraints, ranks: int) -> tuple[FloatArray, FloatArray] | None:
-    """Return offsets and drifts that keep the largest distance from all constraints, None without any."""
+def _drifting(found: Constraints, ranks: int) -> tuple[FloatArray, FloatArray]:
+    """Return offsets and drifts that keep the largest distance from the tightest constraints."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
@@ -209,5 +208,5 @@ def _drifting(found: Constraints, ranks: int) -> tuple[FloatArray, FloatArray] |
     objective[-1] = -1.0
     result = linprog(objective, A_ub=matrix, b_ub=after - before, bounds=limits, method="highs")
     if not result.success:
-        return None
+        return np.zeros(ranks), np.zeros(ranks)
     return result.x[:ranks], result.x[ranks : 2 * ranks] / scale

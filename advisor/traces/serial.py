@@ -45,7 +45,7 @@ def _process_work(phase: Phase, process: IntArray, threaded: npt.NDArray[np.bool
     arrays = phase.arrays
     work = arrays["wall_s"] - arrays["wait_s"] - arrays["sync_s"]
     inside = work[threaded].sum(axis=0)
-    busiest = np.full((int(process.max()) + 1, work.shape[2]), -np.inf)
+    busiest: FloatArray = np.full((int(process.max()) + 1, work.shape[2]), -np.inf)
     np.maximum.at(busiest, process, inside)
     return _by_process(work[~threaded].sum(axis=0), process) + busiest
 

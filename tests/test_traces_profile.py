@@ -1,0 +1,127 @@
+"""From small traces to profiles whose numbers can be told by looking."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trace_builder import Line, build
+
+from advisor.errors import InputError
+from advisor.traces.cycles import identities, longest
+from advisor.traces.profile import from_trace
+
+if TYPE_CHECKING:
+    from advisor.model import Profile
+
+
+def loop(work: list[list[list[float]]], *, late: float = 0.0, sync: float = 0.01) -> Profile:
+    """Return the profile of a loop: ``work[iteration][phase][rank]`` seconds, each phase closed by a barrier."""
+    ranks = len(work[0][0])
+    lines = [Line(rank).enter(0.0, "main").call(0.0, 0.5, "MPI_Init") for rank in range(ranks)]
+    now = [0.5] * ranks
+    for row in work:
+        for number, loads in enumerate(row):
+            name = ("work", "more")[number % 2]
+            ends = [begin + load for begin, load in zip(now, loads, strict=True)]
+            for line, begin, end in zip(lines, now, ends, strict=True):
+                line.call(begin, end, name).collective(end, max(ends) + sync, "MPI_Barrier")
+            now = [max(ends) + sync] * ranks
+    for line, end in zip(lines, now, strict=True):
+        line.call(end + late, end + late + 0.25, "MPI_Finalize").leave(end + late + 0.3, "main")
+    return from_trace(build(*lines))
+
+
+def seconds(profile: Profile, measure: str, phase: str) -> np.ndarray:
+    """Return (processors, iterations) of the named phase."""
+    chosen = next(each for each in profile.phases if each.name == phase)
+    return chosen.arrays[measure].sum(axis=0)
+
+
+def test_phases_iterations_and_waiting_of_a_loop() -> None:
+    profile = loop([[[1.0, 2.0], [3.0, 1.0]], [[2.0, 1.0], [3.0, 1.0]]])
+    assert [phase.name for phase in profile.phases] == [
+        "work to MPI_Barrier",
+        "more to MPI_Barrier",
+        "after the loop: to MPI_Finalize",
+    ]
+    assert seconds(profile, "wait_s", "work to MPI_Barrier") == pytest.approx(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    assert seconds(profile, "sync_s", "more to MPI_Barrier") == pytest.approx(np.full((2, 2), 0.01))
+    assert profile.phases[0].duration_s == pytest.approx(np.array([2.01, 2.01]))
+    assert profile.actual_s == pytest.approx(0.5 + 2.01 * 2 + 3.01 * 2 + 0.3)
+    assert profile.outside["start-up"] == pytest.approx([0.5, 0.5])
+    assert profile.outside["shutdown"] == pytest.approx([0.3, 0.3])
+    assert set(profile.status.values()) == {"measured"}
+
+
+def test_a_phase_in_which_one_rank_works_alone_is_serial() -> None:
+    profile = loop([[[2.0, 0.0], [1.0, 1.0]]] * 3)
+    assert [phase.kind for phase in profile.phases] == ["serial", "parallel", "parallel"]
+
+
+def test_alternating_lone_workers_are_no_serial_phase() -> None:
+    profile = loop([[[2.0, 0.0], [1.0, 1.0]], [[0.0, 2.0], [1.0, 1.0]]] * 2)
+    assert {phase.kind for phase in profile.phases} == {"parallel"}
+
+
+@given(st.lists(st.lists(st.lists(st.floats(0, 5), min_size=3, max_size=3), min_size=2, max_size=2), min_size=1))
+@settings(deadline=None, max_examples=40)
+def test_categories_and_time_outside_add_up_to_the_run(work: list[list[list[float]]]) -> None:
+    profile = loop(work, late=0.125)
+    inside = sum(phase.arrays["wall_s"].sum(axis=(0, 2)) for phase in profile.phases)
+    assert inside + sum(profile.outside.values()) == pytest.approx(np.full(3, profile.actual_s), abs=1e-9)
+    durations = sum(phase.duration_s.sum() for phase in profile.phases if phase.duration_s is not None)
+    assert durations == pytest.approx(profile.actual_s - 0.5 - 0.3, abs=1e-9)
+    loads = np.array(work)
+    slowest = loads.max(axis=2).sum()
+    assert durations == pytest.approx(slowest + 0.01 * loads.shape[0] * 2 + 0.125, abs=1e-9)
+
+
+def test_causes_add_up_to_their_categories() -> None:
+    profile = loop([[[1.0, 2.0], [3.0, 1.0]]] * 3)
+    assert profile.causes is not None
+    for number, name in enumerate(("transfer_s", "wait_s", "sync_s", "io_s")):
+        booked = sum(phase.arrays[name].sum() for phase in profile.phases)
+        assert profile.causes.seconds[profile.causes.category == number].sum() == pytest.approx(booked)
+
+
+def test_processes_without_a_common_clock_keep_only_what_needs_none() -> None:
+    profile = from_trace(build(Line(0).call(0.0, 1.0, "work"), Line(1).call(0.0, 2.0, "work")))
+    assert [phase.kind for phase in profile.phases] == ["whole"]
+    assert set(profile.phases[0].arrays) == {"wall_s", "io_s"}
+    assert any("clocks" in note.name for note in profile.notes)
+
+
+def test_a_trace_without_events_says_so() -> None:
+    with pytest.raises(InputError, match="no events"):
+        from_trace(build(Line(0)), "empty.otf2")
+
+
+def test_a_thread_of_which_nothing_was_recorded_is_not_counted_but_said() -> None:
+    master = Line(0).enter(0.0, "main").call(1.0, 2.0, "work").leave(3.0, "main")
+    profile = from_trace(build(master, Line(0, thread=1).call(0.5, 2.5, "main")))
+    assert [processor.name for processor in profile.processors] == ["rank 0"]
+    assert any(note.name == "unobserved threads" for note in profile.notes)
+
+
+@given(st.lists(st.integers(0, 2), max_size=24))
+def test_the_longest_cycle_is_that_of_a_search_by_hand(values: list[int]) -> None:
+    cycle = longest(np.array(values, dtype=np.int64))
+    best = 0
+    for period in range(1, len(values) // 2 + 1):
+        for start in range(len(values)):
+            end = start + period
+            while end < len(values) and values[end] == values[end - period]:
+                end += 1
+            if end - start >= 2 * period:
+                best = max(best, end - start)
+    assert cycle.end - cycle.start == best
+
+
+def test_elements_before_and_after_the_loop_are_phases_of_their_own() -> None:
+    phases, iterations = identities(np.array([9, 1, 2, 1, 2, 1, 2, 9, 9]))
+    assert phases.tolist() == [0, 1, 2, 1, 2, 1, 2, 3, 3]
+    assert iterations.tolist() == [0, 0, 0, 1, 1, 2, 2, 0, 1]

@@ -1,0 +1,101 @@
+"""Each kind of waiting on the smallest trace that shows it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from trace_builder import NUMBER, REGIONS, Line, build
+
+from advisor.traces.events import Kind, Trace
+from advisor.traces.matching import collectives, messages
+from advisor.traces.nesting import pair
+from advisor.traces.waits import KINDS, split, team_barriers
+
+NOBODY = np.zeros(0, dtype=np.int64)
+
+
+def waits_of(trace: Trace) -> dict[tuple[int, str, float], tuple[float, str, int, bool]]:
+    """Return (location, call, start) -> (seconds, kind, partner, estimated)."""
+    calls = pair(trace)
+    teams = team_barriers(trace, calls)
+    waiting = split(trace, calls, collectives(trace, calls), messages(trace, calls), teams, NOBODY)
+    return {
+        (int(calls.location[c]), REGIONS[calls.region[c]].name, float(calls.start_s[c])): (
+            pytest.approx(float(waiting.wait_s[c])),
+            KINDS[waiting.kind[c]],
+            int(waiting.partner[c]),
+            bool(waiting.estimated[c]),
+        )
+        for c in range(len(calls.region))
+    }
+
+
+def test_a_barrier_waits_for_the_last_to_enter() -> None:
+    left = Line(0).collective(1.0, 5.0, "MPI_Barrier")
+    right = Line(1).collective(4.0, 5.5, "MPI_Barrier")
+    found = waits_of(build(left, right))
+    assert found[0, "MPI_Barrier", 1.0] == (3.0, "barrier", 1, False)
+    assert found[1, "MPI_Barrier", 4.0] == (0.0, "none", -1, False)
+
+
+def test_receivers_of_a_broadcast_wait_for_the_root_and_the_root_for_nobody() -> None:
+    lines = [Line(0).collective(3.0, 3.2, "MPI_Bcast", root=0), Line(1).collective(1.0, 3.4, "MPI_Bcast", root=0)]
+    found = waits_of(build(*lines))
+    assert found[1, "MPI_Bcast", 1.0] == (2.0, "late root", 0, False)
+    assert found[0, "MPI_Bcast", 3.0][0] == 0.0
+
+
+def test_only_the_root_of_a_reduction_waits() -> None:
+    lines = [Line(0).collective(1.0, 3.4, "MPI_Reduce", root=0), Line(1).collective(3.0, 3.2, "MPI_Reduce", root=0)]
+    found = waits_of(build(*lines))
+    assert found[0, "MPI_Reduce", 1.0] == (2.0, "collective", 1, False)
+    assert found[1, "MPI_Reduce", 3.0][0] == 0.0
+
+
+def test_a_scan_waits_for_the_ranks_before() -> None:
+    starts = [2.0, 1.0, 3.0, 2.5]
+    found = waits_of(build(*(Line(r).collective(s, 4.0, "MPI_Scan") for r, s in enumerate(starts))))
+    assert [found[r, "MPI_Scan", s][0] for r, s in enumerate(starts)] == [0.0, 1.0, 0.0, 0.5]
+
+
+def test_a_receive_waits_until_its_send_starts() -> None:
+    found = waits_of(build(Line(0).send(4.0, 4.1, 1), Line(1).receive(1.0, 4.5, 0)))
+    assert found[1, "MPI_Recv", 1.0] == (3.0, "late sender", 0, False)
+
+
+def test_a_large_send_waits_until_its_receive_is_posted_and_a_small_one_does_not() -> None:
+    found = waits_of(build(Line(0).send(1.0, 4.5, 1, size=100_000), Line(1).receive(4.0, 4.6, 0, size=100_000)))
+    assert found[0, "MPI_Send", 1.0] == (3.0, "late receiver", 1, False)
+    found = waits_of(build(Line(0).send(1.0, 4.5, 1, size=100), Line(1).receive(4.0, 4.6, 0, size=100)))
+    assert found[0, "MPI_Send", 1.0][0] == 0.0
+
+
+def test_a_wait_call_waits_for_the_latest_of_its_messages() -> None:
+    line = Line(1)
+    for request, start in ((7, 0.1), (8, 0.2)):
+        line.enter(start, "MPI_Irecv").add(start + 0.01, Kind.IRECV_POST, NUMBER["MPI_Irecv"], request=request)
+        line.leave(start + 0.02, "MPI_Irecv")
+    line.enter(1.0, "MPI_Wait")
+    for request in (8, 7):
+        line.add(6.0, Kind.IRECV, NUMBER["MPI_Wait"], 0, 0, size=8, tag=request, request=request)
+    line.leave(6.1, "MPI_Wait")
+    sender = Line(0).send(2.0, 2.1, 1, tag=7).send(5.0, 5.1, 1, tag=8)
+    assert waits_of(build(sender, line))[1, "MPI_Wait", 1.0] == (4.0, "late sender", 0, False)
+
+
+def test_without_a_partner_the_shortest_call_of_the_name_is_the_transfer() -> None:
+    line = Line(0).call(0.0, 0.5, "MPI_Sendrecv").call(1.0, 3.0, "MPI_Sendrecv")
+    found = waits_of(build(line))
+    assert found[0, "MPI_Sendrecv", 1.0] == (1.5, "unmatched", -1, True)
+    assert found[0, "MPI_Sendrecv", 0.0][0] == 0.0
+
+
+def test_threads_wait_at_the_barrier_that_ends_their_region() -> None:
+    master, worker = Line(0), Line(0, thread=1)
+    for line, begin, arrive in ((master, 1.0, 2.0), (worker, 1.1, 4.0)):
+        if line is master:
+            line.add(0.9, Kind.FORK)
+        line.enter(begin, "parallel").call(arrive, 4.1, "implicit barrier").leave(4.2, "parallel")
+    found = waits_of(build(master, worker))
+    assert found[0, "implicit barrier", 2.0] == (2.0, "thread barrier", 1, False)
+    assert found[1, "implicit barrier", 4.0][0] == 0.0
