@@ -16,6 +16,10 @@ _CALL = re.compile(r"([A-Za-z_][A-Za-z0-9_]*?)_{0,2}(\(\))?")
 _PLACE = re.compile(r"@([^@]+):(\d+)\)?\s*$")
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 def _table(**names: str) -> dict[str, Role]:
     return {name: Role[role] for role, text in names.items() for name in text.split()}
 
@@ -67,12 +71,12 @@ _MPI_FAMILIES = (
 )
 
 #: Library calls that do I/O, for tools that record only a name.
-_IO_CALLS = frozenset(
+_IO_CALLS = _words(
     "open open64 openat creat creat64 close read write pread pread64 pwrite pwrite64 readv writev preadv pwritev "
     "fsync fdatasync sync sync_file_range lseek lseek64 truncate ftruncate fopen fopen64 fdopen freopen fclose "
     "fread fwrite fread_unlocked fwrite_unlocked fflush fseek fseeko ftell ftello rewind fgetc getc fgets fputc putc "
     "fputs puts fprintf vfprintf fscanf aio_read aio_write aio_suspend unlink rename mkdir opendir readdir "
-    "closedir stat fstat lstat access sendfile mmap_read pipe dup dup2 dup3 select poll".split()
+    "closedir stat fstat lstat access sendfile mmap_read pipe dup dup2 dup3 select poll"
 )
 
 _OPENMP_ROLES = MappingProxyType(
@@ -97,11 +101,11 @@ _OPENMP_NAMES = (
     ("ordered", Role.OMP_LOCK),
     ("taskwait", Role.OMP_LOCK),
 )
-_LOCK_CALLS = frozenset("omp_set_lock omp_set_nest_lock omp_test_lock omp_test_nest_lock".split())
-_THREAD_CALLS = frozenset("pthread_create pthread_join pthread_exit pthread_detach thrd_create thrd_join".split())
-_WAIT_CALLS = frozenset(
+_LOCK_CALLS = _words("omp_set_lock omp_set_nest_lock omp_test_lock omp_test_nest_lock")
+_THREAD_CALLS = _words("pthread_create pthread_join pthread_exit pthread_detach thrd_create thrd_join")
+_WAIT_CALLS = _words(
     "pthread_mutex_lock pthread_mutex_trylock pthread_cond_wait pthread_cond_timedwait pthread_rwlock_rdlock "
-    "pthread_rwlock_wrlock pthread_spin_lock sem_wait sem_timedwait".split()
+    "pthread_rwlock_wrlock pthread_spin_lock sem_wait sem_timedwait"
 )
 
 _COLLECTIVE_ROLES = MappingProxyType(

@@ -1,0 +1,164 @@
+"""Rows of the reading process become the columns of ``Trace``, which grow in place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor.readers.otf2_events import EVENTS
+from advisor.traces.events import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from advisor.model import FloatArray, IntArray
+    from advisor.readers.otf2_communicators import Communicators
+
+#: The layout of ``otf2_events.ROW``.
+ROWS = np.dtype(
+    [
+        ("time", np.uint64),
+        ("size", np.uint64),
+        ("request", np.uint64),
+        ("reference", np.uint32),
+        ("partner", np.uint32),
+        ("tag", np.uint32),
+        ("event", np.uint32),
+    ]
+)
+_KINDS = np.array([Kind[event.kind] for event in EVENTS], dtype=np.uint8)
+_REGION_KINDS = (Kind.ENTER, Kind.LEAVE)
+_COMM_KINDS = (Kind.SEND, Kind.RECV, Kind.ISEND, Kind.IRECV, Kind.COLLECTIVE)
+#: Rows handled at a time where temporary arrays are needed.
+_BLOCK = 1 << 17
+#: From here on float64 no longer holds every tick.
+_EXACT = 1 << 53
+
+
+class Lookup:
+    """Maps recorded ids to numbers; ids that were never defined map to -1 and are counted."""
+
+    def __init__(self, numbers: dict[int, int]) -> None:
+        self._known = np.array([*sorted(numbers), -1], dtype=np.int64)
+        self._numbers = np.array([*(numbers[identity] for identity in sorted(numbers)), -1], dtype=np.int32)
+        self.undefined: Counter[int] = Counter()
+
+    def __call__(self, ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]:
+        """Return the number of each id."""
+        position = np.searchsorted(self._known[:-1], ids)
+        missing = self._known[position] != ids
+        if missing.any():
+            position[missing] = len(self._known) - 1
+            self.undefined.update(ids[missing].tolist())
+        return self._numbers[position]
+
+
+class Columns:
+    """Columns under construction, location after location; the first ``used`` rows are valid."""
+
+    def __init__(self, regions: Lookup, comms: Lookup, files: Lookup) -> None:
+        self.used = 0
+        self._regions, self._comms, self._files = regions, comms, files
+        self.ticks = np.empty(0, dtype=np.uint64)
+        self.kind = np.empty(0, dtype=np.uint8)
+        self.region = np.empty(0, dtype=np.int32)
+        self.comm = np.empty(0, dtype=np.int32)
+        self.partner = np.empty(0, dtype=np.int32)
+        self.tag = np.empty(0, dtype=np.int32)
+        self.size = np.empty(0, dtype=np.int64)
+        self.request = np.empty(0, dtype=np.uint64)
+
+    def append(self, rows: npt.NDArray[np.void]) -> None:
+        """Add rows: ids become numbers, what is undefined becomes -1; ticks and partners stay as recorded."""
+        new = slice(self.used, self.used + len(rows))
+        if new.stop > len(self.kind):
+            self._resize(max(new.stop, len(self.kind) + len(self.kind) // 2))
+        kind = _KINDS[rows["event"]]
+        reference = rows["reference"]
+        self.kind[new] = kind
+        self.ticks[new] = rows["time"]
+        self.request[new] = rows["request"]
+        self.size[new] = rows["size"].view(np.int64)
+        self.tag[new] = rows["tag"].view(np.int32)
+        self.region[new] = _where(kind, _REGION_KINDS, reference, self._regions)
+        self.comm[new] = _where(kind, _COMM_KINDS, reference, self._comms)
+        self.partner[new] = rows["partner"].view(np.int32)
+        if (kind == Kind.IO).any():
+            self.partner[new] = _where(kind, (Kind.IO,), reference, self._files)
+        self.used = new.stop
+
+    def collectives(self, start: int, comms: int) -> IntArray:
+        """Return the number of collective operations from row ``start`` on, by communicator number (comms,)."""
+        total = np.zeros(comms + 1, dtype=np.int64)
+        for block in _blocks(start, self.used):
+            comm = self.comm[block][self.kind[block] == Kind.COLLECTIVE]
+            total += np.bincount(comm + 1, minlength=comms + 1)
+        return total[1:]
+
+    def place(self, start: int, end: int, rank: int, communicators: Communicators) -> int:
+        """Turn communicator numbers and partners of a rank's rows into communicators and ranks.
+
+        Returns how many messages stay without a partner.
+        """
+        unknown = 0
+        for block in _blocks(start, end):
+            concerned = np.flatnonzero(np.isin(self.kind[block], _COMM_KINDS)) + block.start
+            chosen = communicators.choice[self.comm[concerned], rank]
+            partner = communicators.ranks(chosen, self.partner[concerned])
+            unknown += int(np.count_nonzero((partner < 0) & (self.kind[concerned] != Kind.COLLECTIVE)))
+            self.partner[concerned] = partner
+            self.comm[concerned] = communicators.communicator[chosen]
+        return unknown
+
+    def backwards(self, start: int) -> int | None:
+        """Return the first row from ``start`` on that is earlier than the one before, None if none is."""
+        for block in _blocks(start, self.used):
+            ticks = self.ticks[max(block.start - 1, start) : block.stop]
+            earlier = np.flatnonzero(ticks[1:] < ticks[:-1])
+            if len(earlier):
+                return max(int(block.start) - 1, start) + int(earlier[0]) + 1
+        return None
+
+    def seconds(self, offset: int, per_second: int) -> FloatArray:
+        """Return the times since ``offset`` (or the first event, where that lies too far back), in seconds.
+
+        The difference is taken in whole ticks; the result takes the place of ``ticks``.
+        """
+        self._resize(self.used)
+        ticks = self.ticks
+        if len(ticks) and int(ticks.max()) - offset >= _EXACT:
+            offset = int(ticks.min())
+        result = ticks.view(np.float64)
+        for block in _blocks(0, len(ticks)):
+            result[block] = (ticks[block] - np.uint64(offset)).view(np.int64) / per_second
+        return result
+
+    def _resize(self, rows: int) -> None:
+        for column in (
+            self.ticks,
+            self.kind,
+            self.region,
+            self.comm,
+            self.partner,
+            self.tag,
+            self.size,
+            self.request,
+        ):
+            column.resize(rows, refcheck=False)
+
+
+def _where(
+    kind: npt.NDArray[np.uint8], kinds: tuple[Kind, ...], ids: npt.NDArray[np.uint32], lookup: Lookup
+) -> npt.NDArray[np.int32]:
+    result = np.full(len(kind), -1, dtype=np.int32)
+    concerned = np.isin(kind, kinds)
+    result[concerned] = lookup(ids[concerned])
+    return result
+
+
+def _blocks(start: int, end: int) -> Iterator[slice[int, int, None]]:
+    for begin in range(start, end, _BLOCK):
+        yield slice(begin, min(begin + _BLOCK, end))

@@ -1,0 +1,123 @@
+"""Runs ``otf2_child`` and hands over what it reads; whatever goes wrong in there becomes an ``InputError``."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from advisor.errors import InputError
+from advisor.readers import otf2_library
+from advisor.readers.otf2_child import HEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from advisor.readers.otf2_definitions import Definitions
+
+_START = (
+    "import json, sys; arguments = json.loads(sys.argv[1]); sys.path[:] = arguments['path']; "
+    "from advisor.readers.otf2_child import main; main(arguments)"
+)
+#: Seconds without a sign of life after which the reading process is given up.
+SILENCE_S = 60.0
+_PIPE_BYTES = 1 << 20
+
+
+class Reading:
+    """A reading process; as a context manager it never outlives its block."""
+
+    def __init__(self, anchor: Path, compiled: bool) -> None:
+        self._file = anchor
+        self._place: str | None = None
+        arguments = {"path": sys.path, "anchor": str(anchor), "library": otf2_library.find(), "compiled": compiled}
+        command = [sys.executable, "-I", "-S", "-c", _START, json.dumps(arguments)]
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115
+        self._child = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0
+        )
+        _widen(_open(self._child.stdout))
+        self._archive = anchor.with_suffix("")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._child.kill()
+        self._child.wait()
+        for stream in (self._child.stdin, self._child.stdout, self._complaints):
+            _open(stream).close()
+
+    def header(self) -> tuple[Definitions, str]:
+        """Return the archive's definitions and the name of the tool that wrote it."""
+        self._file = self._archive.with_suffix(".def")
+        _, payload = self._frame()
+        header = json.loads(payload)
+        return header["definitions"], header["creator"]
+
+    def locations(self, ids: Sequence[int]) -> Iterator[tuple[bytes, bytearray]]:
+        """Yield letter and payload of the frames of the locations ``ids``, one location after the other."""
+        source = _open(self._child.stdin)
+        source.write(json.dumps(list(ids)).encode() + b"\n")
+        source.close()
+        while True:
+            letter, payload = self._frame()
+            if letter == b"Z":
+                return
+            if letter == b"L":
+                self._file = self._archive / f"{json.loads(payload)}.evt"
+            yield letter, payload
+
+    def _frame(self) -> tuple[bytes, bytearray]:
+        letter, length = HEADER.unpack(self._bytes(HEADER.size))
+        payload = self._bytes(length)
+        if letter == b"E":
+            raise InputError(*json.loads(payload))
+        return letter, payload
+
+    def _bytes(self, length: int) -> bytearray:
+        source = _open(self._child.stdout)
+        data = bytearray(length)
+        view = memoryview(data)
+        poll = select.poll()
+        poll.register(source, select.POLLIN)
+        while view:
+            if not poll.poll(SILENCE_S * 1000):
+                raise InputError(self._file, f"libotf2 did not get on for {SILENCE_S:.0f} s: the file is damaged")
+            count = os.readv(source.fileno(), [view])
+            if not count:
+                raise InputError(self._file, self._obituary())
+            view = view[count:]
+        return data
+
+    def _obituary(self) -> str:
+        code = self._child.wait()
+        if code < 0:
+            return f"libotf2 crashed ({signal.Signals(-code).name}): the file is damaged"
+        self._complaints.seek(0)
+        lines = self._complaints.read().decode("utf-8", "replace").strip().splitlines()
+        return f"the reading process failed: {lines[-1] if lines else f'exit code {code}'}"
+
+
+def _open(stream: IO[Any] | None) -> IO[bytes]:
+    if stream is None:
+        raise RuntimeError("the reading process was started without pipes")
+    return stream
+
+
+def _widen(stream: IO[bytes]) -> None:
+    """Ask for a larger pipe: fewer switches between the two processes (Linux only)."""
+    import fcntl
+
+    request = getattr(fcntl, "F_SETPIPE_SZ", None)
+    if request is not None:
+        try:
+            fcntl.fcntl(stream, request, _PIPE_BYTES)
+        except OSError:  # the system's limit is lower
+            return
