@@ -103,8 +103,8 @@ class Phase:
         return next(iter(self.arrays.values())).shape[2] if self.arrays else 0
 
 
-#: Categories of a cause: which of a processor's seconds it explains.
-CAUSE_CATEGORIES = ("transfer", "wait", "sync", "io")
+#: Categories of a cause: which of a processor's seconds it explains; ``outside`` are those in no phase.
+CAUSE_CATEGORIES = ("transfer", "wait", "sync", "io", "outside")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Causes:
 
     All columns have the same length. ``category`` indexes ``CAUSE_CATEGORIES``; ``kind`` indexes
     ``kinds`` (``late sender``, ``late receiver``, ``late root``, ``collective``, ``barrier``, ``message``,
-    ``unmatched``, ``thread barrier``, ``thread start``, ``file`` …). ``phase`` indexes ``Profile.phases``
+    ``unmatched``, ``thread barrier``, ``thread start``, ``file``, ``start-up``, ``shutdown`` …). ``phase`` indexes ``Profile.phases``
     (-1: outside); ``call`` and ``caller`` index ``Profile.regions`` (caller -1: unknown); ``processor`` and
     ``partner`` index ``Profile.processors`` (-1: none or all); ``target`` indexes ``targets`` (files, -1: none);
     ``size_class`` is the bit length of the bytes of one call (-1: unknown). ``seconds``, ``count`` and

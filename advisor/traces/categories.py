@@ -30,6 +30,8 @@ class Split:
     sync_s: FloatArray
     transfer_s: FloatArray
     io_s: FloatArray
+    start_up_s: FloatArray
+    shutdown_s: FloatArray
     instance: IntArray
 
 
@@ -53,5 +55,7 @@ def split(trace: Trace, calls: Calls, pieces: Pieces, waiting: Waits, division: 
         sync_s=np.where(synchronizes, rest, 0.0) + forked,
         transfer_s=np.where(synchronizes | io | nowhere, 0.0, rest),
         io_s=np.where(io, rest, 0.0),
+        start_up_s=sums(pieces.call[mine], pieces.before_s[mine], count) + np.where(role == Role.INIT, total, 0.0),
+        shutdown_s=sums(pieces.call[mine], pieces.after_s[mine], count),
         instance=accounts.instances_at(division, calls.location, calls.start_s),
     )

@@ -22,10 +22,34 @@ if TYPE_CHECKING:
     from advisor.traces.waits import Waits
 
 #: Kinds of seconds that are no waiting, behind those of ``waits.KINDS``.
-OTHER_KINDS = ("message", "thread start", "file")
+OTHER_KINDS = ("message", "thread start", "file", "start-up", "shutdown")
 NAMED_KINDS = KINDS + OTHER_KINDS
 
 COLUMNS = ("category", "kind", "phase", "call", "caller", "processor", "partner", "target", "size_class")
+
+
+#: Which seconds of a call belong to which category, and the kind where one says it all.
+SOURCES = (
+    ("transfer", "transfer_s", None),
+    ("wait", "wait_s", None),
+    ("sync", "sync_s", None),
+    ("io", "io_s", "file"),
+    ("outside", "start_up_s", "start-up"),
+    ("outside", "shutdown_s", "shutdown"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the rows are made from."""
+
+    trace: Trace
+    calls: Calls
+    waiting: Waits
+    split: Split
+    table: Table
+    size: IntArray
+    target: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +62,9 @@ class Rows:
 
 
 def collect(trace: Trace, calls: Calls, waiting: Waits, split: Split, table: Table) -> Causes:
-    """Return the causes of all seconds of the phases that are no computation."""
-    size, target = _bytes_and_targets(trace, calls)
-    parts = [
-        _rows(name, number, trace, calls, waiting, split, table, size, target)
-        for number, name in enumerate(CAUSE_CATEGORIES)
-    ]
+    """Return the causes of all seconds of the phases that are no computation, and of those in no phase."""
+    source = Source(trace, calls, waiting, split, table, *_bytes_and_targets(trace, calls))
+    parts = [_rows(source, *each) for each in SOURCES]
     keys = np.concatenate([part.keys for part in parts], axis=1)
     first, group = _groups(keys)
     seconds = np.concatenate([part.seconds for part in parts])
@@ -59,43 +80,36 @@ def collect(trace: Trace, calls: Calls, waiting: Waits, split: Split, table: Tab
     )
 
 
-def _rows(
-    name: str,
-    number: int,
-    trace: Trace,
-    calls: Calls,
-    waiting: Waits,
-    split: Split,
-    table: Table,
-    size: IntArray,
-    target: IntArray,
-) -> Rows:
-    """Return one row for each call with seconds of the category."""
-    seconds: FloatArray = getattr(split, f"{name}_s")
+def _rows(source: Source, category: str, measure: str, kind: str | None) -> Rows:
+    """Return one row for each call with seconds of the measure."""
+    calls, table, size = source.calls, source.table, source.size
+    seconds: FloatArray = getattr(source.split, measure)
     call = np.flatnonzero(seconds)
     parent = calls.parent[call]
+    waits, outside = category == "wait", category == "outside"
+    nothing = np.full(len(call), -1)
     keys = np.stack(
         (
-            np.full(len(call), number),
-            waiting.kind[call] if name == "wait" else _kind(name, trace, calls, call),
-            table.phase_of[split.instance[call]],
+            np.full(len(call), CAUSE_CATEGORIES.index(category)),
+            np.full(len(call), NAMED_KINDS.index(kind)) if kind else _kind(source, call, category),
+            nothing if outside else table.phase_of[source.split.instance[call]],
             table.row_of_call[call],
             np.where(parent >= 0, table.row_of_call[parent], -1),
             calls.location[call],
-            waiting.partner[call] if name == "wait" else np.full(len(call), -1),
-            target[call],
+            source.waiting.partner[call] if waits else nothing,
+            source.target[call],
             np.where(size[call] < 0, -1, np.ceil(np.log2(size[call].clip(1) + 1))).astype(np.int64),
         )
     )
     return Rows(keys, seconds[call], size[call].clip(0))
 
 
-def _kind(name: str, trace: Trace, calls: Calls, call: IntArray) -> IntArray:
-    """Return the kind of seconds that are no waiting."""
-    role = roles(trace)[calls.region[call]]
-    if name == "io":
-        return np.full(len(call), NAMED_KINDS.index("file"))
-    if name == "transfer":
+def _kind(source: Source, call: IntArray, category: str) -> IntArray:
+    """Return why a call waits, and of other seconds what sort of call they are."""
+    if category == "wait":
+        return source.waiting.kind[call]
+    role = roles(source.trace)[source.calls.region[call]]
+    if category == "transfer":
         joint = np.isin(role, COLLECTIVE_ROLES)
         return np.where(joint, NAMED_KINDS.index("collective"), NAMED_KINDS.index("message"))
     barrier = np.where(role == Role.BARRIER, NAMED_KINDS.index("barrier"), NAMED_KINDS.index("thread start"))

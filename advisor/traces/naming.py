@@ -45,10 +45,13 @@ def run_id(trace: Trace) -> str:
 
 
 def _closer(trace: Trace, calls: Calls, division: Division, table: Table, phase: int) -> str | None:
-    """Return the name of the call that closes the phase, None for the end of the run."""
+    """Return the name of the MPI or OpenMP call that closes the phase, None for the end of the run."""
     instance = int(np.flatnonzero(table.phase_of == phase)[0])
     joined = division.closing[instance][division.closing[instance] >= 0]
-    return trace.regions[calls.region[joined[0]]].name if len(joined) else None
+    if not len(joined):
+        return None
+    region = trace.regions[calls.region[joined[0]]]
+    return region.name if region.role != Role.FINALIZE or region.name.startswith("MPI_") else None
 
 
 def _head_and_tail(table: Table) -> tuple[set[int], set[int]]:
