@@ -69,8 +69,7 @@ def constraints(trace: Trace, calls: Calls, joint: Collectives, messages: Messag
         *_of_collectives(calls, joint, process[calls.location]),
         _of_messages(calls, messages, process[calls.location]),
     ]
-    merged = Constraints(*(np.concatenate([getattr(part, name) for part in parts]) for name in Constraints.__slots__))
-    return _tightest(merged, trace.ranks)
+    return Constraints(*(np.concatenate([getattr(part, name) for part in parts]) for name in Constraints.__slots__))
 
 
 def solve(found: Constraints, ranks: int, resolution_s: float) -> Correction:
@@ -109,7 +108,7 @@ def note(correction: Correction) -> Note | None:
 
 
 def _of_collectives(calls: Calls, joint: Collectives, process: IntArray) -> Iterator[Constraints]:
-    """Yield constraints of the collectives, those of one communicator and role together."""
+    """Yield the tightest constraints of the collectives, those of one communicator and role together."""
     for comm in np.unique(joint.comm):
         for role in (Role.BARRIER, Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE):
             chosen = np.flatnonzero((joint.comm == comm) & (joint.role == role))
@@ -119,25 +118,33 @@ def _of_collectives(calls: Calls, joint: Collectives, process: IntArray) -> Iter
             at_most = max(PAIRS_AT_MOST // (size * size), 2)
             chosen = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), at_most)).astype(np.int64)]
             call = joint.call[joint.first[chosen][:, None] + np.arange(size)]
-            yield _of_one_kind(calls, call, process, role, joint.root[chosen])
+            for part in np.array_split(np.arange(len(call)), min(STRETCHES, len(call))):
+                yield _of_one_stretch(calls, call[part], process, role, joint.root[chosen[part]])
 
 
-def _of_one_kind(calls: Calls, call: IntArray, process: IntArray, role: Role, root: IntArray) -> Constraints:
-    """Return constraints of instances (K, m) of one kind: who must have entered before whom leaves."""
-    instances, size = call.shape
-    roots = call[np.arange(instances), root]
+def _of_one_stretch(calls: Calls, call: IntArray, process: IntArray, role: Role, root: IntArray) -> Constraints:
+    """Return who must have entered before whom leaves, the tightest of instances (K, m) of one kind."""
+    roots = call[np.arange(len(call)), root]
     if role == Role.ONE_TO_ALL:
-        first, last = np.repeat(roots, size), call.ravel()
-    elif role == Role.ALL_TO_ONE:
-        first, last = call.ravel(), np.repeat(roots, size)
-    else:
-        first, last = np.repeat(call, size, axis=1).ravel(), np.tile(call, (1, size)).ravel()
-    return _between(calls, first, last, process)
+        return _tightest(_between(calls, np.repeat(roots, call.shape[1]), call.ravel(), process))
+    if role == Role.ALL_TO_ONE:
+        return _tightest(_between(calls, call.ravel(), np.repeat(roots, call.shape[1]), process))
+    entered, left = calls.start_s[call], calls.end_s[call]
+    best = np.zeros((call.shape[1], call.shape[1]), dtype=np.int64)
+    slack = left[0][None, :] - entered[0][:, None]
+    for turn in range(1, len(call)):
+        tighter = left[turn][None, :] - entered[turn][:, None]
+        closer = tighter < slack
+        np.copyto(slack, tighter, where=closer)
+        best[closer] = turn
+    first, last = np.nonzero(~np.eye(call.shape[1], dtype=bool))
+    tightest = best[first, last]
+    return _between(calls, call[tightest, first], call[tightest, last], process)
 
 
 def _of_messages(calls: Calls, messages: Messages, process: IntArray) -> Constraints:
     """Return constraints of the messages: the send started before the receive ended."""
-    return _between(calls, messages.send, messages.receive, process)
+    return _tightest(_between(calls, messages.send, messages.receive, process))
 
 
 def _between(calls: Calls, first: IntArray, last: IntArray, process: IntArray) -> Constraints:
@@ -147,13 +154,14 @@ def _between(calls: Calls, first: IntArray, last: IntArray, process: IntArray) -
     return Constraints(process[first], process[last], calls.start_s[first], calls.end_s[last])
 
 
-def _tightest(found: Constraints, ranks: int) -> Constraints:
+def _tightest(found: Constraints) -> Constraints:
     """Return the constraint with the least slack for each pair of processes and stretch of the run."""
     if not len(found.earlier):
         return found
     low, high = float(found.before_s.min()), float(found.before_s.max())
     stretch = ((found.before_s - low) / max(high - low, 1e-300) * (STRETCHES - 1)).astype(np.int64)
-    key = (found.earlier * ranks + found.later) * STRETCHES + stretch
+    processes = int(max(found.earlier.max(), found.later.max())) + 1
+    key = (found.earlier * processes + found.later) * STRETCHES + stretch
     order = np.lexsort((found.after_s - found.before_s, key))
     chosen = order[np.r_[True, np.diff(key[order]) != 0]]
     return Constraints(*(getattr(found, name)[chosen] for name in Constraints.__slots__))
