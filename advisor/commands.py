@@ -1,0 +1,134 @@
+"""What a plugin's command is made of: how it is registered, what it may ask for, and what it returns.
+
+A command is ``run(args, services) -> Report``. It prints nothing: the report is data, and ``render`` draws it as
+text, JSON or Markdown. This module imports nothing heavy, so that commands can be listed quickly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from advisor.errors import PluginError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from advisor.model import Advice, Profile
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
+
+ArgumentType = type[str] | type[int] | type[float] | type[Path] | type[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a command, positional or an option where ``name`` begins with ``--``.
+
+    The command finds its value in ``args``, under its name with underscores (``--node-hours``: ``args.node_hours``):
+    of ``type``, a list of them when ``several``, ``default`` when it is not given. An option of type ``bool`` is a
+    flag.
+    """
+
+    name: str
+    help: str
+    type: ArgumentType = str
+    default: str | int | float | bool | None = None
+    required: bool = False
+    several: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def is_option(self) -> bool:
+        """Whether the argument is given by name."""
+        return self.name.startswith("--")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The head of a column; ``unit`` says how numbers are shown: ``s`` seconds, ``B`` bytes, ``share`` 0 to 1."""
+
+    name: str
+    unit: Literal["", "s", "B", "share"] = ""
+
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells, as many in each as there are columns; None where there is no value."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a command found, in the order in which it is shown."""
+
+    title: str
+    parts: tuple[Text | Table, ...]
+
+
+class Services(Protocol):
+    """What a command may ask the application for."""
+
+    def read(self, path: Path) -> Profile:
+        """Return the run recorded at ``path``; raises ``InputError``."""
+
+    def advise(self, path: Path) -> Advice:
+        """Return the advice on the run recorded at ``path``; raises ``InputError``."""
+
+
+Run = Callable[["Namespace", Services], Report]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of a plugin: ``gapwatch NAME ARGUMENTS``, described by one line of ``help``."""
+
+    plugin: str
+    name: str
+    help: str
+    arguments: tuple[Argument, ...]
+    run: Run
+
+
+class Registry:
+    """Collects the commands that one plugin registers; handed to the hook ``advisor_commands``."""
+
+    def __init__(self, plugin: str) -> None:
+        self._plugin = plugin
+        self._commands: dict[str, Command] = {}
+
+    def __call__(self, name: str, help: str, arguments: Sequence[Argument], run: Run) -> None:
+        """Register ``gapwatch NAME``; raises ``PluginError`` where that can't be a command."""
+        self._refuse(not _NAME.fullmatch(name), f"{name!r} is no name for a command")
+        self._refuse(name in self._commands, f"the command {name!r} is registered twice")
+        self._refuse(not help.strip(), f"the command {name!r} has no help text")
+        for argument in arguments:
+            bare = argument.name.removeprefix("--")
+            self._refuse(not _NAME.fullmatch(bare), f"{argument.name!r} is no name for an argument of {name!r}")
+        self._commands[name] = Command(self._plugin, name, help.strip().splitlines()[0], tuple(arguments), run)
+
+    @staticmethod
+    def _refuse(wrong: bool, reason: str) -> None:
+        if wrong:
+            raise PluginError(reason)
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """What was registered, in that order."""
+        return tuple(self._commands.values())
