@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.traces.events import Kind, Role
-from advisor.traces.nesting import location_of_events, outermost, roles, sums
+from advisor.traces.nesting import groups_of_locations, outermost, roles, sums
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from advisor.traces.events import Trace
     from advisor.traces.nesting import Calls
     from advisor.traces.phases import Division
+
+
+#: Which kinds of events end a piece, by ``Kind``.
+_MOVES = np.isin(np.arange(256), (Kind.ENTER, Kind.LEAVE, Kind.FORK, Kind.JOIN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +57,42 @@ def waiting_for_the_end(calls: Calls, division: Division) -> Calls:
 
 def cut(trace: Trace, calls: Calls, division: Division, span: tuple[float, float]) -> Pieces:
     """Return the pieces of all time lines from ``span[0]`` to ``span[1]``, the whole run."""
-    location = location_of_events(trace)
-    moves = np.flatnonzero(np.isin(trace.kind, (Kind.ENTER, Kind.LEAVE, Kind.FORK, Kind.JOIN)))
-    where, start = location[moves], trace.time_s[moves]
+    parts = [_cut_group(trace, calls, division, span, *group) for group in groups_of_locations(trace)]
+    return Pieces(*(np.concatenate([getattr(part, name) for part in parts]) for name in Pieces.__slots__))
+
+
+def _cut_group(
+    trace: Trace, calls: Calls, division: Division, span: tuple[float, float], low: int, high: int
+) -> Pieces:
+    """Return the pieces of the locations from ``low`` up to ``high``."""
+    base, finish = int(trace.first[low]), int(trace.first[high])
+    everywhere = np.arange(low, high)
+    location = np.repeat(everywhere, np.diff(trace.first[low : high + 1]))
+    kind = trace.kind[base:finish]
+    moves = np.flatnonzero(_MOVES[kind])
+    where, start, kind = location[moves], trace.time_s[base:finish][moves], kind[moves]
     last = np.r_[np.diff(where) != 0, True][: len(moves)]
     end = np.where(last, span[1], np.r_[start[1:], 0.0][: len(moves)])
-    call = calls.open_after[moves]
+    call = calls.open_after[base:finish][moves]
     call = np.where(call >= 0, outermost(calls, np.maximum(call, 0)), -1)
     closer = division.closing[-1][where]
     call = np.where(last & (closer >= 0), closer, call)
-    joined = np.r_[trace.kind[moves][1:] == Kind.JOIN, False] & ~last
-    forking = (trace.kind[moves] == Kind.FORK) | joined
-    everywhere = np.arange(len(trace.locations))
-    first_move = np.full(len(everywhere), span[1])
+    joined = np.r_[kind[1:] == Kind.JOIN, False][: len(moves)] & ~last
+    forking = ((kind == Kind.FORK) | joined) & (call >= 0)
+    first_move = np.full(high - low, span[1])
     fresh = np.r_[True, np.diff(where) != 0][: len(moves)]
-    first_move[where[fresh]] = start[fresh]
+    first_move[where[fresh] - low] = start[fresh]
     return _clipped(
-        calls,
         division,
         np.r_[where, everywhere],
-        np.r_[call, np.full(len(everywhere), -1)],
-        np.r_[start, np.full(len(everywhere), span[0])],
+        np.r_[call, np.full(high - low, -1)],
+        np.r_[start, np.full(high - low, span[0])],
         np.r_[end, first_move],
-        np.r_[forking & (call >= 0), np.zeros(len(everywhere), dtype=bool)],
+        np.r_[forking, np.zeros(high - low, dtype=bool)],
     )
 
 
 def _clipped(
-    calls: Calls,
     division: Division,
     location: IntArray,
     call: IntArray,

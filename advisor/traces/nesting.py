@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 WORKING_ROLES = (Role.USER, Role.LOCAL, Role.OMP_PARALLEL, Role.OMP_WORK)
 
 
+#: Events looked at in one go.
+GROUP_EVENTS = 1 << 17
+
+
 @dataclass(frozen=True, slots=True)
 class Calls:
     """All calls of a trace, in the order of their enter events.
@@ -54,34 +58,58 @@ def location_of_events(trace: Trace) -> IntArray:
 
 def pair(trace: Trace) -> Calls:
     """Return the calls of ``trace``; calls that never end are closed by their location's last event."""
-    location = location_of_events(trace)
-    is_enter = trace.kind == Kind.ENTER
-    moves = np.flatnonzero(is_enter | (trace.kind == Kind.LEAVE))
-    enters = np.flatnonzero(is_enter)
-    number = np.cumsum(is_enter) - 1
-    opened = _open_after_moves(location[moves], is_enter[moves], number[moves])
-    before = _shift_within(opened, location[moves])
+    parts, before = [], 0
+    for low, high in groups_of_locations(trace):
+        parts.append(_pair_group(trace, low, high, before))
+        before += len(parts[-1].region)
+    return Calls(*(np.concatenate([getattr(part, name) for part in parts]) for name in Calls.__slots__))
+
+
+def groups_of_locations(trace: Trace) -> list[tuple[int, int]]:
+    """Return ranges of locations with about ``GROUP_EVENTS`` events each, so that intermediate arrays stay small."""
+    target = np.arange(GROUP_EVENTS, int(trace.first[-1]) + GROUP_EVENTS, GROUP_EVENTS)
+    edges = np.unique(np.r_[0, np.searchsorted(trace.first, target), len(trace.locations)])
+    edges = edges[edges <= len(trace.locations)]
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+def _pair_group(trace: Trace, low: int, high: int, before: int) -> Calls:
+    """Return the calls of the locations from ``low`` up to ``high``, numbered from ``before``."""
+    base, end = int(trace.first[low]), int(trace.first[high])
+    location = np.repeat(np.arange(low, high), np.diff(trace.first[low : high + 1]))
+    kind = trace.kind[base:end]
+    is_enter = kind == Kind.ENTER
+    moves = np.flatnonzero(is_enter | (kind == Kind.LEAVE))
+    entering = is_enter[moves]
+    opened = _open_after_moves(location[moves] - low, entering)
+    above = _shift_within(opened, location[moves])
+    enters = moves[entering]
     leave = np.full(len(enters), -1, dtype=np.int64)
-    closing = ~is_enter[moves] & (before >= 0)
-    leave[before[closing]] = moves[closing]
-    parent = before[is_enter[moves]]
-    region = trace.region[enters].astype(np.int64)
-    depth = _depths(parent)
-    role = roles(trace)
+    closing = ~entering & (above >= 0)
+    leave[above[closing]] = moves[closing]
+    parent = above[entering]
+    where, region = location[enters], trace.region[base:end][enters].astype(np.int64)
     last_event = np.maximum(trace.first[1:] - 1, trace.first[:-1])
-    ends = np.where(leave >= 0, leave, last_event[location[enters]])
+    ends = np.where(leave >= 0, leave + base, last_event[where])
+    role, layers = roles(trace), _depths(parent)
+    anchor = _anchors(parent, layers, ~np.isin(role, WORKING_ROLES)[region])
     return Calls(
-        location=location[enters],
+        location=where,
         region=region,
-        parent=parent,
-        enter=enters,
-        leave=leave,
-        start_s=trace.time_s[enters],
+        parent=_renumbered(parent, before),
+        enter=enters + base,
+        leave=_renumbered(leave, base),
+        start_s=trace.time_s[base:end][enters],
         end_s=trace.time_s[ends],
-        anchor=_anchors(parent, depth, ~np.isin(role, WORKING_ROLES)[region]),
-        threaded=_inherit(parent, depth, (role == Role.OMP_PARALLEL)[region]),
-        open_after=_spread(opened, moves, location, len(trace.kind)),
+        anchor=_renumbered(anchor, before),
+        threaded=_inherit(parent, layers, (role == Role.OMP_PARALLEL)[region]),
+        open_after=_renumbered(_spread(opened, moves, location), before),
     )
+
+
+def _renumbered(numbers: IntArray, base: int) -> IntArray:
+    """Return ``numbers`` counted from ``base``; -1 stays what it is."""
+    return np.where(numbers >= 0, numbers + base, -1)
 
 
 def retimed(calls: Calls, trace: Trace) -> Calls:
@@ -117,7 +145,7 @@ def occurrence(key: IntArray) -> IntArray:
     return turn
 
 
-def _open_after_moves(location: IntArray, is_enter: npt.NDArray[np.bool_], number: IntArray) -> IntArray:
+def _open_after_moves(location: IntArray, is_enter: npt.NDArray[np.bool_]) -> IntArray:
     """Return the open call after each enter or leave."""
     if not len(location):
         return np.zeros(0, dtype=np.int64)
@@ -128,12 +156,13 @@ def _open_after_moves(location: IntArray, is_enter: npt.NDArray[np.bool_], numbe
     depth -= min(int(depth.min()), 0)
     key = location * (int(depth.max()) + 1) + depth
     order = np.argsort(key.astype(np.uint16) if key.max() < 2**16 else key, kind="stable")
-    sorted_key = key[order]
+    sorted_key, entered = key[order], is_enter[order]
     place = np.arange(len(order))
     group_start = np.maximum.accumulate(np.where(np.r_[True, np.diff(sorted_key) != 0], place, 0))
-    last_enter = np.maximum.accumulate(np.where(is_enter[order], place, -1))
+    last_enter = np.maximum.accumulate(np.where(entered, place, -1))
+    number = (np.cumsum(is_enter) - 1)[order]
     opened = np.empty(len(order), dtype=np.int64)
-    opened[order] = np.where(last_enter >= group_start, number[order][np.maximum(last_enter, 0)], -1)
+    opened[order] = np.where(last_enter >= group_start, number[np.maximum(last_enter, 0)], -1)
     return opened
 
 
@@ -145,14 +174,14 @@ def _shift_within(values: IntArray, location: IntArray) -> IntArray:
     return shifted
 
 
-def _spread(opened: IntArray, moves: IntArray, location: IntArray, events: int) -> IntArray:
+def _spread(opened: IntArray, moves: IntArray, location: IntArray) -> IntArray:
     """Return the open call after every event, not only after enters and leaves."""
-    moved = np.zeros(events, dtype=np.int64)
+    moved = np.zeros(len(location), dtype=np.int64)
     moved[moves] = 1
     latest = np.cumsum(moved) - 1
     known = latest >= 0
     known[known] = location[moves[latest[known]]] == location[known]
-    spread = np.full(events, -1, dtype=np.int64)
+    spread = np.full(len(location), -1, dtype=np.int64)
     spread[known] = opened[latest[known]]
     return spread
 
