@@ -27,10 +27,12 @@ def phases(
     """Return the name of each phase and the call that closes it; names are unique and the same for equal runs."""
     closers = [_closer(trace, calls, division, table, p) for p in range(len(table.phase_rows))]
     heads, tails = _head_and_tail(table)
+    thread_barriers = {region.name for region in trace.regions if region.role == Role.OMP_BARRIER}
     names: list[str] = []
     for p, closer in enumerate(closers):
         region = _dominating(trace, calls, table, split, p)
-        name = f"{region} to {closer or 'the end'}" if region else f"to {closer or 'the end'}"
+        name = " ".join(part for part in (region, f"to {closer or 'the end'}") if part)
+        name = region if region and closer in thread_barriers else name
         where = "before the loop: " if p in heads else "after the loop: " if p in tails else ""
         names.append(_unused(where + name, names))
     return names, closers
@@ -69,7 +71,8 @@ def _dominating(trace: Trace, calls: Calls, table: Table, split: Split, phase: i
     role = roles(trace)[calls.region]
     mine = (table.phase_of[split.instance] == phase) & (calls.anchor < 0) & (role != Role.LOCAL)
     work = sums(calls.region[mine], split.total_s[mine], len(trace.regions))
-    inner = sums(calls.region[mine & (calls.parent >= 0)], split.total_s[mine & (calls.parent >= 0)], len(work))
+    mine &= (calls.parent >= 0) | (role != Role.USER)
+    inner = sums(calls.region[mine], split.total_s[mine], len(work))
     best = int(np.argmax(inner)) if len(inner) else 0
     return trace.regions[best].name if len(inner) and inner[best] > NAMING_SHARE * work.sum() else None
 
