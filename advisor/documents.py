@@ -5,6 +5,7 @@ fields without default are required. The type of a field says what may stand the
 
     str, int, float, bool, Literal      a scalar; ``on``, ``1.10`` or ``1e3`` mean what the type makes of them
     Annotated[float, Dimension]         a quantity with its unit (``advisor.units``: Seconds, Bytes, Share …)
+    Annotated[X, Dimension]             the same by ``X.parse(text, dimension)``
     Annotated[X, Between(1, 5)]         a number within limits, the limits included
     a class with ``parse(text)``        a scalar; the ValueError of ``parse`` is the message
     tuple[X, ...], dict[str, X]         a list; a mapping with free keys (or with Literal keys)
@@ -12,20 +13,20 @@ fields without default are required. The type of a field says what may stand the
     Marked[X], Mark                     X with its place; the place of the mapping itself (not a key)
     object                              anything: text, numbers, truth values, tuples and dicts
 
-A ValueError from a record's ``__post_init__`` becomes a problem at its mapping.
+A ValueError from a record's ``__post_init__`` becomes a problem at its mapping; ``FieldErrors`` are several, each at
+the place of its field.
 """
 
 from __future__ import annotations
 
 from types import GenericAlias, NoneType
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast, get_args, get_origin
+from typing import TYPE_CHECKING, TypeVar, cast, get_args, get_origin
 
-from advisor import scalars, units, yaml_nodes
+from advisor import scalars, yaml_nodes
 from advisor.errors import DocumentError
 from advisor.field_types import (
     Between,
     Marked,
-    dimension_of,
     expectation,
     fields_of,
     inner,
@@ -35,12 +36,13 @@ from advisor.field_types import (
     mark_names,
     members,
     node_kinds,
+    scalar_value,
 )
 from advisor.scalars import suggestion
 from advisor.yaml_nodes import Mapping, Mark, Refused, Scalar, Sequence, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from importlib.resources.abc import Traversable
     from pathlib import Path
 
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from advisor.field_types import Field
     from advisor.yaml_nodes import Node
 
-__all__ = ["Between", "Mark", "Marked", "load", "load_list", "load_lists", "load_many", "suggestion"]
+__all__ = ["Between", "FieldErrors", "Mark", "Marked", "load", "load_list", "load_lists", "load_many", "suggestion"]
 
 T = TypeVar("T")
 
@@ -86,6 +88,14 @@ def _document(path: Path | Traversable, hint: object, problems: list[Problem]) -
     node, found = yaml_nodes.parse(path)
     problems.extend(found)
     return _FAILED if node is None else _Reader(problems).read(node, hint, "")
+
+
+class FieldErrors(ValueError):
+    """Several mistakes inside a record, found when it is made: the path of keys to each, and what is wrong there."""
+
+    def __init__(self, problems: Iterable[tuple[tuple[str, ...], str]]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(f"{'.'.join(path)}: {message}" for path, message in self.problems))
 
 
 class _Failed:
@@ -162,8 +172,12 @@ class _Reader:
     def _construct(self, node: Mapping, record: type, values: dict[str, object]) -> object:
         try:
             return record(**values)
+        except FieldErrors as errors:
+            for path, message in errors.problems:
+                self._note(_descend(node, path), printable(message, 300))
         except ValueError as error:
-            return self._note(node, printable(str(error), 300))
+            self._note(node, printable(str(error), 300))
+        return _FAILED
 
     def _unknown_key(self, name: Scalar, by_key: dict[str, Field]) -> str | None:
         near = scalars.nearest(name.text, by_key)
@@ -210,7 +224,7 @@ class _Reader:
 
     def _scalar(self, node: Scalar, hint: object, key: str) -> object:
         try:
-            value = _value(node, hint)
+            value = scalar_value(node, hint)
         except ValueError as error:
             return self._note(node, f"{_label(key)}found {_shown(node)}, {error}")
         limits = limits_of(hint)
@@ -234,43 +248,14 @@ def _fit(names: set[str], record: type) -> tuple[int, int, int]:
     return len(names & known), -len(required - names), -len(names - known)
 
 
-def _value(node: Scalar, hint: object) -> object:
-    """The scalar as ``hint`` wants it; ValueError with what was expected."""
-    if dimension := dimension_of(hint):
-        return units.parse_as(node.text, dimension)
-    wanted = inner(hint)
-    if wanted is str or (wanted is object and not node.plain):
-        return node.text
-    if get_origin(wanted) is Literal:
-        return _literal(node.text, get_args(wanted))
-    reading = _READINGS.get(wanted)
-    if reading is None:
-        return cast("_Parsed", wanted).parse(node.text)
-    if not node.plain:
-        raise ValueError(f"expected {expectation(wanted)} without quotes")
-    return reading(node.text)
-
-
-_READINGS: dict[object, Callable[[str], object]] = {
-    int: scalars.whole_number,
-    float: scalars.number,
-    bool: scalars.truth,
-    object: scalars.anything,
-}
-
-
-class _Parsed(Protocol):
-    """A class that makes its instances of text."""
-
-    def parse(self, text: str) -> object:
-        """The instance for ``text``; ValueError if there is none."""
-
-
-def _literal(text: str, known: tuple[object, ...]) -> object:
-    by_text = {str(value): value for value in known}
-    if text not in by_text:
-        raise ValueError(f"expected one of {scalars.listed(by_text)}{suggestion(text, by_text)}")
-    return by_text[text]
+def _descend(node: Node, path: tuple[str, ...]) -> Node:
+    """The node at the end of ``path``, as far as the document goes."""
+    for key in path:
+        inside = [value for name, value in node.entries if name.text == key] if isinstance(node, Mapping) else []
+        if not inside:
+            break
+        node = inside[0]
+    return node
 
 
 def _either(hints: Iterable[object]) -> str:

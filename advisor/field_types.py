@@ -6,11 +6,26 @@ from collections.abc import Mapping as AbstractMapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Generic,
+    Literal,
+    Protocol,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from advisor import scalars
-from advisor.units import Dimension
+from advisor.units import Dimension, parse_as
 from advisor.yaml_nodes import Mapping, Mark, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 T = TypeVar("T")
 
@@ -131,3 +146,50 @@ def expectation(hint: object) -> str:
     if is_record(hint) and isinstance(hint, type):
         return f"a mapping with {scalars.listed(field.key for field in fields_of(hint))}"
     return "a mapping" if is_dict(hint) else _NAMES.get(hint, getattr(hint, "__name__", str(hint)).lower())
+
+
+def scalar_value(node: Scalar, hint: object) -> object:
+    """The scalar as ``hint`` wants it; ValueError with what was expected."""
+    wanted = inner(hint)
+    if dimension := dimension_of(hint):
+        own = cast("_Quantity", wanted)
+        return parse_as(node.text, dimension) if wanted is float else own.parse(node.text, dimension)
+    if wanted is str or (wanted is object and not node.plain):
+        return node.text
+    if get_origin(wanted) is Literal:
+        return _literal(node.text, get_args(wanted))
+    reading = _READINGS.get(wanted)
+    if reading is None:
+        return cast("_Parsed", wanted).parse(node.text)
+    if not node.plain:
+        raise ValueError(f"expected {expectation(wanted)} without quotes")
+    return reading(node.text)
+
+
+_READINGS: dict[object, Callable[[str], object]] = {
+    int: scalars.whole_number,
+    float: scalars.number,
+    bool: scalars.truth,
+    object: scalars.anything,
+}
+
+
+class _Parsed(Protocol):
+    """A class that makes its instances of text."""
+
+    def parse(self, text: str) -> object:
+        """The instance for ``text``; ValueError if there is none."""
+
+
+class _Quantity(Protocol):
+    """A class that makes its instances of text and a dimension."""
+
+    def parse(self, text: str, dimension: Dimension) -> object:
+        """The instance for ``text``; ValueError if there is none."""
+
+
+def _literal(text: str, known: tuple[object, ...]) -> object:
+    by_text = {str(value): value for value in known}
+    if text not in by_text:
+        raise ValueError(f"expected one of {scalars.listed(by_text)}{scalars.suggestion(text, by_text)}")
+    return by_text[text]
