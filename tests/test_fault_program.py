@@ -226,7 +226,7 @@ def test_work_is_cpu_time_when_asked(program: Path, tmp_path: Path) -> None:
 def test_work_can_be_operations(program: Path, tmp_path: Path) -> None:
     one = truth_of(program, tmp_path, "--work", "flops", "--rate", "1e6", ranks=1)
     many = truth_of(program, tmp_path, "--work", "flops", "--rate", "1e9", ranks=1)
-    assert total(many["measured_cpu_s"]["update_cells"]) > total(one["measured_cpu_s"]["update_cells"])
+    assert total(many["measured_cpu_s"]["update_cells"]) > 20 * total(one["measured_cpu_s"]["update_cells"])
 
 
 @needs_mpi

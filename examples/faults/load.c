@@ -33,12 +33,11 @@ static void spin(double seconds)
 
 static void calculate(double pairs)
 {
-    volatile double result;
-    double value = 1.0;
+    static volatile double seed = 0.5; /* Volatile: else the compiler would know the result. */
+    double value = seed;
     for (long i = 0; i < (long)pairs; i++)
         value = value * 0.999999 + 1e-6;
-    result = value;
-    (void)result;
+    seed = value;
 }
 
 void spend(const struct options *options, double seconds)
