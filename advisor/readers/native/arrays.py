@@ -28,7 +28,7 @@ class ArraySource:
     def numbers(self, node: Node, shape: Shape, least: float) -> FloatArray | None:
         """Return finite numbers of the shape, none below ``least``; None where one is null, since all then lack it.
 
-        The last axis may be left out where its extent is 1.
+        The last axis of several may be left out where its extent is 1.
         """
         array = self._array(node, shape, np.float64)
         if array is None:
@@ -73,7 +73,7 @@ class ArraySource:
         if name not in self._archive.members:
             raise node.error(f"the archive holds no array {name[:80]!r}{suggestion(name, self._archive.members)}")
         array = self._archive.load(name)
-        if array.ndim == len(shape) - 1 and shape[-1] in (None, 1):
+        if 0 < array.ndim == len(shape) - 1 and shape[-1] in (None, 1):
             array = array[..., np.newaxis]
         fits = array.ndim == len(shape) and all(
             want in (None, have) for want, have in zip(shape, array.shape, strict=True)
@@ -94,7 +94,7 @@ def _resolved(value: object, shape: Shape) -> Shape:
     found: list[int | None] = []
     for depth, extent in enumerate(shape):
         if not isinstance(value, list):
-            return tuple(found) if depth == len(shape) - 1 and extent in (None, 1) else shape
+            return tuple(found) if found and depth == len(shape) - 1 and extent in (None, 1) else shape
         found.append(len(value) if extent is None else extent)
         value = value[0] if value else None
     return tuple(found)

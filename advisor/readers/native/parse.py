@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
 
 from advisor import soundness
 from advisor.contract import ContractError
+from advisor.errors import InputError
 from advisor.model import MEASURES, Causes, Note, Processor, Profile, Region, Status
 from advisor.readers.native.phases import RESOLUTION_S, PhaseReader
 
@@ -72,7 +73,7 @@ def _sound(root: Node, profile: Profile) -> Profile:
     try:
         soundness.check(profile)
     except ContractError as error:
-        raise root.error(str(error)) from error
+        raise InputError(root.file, error.reason, error.place or None) from error
     return profile
 
 

@@ -1,0 +1,163 @@
+"""Finding plugins and loading each by itself, so that one that is broken is a line in a list and nothing more."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from importlib.metadata import Distribution, distributions
+from typing import TYPE_CHECKING, Final
+
+import pluggy
+
+from advisor import hookspecs, site_plugins
+from advisor.errors import AdvisorError, PluginError
+from advisor.hookspecs import API_VERSION, GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+OWN: Final = "gapwatch"  # the distribution whose plugins nobody can displace by taking their names
+_PREFIX: Final = "advisor_"
+_TEXT_LIMIT: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A plugin that was found: where it comes from, what it implements, or why it is not used.
+
+    ``origin`` is a distribution or a path, ``hooks`` the names of the hooks that it implements; with a ``problem`` the
+    plugin takes no part in anything.
+    """
+
+    name: str
+    origin: str
+    version: str | None
+    problem: str | None
+    hooks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    name: str
+    origin: str
+    version: str | None
+    load: Callable[[], object]
+
+
+def new_manager() -> pluggy.PluginManager:
+    """Return a manager that knows the published hooks and no plugin."""
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(hookspecs)
+    return manager
+
+
+def load(
+    manager: pluggy.PluginManager, site_dirs: Sequence[Path], blocked: Sequence[str], entry_points: bool
+) -> tuple[Loaded, ...]:
+    """Register all plugins but the ``blocked`` ones and return what was found, those of packages first."""
+    loaded: list[Loaded] = []
+    found = [*(_installed() if entry_points else ()), *(one for folder in site_dirs for one in _in_folder(folder))]
+    origins: dict[str, str] = {}
+    for candidate in found:
+        if isinstance(candidate, Loaded):
+            loaded.append(candidate)
+        elif candidate.name not in blocked:
+            loaded.append(_register(manager, candidate, origins))
+    return tuple(loaded)
+
+
+def explain(error: BaseException) -> str:
+    """Return one line about an exception; what we raise ourselves needs no type in front of it."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
+    own = isinstance(error, AdvisorError | pluggy.PluginValidationError) and text
+    return (text if own else f"{type(error).__name__}: {text}".rstrip(": "))[:_TEXT_LIMIT]
+
+
+def _installed() -> list[_Candidate | Loaded]:
+    """Return the plugins of installed packages by name, our own first; a damaged package hides no other."""
+    found: list[_Candidate | Loaded] = []
+    seen: set[str] = set()
+    for distribution in distributions():
+        try:
+            candidates = list(_of_package(distribution))
+        except Exception as error:
+            problem = f"its entry points can't be read: {explain(error)}"
+            found.append(Loaded(str(getattr(distribution, "_path", distribution)), "a package", None, problem))
+            continue
+        found += [candidate for candidate in candidates if candidate.origin not in seen]
+        seen.update(candidate.origin for candidate in candidates)
+    return sorted(found, key=lambda candidate: (candidate.origin != OWN, candidate.name))
+
+
+def _of_package(distribution: Distribution) -> Iterator[_Candidate]:
+    for point in distribution.entry_points:
+        if point.group == GROUP:
+            yield _Candidate(point.name, distribution.name, distribution.version, point.load)
+
+
+def _in_folder(folder: Path) -> Iterator[_Candidate | Loaded]:
+    try:
+        entries = site_plugins.candidates(folder)
+    except PluginError as error:
+        yield Loaded(folder.name, str(folder), None, explain(error))
+        return
+    for entry in entries:
+        yield _Candidate(entry.stem, str(entry), None, partial(site_plugins.load, entry))
+
+
+def _register(manager: pluggy.PluginManager, candidate: _Candidate, origins: dict[str, str]) -> Loaded:
+    hooks: tuple[str, ...] = ()
+    problem = None
+    try:
+        if candidate.name in origins:
+            raise PluginError(f"a plugin of this name is already loaded from {origins[candidate.name]}")
+        plugin = candidate.load()
+        _refuse_other_version(plugin)
+        hooks = _hooks(plugin)
+        new_manager().register(plugin, candidate.name)  # a trial: a failing registration leaves its traces
+        manager.register(plugin, candidate.name)
+        origins[candidate.name] = candidate.origin
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        hooks, problem = (), explain(error)
+    return Loaded(candidate.name, candidate.origin, candidate.version, problem, hooks)
+
+
+def _refuse_other_version(plugin: object) -> None:
+    spoken = getattr(plugin, "advisor_api", 1)
+    if spoken != API_VERSION:
+        raise PluginError(
+            f"is written for plugin API {spoken!r}; this gapwatch speaks {API_VERSION}: update one of them"
+        )
+
+
+def _hooks(plugin: object) -> tuple[str, ...]:
+    """Return the hooks that a plugin implements; raises ``PluginError`` for what its author can't have meant."""
+    published = {name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith(_PREFIX)}
+    reader = new_manager()
+    found = []
+    for attribute in dir(plugin):
+        options = reader.parse_hookimpl_opts(plugin, attribute)
+        if options is None:
+            if attribute in published:
+                raise PluginError(f"{attribute} is not marked with @hookimpl")
+            continue
+        hook = options["specname"] or attribute
+        if hook not in published and not options["optionalhook"]:
+            close = get_close_matches(hook, published, n=1)
+            raise PluginError(f"{hook} is no hook{f'; did you mean {close[0]}?' if close else ''}")
+        if options["wrapper"] or options["hookwrapper"]:
+            raise PluginError(f"{hook} is a wrapper, which could change the results of others")
+        found.append(hook)
+    if not found:
+        raise PluginError("implements no hook")
+    if ("advisor_sniff" in found) != ("advisor_read" in found):
+        raise PluginError("a reader implements both advisor_sniff and advisor_read")
+    return tuple(sorted(found))

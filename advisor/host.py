@@ -1,0 +1,210 @@
+"""The host of the plugins: asks each one by itself, checks what it answers, and notes which of them failed.
+
+A plugin that raises, or returns what its hook does not promise, loses its own result and nothing else. Plugins are
+trusted code and run in this process: what they do to the process itself no check in here can undo.
+"""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from advisor import answers, discovery
+from advisor.commands import Command, Registry
+from advisor.contract import ContractError
+from advisor.discovery import Loaded, explain
+from advisor.errors import AdvisorError, InputError, PluginError, UnknownFormatError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pluggy import HookImpl, PluginManager
+
+    from advisor.commands import Report, Services
+    from advisor.facts import Fact
+    from advisor.machines import Machine
+    from advisor.model import Advice, Bound, Finding, Gap, Profile, Recommendation
+
+__all__ = ["Host", "Loaded", "load"]
+
+T = TypeVar("T")
+
+
+def load(site_dirs: Sequence[Path] = (), blocked: Sequence[str] = (), *, entry_points: bool = True) -> Host:
+    """Return a host with the plugins of installed packages (if ``entry_points``) and of the directories.
+
+    Plugins whose names are ``blocked`` are not even imported. Never raises for a plugin: see ``Host.plugins``.
+    """
+    manager = discovery.new_manager()
+    return Host(manager, discovery.load(manager, site_dirs, blocked, entry_points))
+
+
+class Host:
+    """The plugins that were found, with what is wrong with each, and typed calls of their hooks."""
+
+    def __init__(self, manager: PluginManager, plugins: tuple[Loaded, ...]) -> None:
+        self._manager = manager
+        self.plugins = plugins
+        self._failures: dict[str, None] = {}
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """One line for each plugin that could not be loaded and for each call that failed, the same one only once."""
+        loading = (f"plugin {one.name} ({one.origin}): {one.problem}" for one in self.plugins if one.problem)
+        return (*loading, *self._failures)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The names of the modules in which the plugins are defined."""
+        plugins = (plugin for _, plugin in self._manager.list_name_plugin())
+        return tuple(getattr(plugin, "__name__", type(plugin).__module__) for plugin in plugins if plugin is not None)
+
+    def sniff_all(self, path: Path) -> tuple[tuple[str, float], ...]:
+        """Return the readers that recognise ``path`` and how sure (0 to 1) each is, the surest first.
+
+        Raises ``InputError`` for what is neither a file nor a directory.
+        """
+        _refuse_special(path)
+        found = list(self._ask("advisor_sniff", answers.sureness, path=path))
+        return tuple(sorted(found, key=lambda answer: -answer[1]))
+
+    def read(self, path: Path) -> Profile:
+        """Return the run at ``path``, read by the reader that is surest of it.
+
+        Raises ``UnknownFormatError`` where none is, and ``InputError`` where the data are damaged or the reader fails.
+        """
+        recognised = self.sniff_all(path)
+        if not recognised:
+            known = sorted(plugin.name for plugin in self.plugins if "advisor_read" in plugin.hooks)
+            raise UnknownFormatError(path, f"is in no format that is known here: {', '.join(known) or 'there is none'}")
+        reader = recognised[0][0]
+        implementation = dict(self._implementations("advisor_read"))[reader]
+        try:
+            return answers.profile(_answer(implementation, {"path": path}))
+        except (InputError, KeyboardInterrupt):
+            raise
+        except ContractError as error:
+            raise InputError(path, f"{error.reason} (read by {reader!r})", error.place) from error
+        except BaseException as error:
+            raise InputError(path, f"the reader {reader!r} failed: {explain(error)}") from error
+
+    def findings(
+        self,
+        profile: Profile,
+        bounds: Sequence[Bound],
+        gaps: Sequence[Gap],
+        machine: Machine | None,
+        history: Sequence[Advice],
+    ) -> tuple[Finding, ...]:
+        """Return what all plugins noticed in a run, each finding under the name of its plugin."""
+        answered = self._ask(
+            "advisor_findings",
+            answers.findings,
+            profile=profile,
+            bounds=bounds,
+            gaps=gaps,
+            machine=machine,
+            history=history,
+        )
+        return tuple(replace(finding, plugin=name) for name, findings in answered for finding in findings)
+
+    def expected_gain(
+        self, profile: Profile, recommendation: Recommendation, machine: Machine | None
+    ) -> tuple[float, float, float] | None:
+        """Return expected, lowest and highest gain in seconds as the first plugin with an answer sees it, or None."""
+        answered = self._ask(
+            "advisor_expected_gain", answers.gain, profile=profile, recommendation=recommendation, machine=machine
+        )
+        return next((gain for _, gain in answered), None)
+
+    def facts(self) -> tuple[Fact, ...]:
+        """Return the facts that plugins add to the vocabulary of conditions."""
+        return tuple(fact for _, facts in self._ask("advisor_facts", answers.facts) for fact in facts)
+
+    def rules(self) -> tuple[Path, ...]:
+        """Return the files of rules that plugins bring along."""
+        return tuple(path for _, paths in self._ask("advisor_rules", answers.files) for path in paths)
+
+    def machines(self) -> tuple[Path, ...]:
+        """Return the files of machine models that plugins bring along."""
+        return tuple(path for _, paths in self._ask("advisor_machines", answers.files) for path in paths)
+
+    def commands(self, reserved: Collection[str] = ()) -> tuple[Command, ...]:
+        """Return the commands of all plugins by name; one that is ``reserved`` or taken is noted as a problem."""
+        commands: dict[str, Command] = {}
+        for plugin, implementation in self._implementations("advisor_commands"):
+            registry = Registry(plugin)
+            if self._call(plugin, "advisor_commands", implementation, {"register": registry}, _nothing) is None:
+                continue
+            for command in registry.commands:
+                if command.name in reserved or command.name in commands:
+                    self._fail(plugin, "advisor_commands", PluginError(f"the command {command.name!r} is taken"))
+                else:
+                    commands[command.name] = command
+        return tuple(commands[name] for name in sorted(commands))
+
+    def run(self, command: Command, args: Namespace, services: Services) -> Report:
+        """Return the report of a command; raises the errors of ours that it raises, else ``PluginError``."""
+        try:
+            return answers.report(command.run(args, services))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if isinstance(error, AdvisorError) and not isinstance(error, ContractError):
+                raise
+            whose = f"the command {command.name!r} of the plugin {command.plugin!r}"
+            raise PluginError(f"{whose} failed: {explain(error)}") from error
+
+    def _implementations(self, hook: str) -> list[tuple[str, HookImpl]]:
+        """Return who implements a hook and how, in the order of ``plugins``."""
+        found = {impl.plugin_name: impl for impl in getattr(self._manager.hook, hook).get_hookimpls()}
+        return [(plugin.name, found[plugin.name]) for plugin in self.plugins if hook in plugin.hooks]
+
+    def _ask(self, hook: str, accept: Callable[[object], T | None], **arguments: object) -> Iterator[tuple[str, T]]:
+        """Yield the plugins that have an answer, and the answer as ``accept`` returns it once it is checked."""
+        for plugin, implementation in self._implementations(hook):
+            answer = self._call(plugin, hook, implementation, arguments, accept)
+            if answer is not None:
+                yield plugin, answer
+
+    def _call(
+        self,
+        plugin: str,
+        hook: str,
+        implementation: HookImpl,
+        arguments: Mapping[str, object],
+        accept: Callable[[object], T | None],
+    ) -> T | None:
+        """Return the checked answer of one implementation; None, and a note of it, where that fails."""
+        try:
+            return accept(_answer(implementation, arguments))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self._fail(plugin, hook, error)
+            return None
+
+    def _fail(self, plugin: str, hook: str, error: BaseException) -> None:
+        self._failures[f"plugin {plugin}: {hook} failed: {explain(error)}"] = None
+
+
+def _answer(implementation: HookImpl, arguments: Mapping[str, object]) -> object:
+    """Call one implementation with the arguments that it names, past pluggy's chains of calls and wrappers."""
+    return implementation.function(*(arguments[name] for name in implementation.argnames))
+
+
+def _nothing(_: object) -> bool:
+    """Accept any answer of a hook that is called for what it does."""
+    return True
+
+
+def _refuse_special(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        raise InputError(path, getattr(error, "strerror", None) or str(error)) from error
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(path, "is neither a file nor a directory")
