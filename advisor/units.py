@@ -53,7 +53,7 @@ _DIMENSIONS = (
     Dimension("cycles", "cycle", "14 cycles", {"cycle": Decimal(1), "cycles": Decimal(1)}),
     Dimension("size", "B", "64 KiB", _BYTES),
     Dimension("bandwidth", "B/s", "3.35 TB/s", _per(_BYTES, "s") | _per(_BITS, "s")),
-    Dimension("frequency", "Hz", "2.5 GHz", _si("Hz", "kMGT")),
+    Dimension("frequency", "Hz", "2.5 GHz", _si("Hz", "kMGTPE")),
     Dimension("share", "", "3 %", {"%": Decimal("0.01"), "": Decimal(1)}),
     Dimension("rate", "op/s", "7.2 Tflop/s", _per(_si("flop", "kMGTPE") | _si("op", "kMGTPE"), "s")),
     Dimension(
