@@ -145,7 +145,7 @@ def expectation(hint: object) -> str:
         return "a list"
     if is_record(hint) and isinstance(hint, type):
         return f"a mapping with {scalars.listed(field.key for field in fields_of(hint))}"
-    return "a mapping" if is_dict(hint) else _NAMES.get(hint, getattr(hint, "__name__", str(hint)).lower())
+    return "a mapping" if is_dict(hint) else _NAMES.get(hint, f"a {getattr(hint, '__name__', str(hint)).lower()}")
 
 
 def scalar_value(node: Scalar, hint: object) -> object:

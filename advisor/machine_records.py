@@ -68,12 +68,12 @@ class Count(int):
 
 
 Seconds = Annotated[Number, units.DIMENSIONS["time"]]
-Cycles = Annotated[Number, units.DIMENSIONS["cycles"]]
+Cycles = Annotated[Number, units.DIMENSIONS["cycle count"]]
 Bytes = Annotated[Number, units.DIMENSIONS["size"]]
 BytesPerSecond = Annotated[Number, units.DIMENSIONS["bandwidth"]]
-BytesPerCycle = Annotated[Number, units.DIMENSIONS["bytes per cycle"]]
+BytesPerCycle = Annotated[Number, units.DIMENSIONS["bandwidth per cycle"]]
 Hertz = Annotated[Number, units.DIMENSIONS["frequency"]]
-PerCycle = Annotated[Number, units.DIMENSIONS["operations per cycle"]]
+PerCycle = Annotated[Number, units.DIMENSIONS["rate per cycle"]]
 Bits = Annotated[Number, units.DIMENSIONS["width"]]
 DollarsPerHour = Annotated[Number, units.DIMENSIONS["cost"]]
 

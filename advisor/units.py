@@ -50,16 +50,14 @@ class Dimension:
 
 _DIMENSIONS = (
     Dimension("time", "s", "2 us", _si("s", "pnum") | {"min": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)}),
-    Dimension("cycles", "cycle", "14 cycles", {"cycle": Decimal(1), "cycles": Decimal(1)}),
+    Dimension("cycle count", "cycle", "14 cycles", {"cycle": Decimal(1), "cycles": Decimal(1)}),
     Dimension("size", "B", "64 KiB", _BYTES),
     Dimension("bandwidth", "B/s", "3.35 TB/s", _per(_BYTES, "s") | _per(_BITS, "s")),
     Dimension("frequency", "Hz", "2.5 GHz", _si("Hz", "kMGTPE")),
     Dimension("share", "", "3 %", {"%": Decimal("0.01"), "": Decimal(1)}),
     Dimension("rate", "op/s", "7.2 Tflop/s", _per(_si("flop", "kMGTPE") | _si("op", "kMGTPE"), "s")),
-    Dimension(
-        "operations per cycle", "op/cycle", "16 flop/cycle", _per({u: Decimal(1) for u in ("flop", "op")}, "cycle")
-    ),
-    Dimension("bytes per cycle", "B/cycle", "64 B/cycle", {"B/cycle": Decimal(1)}),
+    Dimension("rate per cycle", "op/cycle", "16 flop/cycle", _per({u: Decimal(1) for u in ("flop", "op")}, "cycle")),
+    Dimension("bandwidth per cycle", "B/cycle", "64 B/cycle", {"B/cycle": Decimal(1)}),
     Dimension("width", "bit", "512 bit", {"bit": Decimal(1)}),
     Dimension("cost", "USD/h", "4.08 USD/h", {"USD/h": Decimal(1)}),
 )
@@ -67,16 +65,8 @@ DIMENSIONS: Mapping[str, Dimension] = {dimension.name: dimension for dimension i
 
 #: Types for the fields of records that are read from documents: a float in the base unit, written with its unit.
 Seconds = Annotated[float, DIMENSIONS["time"]]
-Cycles = Annotated[float, DIMENSIONS["cycles"]]
 Bytes = Annotated[float, DIMENSIONS["size"]]
-BytesPerSecond = Annotated[float, DIMENSIONS["bandwidth"]]
-Hertz = Annotated[float, DIMENSIONS["frequency"]]
 Share = Annotated[float, DIMENSIONS["share"]]
-OperationsPerSecond = Annotated[float, DIMENSIONS["rate"]]
-OperationsPerCycle = Annotated[float, DIMENSIONS["operations per cycle"]]
-BytesPerCycle = Annotated[float, DIMENSIONS["bytes per cycle"]]
-Bits = Annotated[float, DIMENSIONS["width"]]
-DollarsPerHour = Annotated[float, DIMENSIONS["cost"]]
 
 
 def parse(text: str, dimension: str) -> float:

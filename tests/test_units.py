@@ -22,10 +22,10 @@ from advisor import units
         ("3 %", "share", 0.03),
         ("0.03", "share", 0.03),
         ("-7 %", "share", -0.07),
-        ("16 flop/cycle", "operations per cycle", 16.0),
+        ("16 flop/cycle", "rate per cycle", 16.0),
         ("7.2 Tflop/s", "rate", 7.2e12),
         ("1e3 s", "time", 1000.0),
-        ("  14 cycles ", "cycles", 14.0),
+        ("  14 cycles ", "cycle count", 14.0),
     ],
 )
 def test_parse_reads_what_people_write(text: str, dimension: str, value: float) -> None:
