@@ -1,1 +1,1 @@
-"""From Advice to the screen and to files; no arithmetic in here."""
+"""From Advice and Report to the screen and to files; no arithmetic in here."""

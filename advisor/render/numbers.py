@@ -1,0 +1,77 @@
+"""Numbers as they stand on a screen: the value is given, only its digits and unit are chosen here."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from advisor.units import format_bytes, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.model import Status
+
+#: How a status is marked in front of a number; measured numbers carry no mark.
+MARKS: dict[Status, str] = {"measured": "", "estimated": "~", "modelled": "^", "unavailable": "?"}
+LEGEND = {"~": "~ estimated", "^": "^ modelled"}
+
+_NOT_FINITE = "not a number"
+_SCALES = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (1e-6, "us", 1e6), (0.0, "ns", 1e9))
+
+
+def seconds(value: float | None) -> str:
+    """Return one duration with its unit, ``4.00 s``; ``-`` without a value."""
+    if value is None:
+        return "-"
+    return format_seconds(value) if math.isfinite(value) else _NOT_FINITE
+
+
+def share(value: float | None) -> str:
+    """Return a share of one in per cent; ``-`` without a value."""
+    if value is None:
+        return "-"
+    return format_share(value) if math.isfinite(value) else _NOT_FINITE
+
+
+def interval(values: tuple[float, float]) -> str:
+    """Return two durations as ``2.50 s to 3.60 s``."""
+    return f"{seconds(values[0])} to {seconds(values[1])}"
+
+
+def quantity(value: float | str | bool, unit: str) -> str:
+    """Return a fact's value with its unit; truth values as yes and no."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if not math.isfinite(value):
+        return _NOT_FINITE
+    special = {"s": format_seconds, "B": format_bytes, "share": format_share, "%": format_share}
+    digits = f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"
+    return special[unit](value) if unit in special else f"{digits} {unit}".rstrip()
+
+
+def column(values: Sequence[float]) -> list[str]:
+    """Return durations of one column in one unit with the same decimals, so that their digits line up.
+
+    The largest decides: it shows four significant digits.
+    """
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    unit, factor = next((unit, factor) for least, unit, factor in _SCALES if largest >= least)
+    if largest == 0:
+        unit, factor = "s", 1.0
+    whole_digits = len(str(int(largest * factor)))
+    decimals = min(3, max(0, 4 - whole_digits))
+    return [_fixed(value * factor, decimals, unit) for value in values]
+
+
+def _fixed(value: float, decimals: int, unit: str) -> str:
+    if not math.isfinite(value):
+        return _NOT_FINITE
+    return f"{round(value, decimals) + 0.0:.{decimals}f} {unit}"
+
+
+def shares(values: Sequence[float]) -> list[str]:
+    """Return shares of one column in per cent with one decimal, so that their digits line up."""
+    return [f"{round(value * 100, 1) + 0.0:.1f} %" if math.isfinite(value) else _NOT_FINITE for value in values]

@@ -1,0 +1,80 @@
+"""Reports of commands, drawn as text or as a JSON document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from advisor.commands import Table, Text
+from advisor.render import numbers
+from advisor.render.page import draw
+from advisor.render.sections import heading, paragraph
+from advisor.render.tables import Head, table
+from advisor.render.text import line, shorten_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.text import Text as Line
+
+    from advisor.commands import Cell, Column, Report
+    from advisor.render.page import Page
+
+SCHEMA = "gapwatch/report/1"
+
+#: A cell of text is folded into lines; only what would fill this many of them is shortened.
+_LINES_OF_A_CELL = 4
+
+
+def text(report: Report, page: Page) -> str:
+    """Return the report as one string for ``page``."""
+    lines = heading(page.remark(report.title), page) if report.title else []
+    for part in report.parts:
+        block = _paragraphs(part, page) if isinstance(part, Text) else _table(part, page)
+        lines += [line(), *block] if lines else block
+    return draw(lines, page)
+
+
+def document(report: Report) -> dict[str, Any]:
+    """Return the report as plain data: ``parts`` holds ``{text}`` and ``{title, columns, rows}`` in order."""
+    return {
+        "schema": SCHEMA,
+        "title": report.title,
+        "parts": [{"text": part.text} if isinstance(part, Text) else _plain(part) for part in report.parts],
+    }
+
+
+def _plain(part: Table) -> dict[str, Any]:
+    columns = [{"name": column.name, "unit": column.unit} for column in part.columns]
+    return {"title": part.title, "columns": columns, "rows": [list(row) for row in part.rows]}
+
+
+def _paragraphs(part: Text, page: Page) -> list[Line]:
+    rows = part.text.expandtabs(4).strip("\n").split("\n")
+    return [piece for row in rows for piece in paragraph(page.remark(row), page) or [line()]]
+
+
+def _table(part: Table, page: Page) -> list[Line]:
+    heads = [_head(column, [row[at] for row in part.rows], page) for at, column in enumerate(part.columns)]
+    columns = [_cells(column, [row[at] for row in part.rows], page) for at, column in enumerate(part.columns)]
+    lines = heading(page.remark(part.title), page) if part.title else []
+    if not part.rows:
+        return [*lines, line(("none", "dim"), indent=2)]
+    return lines + table(heads, list(zip(*columns, strict=True)), page, indent=2 if part.title else 0)
+
+
+def _head(column: Column, cells: Sequence[Cell], page: Page) -> Head:
+    numeric = not any(isinstance(cell, str) for cell in cells) and any(cell is not None for cell in cells)
+    return Head(page.remark(column.name), "number" if numeric else "prose")
+
+
+def _cells(column: Column, cells: Sequence[Cell], page: Page) -> list[str]:
+    texts = [_cell(cell, column, page) for cell in cells]
+    return shorten_all(texts, _LINES_OF_A_CELL * page.width, page.signs.ellipsis)
+
+
+def _cell(cell: Cell, column: Column, page: Page) -> str:
+    if cell is None:
+        return "-"
+    if isinstance(cell, str):
+        return page.remark(cell)
+    return str(cell) if isinstance(cell, int) and not column.unit else numbers.quantity(float(cell), column.unit)

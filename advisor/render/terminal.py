@@ -1,0 +1,130 @@
+"""The screen of advice: what the seconds go to, what to do next, what the run cannot show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advisor.render import numbers
+from advisor.render.details import details
+from advisor.render.page import draw
+from advisor.render.sections import bullet, heading, paragraph, to_copy
+from advisor.render.steps import next_steps
+from advisor.render.text import line, shorten, wrap
+from advisor.render.waterfall import waterfall
+from advisor.render.words import gap_words, grade_words, processor_words, unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.text import Text
+
+    from advisor.model import Advice, Note
+    from advisor.render.page import Page
+
+_NOTES = 2
+_UNSEEN = 4
+
+
+def screen(advice: Advice, page: Page) -> str:
+    """Return the advice as one string for ``page``; all names in it are verbatim or visibly escaped."""
+    blocks = [_head(advice, page), _seconds(advice, page), _verdict(advice, page), _unseen(advice, page)]
+    if page.verbose:
+        blocks += details(advice, page)
+    blocks.append(_problems(advice, page))
+    lines: list[Text] = []
+    for block in filter(None, blocks):
+        lines += [line(), *block] if lines else block
+    return draw(lines, page)
+
+
+def _head(advice: Advice, page: Page) -> list[Text]:
+    """Return program, seconds and processors; then run and build; then how far all this can be trusted."""
+    profile = advice.profile
+    program = shorten(page.name(profile.program), max(20, page.prose_width // 2), page.signs.ellipsis)
+    machine = f", {page.name(profile.machine)}" if profile.machine else ""
+    top = wrap(f"{numbers.seconds(profile.actual_s)} on {processor_words(profile)}{machine}", page.prose_width)
+    first = line((program, "bold"), ": ", (top[0], "bold"))
+    lines = [first] if first.cell_len <= page.width else [line((program, "bold")), line((top[0], "bold"))]
+    lines += [line((part, "bold")) for part in top[1:]]
+    run = f"run {page.name(profile.run)}" + (f", build {page.name(profile.build)}" if profile.build else "")
+    return lines + paragraph(run, page, "dim") + _evidence(advice, page)
+
+
+def _evidence(advice: Advice, page: Page) -> list[Text]:
+    grade = f"Evidence: {grade_words(advice.grade)}"
+    notes = "; ".join(note.text.rstrip(".") for note in _worst(advice)[:_NOTES])
+    sentence = page.remark(f"{grade}: {notes}" if notes else grade)
+    style = {"A": "green", "B": "green", "C": "yellow"}.get(advice.grade.letter, "red")
+    return paragraph(sentence, page, style)
+
+
+def _worst(advice: Advice) -> list[Note]:
+    return sorted((note for note in advice.grade.notes if note.penalty > 0), key=lambda note: -note.penalty)
+
+
+def _seconds(advice: Advice, page: Page) -> list[Text]:
+    title = f"Where the {numbers.seconds(advice.profile.actual_s)} go"
+    return [*heading(title, page, "seconds, share of the run"), *waterfall(advice, page)]
+
+
+def _verdict(advice: Advice, page: Page) -> list[Text]:
+    if advice.verdict == "advice":
+        return next_steps(advice, page)
+    if advice.verdict == "nothing significant":
+        return _nothing(advice, page)
+    return _insufficient(advice, page)
+
+
+def _nothing(advice: Advice, page: Page) -> list[Text]:
+    sentence = "Nothing significant: no gap of this run calls for an action."
+    largest = max(advice.gaps, key=lambda gap: gap.seconds, default=None)
+    if largest:
+        amount = f"{numbers.seconds(largest.seconds)}, {numbers.share(largest.share)} of the run"
+        sentence += f" The largest is {largest.name} ({gap_words(largest)}) with {amount}."
+    return paragraph(page.remark(sentence), page, "bold green")
+
+
+def _insufficient(advice: Advice, page: Page) -> list[Text]:
+    lines = paragraph("Not enough evidence to advise from, so no advice is given.", page, "bold red")
+    for note in _worst(advice):
+        lines += bullet(page.remark(note.text), page)
+    return lines
+
+
+def _unseen(advice: Advice, page: Page) -> list[Text]:
+    """Return what the run cannot show, and the one command that would show most needed of it."""
+    bounds = [f"{_span([bound.name for bound in group])} ({reason})" for group, reason in unavailable(advice)]
+    facts = list(dict.fromkeys(need.fact for need in advice.needs))
+    left = len(facts) - _UNSEEN
+    shown = facts[:_UNSEEN] + ([f"{left} more facts"] if left > 0 else [])
+    missing = "; ".join([*bounds, *([f"facts that rules asked for: {', '.join(shown)}"] if shown else [])])
+    command = _command(advice)
+    if not missing and not command:
+        return []
+    lines = heading("What this run cannot show", page)
+    lines += paragraph(page.remark(missing), page)
+    if command:
+        lines.append(to_copy("run next: ", command, page))
+    return lines
+
+
+def _span(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) < 3 else f"{names[0]} to {names[-1]}"
+
+
+def _command(advice: Advice) -> str | None:
+    """Return the command to run next: against doubts first, then for what rules need, then for unknown bounds."""
+    doubts = [note.collect for note in _worst(advice)]
+    needs = [need.command for need in advice.needs]
+    bounds = [bound.collect for bound in advice.bounds if bound.seconds is None]
+    order = [*doubts, *needs, *bounds] if advice.verdict == "insufficient evidence" else [*needs, *bounds, *doubts]
+    return next((command for command in order if command), None)
+
+
+def _problems(advice: Advice, page: Page) -> list[Text]:
+    if not advice.problems:
+        return []
+    lines = [line(("Problems", "bold red"))]
+    for problem in advice.problems:
+        lines += bullet(page.remark(problem), page)
+    return lines

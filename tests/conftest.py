@@ -1,0 +1,38 @@
+"""Golden files: what is drawn is compared with ``tests/golden``; ``pytest --rewrite-golden`` writes them anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GOLDEN = Path(__file__).parent / "golden"
+REPOSITORY = Path(__file__).parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden and docs/commands.md anew")
+
+
+@pytest.fixture
+def same_as(request: pytest.FixtureRequest) -> Callable[[str, Path], None]:
+    """Compare a text with a file, or write it there under ``--rewrite-golden``."""
+
+    def check(text: str, path: Path) -> None:
+        if request.config.getoption("--rewrite-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(text.encode())
+        assert path.is_file(), f"{path.name} is missing; pytest --rewrite-golden writes it"
+        assert text == path.read_bytes().decode(), f"{path.name} differs; see the change, then pytest --rewrite-golden"
+
+    return check
+
+
+@pytest.fixture
+def golden(same_as: Callable[[str, Path], None]) -> Callable[[str, str], None]:
+    """Compare a text with the golden file of that name."""
+    return lambda text, name: same_as(text, GOLDEN / name)

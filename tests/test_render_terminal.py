@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import advice_samples as samples
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from advisor.render.page import Page
+from advisor.render.terminal import screen
+from advisor.render.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.model import Advice
+
+SGR = re.compile(r"\x1b\[[0-9;]*m")
+SAMPLES = (
+    samples.full, samples.expected, samples.without_phases, samples.nothing, samples.insufficient,
+)  # fmt: skip
+
+#: Anything a profile may hold, with what hurts terminals and markup more often than chance would bring it.
+hostile_text = st.lists(
+    st.one_of(
+        st.text(max_size=8),
+        st.sampled_from(["\x1b[2J", "\x9b1m", "\r", "\n", "\u202e", "\u200b", "[/]", "[red]", "日本", "e\u0301", "\\"]),
+    ),
+    min_size=1,
+    max_size=4,
+).map("".join)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_screen(width: int, golden: Callable[[str, str], None]) -> None:
+    golden(screen(samples.full(), Page(width)), f"screen-{width}.txt")
+
+
+def test_screen_in_ascii(golden: Callable[[str, str], None]) -> None:
+    text = screen(samples.full(), Page(100, "ascii"))
+    assert text.isascii()
+    golden(text, "screen-ascii.txt")
+
+
+def test_screen_in_colour(golden: Callable[[str, str], None]) -> None:
+    text = screen(samples.full(), Page(80, color=True))
+    assert [part.rstrip() for part in SGR.sub("", text).split("\n")] == screen(samples.full(), Page(80)).split("\n")
+    golden(text, "screen-color.txt")
+
+
+@pytest.mark.parametrize("width", [20, 45])
+def test_narrow_screen_is_a_list(width: int, golden: Callable[[str, str], None]) -> None:
+    golden(screen(samples.full(), Page(width)), f"screen-{width}.txt")
+
+
+def test_verbose_screen(golden: Callable[[str, str], None]) -> None:
+    golden(screen(samples.full(), Page(120, verbose=True)), "screen-verbose.txt")
+
+
+@pytest.mark.parametrize("sample", SAMPLES[1:], ids=lambda sample: sample.__name__)
+def test_verdicts_and_merged_levels(sample: Callable[[], Advice], golden: Callable[[str, str], None]) -> None:
+    golden(screen(sample(), Page(80)), f"screen-{sample.__name__}.txt")
+
+
+def test_the_first_screen_says_it_all() -> None:
+    text = screen(samples.expected(), Page(120))
+    for words in ("jacobi", "47.0 s", "4 MPI ranks", "good, with small doubts (B)", "overall load imbalance", "8.00 s",
+                  "17.0 %", "Self-scheduling", "at most 4.00 s", "3.10 s (2.50 s to 3.60 s, by simulation)",
+                  "src/solver.cpp:120", "rank 3", "phase.imbalance = 1.42", "Keep a queue", "C' communication",
+                  "run next: valgrind --tool=cachegrind ./jacobi"):  # fmt: skip
+        assert words in text
+
+
+def test_only_three_are_shown_until_asked_for_more() -> None:
+    brief, long = (screen(samples.full(), Page(120, verbose=verbose)) for verbose in (False, True))
+    assert "1 more with --verbose" in brief
+    assert brief.count("Self-scheduling") == 3
+    assert long.count("Self-scheduling") == 4
+    assert "while (next_block" not in brief
+    assert "while (next_block" in long
+
+
+def test_a_negative_gap_is_shown_and_explained() -> None:
+    text = screen(samples.full(), Page(120))
+    assert re.search(r"X .* -0\.02 s", text)
+    assert "the clocks are known to 20 ms" in text
+
+
+def test_estimated_seconds_are_marked() -> None:
+    text = screen(samples.full(), Page(120))
+    assert "~2.50 s" in text
+    assert "~ estimated" in text
+    assert "~8.00 s" not in text
+
+
+def test_verdicts_are_sentences() -> None:
+    assert "Nothing significant" in screen(samples.nothing(), Page(120))
+    text = screen(samples.insufficient(), Page(120))
+    assert "Not enough evidence to advise from" in text
+    assert "2 of 4 ranks are missing" in text
+    assert "run next: ./jacobi -steps 1000" in text
+    assert "things to do" not in text
+
+
+def test_gaps_point_at_their_recommendations() -> None:
+    lines = screen(samples.full(), Page(120)).split("\n")
+    assert next(text for text in lines if text.startswith("L ")).endswith("◂ 1")
+    assert next(text for text in lines if text.startswith("M' ")).endswith("◂ 2")
+    assert "◂" not in next(text for text in lines if text.startswith("W "))
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
+@pytest.mark.parametrize("width", range(20, 201, 9))
+@pytest.mark.parametrize("verbose", [False, True])
+def test_no_line_is_wider_than_the_page(sample: Callable[[], Advice], width: int, verbose: bool) -> None:
+    text = screen(sample(), Page(width, verbose=verbose))
+    copied = ("run next", "to get", "  better with", "valgrind", "     ")  # commands and code are never broken
+    wide = [part for part in text.split("\n") if cell_len(part) > width and not part.startswith(copied)]
+    assert wide == []
+
+
+@pytest.mark.parametrize("width", [60, 100, 200])
+def test_long_names_that_differ_stay_different(width: int) -> None:
+    names = [f"solver<{'Field<double, ' * 300}{number}>::apply({'int, ' * 300})" for number in (1, 2, 3)]
+    items = tuple(samples.recommendation(rank, name) for rank, name in enumerate(names, 1))
+    text = screen(replace(samples.full(), recommendations=items), Page(width))
+    places = re.findall(r"where +(.*?) at src", text.replace("\n", " "))
+    assert len(set(places)) == 3
+
+
+@given(hostile_text, st.sampled_from([20, 60, 117, 200]), st.booleans(), st.sampled_from(["utf-8", "ascii"]))
+@settings(max_examples=60, deadline=None)
+def test_hostile_names_are_shown_and_do_nothing(text: str, width: int, color: bool, encoding: str) -> None:
+    shown = screen(samples.hostile(text), Page(width, encoding, color, verbose=True))
+    plain = SGR.sub("", shown) if color else shown
+    bad = {c for c in plain if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}}
+    assert bad <= {"\n"}
+    plain.encode(encoding)
+    assert _joined(clean(text, encoding)) in _joined(plain)
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=20))
+@settings(max_examples=60, deadline=None)
+def test_each_place_shows_the_name(name: str) -> None:
+    blank = replace(samples.nothing(), problems=())
+    shown = clean(name)
+    run = replace(blank.profile, program=name)
+    assert screen(replace(blank, profile=run), Page(200)).startswith(f"{shown}: ")
+    items = (replace(samples.recommendation(), region=name or None, file=None, phase=None),)
+    advised = replace(samples.full(), recommendations=items)
+    assert _joined(shown) in _joined(screen(advised, Page(200)))
+
+
+def _joined(text: str) -> str:
+    """The text without what line breaks may change."""
+    return "".join(text.split())
