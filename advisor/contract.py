@@ -26,9 +26,13 @@ Checker = Callable[[object, str], None]
 
 
 class ContractError(PluginError):
-    """A value that is not what was promised: ``place`` is a path into it, ``reason`` what is wrong there."""
+    """A value that is not what was promised: ``place`` is a path into it, ``reason`` what is wrong there.
 
-    def __init__(self, place: str, reason: str) -> None:
+    ``expected`` names the type where the value is of another.
+    """
+
+    def __init__(self, place: str, reason: str, expected: str | None = None) -> None:
+        self.expected = expected
         self.place = place
         self.reason = reason
         super().__init__(f"{place}: {reason}" if place else reason)
@@ -67,7 +71,7 @@ def _checker(hint: object) -> Checker:
 
 
 def _wrong(place: str, expected: str, value: object) -> ContractError:
-    return ContractError(place, f"expected {expected}, found {type(value).__name__}")
+    return ContractError(place, f"expected {expected}, found {type(value).__name__}", expected)
 
 
 def _text(value: object, place: str) -> None:
@@ -136,7 +140,10 @@ def _union(hints: tuple[object, ...]) -> Checker:
                 errors.append(error)
             else:
                 return
-        raise max(errors, key=lambda error: len(error.place))  # of the type that fitted best
+        nearest = [error for error in errors if error.place != place or error.expected is None]
+        if nearest:
+            raise nearest[0]
+        raise _wrong(place, " or ".join(error.expected or "" for error in errors), value)
 
     return checker
 

@@ -1,7 +1,9 @@
 """The published plugin contract, and nothing else: every hook a plugin may implement.
 
 Data in, data out. A plugin is a module (or object) with functions of these names, marked with ``hookimpl``
-and found through the entry-point group ``advisor``, or as a file in a site's plugin directory.
+and found through the entry-point group ``advisor``, or as a file in a site's plugin directory. A function names
+only the arguments that it needs. A plugin says which version of this contract it was written for by an attribute
+``advisor_api``; without one it is 1. What it returns is checked; docs/plugins.md shows each hook at work.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def advisor_sniff(path: Path) -> float | None:
 
 
 @hookspec
-def advisor_read(path: Path) -> Profile | None:
+def advisor_read(path: Path) -> Profile:
     """Return the run recorded at ``path``; called only for the reader that was surest of it.
 
     Raises ``InputError`` with file and place where the data are damaged.
@@ -57,7 +59,10 @@ def advisor_findings(
 def advisor_expected_gain(
     profile: Profile, recommendation: Recommendation, machine: Machine | None
 ) -> tuple[float, float, float] | None:
-    """Return expected, lowest and highest gain in seconds from simulating the recommended change, or None."""
+    """Return expected, lowest and highest gain in seconds from simulating the recommended change.
+
+    None where the change can't be simulated; then the next plugin is asked.
+    """
 
 
 @hookspec

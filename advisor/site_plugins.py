@@ -67,8 +67,9 @@ def load(entry: Path) -> ModuleType:
 
 def _files(entry: Path) -> Iterator[Path]:
     """Yield everything that importing ``entry`` may execute, compiled files included."""
-    yield entry
-    for top in (entry, entry.parent / "__pycache__"):
+    tops = [entry, entry.parent / "__pycache__"]
+    for top in filter(Path.exists, tops):
+        yield top
         for folder, folders, files in os.walk(top):
             yield from (Path(folder, name) for name in (*folders, *files))
 

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from site_folder import plugin
+
+from advisor import command_list, host
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHOW = """
+    @hookimpl
+    def advisor_commands(register):
+        register("show", "{help}", (), print)
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "gapwatch"
+
+
+@pytest.fixture
+def site(tmp_path: Path, cache: Path) -> Path:
+    folder = tmp_path / "site"
+    folder.mkdir(mode=0o755)
+    plugin(folder, "own", SHOW.format(help="Shows it."))
+    command_list.listed([folder])  # importing writes __pycache__ into the folder
+    return folder
+
+
+def commands(site: Path) -> list[tuple[str, str, str]]:
+    return [tuple(one) for one in command_list.listed([site]) if one.plugin == "own"]
+
+
+def test_lists_the_commands_of_plugins(site: Path) -> None:
+    assert commands(site) == [("show", "Shows it.", "own")]
+
+
+def test_loads_nothing_while_nothing_changes(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = command_list.listed([site])
+    monkeypatch.setattr(host, "load", lambda *_: pytest.fail("plugins were loaded"))
+    assert command_list.listed([site]) == first
+
+
+def test_an_edit_of_a_plugin_shows(site: Path) -> None:
+    path = plugin(site, "own", SHOW.format(help="Shows more."))
+    os.utime(path, ns=(1, 1))
+    assert commands(site) == [("show", "Shows more.", "own")]
+
+
+def test_a_plugin_that_comes_or_goes_shows(site: Path) -> None:
+    (site / "own.py").unlink()
+    assert commands(site) == []
+    plugin(site, "own", SHOW.format(help="Is back."))
+    assert commands(site) == [("show", "Is back.", "own")]
+
+
+def test_a_blocked_plugin_has_no_commands(site: Path) -> None:
+    assert command_list.listed([site], ["own"]) == tuple(
+        one for one in command_list.listed([site]) if one.plugin != "own"
+    )
+
+
+def test_nothing_is_kept_while_a_plugin_is_broken(site: Path, cache: Path) -> None:
+    for file in cache.iterdir():
+        file.unlink()
+    plugin(site, "broken", "import no_such_module")
+    assert commands(site) == [("show", "Shows it.", "own")]
+    assert list(cache.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", ["", "[1]", '{"settings": 1}', "[" * 100_000, '{"settings": NaN'])
+def test_a_damaged_list_is_made_anew(site: Path, cache: Path, content: str) -> None:
+    for file in cache.iterdir():
+        file.write_text(content, encoding="utf-8")
+    assert commands(site) == [("show", "Shows it.", "own")]
+    assert [json.loads(file.read_text(encoding="utf-8"))["times"] != {} for file in cache.iterdir()] == [True]
+
+
+def test_a_cache_that_can_not_be_written_does_no_harm(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/cache")
+    assert commands(site) == [("show", "Shows it.", "own")]
+
+
+def test_listing_kept_commands_imports_nothing_heavy(site: Path) -> None:
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom advisor import command_list\n"
+        f"command_list.listed([Path({str(site)!r})])\n"
+        "print([m for m in ('numpy', 'pluggy', 'yaml', 'rich', 'importlib.metadata') if m in sys.modules])"
+    )
+    outputs = [
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert outputs[1] == "[]\n"
