@@ -14,7 +14,7 @@ from advisor.traces.events import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model import FloatArray
     from advisor.readers.otf2_communicators import Communicators
 
 #: The layout of ``otf2_events.ROW``.
@@ -30,8 +30,9 @@ ROWS = np.dtype(
     ]
 )
 _KINDS = np.array([Kind[event.kind] for event in EVENTS], dtype=np.uint8)
-_REGION_KINDS = (Kind.ENTER, Kind.LEAVE)
-_COMM_KINDS = (Kind.SEND, Kind.RECV, Kind.ISEND, Kind.IRECV, Kind.COLLECTIVE)
+#: Whether events of a kind belong to a communicator, by kind.
+_IN_COMM = np.isin(np.arange(256), (Kind.SEND, Kind.RECV, Kind.ISEND, Kind.IRECV, Kind.COLLECTIVE))
+_NAMES = ("ticks", "kind", "region", "comm", "partner", "tag", "size", "request")
 #: Rows handled at a time where temporary arrays are needed.
 _BLOCK = 1 << 17
 #: From here on float64 no longer holds every tick.
@@ -59,58 +60,63 @@ class Lookup:
 class Columns:
     """Columns under construction, location after location; the first ``used`` rows are valid."""
 
-    def __init__(self, regions: Lookup, comms: Lookup, files: Lookup) -> None:
+    def __init__(self, regions: Lookup, comms: Lookup, files: Lookup, room: int) -> None:
         self.used = 0
         self._regions, self._comms, self._files = regions, comms, files
-        self.ticks = np.empty(0, dtype=np.uint64)
-        self.kind = np.empty(0, dtype=np.uint8)
-        self.region = np.empty(0, dtype=np.int32)
-        self.comm = np.empty(0, dtype=np.int32)
-        self.partner = np.empty(0, dtype=np.int32)
-        self.tag = np.empty(0, dtype=np.int32)
-        self.size = np.empty(0, dtype=np.int64)
-        self.request = np.empty(0, dtype=np.uint64)
+        self.ticks = np.empty(room, dtype=np.uint64)
+        self.kind = np.empty(room, dtype=np.uint8)
+        self.region = np.empty(room, dtype=np.int32)
+        self.comm = np.empty(room, dtype=np.int32)
+        self.partner = np.empty(room, dtype=np.int32)
+        self.tag = np.empty(room, dtype=np.int32)
+        self.size = np.empty(room, dtype=np.int64)
+        self.request = np.empty(room, dtype=np.uint64)
 
     def append(self, rows: npt.NDArray[np.void]) -> None:
         """Add rows: ids become numbers, what is undefined becomes -1; ticks and partners stay as recorded."""
         new = slice(self.used, self.used + len(rows))
         if new.stop > len(self.kind):
-            self._resize(max(new.stop, len(self.kind) + len(self.kind) // 2))
-        kind = _KINDS[rows["event"]]
-        reference = rows["reference"]
+            self._move(max(new.stop, 2 * len(self.kind)))
+        kind, reference = _KINDS[rows["event"]], rows["reference"]
         self.kind[new] = kind
         self.ticks[new] = rows["time"]
         self.request[new] = rows["request"]
         self.size[new] = rows["size"].view(np.int64)
         self.tag[new] = rows["tag"].view(np.int32)
-        self.region[new] = _where(kind, _REGION_KINDS, reference, self._regions)
-        self.comm[new] = _where(kind, _COMM_KINDS, reference, self._comms)
         self.partner[new] = rows["partner"].view(np.int32)
-        if (kind == Kind.IO).any():
-            self.partner[new] = _where(kind, (Kind.IO,), reference, self._files)
+        self.region[new] = self.comm[new] = -1
+        for column, concerned, lookup in (
+            (self.region, kind <= Kind.LEAVE, self._regions),
+            (self.comm, _IN_COMM[kind], self._comms),
+            (self.partner, kind == Kind.IO, self._files),
+        ):
+            chosen = np.flatnonzero(concerned)
+            if len(chosen):
+                column[new][chosen] = lookup(reference[chosen])
         self.used = new.stop
 
-    def collectives(self, start: int, comms: int) -> IntArray:
-        """Return the number of collective operations from row ``start`` on, by communicator number (comms,)."""
-        total = np.zeros(comms + 1, dtype=np.int64)
+    def collectives(self, start: int) -> dict[int, int]:
+        """Return the number of collective operations from row ``start`` on, by communicator number."""
+        total: Counter[int] = Counter()
         for block in _blocks(start, self.used):
-            comm = self.comm[block][self.kind[block] == Kind.COLLECTIVE]
-            total += np.bincount(comm + 1, minlength=comms + 1)
-        return total[1:]
+            comm, count = np.unique(self.comm[block][self.kind[block] == Kind.COLLECTIVE], return_counts=True)
+            total.update(dict(zip(comm.tolist(), count.tolist(), strict=True)))
+        return total
 
     def place(self, start: int, end: int, rank: int, communicators: Communicators) -> int:
         """Turn communicator numbers and partners of a rank's rows into communicators and ranks.
 
-        Returns how many messages stay without a partner.
+        Returns how many messages and collective operations stay without.
         """
-        unknown = 0
+        unknown, meant = 0, communicators.of_rank(rank)
         for block in _blocks(start, end):
-            concerned = np.flatnonzero(np.isin(self.kind[block], _COMM_KINDS)) + block.start
-            chosen = communicators.choice[self.comm[concerned], rank]
+            concerned = np.flatnonzero(_IN_COMM[self.kind[block]]) + block.start
+            chosen = meant[self.comm[concerned]]
             partner = communicators.ranks(chosen, self.partner[concerned])
-            unknown += int(np.count_nonzero((partner < 0) & (self.kind[concerned] != Kind.COLLECTIVE)))
             self.partner[concerned] = partner
             self.comm[concerned] = communicators.communicator[chosen]
+            alone = (partner < 0) & (self.kind[concerned] != Kind.COLLECTIVE)
+            unknown += int(np.count_nonzero(alone | (self.comm[concerned] < 0)))
         return unknown
 
     def backwards(self, start: int) -> int | None:
@@ -127,7 +133,7 @@ class Columns:
 
         The difference is taken in whole ticks; the result takes the place of ``ticks``.
         """
-        self._resize(self.used)
+        self._trim()
         ticks = self.ticks
         if len(ticks) and int(ticks.max()) - offset >= _EXACT:
             offset = int(ticks.min())
@@ -136,27 +142,16 @@ class Columns:
             result[block] = (ticks[block] - np.uint64(offset)).view(np.int64) / per_second
         return result
 
-    def _resize(self, rows: int) -> None:
-        for column in (
-            self.ticks,
-            self.kind,
-            self.region,
-            self.comm,
-            self.partner,
-            self.tag,
-            self.size,
-            self.request,
-        ):
-            column.resize(rows, refcheck=False)
+    def _move(self, room: int) -> None:
+        for name in _NAMES:
+            old = getattr(self, name)
+            new = np.empty(room, dtype=old.dtype)
+            new[: self.used] = old[: self.used]
+            setattr(self, name, new)
 
-
-def _where(
-    kind: npt.NDArray[np.uint8], kinds: tuple[Kind, ...], ids: npt.NDArray[np.uint32], lookup: Lookup
-) -> npt.NDArray[np.int32]:
-    result = np.full(len(kind), -1, dtype=np.int32)
-    concerned = np.isin(kind, kinds)
-    result[concerned] = lookup(ids[concerned])
-    return result
+    def _trim(self) -> None:
+        for name in _NAMES:
+            getattr(self, name).resize(self.used, refcheck=False)
 
 
 def _blocks(start: int, end: int) -> Iterator[slice[int, int, None]]:

@@ -7,8 +7,9 @@ the same id, so an id stands for a set of candidates, and who uses it decides.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,95 +21,119 @@ if TYPE_CHECKING:
     from advisor.readers.otf2_definitions import Definitions
 
 Members = tuple[int, ...]
-#: Who takes part, and whom a recorded partner counts in (the other side of an inter-communicator).
-Candidate = tuple[Members, Members]
+#: Definitions of one id that are looked at; more are damage.
+_MOST = 64
+
+
+class Candidate(NamedTuple):
+    """What an id may stand for: who takes part, and whom a partner counts in (-1: a process that was not recorded).
+
+    Of an inter-communicator all take part, and ``peers`` are the ``other`` side.
+    """
+
+    members: Members
+    peers: Members
+    other: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Communicators:
     """All distinct memberships, and which one a rank means by a communicator id.
 
-    ``members`` are the distinct memberships. ``choice`` (ids + 1, ranks) indexes the candidates in use, -1 where a
-    rank belongs to none (and in the last row); ``communicator`` (candidates + 1,) gives the membership of each.
-    The peers of candidate c are ``peers[starts[c]:starts[c + 1]]``. ``undecided`` are ids whose choice the
-    recorded collectives do not confirm.
+    ``members`` are the distinct memberships. ``chosen`` holds for each rank the numbers of the ids it belongs to and
+    the candidates they stand for. ``communicator`` (candidates + 1,) gives the membership of each candidate, -1 for
+    the last; the peers of candidate c are ``peers[starts[c]:starts[c + 1]]``. ``undecided`` are ids whose choice
+    the recorded collectives do not confirm.
     """
 
+    ids: int
     members: tuple[Members, ...]
-    choice: IntArray
+    chosen: dict[int, list[tuple[int, int]]]
     communicator: npt.NDArray[np.int32]
     starts: IntArray
     peers: npt.NDArray[np.int32]
     undecided: tuple[int, ...]
 
-    def ranks(self, chosen: IntArray, local: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Return the rank of each partner ``local`` within the candidate ``chosen``, -1 where there is none."""
-        begin, end = self.starts[chosen], self.starts[chosen + 1]
-        valid = (chosen >= 0) & (local >= 0) & (local < end - begin)
+    def of_rank(self, rank: int) -> IntArray:
+        """Return the candidate that each id's number stands for on ``rank``, -1 for none (ids + 1,)."""
+        table = np.full(self.ids + 1, -1, dtype=np.int64)
+        for number, candidate in self.chosen.get(rank, ()):
+            table[number] = candidate
+        return table
+
+    def ranks(self, candidate: IntArray, local: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Return the rank of each partner ``local`` within its candidate, -1 where there is none."""
+        begin, end = self.starts[candidate], self.starts[candidate + 1]
+        valid = (candidate >= 0) & (local >= 0) & (local < end - begin)
         return np.where(valid, self.peers[np.where(valid, begin + local, -1)], np.int32(-1))
 
 
 def candidates(definitions: Definitions, places: Places) -> dict[int, list[Candidate]]:
     """Return every membership that is recorded under each communicator id, in recorded order, each once."""
     groups = _groups(definitions, places)
-    found: dict[int, list[Candidate]] = {}
+    found: dict[int, dict[Candidate, None]] = {}
     for identity, _, group, *_ in definitions["Comm"]:
-        found.setdefault(identity, []).extend((members, members) for members in groups.get(group, []))
+        pairs = found.setdefault(identity, {})
+        pairs.update((Candidate(_known(peers), peers), None) for peers in groups.get(group, ()))
     for identity, _, first, second, *_ in definitions["InterComm"]:
-        for one in groups.get(first, []):
-            for other in groups.get(second, []):
-                both = tuple(dict.fromkeys(one + other))
-                found.setdefault(identity, []).extend(((both, other), (both, one)))
-    return {identity: list(dict.fromkeys(pairs)) for identity, pairs in found.items()}
+        for one in groups.get(first, ())[:_MOST]:
+            for other in groups.get(second, ())[:_MOST]:
+                both = _known(one + other)
+                found.setdefault(identity, {}).update(
+                    {Candidate(both, other, True): None, Candidate(both, one, True): None}
+                )
+    return {identity: list(pairs) for identity, pairs in found.items()}
 
 
-def choose(found: dict[int, list[Candidate]], ids: list[int], counts: IntArray, present: set[int]) -> Communicators:
+def choose(found: dict[int, list[Candidate]], counts: dict[int, Counter[int]], present: set[int]) -> Communicators:
     """Return the communicators, decided for each rank.
 
-    ``counts`` (ids, ranks) holds how many collective operations each rank recorded under each id of ``ids``;
-    ``present`` are the ranks that recorded anything. Among the candidates that contain a rank the largest counts,
-    unless that rank alone has collectives there and a smaller one is at hand.
+    ``counts`` maps the number of an id (its place in ``found``) to the number of collective operations that each rank
+    recorded under it; ``present`` are the ranks that recorded anything. Among the candidates that contain a
+    rank the largest counts, unless that rank alone has collectives there and a smaller one is at hand.
     """
-    ranks = counts.shape[1]
-    choice = np.full((len(ids) + 1, ranks), -1, dtype=np.int64)
     table: dict[Candidate, int] = {}
-    undecided: dict[int, None] = {}
-    for row, identity in enumerate(ids):
-        for rank in range(ranks):
-            fitting = [pair for pair in found[identity] if rank in pair[0] and _other_side(pair, rank)]
-            if not fitting:
-                continue
-            best, sure = _best(sorted(fitting, key=lambda pair: -len(pair[0])), counts[row], rank, present)
-            choice[row, rank] = table.setdefault(best, len(table))
-            if not sure:
-                undecided[identity] = None
-    return _pack(list(table), choice, tuple(undecided))
+    chosen: dict[int, list[tuple[int, int]]] = {}
+    undecided = []
+    for number, (identity, pairs) in enumerate(found.items()):
+        count = counts.get(number, Counter())
+        decided: dict[int, Candidate] = {}
+        for pair in sorted(pairs, key=lambda pair: len(pair.members)):
+            decided.update(_takers(pair, decided, count, present))
+        for rank, pair in decided.items():
+            chosen.setdefault(rank, []).append((number, table.setdefault(pair, len(table))))
+        if not all(_confirmed(pair.members, count, present) for pair in set(decided.values())):
+            undecided.append(identity)
+    return _pack(len(found), list(table), chosen, tuple(undecided))
 
 
-def _other_side(pair: Candidate, rank: int) -> bool:
-    """Whether partners are counted as this rank counts them: in an inter-communicator, not in its own group."""
-    members, peers = pair
-    return members == peers or rank not in peers
+def _takers(
+    pair: Candidate, decided: dict[int, Candidate], count: Counter[int], present: set[int]
+) -> dict[int, Candidate]:
+    """Return the ranks for which ``pair`` is better than the smaller candidate that they have."""
+    here = [member for member in pair.members if member in present]
+    active = [member for member in here if count[member]]
+    alone = active[0] if len(active) == 1 and len(here) > 1 else None
+    own_side = set(pair.peers) if pair.other else set()
+    return {rank: pair for rank in pair.members if rank not in own_side and not (rank == alone and rank in decided)}
 
 
-def _best(fitting: list[Candidate], counts: IntArray, rank: int, present: set[int]) -> tuple[Candidate, bool]:
-    for pair in fitting:
-        others = [int(counts[member]) for member in pair[0] if member != rank and member in present]
-        alone = counts[rank] > 0 and others and not any(others)
-        if not alone:
-            return pair, all(count == counts[rank] for count in others)
-    return fitting[0], False
+def _confirmed(members: Members, count: Counter[int], present: set[int]) -> bool:
+    return len({count[member] for member in members if member in present}) <= 1
 
 
-def _pack(table: list[Candidate], choice: IntArray, undecided: tuple[int, ...]) -> Communicators:
+def _pack(
+    ids: int, table: list[Candidate], chosen: dict[int, list[tuple[int, int]]], undecided: tuple[int, ...]
+) -> Communicators:
     merged: dict[Members, int] = {}
-    communicator = [merged.setdefault(members, len(merged)) for members, _ in table]
+    communicator = [merged.setdefault(members, len(merged)) for members, *_ in table]
     return Communicators(
+        ids=ids,
         members=tuple(merged),
-        choice=choice,
+        chosen=chosen,
         communicator=np.array([*communicator, -1], dtype=np.int32),
-        starts=np.cumsum([0, *(len(peers) for _, peers in table), 0]),
-        peers=np.array([*(peer for _, peers in table for peer in peers), -1], dtype=np.int32),
+        starts=np.cumsum([0, *(len(peers) for _, peers, _ in table), 0]),
+        peers=np.array([*(peer for _, peers, _ in table for peer in peers), -1], dtype=np.int32),
         undecided=undecided,
     )
 
@@ -118,12 +143,16 @@ def _groups(definitions: Definitions, places: Places) -> dict[int, list[Members]
     found: dict[int, list[Members]] = {}
     for identity, _, kind, paradigm, _, entries in definitions["Group"]:
         if kind == COMM_SELF:
-            found.setdefault(identity, []).extend((rank,) for rank in range(places.ranks))
+            found[identity] = [(rank,) for rank in range(places.ranks)]
         elif kind == COMM_GROUP and paradigm in bases:
             base = bases[paradigm]
-            ranks = [base[entry] for entry in entries if entry < len(base)]
-            found.setdefault(identity, []).append(tuple(dict.fromkeys(rank for rank in ranks if rank >= 0)))
+            ranks = tuple(base[entry] if entry < len(base) else -1 for entry in entries)
+            found.setdefault(identity, []).append(ranks)
     return found
+
+
+def _known(ranks: Members) -> Members:
+    return tuple(dict.fromkeys(rank for rank in ranks if rank >= 0))
 
 
 def _bases(definitions: Definitions, places: Places) -> dict[int, list[int]]:

@@ -31,6 +31,10 @@ COMM_LOCATIONS, COMM_GROUP, COMM_SELF, COMM_LOCATION_GROUPS = 4, 5, 6, 7
 MPI, MEASUREMENT_SYSTEM = PARADIGMS.index("MPI"), PARADIGMS.index("MEASUREMENT_SYSTEM")
 _CPU_THREADS = (0, 1)  # unknown, CPU thread; the others are accelerators' streams and metrics
 _ACCELERATOR = 2
+EZTRACE = "EZTrace"
+_SHARED_MEMORY = 1
+#: Levels of the system tree that are looked at (it may be damaged and have a cycle).
+_DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +75,12 @@ def places(definitions: Definitions, names: dict[int, str]) -> Places:
     groups = {row[0]: row for row in definitions["LocationGroup"] if row[2] != _ACCELERATOR}
     threads = {row[0]: row for row in definitions["Location"] if row[2] in _CPU_THREADS and row[4] in groups}
     world = _world(definitions, {identity: row[4] for identity, row in threads.items()})
-    used = dict.fromkeys(group for group in groups if any(row[4] == group for row in threads.values()))
-    ranks = {group: rank for rank, group in enumerate(dict.fromkeys([*world.values(), *used]))}
+    used = {row[4] for row in threads.values()}
+    in_order = dict.fromkeys([*world.values(), *(group for group in groups if group in used)])
+    ranks = {group: rank for rank, group in enumerate(in_order)}
     ordered = sorted(threads, key=lambda identity: (ranks[threads[identity][4]], identity not in world, identity))
-    hosts = {group: _host(definitions, names, groups[group][3]) for group in ranks}
+    nodes = _nodes(definitions, names)
+    hosts = {group: _host(nodes, groups[group][3]) for group in ranks}
     counts: dict[int, int] = {}
     records = []
     for identity in ordered:
@@ -95,16 +101,22 @@ def _world(definitions: Definitions, group_of: dict[int, int]) -> dict[int, int]
     return {mains[group]: group for group in max(groups, key=len, default=[]) if group in mains}
 
 
-def _host(definitions: Definitions, names: dict[int, str], node: int) -> str | None:
-    nodes = {row[0]: row for row in definitions["SystemTreeNode"]}
-    shared = {row[0] for row in definitions["SystemTreeNodeDomain"] if row[1] == 1}
-    for _ in range(len(nodes)):
+def _nodes(definitions: Definitions, names: dict[int, str]) -> dict[int, tuple[str | None, int]]:
+    """Return for each node of the system tree its name if it is a host, and its parent."""
+    shared = {row[0] for row in definitions["SystemTreeNodeDomain"] if row[1] == _SHARED_MEMORY}
+    return {
+        identity: (names.get(name) if identity in shared or names.get(kind) == "node" else None, parent)
+        for identity, name, kind, parent in definitions["SystemTreeNode"]
+    }
+
+
+def _host(nodes: dict[int, tuple[str | None, int]], node: int) -> str | None:
+    for _ in range(_DEPTH):
         if node not in nodes:
             return None
-        _, name, kind, parent = nodes[node]
-        if node in shared or names.get(kind) == "node":
-            return names.get(name)
-        node = parent
+        host, node = nodes[node]
+        if host is not None:
+            return host
     return None
 
 
@@ -153,8 +165,8 @@ def program(definitions: Definitions, names: dict[int, str], default: str) -> st
 _ARTIFICIAL = ("TRACE BUFFER FLUSH", "MEASUREMENT OFF", "THREADS", "PROGRAM")
 
 
-def tool(definitions: Definitions, names: dict[int, str], creator: str) -> str:
+def tool(names: dict[int, str], creator: str) -> str:
     """Return the tool that wrote the archive; EZTrace leaves the field empty and names its own regions."""
     if creator:
         return printable(creator)
-    return "EZTrace" if "EZTrace finalize" in names.values() else "OTF2"
+    return EZTRACE if "EZTrace finalize" in names.values() else "OTF2"

@@ -45,8 +45,8 @@ def _string(self: int, text: bytes | None) -> list[Any]:
 _MAKERS: dict[str, Callable[..., list[Any]]] = {"Group": _group, "String": _string}
 
 
-def read(library: Library, reader: int) -> Definitions:
-    """Return the global definitions by name, each a list of the arguments as recorded.
+def read(library: Library, reader: int) -> tuple[Definitions, int]:
+    """Return the global definitions by name, each a list of the arguments as recorded, and how many were read in all.
 
     Raises ``LibraryError`` when the library cannot read them.
     """
@@ -60,7 +60,7 @@ def read(library: Library, reader: int) -> Definitions:
     count = ctypes.c_uint64()
     library.must("Reader_ReadAllGlobalDefinitions", reader, definitions, ctypes.byref(count))
     library.must("Reader_CloseGlobalDefReader", reader, definitions)
-    return found
+    return found, count.value
 
 
 def _plain(*values: int) -> list[Any]:

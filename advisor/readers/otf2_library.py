@@ -83,13 +83,19 @@ class Library:
     def must(self, name: str, *arguments: object) -> None:
         """Call the library's function ``name``; raises ``LibraryError`` when it reports an error."""
         if self.call(name, *arguments) != SUCCESS:
-            raise LibraryError(self.reason(name))
+            raise LibraryError(self.reason(f"{name} failed"))
 
     def reason(self, fallback: str) -> str:
         """Return the first message since the last call of this method, or ``fallback``."""
-        text = self.messages[0] if self.messages else f"{fallback} failed"
+        text = self.messages[0] if self.messages else fallback
         self.messages.clear()
         return text
+
+    def numbers(self, name: str, handle: int, types: str) -> list[int]:
+        """Return the numeric properties of a handle that the library's function ``name`` hands out."""
+        values = [TYPES[letter]() for letter in types]
+        self.must(name, handle, *map(ctypes.byref, values))
+        return [value.value for value in values]
 
     def text(self, name: str, handle: int) -> str:
         """Return a string property of a handle (``Reader_GetCreator`` and its kind), empty if there is none."""

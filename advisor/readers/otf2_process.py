@@ -9,21 +9,21 @@ import signal
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from advisor.errors import InputError
-from advisor.readers import otf2_library
-from advisor.readers.otf2_child import HEADER
+from advisor.readers import otf2_files, otf2_library
+from advisor.readers.otf2_child import HEADER, Header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-    from advisor.readers.otf2_definitions import Definitions
 
+#: Takes this very package, even where another one of its name comes first on the path.
 _START = (
-    "import json, sys; arguments = json.loads(sys.argv[1]); sys.path[:] = arguments['path']; "
-    "from advisor.readers.otf2_child import main; main(arguments)"
+    "import json, sys; arguments = json.loads(sys.argv[1]); sys.path[:] = arguments['root']; import advisor; "
+    "sys.path[:] = arguments['path']; from advisor.readers.otf2_child import main; main(arguments)"
 )
 #: Seconds without a sign of life after which the reading process is given up.
 SILENCE_S = 60.0
@@ -35,15 +35,21 @@ class Reading:
 
     def __init__(self, anchor: Path, compiled: bool) -> None:
         self._file = anchor
-        self._place: str | None = None
-        arguments = {"path": sys.path, "anchor": str(anchor), "library": otf2_library.find(), "compiled": compiled}
+        arguments = {
+            "root": [str(Path(__file__).parents[2])],
+            "path": sys.path,
+            "anchor": str(anchor),
+            "library": otf2_library.find(),
+            "compiled": compiled,
+        }
         command = [sys.executable, "-I", "-S", "-c", _START, json.dumps(arguments)]
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115
         self._child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0
         )
         _widen(_open(self._child.stdout))
-        self._archive = anchor.with_suffix("")
+        self._anchor = anchor
+        self._buffer = memoryview(bytearray(1 << 12))
 
     def __enter__(self) -> Self:
         return self
@@ -54,37 +60,44 @@ class Reading:
         for stream in (self._child.stdin, self._child.stdout, self._complaints):
             _open(stream).close()
 
-    def header(self) -> tuple[Definitions, str]:
-        """Return the archive's definitions and the name of the tool that wrote it."""
-        self._file = self._archive.with_suffix(".def")
+    def header(self) -> Header:
+        """Return the definitions and what the anchor file says; raises ``InputError`` where some are missing."""
+        self._file = self._anchor.with_suffix(".def")
         _, payload = self._frame()
-        header = json.loads(payload)
-        return header["definitions"], header["creator"]
+        header: Header = json.loads(bytes(payload))
+        if header["read"] < header["declared"]:
+            reason = f"holds {header['read']} of {header['declared']} definitions: the file is damaged"
+            raise InputError(self._file, reason)
+        return header
 
-    def locations(self, ids: Sequence[int]) -> Iterator[tuple[bytes, bytearray]]:
-        """Yield letter and payload of the frames of the locations ``ids``, one location after the other."""
+    def locations(self, ids: Sequence[int]) -> Iterator[tuple[bytes, memoryview]]:
+        """Yield letter and payload of the frames of the locations ``ids``, one location after the other.
+
+        A payload is valid until the next one is asked for.
+        """
         source = _open(self._child.stdin)
         source.write(json.dumps(list(ids)).encode() + b"\n")
         source.close()
         while True:
             letter, payload = self._frame()
+            if letter == b"L":
+                self._file = otf2_files.events(self._anchor, json.loads(bytes(payload)))
+            yield letter, payload
             if letter == b"Z":
                 return
-            if letter == b"L":
-                self._file = self._archive / f"{json.loads(payload)}.evt"
-            yield letter, payload
 
-    def _frame(self) -> tuple[bytes, bytearray]:
+    def _frame(self) -> tuple[bytes, memoryview]:
         letter, length = HEADER.unpack(self._bytes(HEADER.size))
         payload = self._bytes(length)
         if letter == b"E":
-            raise InputError(*json.loads(payload))
+            raise InputError(*json.loads(bytes(payload)))
         return letter, payload
 
-    def _bytes(self, length: int) -> bytearray:
+    def _bytes(self, length: int) -> memoryview:
         source = _open(self._child.stdout)
-        data = bytearray(length)
-        view = memoryview(data)
+        if length > len(self._buffer):
+            self._buffer = memoryview(bytearray(length))
+        view = data = self._buffer[:length]
         poll = select.poll()
         poll.register(source, select.POLLIN)
         while view:
