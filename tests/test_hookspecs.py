@@ -6,15 +6,19 @@ import inspect
 import re
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 from native_documents import PROFILES
 from site_folder import plugin
 
 from advisor import hookspecs, host
+from advisor.commands import Column, Table
 from advisor.errors import InputError
 from advisor.readers import native
+
+if TYPE_CHECKING:
+    from advisor.model import Advice, Profile
 
 ROOT = Path(__file__).parents[1]
 TABLE = (ROOT / "plugins" / "README.md").read_text(encoding="utf-8")
@@ -82,16 +86,15 @@ def test_the_command_of_the_tutorial(tmp_path: Path) -> None:
     (command,) = loaded.commands()
 
     class Reading:
-        def read(self, path: Path) -> Any:
+        def read(self, path: Path) -> Profile:
             return native.advisor_read(path)
 
-        def advise(self, path: Path) -> Any:
+        def advise(self, path: Path) -> Advice:
             raise NotImplementedError
 
     report = loaded.run(command, Namespace(path=PROFILES / "fig4.json"), Reading())
-    assert report.parts[0] == type(report.parts[0])(
-        "", report.parts[0].columns, (("region 1", None), ("region 2", None))
-    )
+    rows = (("region 1", None), ("region 2", None))
+    assert report.parts == (Table("", (Column("region"), Column("file")), rows),)
 
 
 def test_every_block_of_the_tutorial_is_tested() -> None:
