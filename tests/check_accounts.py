@@ -62,7 +62,7 @@ def calls_by_name(anchor: Path) -> tuple[dict[str, float], list[float]]:
 
 def _claims(name: str) -> bool:
     role = classify(name)[1]
-    return role not in (Role.USER, Role.LOCAL, Role.OMP_PARALLEL, Role.OMP_WORK)
+    return role not in (Role.ROOT, Role.USER, Role.LOCAL, Role.OMP_PARALLEL, Role.OMP_WORK)
 
 
 def disagreements(anchor: Path) -> list[str]:

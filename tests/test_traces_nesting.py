@@ -112,3 +112,22 @@ def test_occurrence_counts_equal_elements_before(values: list[int]) -> None:
 
 def test_sums_adds_by_group() -> None:
     assert sums(np.array([0, 2, 0]), np.array([1.0, 5.0, 2.0]), 4).tolist() == pytest.approx([3.0, 0.0, 5.0, 0.0])
+
+
+def test_a_call_that_is_never_left_does_not_shift_what_follows() -> None:
+    line = Line(0).enter(0.0, "main").enter(1.0, "more").enter(1.5, "work").leave(2.0, "more")
+    line.call(3.0, 4.0, "work").leave(5.0, "main")
+    calls = pair(build(line))
+    rows = zip(calls.region, calls.start_s, calls.end_s, strict=True)
+    assert [(REGIONS[region].name, start, end) for region, start, end in rows] == [
+        ("main", 0.0, 5.0),
+        ("more", 1.0, 2.0),
+        ("work", 3.0, 4.0),
+    ]
+
+
+def test_calls_that_overlap_are_both_kept() -> None:
+    line = Line(0).enter(0.0, "main").enter(1.0, "more").leave(2.0, "main").leave(3.0, "more")
+    calls = pair(build(line))
+    assert [REGIONS[region].name for region in calls.region] == ["main", "more"]
+    assert calls.end_s.tolist() == [3.0, 2.0]

@@ -9,7 +9,8 @@ from trace_builder import NUMBER, REGIONS, Line, build
 from advisor.traces.events import Kind, Trace
 from advisor.traces.matching import collectives, messages
 from advisor.traces.nesting import pair
-from advisor.traces.waits import KINDS, split, team_barriers
+from advisor.traces.teams import find
+from advisor.traces.waits import KINDS, split
 
 NOBODY = np.zeros(0, dtype=np.int64)
 
@@ -17,7 +18,7 @@ NOBODY = np.zeros(0, dtype=np.int64)
 def waits_of(trace: Trace) -> dict[tuple[int, str, float], tuple[float, str, int, bool]]:
     """Return (location, call, start) -> (seconds, kind, partner, estimated)."""
     calls = pair(trace)
-    teams = team_barriers(trace, calls)
+    teams = find(trace, calls)
     waiting = split(trace, calls, collectives(trace, calls), messages(trace, calls), teams, NOBODY)
     return {
         (int(calls.location[c]), REGIONS[calls.region[c]].name, float(calls.start_s[c])): (
@@ -99,3 +100,14 @@ def test_threads_wait_at_the_barrier_that_ends_their_region() -> None:
     found = waits_of(build(master, worker))
     assert found[0, "implicit barrier", 2.0] == (2.0, "thread barrier", 1, False)
     assert found[1, "implicit barrier", 4.0][0] == 0.0
+
+
+def test_receives_that_are_never_seen_to_complete_wait_for_the_send_of_their_turn() -> None:
+    line = Line(1)
+    for turn, begin in enumerate((0.0, 10.0)):
+        line.enter(begin, "MPI_Irecv").add(begin, Kind.IRECV_POST, NUMBER["MPI_Irecv"], request=turn)
+        line.leave(begin + 0.1, "MPI_Irecv").call(begin + 1.0, begin + 6.0, "MPI_Wait")
+    sender = Line(0).send(5.0, 5.1, 1).send(12.0, 12.1, 1)
+    found = waits_of(build(sender, line))
+    assert found[1, "MPI_Wait", 1.0] == (4.0, "late sender", 0, True)
+    assert found[1, "MPI_Wait", 11.0] == (1.0, "late sender", 0, True)

@@ -77,6 +77,8 @@ def _cut_group(
     call = np.where(call >= 0, outermost(calls, np.maximum(call, 0)), -1)
     closer = division.closing[-1][where]
     call = np.where(last & (closer >= 0), closer, call)
+    idle = _is_worker(trace)[where] & (np.r_[roles(trace)[calls.region], Role.USER][call] == Role.ROOT)
+    call = np.where(idle, -1, call)
     joined = np.r_[kind[1:] == Kind.JOIN, False][: len(moves)] & ~last
     forking = ((kind == Kind.FORK) | joined) & (call >= 0)
     first_move = np.full(high - low, span[1])
@@ -109,6 +111,11 @@ def _clipped(
     return Pieces(location, call, instance, whole - before - after, before, after, forking)
 
 
+def _is_worker(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Return for each location whether it is another thread than its process's first."""
+    return np.array([location.thread > 0 for location in trace.locations], dtype=bool)
+
+
 def instances_at(division: Division, location: IntArray, start: FloatArray) -> IntArray:
     """Return the instance in which each location is at the given times, by its own leaves."""
     instance = np.zeros(len(location), dtype=np.int64)
@@ -125,7 +132,7 @@ def outside(trace: Trace, calls: Calls, pieces: Pieces) -> dict[str, FloatArray]
     count = len(trace.locations)
     role = np.r_[roles(trace)[calls.region], -1]
     of_piece = role[pieces.call]
-    worker = np.array([location.thread > 0 for location in trace.locations])[pieces.location]
+    worker = _is_worker(trace)[pieces.location]
     parts = {
         "start-up": pieces.before_s + np.where(of_piece == Role.INIT, pieces.seconds, 0.0),
         "shutdown": pieces.after_s,

@@ -35,8 +35,13 @@ class Split:
     instance: IntArray
 
 
-def split(trace: Trace, calls: Calls, pieces: Pieces, waiting: Waits, division: Division) -> Split:
-    """Return the seconds of every call inside the phases, split by category."""
+def split(
+    trace: Trace, calls: Calls, pieces: Pieces, waiting: Waits, division: Division, join_waits_s: FloatArray
+) -> Split:
+    """Return the seconds of every call inside the phases, split by category.
+
+    ``join_waits_s`` says how long a call waited for the threads it started; the rest of its forking synchronizes.
+    """
     count = len(calls.region)
     mine = pieces.call >= 0
     total = sums(pieces.call[mine], pieces.seconds[mine], count)
@@ -44,16 +49,16 @@ def split(trace: Trace, calls: Calls, pieces: Pieces, waiting: Waits, division: 
     working = calls.anchor < 0
     forks = pieces.forking & (calls.anchor[pieces.call] < 0)
     forked = sums(pieces.call[forks], pieces.seconds[forks], count)
-    wait = np.where(working, 0.0, np.minimum(waiting.wait_s, total))
-    rest = np.where(working, 0.0, total - wait)
+    wait = np.minimum(np.where(working, join_waits_s, waiting.wait_s), np.where(working, forked, total))
+    rest = np.where(working, forked, total) - wait
     nowhere = np.isin(role, (Role.TOOL, Role.INIT))
     synchronizes = np.isin(role, SYNCHRONIZING_ROLES)
     io = role == Role.IO
     return Split(
         total_s=np.where(nowhere, 0.0, total),
         wait_s=np.where(nowhere, 0.0, wait),
-        sync_s=np.where(synchronizes, rest, 0.0) + forked,
-        transfer_s=np.where(synchronizes | io | nowhere, 0.0, rest),
+        sync_s=np.where(synchronizes | working, rest, 0.0),
+        transfer_s=np.where(synchronizes | working | io | nowhere, 0.0, rest),
         io_s=np.where(io, rest, 0.0),
         start_up_s=sums(pieces.call[mine], pieces.before_s[mine], count) + np.where(role == Role.INIT, total, 0.0),
         shutdown_s=sums(pieces.call[mine], pieces.after_s[mine], count),

@@ -107,7 +107,8 @@ def _rows(source: Source, category: str, measure: str, kind: str | None) -> Rows
 def _kind(source: Source, call: IntArray, category: str) -> IntArray:
     """Return why a call waits, and of other seconds what sort of call they are."""
     if category == "wait":
-        return source.waiting.kind[call]
+        working = source.calls.anchor[call] < 0
+        return np.where(working, NAMED_KINDS.index("thread barrier"), source.waiting.kind[call])
     role = roles(source.trace)[source.calls.region[call]]
     if category == "transfer":
         joint = np.isin(role, COLLECTIVE_ROLES)

@@ -58,6 +58,7 @@ class Role(IntEnum):
     OMP_LOCK = 20  # critical, atomic, ordered, locks
     THREAD = 21  # starting and joining threads by hand
     TOOL = 22  # the measurement system itself
+    ROOT = 23  # the program as a whole: work on a process's first thread, idleness on others
 
 
 @dataclass(frozen=True, slots=True)

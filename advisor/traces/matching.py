@@ -45,8 +45,9 @@ class Collectives:
 class Messages:
     """Matched messages: calls that start the send, complete the receive, and complete the send (-1 unknown).
 
-    ``posted`` is the call that posted the receive, ``size`` the bytes. ``unmatched`` counts sends and receives
-    without a partner in the trace.
+    ``posted`` is the call that posted the receive, ``size`` the bytes. Without a partner in the trace are the send
+    events ``lost_sends``, the events ``lost_posts`` of receives whose completion is not recorded, and
+    ``lost_receives`` completed receives.
     """
 
     send: IntArray
@@ -54,7 +55,14 @@ class Messages:
     posted: IntArray
     send_end: IntArray
     size: IntArray
-    unmatched: int
+    lost_sends: IntArray
+    lost_posts: IntArray
+    lost_receives: int
+
+    @property
+    def unmatched(self) -> int:
+        """How many ends of messages have no partner."""
+        return len(self.lost_sends) + len(self.lost_posts) + self.lost_receives
 
 
 def collectives(trace: Trace, calls: Calls) -> Collectives:
@@ -115,15 +123,10 @@ def messages(trace: Trace, calls: Calls) -> Messages:
         posted=outermost(calls, opened[post]),
         send_end=np.where(end >= 0, outermost(calls, opened[np.maximum(end, 0)]), -1),
         size=np.maximum(trace.size[send], trace.size[receive]),
-        unmatched=len(sends) + int(_receive_posts(trace)) - 2 * len(send),
+        lost_sends=np.setdiff1d(sends, send),
+        lost_posts=np.setdiff1d(np.flatnonzero(trace.kind == Kind.IRECV_POST), posts),
+        lost_receives=len(receives) - len(receive),
     )
-
-
-def _receive_posts(trace: Trace) -> int:
-    """Return how many receives were started, completed in the trace or not."""
-    completed = int(np.isin(trace.kind, (Kind.RECV, Kind.IRECV)).sum())
-    blocking = int((trace.kind == Kind.RECV).sum())
-    return max(completed, blocking + int((trace.kind == Kind.IRECV_POST).sum()))
 
 
 def _posts(trace: Trace, location: IntArray, receives: IntArray) -> IntArray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from advisor.traces.events import Role
 from advisor.traces.nesting import roles, sums
+from advisor.traces.tables import shown_regions
 
 if TYPE_CHECKING:
     from advisor.traces.categories import Split
@@ -68,11 +69,12 @@ def _head_and_tail(table: Table) -> tuple[set[int], set[int]]:
 
 def _dominating(trace: Trace, calls: Calls, table: Table, split: Split, phase: int) -> str | None:
     """Return the user region below the program's root that does most of the phase's work, if one does."""
-    role = roles(trace)[calls.region]
-    mine = (table.phase_of[split.instance] == phase) & (calls.anchor < 0) & (role != Role.LOCAL)
-    work = sums(calls.region[mine], split.total_s[mine], len(trace.regions))
-    mine &= (calls.parent >= 0) | (role != Role.USER)
-    inner = sums(calls.region[mine], split.total_s[mine], len(work))
+    shown = shown_regions(trace, calls)
+    role = roles(trace)
+    mine = (table.phase_of[split.instance] == phase) & (calls.anchor < 0) & (role[calls.region] != Role.LOCAL)
+    work = sums(shown[mine], split.total_s[mine], len(trace.regions))
+    root = (role[calls.region] == Role.ROOT) | ((calls.parent < 0) & (role[calls.region] == Role.USER))
+    inner = sums(shown[mine & ~root], split.total_s[mine & ~root], len(work))
     best = int(np.argmax(inner)) if len(inner) else 0
     return trace.regions[best].name if len(inner) and inner[best] > NAMING_SHARE * work.sum() else None
 

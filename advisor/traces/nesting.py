@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.traces.crossings import never_left
 from advisor.traces.events import Kind, Role
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from advisor.traces.events import Trace
 
 #: Roles whose time is the program's own work; all others claim the time of what they call.
-WORKING_ROLES = (Role.USER, Role.LOCAL, Role.OMP_PARALLEL, Role.OMP_WORK)
+WORKING_ROLES = (Role.ROOT, Role.USER, Role.LOCAL, Role.OMP_PARALLEL, Role.OMP_WORK)
 
 
 #: Events looked at in one go.
@@ -78,20 +79,24 @@ def _pair_group(trace: Trace, low: int, high: int, before: int) -> Calls:
     base, end = int(trace.first[low]), int(trace.first[high])
     location = np.repeat(np.arange(low, high), np.diff(trace.first[low : high + 1]))
     kind = trace.kind[base:end]
-    is_enter = kind == Kind.ENTER
-    moves = np.flatnonzero(is_enter | (kind == Kind.LEAVE))
-    entering = is_enter[moves]
-    opened = _open_after_moves(location[moves] - low, entering)
-    above = _shift_within(opened, location[moves])
-    enters = moves[entering]
+    region_of = trace.region[base:end]
+    moves = np.flatnonzero((kind == Kind.ENTER) | (kind == Kind.LEAVE))
+    entering, opened, above = _stacked(location[moves] - low, kind[moves])
+    enters, closing = moves[entering], ~entering & (above >= 0)
+    role, closed = roles(trace), region_of[enters[above[closing]]]
+    crossed = (closed != region_of[moves[closing]]) & (role[closed] != Role.FINALIZE)
+    if crossed.any():
+        lines = np.unique(location[moves[closing][crossed]])
+        moves = np.setdiff1d(moves, np.concatenate([never_left(kind, region_of, location == line) for line in lines]))
+        entering, opened, above = _stacked(location[moves] - low, kind[moves])
+        enters, closing = moves[entering], ~entering & (above >= 0)
     leave = np.full(len(enters), -1, dtype=np.int64)
-    closing = ~entering & (above >= 0)
     leave[above[closing]] = moves[closing]
     parent = above[entering]
-    where, region = location[enters], trace.region[base:end][enters].astype(np.int64)
+    where, region = location[enters], region_of[enters].astype(np.int64)
     last_event = np.maximum(trace.first[1:] - 1, trace.first[:-1])
     ends = np.where(leave >= 0, leave + base, last_event[where])
-    role, layers = roles(trace), _depths(parent)
+    layers = _depths(parent)
     anchor = _anchors(parent, layers, ~np.isin(role, WORKING_ROLES)[region])
     return Calls(
         location=where,
@@ -105,6 +110,13 @@ def _pair_group(trace: Trace, low: int, high: int, before: int) -> Calls:
         threaded=_inherit(parent, layers, (role == Role.OMP_PARALLEL)[region]),
         open_after=_renumbered(_spread(opened, moves, location), before),
     )
+
+
+def _stacked(location: IntArray, kind: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.bool_], IntArray, IntArray]:
+    """Return of each enter or leave whether it enters, the call open after it, and the call open before it."""
+    entering = kind == Kind.ENTER
+    opened = _open_after_moves(location, entering)
+    return entering, opened, _shift_within(opened, location)
 
 
 def _renumbered(numbers: IntArray, base: int) -> IntArray:

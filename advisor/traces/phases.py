@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from advisor.traces.events import Trace
     from advisor.traces.matching import Collectives
     from advisor.traces.nesting import Calls
-    from advisor.traces.waits import Teams
+    from advisor.traces.teams import Teams
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _synchronizations(trace: Trace, calls: Calls, joint: Collectives, teams: Tea
     table = [_rows(joint.call, joint.first, np.flatnonzero(everybody), calls, len(masters))]
     if processes == 1 and len(masters) > 1:
         whole = np.flatnonzero(np.diff(teams.first) == len(masters))
-        table.append(_rows(teams.call, teams.first, whole, calls, len(masters)))
+        table.append(_rows(teams.barrier, teams.first, whole, calls, len(masters)))
     return np.vstack(table)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from advisor.errors import InputError
 from advisor.model import Note, Phase, Processor, Profile, Region
-from advisor.traces import accounts, categories, clocks, matching, naming, nesting, phases, waits
+from advisor.traces import accounts, categories, clocks, matching, naming, nesting, phases, teams, waits
 from advisor.traces.causes import collect
 from advisor.traces.counts import count
 from advisor.traces.events import Kind, Role
@@ -46,13 +46,13 @@ def from_trace(trace: Trace, path: str = "", reader: str = "trace") -> Profile:
     trace = replace(trace, time_s=clocks.corrected(trace, correction))
     calls = nesting.retimed(calls, trace)
     span = float(trace.time_s.min()), float(trace.time_s.max())
-    teams = waits.team_barriers(trace, calls)
-    division = phases.divide(trace, calls, joint, teams)
-    calls = accounts.waiting_for_the_end(calls, division)
-    waiting = waits.split(trace, calls, joint, messages, teams, division.closing[-1])
+    groups = teams.find(trace, calls)
+    division = phases.divide(trace, calls, joint, groups)
+    calls = teams.adopted(trace, accounts.waiting_for_the_end(calls, division), groups)
+    waiting = waits.split(trace, calls, joint, messages, groups, division.closing[-1])
     pieces = accounts.cut(trace, calls, division, span)
     table = lay_out(trace, calls, pieces, division)
-    split = categories.split(trace, calls, pieces, waiting, division)
+    split = categories.split(trace, calls, pieces, waiting, division, teams.join_waits(trace, calls, groups))
     regions = _regions(trace, table)
     measured = _measure(trace, calls, pieces, split, table)
     notes = _notes(trace, clocks.note(correction), joint.unmatched, messages.unmatched, unobserved)
@@ -155,12 +155,13 @@ def _unsplit(found: list[Phase], rows: int) -> Phase:
 
 
 def _regions(trace: Trace, table: Table) -> tuple[Region, ...]:
-    """Return the regions of the profile, one for each row."""
-    regions = (trace.regions[row // 2] for row in table.rows)
-    return tuple(
-        Region(region.name, region.file, region.line, threaded=bool(row % 2))
-        for region, row in zip(regions, table.rows, strict=True)
-    )
+    """Return the regions of the profile, one for each row; the program's root has the program's name."""
+    result = []
+    for row in table.rows:
+        region = trace.regions[row // 2]
+        name = trace.program if region.role == Role.ROOT else region.name
+        result.append(Region(name, region.file, region.line, threaded=bool(row % 2)))
+    return tuple(result)
 
 
 def _processors(trace: Trace, begin: float) -> tuple[Processor, ...]:

@@ -91,7 +91,7 @@ _OPENMP_ROLES = MappingProxyType(
     }
 )
 
-#: How names of OpenMP regions begin when the tool gives no role (opari2: ``!$omp``; OMPT tools: ``OpenMP_``).
+#: How names of OpenMP regions begin when the tool gives no role (opari2: ``!$omp``; EZTrace: ``OpenMP``).
 _OPENMP_NAMES = (
     ("implicit barrier", Role.OMP_BARRIER),
     ("barrier", Role.OMP_BARRIER),
@@ -100,6 +100,7 @@ _OPENMP_NAMES = (
     ("atomic", Role.OMP_LOCK),
     ("ordered", Role.OMP_LOCK),
     ("taskwait", Role.OMP_LOCK),
+    ("acquire mutex", Role.OMP_LOCK),
 )
 _LOCK_CALLS = _words("omp_set_lock omp_set_nest_lock omp_test_lock omp_test_nest_lock")
 _THREAD_CALLS = _words("pthread_create pthread_join pthread_exit pthread_detach thrd_create thrd_join")
@@ -133,9 +134,11 @@ def classify(name: str, role: str = "FUNCTION", paradigm: str = "USER") -> tuple
     """
     if name in _TOOL_NAMES or paradigm == "MEASUREMENT_SYSTEM":
         return name, Role.TOOL
+    if name == "Working":  # EZTrace: from the start of a thread to its end
+        return name, Role.ROOT
     if name == "EZTrace finalize":
         return name, Role.FINALIZE
-    if paradigm in ("OPENMP", "OPENMP_TARGET") or name.startswith("!$omp "):
+    if paradigm in ("OPENMP", "OPENMP_TARGET") or name.startswith(("!$omp ", "OpenMP ")):
         return name, _openmp(name, role)
     return _mpi(name, role, paradigm) or _call(name, role, paradigm) or (name, Role.USER)
 
@@ -166,7 +169,7 @@ def _openmp(name: str, role: str) -> Role:
         return _OPENMP_ROLES[role]
     if name.startswith("omp_"):
         return Role.OMP_LOCK if name.rstrip("_") in _LOCK_CALLS else Role.LOCAL
-    bare = name.removeprefix("!$omp ")
+    bare = name.removeprefix("!$omp ").removeprefix("OpenMP ").lower()
     return next((known for begin, known in _OPENMP_NAMES if bare.startswith(begin)), Role.OMP_WORK)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from advisor.traces import accounts, phases
 from advisor.traces.events import Role
 from advisor.traces.nesting import roles
+from advisor.traces.teams import TEAM_ROLES
 
 if TYPE_CHECKING:
     from advisor.model import IntArray
@@ -57,7 +58,8 @@ class Table:
 def lay_out(trace: Trace, calls: Calls, pieces: Pieces, division: Division) -> Table:
     """Return where everything is booked: rows of regions, phases, iterations."""
     worker = np.array([location.thread > 0 for location in trace.locations])[calls.location]
-    rows, row_of_call = np.unique(calls.region * 2 + (worker | calls.threaded), return_inverse=True)
+    shown = shown_regions(trace, calls)
+    rows, row_of_call = np.unique(shown * 2 + (worker | calls.threaded), return_inverse=True)
     booked = accounts.inside_phases(trace, calls, pieces)
     instance, row = pieces.instance[booked], row_of_call[pieces.call[booked]]
     phase_of, iteration_of = phases.identify(division, calls, _user_regions(trace, calls, division))
@@ -72,6 +74,19 @@ def lay_out(trace: Trace, calls: Calls, pieces: Pieces, division: Division) -> T
     base = np.r_[0, np.cumsum(sizes)].astype(np.int64)
     locations = len(trace.locations)
     return Table(rows, row_of_call, phase_of, iteration_of, phase_rows, base, locations, iterations)
+
+
+def shown_regions(trace: Trace, calls: Calls) -> IntArray:
+    """Return the region under which each call is shown: its own, or its caller's for nameless parallel regions.
+
+    Tools that do not know where in the source a parallel region stands call all of them the same.
+    """
+    nameless = np.array([r.role in TEAM_ROLES and r.line is None for r in trace.regions], dtype=bool)
+    shown, call = calls.region.copy(), np.arange(len(calls.region))
+    while (unknown := nameless[shown] & (calls.parent[call] >= 0)).any():
+        call = np.where(unknown, calls.parent[call], call)
+        shown = np.where(unknown, calls.region[call], shown)
+    return shown
 
 
 def _user_regions(trace: Trace, calls: Calls, division: Division) -> list[IntArray]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.traces.events import Kind, Role
-from advisor.traces.nesting import occurrence, outermost, roles
+from advisor.traces.nesting import outermost, roles
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from advisor.traces.events import Trace
     from advisor.traces.matching import Collectives, Messages
     from advisor.traces.nesting import Calls
+    from advisor.traces.teams import Teams
 
 #: Below this size no implementation in use makes a sender wait for the receive (smallest default eager limit, bytes).
 RENDEZVOUS_BYTES = 4096
@@ -71,14 +72,6 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
-class Teams:
-    """Barriers of the threads of one process: calls, grouped by ``first`` (barriers + 1,)."""
-
-    call: IntArray
-    first: IntArray
-
-
-@dataclass(frozen=True, slots=True)
 class Reason:
     """Calls that cannot proceed before ``until_s``, why, because of which location, whether that is a guess."""
 
@@ -99,37 +92,11 @@ def split(trace: Trace, calls: Calls, joint: Collectives, messages: Messages, te
         _of_closers(calls, closers[closers >= 0]),
     ]
     explained = np.zeros(len(calls.region), dtype=bool)
-    for group in (joint.call, messages.receive, messages.send, messages.send_end, teams.call):
+    for group in (joint.call, messages.receive, messages.send, messages.send_end, teams.barrier):
         explained[group[group >= 0]] = True
-    return _latest(calls, [*known, _of_unmatched(trace, calls, explained)])
-
-
-def team_barriers(trace: Trace, calls: Calls) -> Teams:
-    """Return the barriers that several threads of one process took part in, by parallel region and count."""
-    role = roles(trace)[calls.region]
-    chosen = np.flatnonzero((role == Role.OMP_BARRIER) & (calls.anchor == np.arange(len(role))))
-    ranks = np.array([location.rank for location in trace.locations], dtype=np.int64)
-    region = _parallel_region(trace, calls, chosen, ranks)
-    location = calls.location[chosen]
-    turn = occurrence(location * (int(region.max(initial=0)) + 2) + region + 1)
-    order = np.lexsort((location, turn, region, ranks[location]))
-    key = np.stack((ranks[location], region, turn))[:, order]
-    starts = np.flatnonzero(np.r_[True, (np.diff(key, axis=1) != 0).any(axis=0)]) if len(order) else order
-    size = np.diff(np.r_[starts, len(order)])
-    kept = np.repeat(size > 1, size)
-    return Teams(chosen[order[kept]], np.r_[0, np.cumsum(size[size > 1])].astype(np.int64))
-
-
-def _parallel_region(trace: Trace, calls: Calls, chosen: IntArray, ranks: IntArray) -> IntArray:
-    """Return for each call which parallel region of its process it lies in, counted by forks of the first thread."""
-    region = np.zeros(len(chosen), dtype=np.int64)
-    forks = np.flatnonzero(trace.kind == Kind.FORK)
-    fork_location = np.searchsorted(trace.first, forks, side="right") - 1
-    for rank in np.unique(ranks[fork_location]):
-        mine = ranks[calls.location[chosen]] == rank
-        begins = np.sort(trace.time_s[forks[ranks[fork_location] == rank]])
-        region[mine] = np.searchsorted(begins, calls.start_s[chosen[mine]], side="right")
-    return region
+    guessed = _of_guessed_senders(trace, calls, messages, explained)
+    explained[guessed.call] = True
+    return _latest(calls, [*known, guessed, _of_unmatched(trace, calls, explained)])
 
 
 def _of_collectives(calls: Calls, joint: Collectives) -> list[Reason]:
@@ -181,6 +148,31 @@ def _of_late_senders(calls: Calls, messages: Messages) -> Reason:
     return _reason(messages.receive, calls.start_s[messages.send], kind, calls.location[messages.send], everything)
 
 
+def _of_guessed_senders(trace: Trace, calls: Calls, messages: Messages, explained: npt.NDArray[np.bool_]) -> Reason:
+    """Return until when wait calls wait whose receives were posted but not seen to complete.
+
+    Where as many sends to a rank as posts of it lack their other end, the k-th send in the order of time is taken for
+    the k-th post, and the first wait call behind the post for the one that completes it: estimated.
+    """
+    role = roles(trace)[calls.region]
+    rank = np.array([location.rank for location in trace.locations], dtype=np.int64)
+    post_location = np.searchsorted(trace.first, messages.lost_posts, side="right") - 1
+    waits = np.flatnonzero((role == Role.WAIT) & ~explained & (calls.anchor == np.arange(len(role))))
+    sends = messages.lost_sends[np.argsort(trace.time_s[messages.lost_sends], kind="stable")]
+    found: list[tuple[IntArray, IntArray]] = []
+    for receiver in np.unique(rank[post_location]):
+        mine = messages.lost_posts[rank[post_location] == receiver]
+        theirs = sends[trace.partner[sends] == receiver]
+        here = waits[rank[calls.location[waits]] == receiver]
+        behind = np.searchsorted(calls.enter[here], mine)
+        if len(mine) == len(theirs) and (behind < len(here)).all():
+            found.append((here[behind], outermost(calls, calls.open_after[theirs])))
+    call = np.concatenate([np.zeros(0, dtype=np.int64), *(pair[0] for pair in found)])
+    send = np.concatenate([np.zeros(0, dtype=np.int64), *(pair[1] for pair in found)])
+    kind = np.full(len(call), KINDS.index("late sender"))
+    return Reason(call, calls.start_s[send], kind, calls.location[send], np.ones(len(call), dtype=bool))
+
+
 def _of_late_receivers(trace: Trace, calls: Calls, messages: Messages) -> Reason:
     """Return until when large sends wait: until the receive they need is posted."""
     blocking = np.isin(roles(trace)[calls.region[messages.send]], (Role.SEND, Role.SENDRECV))
@@ -196,11 +188,11 @@ def _of_teams(calls: Calls, teams: Teams) -> Reason:
     nothing = np.zeros(0, dtype=np.int64)
     if len(teams.first) < 2:
         return _reason(nothing, np.zeros(0), nothing, nothing, nothing.astype(bool))
-    last, who = _last(calls.start_s[teams.call], teams.first)
+    last, who = _last(calls.start_s[teams.barrier], teams.first)
     size = np.diff(teams.first)
-    kind = np.full(len(teams.call), KINDS.index("thread barrier"))
-    partner = np.repeat(calls.location[teams.call[who]], size)
-    return _reason(teams.call, np.repeat(last, size), kind, partner, np.ones(len(kind), dtype=bool))
+    kind = np.full(len(teams.barrier), KINDS.index("thread barrier"))
+    partner = np.repeat(calls.location[teams.barrier[who]], size)
+    return _reason(teams.barrier, np.repeat(last, size), kind, partner, np.ones(len(kind), dtype=bool))
 
 
 def _of_closers(calls: Calls, closers: IntArray) -> Reason:
