@@ -7,7 +7,7 @@ means that the plugin has nothing to say.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from advisor import contract, soundness
 from advisor.commands import Report, Table
@@ -75,10 +75,21 @@ def gain(answer: object) -> tuple[float, float, float] | None:
 
 
 def facts(answer: object) -> tuple[Fact, ...]:
-    """Return facts for the vocabulary."""
-    from advisor.facts import Fact  # only where facts are asked for: reading a file does without
+    """Return facts for the vocabulary: new names, and each with the function that computes it."""
+    from advisor.facts import VOCABULARY, Fact  # only where facts are asked for: reading a file does without
 
-    return _list(answer, Fact)
+    known = {fact.name for fact in VOCABULARY}
+    offered = _list(answer, Fact)
+    for i, fact in enumerate(offered):
+        if fact.compute is None or not fact.name or fact.name in known:
+            raise ContractError(f"[{i}]", f"{fact.name!r} is no new name, or has nothing to compute it")
+    return offered
+
+
+def value(answer: object) -> float | str | bool | None:
+    """Return the value of a fact; None where it is unknown."""
+    contract.check(answer, float | str | bool | None)
+    return cast("float | str | bool | None", answer)
 
 
 def files(answer: object) -> tuple[Path, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import stat
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from advisor import answers, discovery
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from advisor.commands import Report, Services
     from advisor.facts import Fact
+    from advisor.facts.vocabulary import Value
     from advisor.machines import Machine
     from advisor.model import Advice, Bound, Finding, Gap, Profile, Recommendation
 
@@ -122,7 +124,24 @@ class Host:
 
     def facts(self) -> tuple[Fact, ...]:
         """Return the facts that plugins add to the vocabulary of conditions."""
-        return tuple(fact for _, facts in self._ask("advisor_facts", answers.facts) for fact in facts)
+        facts: dict[str, Fact] = {}
+        for plugin, offered in self._ask("advisor_facts", answers.facts):
+            for fact in offered:
+                if fact.name in facts:
+                    self._fail(plugin, "advisor_facts", PluginError(f"the fact {fact.name!r} is taken"))
+                else:
+                    facts[fact.name] = replace(fact, compute=partial(self._value, plugin, fact))
+        return tuple(facts.values())
+
+    def _value(self, plugin: str, fact: Fact, profile: Profile, phase: int | None) -> Value | None:
+        """Return the value of a plugin's fact; None, and a note of it, where computing it fails."""
+        try:
+            return answers.value(fact.compute(profile, phase)) if fact.compute is not None else None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self._fail(plugin, f"the fact {fact.name!r}", error)
+            return None
 
     def rules(self) -> tuple[Path, ...]:
         """Return the files of rules that plugins bring along."""

@@ -191,6 +191,34 @@ def test_files_that_a_plugin_brings_along_exist(tmp_path: Path) -> None:
     assert "/no/such/file is no file" in loaded.problems[0]
 
 
+FACT = """
+    from advisor.facts import Fact
+    @hookimpl
+    def advisor_facts():
+        return [Fact("{name}", "count", "run", (), "", "as computed", {compute})]
+"""
+
+
+def test_a_fact_that_can_not_be_computed_is_unknown(tmp_path: Path) -> None:
+    computed = {"a": "lambda profile, phase: 7.0", "b": "lambda profile, phase: 1 / 0", "c": "lambda *_: float('nan')"}
+    bodies = {name: FACT.format(name=f"site.{name}", compute=compute) for name, compute in computed.items()}
+    loaded = load(tmp_path, **bodies, d=FACT.format(name="site.a", compute="lambda *_: 8.0"))
+    values = [fact.compute(FIGURE, None) for fact in loaded.facts() if fact.compute]
+    assert values == [7.0, None, None]
+    assert loaded.problems == (
+        "plugin d: advisor_facts failed: the fact 'site.a' is taken",
+        "plugin b: the fact 'site.b' failed: ZeroDivisionError: division by zero",
+        "plugin c: the fact 'site.c' failed: expected a finite number, found nan",
+    )
+
+
+@pytest.mark.parametrize(("name", "compute"), [("run.wall_s", "lambda *_: 1.0"), ("", "lambda *_: 1.0"), ("x", "None")])
+def test_a_fact_that_can_not_be_one_is_refused(tmp_path: Path, name: str, compute: str) -> None:
+    loaded = load(tmp_path, odd=FACT.format(name=name, compute=compute))
+    assert loaded.facts() == ()
+    assert "is no new name, or has nothing to compute it" in loaded.problems[0]
+
+
 # Commands
 
 
