@@ -103,16 +103,32 @@ def _rows(call: IntArray, first: IntArray, chosen: IntArray, calls: Calls, locat
 
 def _run_edges(trace: Trace, calls: Calls, role: IntArray) -> tuple[float, float, IntArray]:
     """Return when the last process is started up, when the last one begins to shut down, and the calls that do so."""
-    locations = len(trace.locations)
     occupied = np.diff(trace.first) > 0
     first_event = trace.time_s[trace.first[:-1][occupied]]
-    last_event = trace.time_s[trace.first[1:][occupied] - 1]
     starting = calls.end_s[role == Role.INIT]
     processes = np.array([location.thread == 0 for location in trace.locations])[occupied]
     begin = float(starting.max()) if len(starting) else float(first_event[processes].max(initial=0.0))
     stopping = np.flatnonzero((role == Role.FINALIZE) & (calls.anchor == np.arange(len(role))))
-    closers = np.full(locations, -1, dtype=np.int64)
-    closers[calls.location[stopping[::-1]]] = stopping[::-1]
+    closers = np.full(len(trace.locations), -1, dtype=np.int64)
+    if shutdown_is_recorded(trace):
+        closers[calls.location[stopping[::-1]]] = stopping[::-1]
     named = closers[closers >= 0]
-    finish = float(calls.start_s[named].max()) if len(named) else float(last_event.max(initial=begin))
+    finish = float(calls.start_s[named].max()) if len(named) else _last_moment(trace, calls, role)
     return begin, max(finish, begin), closers
+
+
+def shutdown_is_recorded(trace: Trace) -> bool:
+    """Return whether the trace shows when processes shut down, and not only when the tracer did."""
+    names = {region.name for region in trace.regions if region.role == Role.FINALIZE}
+    return not names or any(name.startswith("MPI_") for name in names)
+
+
+def _last_moment(trace: Trace, calls: Calls, role: IntArray) -> float:
+    """Return the end of the run: the last event; where only the tracer's shutdown is recorded, the last call.
+
+    Tracers let the processes write their files one after the other, which is no imbalance of the program.
+    """
+    done = calls.end_s[~np.isin(role, (Role.ROOT, Role.FINALIZE, Role.TOOL, Role.INIT))]
+    if shutdown_is_recorded(trace) or not len(done):
+        return float(trace.time_s.max())
+    return float(done.max())

@@ -63,7 +63,7 @@ def from_trace(trace: Trace, path: str = "", reader: str = "trace") -> Profile:
         actual_s=span[1] - span[0],
         processors=_processors(trace, span[0]),
         regions=regions,
-        phases=_phases(trace, calls, waiting, division, table, measured, split, solved=correction.solved),
+        phases=_phases(trace, calls, waiting, division, table, measured, split, span[0], solved=correction.solved),
         status=_status(waiting, split, correction),
         paradigms=_paradigms(trace),
         parameters=trace.parameters,
@@ -117,6 +117,7 @@ def _phases(
     table: Table,
     flat: dict[str, FloatArray],
     split: Split,
+    begin: float,
     *,
     solved: bool,
 ) -> tuple[Phase, ...]:
@@ -134,7 +135,7 @@ def _phases(
                 regions=rows,
                 arrays={name: values[part].reshape(shape) for name, values in flat.items()},
                 closed_by=closers[p],
-                start_s=division.edges_s[mine],
+                start_s=division.edges_s[mine] - begin,
                 duration_s=division.edges_s[mine + 1] - division.edges_s[mine],
             )
         )
@@ -212,6 +213,9 @@ def _notes(
     if lost_messages:
         text = f"{lost_messages} ends of messages without a partner in the trace; their waiting is estimated"
         notes.append(Note("unmatched messages", text, 0.05))
+    if not phases.shutdown_is_recorded(trace):
+        text = "MPI_Finalize is not recorded; what comes after the last recorded call counts as shutdown"
+        notes.append(Note("shutdown", text))
     if unobserved:
         text = f"{unobserved} threads without recorded events are not counted"
         how = "record threads, for example with Score-P (scorep --thread=omp)"
