@@ -6,6 +6,7 @@ trusted code and run in this process: what they do to the process itself no chec
 
 from __future__ import annotations
 
+import os
 import stat
 from dataclasses import replace
 from functools import partial
@@ -67,9 +68,9 @@ class Host:
     def sniff_all(self, path: Path) -> tuple[tuple[str, float], ...]:
         """Return the readers that recognise ``path`` and how sure (0 to 1) each is, the surest first.
 
-        Raises ``InputError`` for what is neither a file nor a directory.
+        Raises ``InputError`` for what is neither a file nor a directory, or may not be read.
         """
-        _refuse_special(path)
+        _refuse_unreadable(path)
         found = list(self._ask("advisor_sniff", answers.sureness, path=path))
         return tuple(sorted(found, key=lambda answer: -answer[1]))
 
@@ -220,10 +221,12 @@ def _nothing(_: object) -> bool:
     return True
 
 
-def _refuse_special(path: Path) -> None:
+def _refuse_unreadable(path: Path) -> None:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
         raise InputError(path, getattr(error, "strerror", None) or str(error)) from error
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise InputError(path, "is neither a file nor a directory")
+    if not os.access(path, os.R_OK):
+        raise InputError(path, "may not be read: Permission denied")

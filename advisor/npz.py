@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+FILE_LIMIT: Final = 8 << 30  # bytes of the archive
 DIRECTORY_LIMIT: Final = 8 << 20  # bytes of the archive's list of members: some 100,000 names
 READ_LIMIT: Final = 2 << 30  # bytes in all that are read into memory instead of being mapped
 RATIO_LIMIT: Final = 200  # of compression, for members that unpack to more than RATIO_FREE
@@ -106,6 +107,8 @@ def open_archive(path: Path) -> Npz:
     """Return the archive at ``path``; raises ``InputError`` where it is none, damaged, or has a hostile directory."""
     with _explained(path, None), path.open("rb") as stream:
         size = stream.seek(0, 2)
+        if size > FILE_LIMIT:
+            raise ValueError(f"is larger than {FILE_LIMIT >> 30} GiB, the limit for archives")
         if _directory_size(stream, size) > DIRECTORY_LIMIT:
             raise ValueError("too many members")
         with zipfile.ZipFile(stream) as archive:

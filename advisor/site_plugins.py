@@ -37,9 +37,8 @@ def candidates(folder: Path) -> tuple[Path, ...]:
 
 
 def _is_plugin(entry: Path) -> bool:
-    if not entry.stem.isidentifier() or entry.stem.startswith("_"):
-        return False
-    return (entry / "__init__.py").is_file() if entry.is_dir() else entry.suffix == ".py"
+    module = entry.suffix == ".py" and entry.is_file()
+    return (module or (entry / "__init__.py").is_file()) and not entry.name.startswith(("_", "."))
 
 
 def load(entry: Path) -> ModuleType:
@@ -47,6 +46,8 @@ def load(entry: Path) -> ModuleType:
     for path in _files(entry):
         _refuse_untrusted(path)
     package = entry.is_dir()
+    if not entry.stem.isidentifier() or (package and entry.suffix):
+        raise PluginError(f"{entry.name!r} is no name for a Python module; rename it")
     name = _PREFIX + entry.stem
     spec = spec_from_file_location(
         name,

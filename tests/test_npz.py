@@ -137,6 +137,14 @@ def test_a_list_of_members_that_is_too_long_is_refused_unread(tmp_path: Path) ->
         native.advisor_read(path)
 
 
+def test_an_archive_beyond_the_limit_is_refused_unread(tmp_path: Path) -> None:
+    path = archived(tmp_path, FULL)
+    with path.open("r+b") as stream:
+        stream.truncate(npz.FILE_LIMIT + 1)  # sparse
+    with pytest.raises(InputError, match="larger than 8 GiB"):
+        native.advisor_read(path)
+
+
 def test_a_member_that_stands_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     with zipfile.ZipFile(path, "w") as archive:

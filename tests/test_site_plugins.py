@@ -20,17 +20,23 @@ FINDS = """
 
 
 def test_modules_and_packages_are_plugins_and_nothing_else(tmp_path: Path) -> None:
-    for name in ("b", "a", "_helper", "not-a-name"):
+    for name in ("b", "a", "_helper", ".hidden"):
         plugin(tmp_path, name, FINDS)
     package = tmp_path / "pack"
     package.mkdir(mode=0o755)
     plugin(package, "__init__", FINDS + "\n    from .inner import NAME")
     plugin(package, "inner", "NAME = 'inner'")
     (tmp_path / "folder").mkdir(mode=0o755)
+    (tmp_path / "folder.py").mkdir(mode=0o755)
     (tmp_path / "notes.txt").write_text("x", encoding="utf-8")
     assert [entry.name for entry in site_plugins.candidates(tmp_path)] == ["a.py", "b.py", "pack"]
     loaded = host.load([tmp_path], entry_points=False)
     assert [(one.name, one.problem) for one in loaded.plugins] == [("a", None), ("b", None), ("pack", None)]
+
+
+def test_a_name_that_is_none_is_a_problem(tmp_path: Path) -> None:
+    loaded = load(tmp_path, **{"not-a-name": FINDS})
+    assert problem(loaded, "not-a-name") == "'not-a-name.py' is no name for a Python module; rename it"
 
 
 def test_a_directory_that_is_missing_is_a_problem(tmp_path: Path) -> None:
