@@ -1,0 +1,82 @@
+"""What a run and each of its gaps cost in core hours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.commands import Argument, Column, Report, Table, Text
+from advisor.facts import Fact
+from advisor.hookspecs import hookimpl
+from advisor.model import Finding
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from advisor.commands import Registry, Services
+    from advisor.model import Gap, Profile
+
+advisor_api = 1  # the version of the plugin contract that this was written for
+
+SECONDS_PER_HOUR = 3600
+
+
+def core_hours(profile: Profile, seconds: float) -> float:
+    """Return what ``seconds`` of the whole run cost, in hours of one processor."""
+    return seconds * len(profile.processors) / SECONDS_PER_HOUR
+
+
+@hookimpl
+def advisor_findings(profile: Profile, gaps: Sequence[Gap]) -> Sequence[Finding]:
+    """Return one finding: the cost of the run and of its largest gap."""
+    if not gaps:
+        return []
+    largest = max(gaps, key=lambda gap: gap.seconds)
+    total, part = core_hours(profile, profile.actual_s), core_hours(profile, largest.seconds)
+    text = f"The run took {total:.3g} core hours, {part:.3g} of them in gap {largest.name}."
+    measures = {"core_hours": total, "largest_gap_core_hours": part}
+    return [Finding("", "cost", profile.program, text, measures)]  # the host fills in our name
+
+
+@hookimpl
+def advisor_facts() -> Sequence[Fact]:
+    """Return a fact for conditions such as ``{fact: run.core_hours, is: ">= 100"}``."""
+    return [
+        Fact(
+            name="run.core_hours",
+            unit="count",
+            scope="run",
+            needs=("wall_s",),
+            command="record the run with any profiler",
+            formula="wall time of the run x processors / 3600",
+            compute=lambda profile, phase: core_hours(profile, profile.actual_s),
+        )
+    ]
+
+
+@hookimpl
+def advisor_commands(register: Registry) -> None:
+    """Register ``gapwatch core-hours PATH [--price P]``."""
+    arguments = [
+        Argument("path", "the profile or trace", Path),
+        Argument("--price", "price of a core hour, for a column with costs", float),
+    ]
+    register("core-hours", "Show what each gap of a run costs in core hours.", arguments, run)
+
+
+def run(args: Namespace, services: Services) -> Report:
+    """Return a table with one row per gap, the costly ones first."""
+    advice = services.advise(args.path)
+    columns = [Column("gap"), Column("time", "s"), Column("core hours")]
+    rows: list[tuple[str | float, ...]] = []
+    for gap in sorted(advice.gaps, key=lambda gap: -gap.seconds):
+        hours = core_hours(advice.profile, gap.seconds)
+        rows.append((gap.name, gap.seconds, hours, *([hours * args.price] if args.price is not None else [])))
+    if args.price is not None:
+        columns.append(Column("price"))
+    total = core_hours(advice.profile, advice.profile.actual_s)
+    return Report(
+        title=f"Core hours of {advice.profile.program}",
+        parts=(Table("", tuple(columns), tuple(rows)), Text(f"The whole run took {total:.3g} core hours.")),
+    )
