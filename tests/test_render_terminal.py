@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from advisor.render.clean import clean
 from advisor.render.page import Page
 from advisor.render.terminal import screen
-from advisor.render.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MARKS: dict[Status, str] = {"measured": "", "estimated": "~", "modelled": "^", "unavailable": "?"}
 LEGEND = {"~": "~ estimated", "^": "^ modelled"}
 
+#: Units of facts that are not written behind the number.
+_UNNAMED = ("", "ratio", "count", "name", "yes/no")
 _NOT_FINITE = "not a number"
 _SCALES = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (1e-6, "us", 1e6), (0.0, "ns", 1e9))
 
@@ -48,8 +50,10 @@ def quantity(value: float | str | bool, unit: str) -> str:
     if not math.isfinite(value):
         return _NOT_FINITE
     special = {"s": format_seconds, "B": format_bytes, "share": format_share, "%": format_share}
+    if unit in special:
+        return special[unit](value)
     digits = f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"
-    return special[unit](value) if unit in special else f"{digits} {unit}".rstrip()
+    return digits if unit in _UNNAMED else f"{digits} {unit}"
 
 
 def column(values: Sequence[float]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from advisor.render.text import clean
+from advisor.render.clean import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

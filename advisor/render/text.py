@@ -1,46 +1,25 @@
-"""Untrusted text on its way to a screen: made visible, measured in terminal cells, shortened, wrapped.
+"""Text in terminal cells: measured, padded, shortened, wrapped.
 
-Names come from profiles and may hold anything: control characters, terminal commands, signs that reverse the
-reading direction, markup. ``clean`` is the one door: what comes out is verbatim or visibly escaped. ``line`` is
-the only place that builds a ``rich`` text, and it cleans every part.
+``line`` is the only place that builds a ``rich`` text, and it cleans every part (``render.clean``).
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
 
+from advisor.render.clean import clean
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-#: Unicode categories without a picture of their own: controls, formats (bidi, zero width), surrogates, separators.
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 #: A space where a line may end: not the one between a number and its unit, a rank and its number, a name and its value.
 _BREAK = re.compile(r"(?<!\brank)(?<!\bthread)(?<! =) (?!= )(?!(?:%|[mun]?s|[KMGTP]i?B)(?:[,;.:)]|\s|$))")
 
 Part = str | tuple[str, str]
-
-
-def clean(text: str, encoding: str = "utf-8") -> str:
-    """Return ``text`` with everything a terminal would act on, or the encoding lacks, as a backslash escape.
-
-    Cleaning twice changes nothing. Line ends count as control characters: one name stays one line.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    shown = "".join(map(_visible, text))
-    return shown.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def _visible(character: str) -> str:
-    if unicodedata.category(character) in _HIDDEN:
-        return character.encode("unicode_escape").decode("ascii")
-    return character
 
 
 def line(*parts: Part, indent: int = 0) -> Text:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from advisor.model import Advice, Bound, Gap, Grade, Profile
 
 #: What each gap costs, by its name.
-GAPS = {level.gap: level.adds for level in LEVELS if level.gap}
+GAPS = {level.gap: level.adds for level in LEVELS if level.gap} | {"M": "machine peak"}
 #: What the run would take if only this were left: the bar that the gaps stand on.
 BOUNDS = {
     "M": "all operations at the machine's peak",
