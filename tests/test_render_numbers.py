@@ -33,7 +33,8 @@ def test_what_is_no_number_is_said(value: float) -> None:
 @pytest.mark.parametrize(
     ("value", "unit", "shown"),
     [(True, "", "yes"), (False, "", "no"), ("MPI_Barrier", "", "MPI_Barrier"), (0.0851, "share", "8.5 %"),
-     (65536.0, "B", "64 KiB"), (0.25, "s", "250 ms"), (1.4231, "", "1.42"), (120000, "count", "120,000"), (1.4231, "ratio", "1.42"),
+     (65536.0, "B", "64 KiB"), (0.25, "s", "250 ms"), (1.4231, "", "1.42"), (120000, "count", "120,000"),
+     (1.4231, "ratio", "1.42"),
      (3, "processors", "3 processors")],
 )  # fmt: skip
 def test_facts_are_shown_in_their_unit(value: float | str | bool, unit: str, shown: str) -> None:
