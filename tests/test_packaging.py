@@ -1,0 +1,154 @@
+"""Installed as a wheel, as a wheel made from the source distribution, and editable: the same gapwatch each time."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from installed import ROOT, Environment, build, environment
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, "sdist", tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture(scope="module")
+def from_wheel(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return environment(tmp_path_factory.mktemp("from_wheel"), str(wheel))
+
+
+def expected(folder: str) -> list[str]:
+    return sorted(entry.name for entry in (ROOT / folder).iterdir() if entry.name.endswith(".yaml"))
+
+
+def check(installed: Environment) -> None:
+    """All that belongs to gapwatch is found, and nothing is wrong with it."""
+    found = installed.found()
+    own = {name: problem for name, (origin, problem) in found["plugins"].items() if origin == "gapwatch"}
+    assert own == dict.fromkeys(PROJECT["project"]["entry-points"]["advisor"])
+    assert found["rules"] == expected("rules")
+    assert found["machine_models"] == expected("machine_models")
+    assert found["rules"]
+    assert found["machine_models"]
+    assert found["schema"] == "gapwatch/profile/1"
+
+
+def test_a_wheel_has_everything(from_wheel: Environment) -> None:
+    check(from_wheel)
+    assert from_wheel.found()["advisor"].startswith(str(from_wheel.folder))
+
+
+def test_a_wheel_from_the_source_distribution_has_everything(sdist: Path, tmp_path: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (source,) = (tmp_path / "unpacked").iterdir()
+    check(environment(tmp_path / "venv", str(build(source, "wheel", tmp_path / "wheel"))))
+
+
+def test_an_editable_install_has_everything(tmp_path: Path) -> None:
+    installed = environment(tmp_path, "-e", str(ROOT))
+    check(installed)
+    assert installed.found()["advisor"] == str(ROOT / "advisor" / "__init__.py")
+
+
+def test_the_wheel_holds_packages_and_nothing_beside_them(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        top = {name.partition("/")[0] for name in archive.namelist()}
+    packages = {Path(package).name for package in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
+    assert {name for name in top if not name.endswith(".dist-info")} == packages
+
+
+def test_plugin_folders_are_packages_and_entry_points() -> None:
+    folders = {entry.name for entry in (ROOT / "plugins").iterdir() if (entry / "__init__.py").is_file()}
+    packages = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    modules = PROJECT["project"]["entry-points"]["advisor"].values()
+    assert {Path(package).name for package in packages if package.startswith("plugins/")} == folders
+    assert {module for module in modules if not module.startswith("advisor.")} == folders
+
+
+# The command
+
+
+@pytest.fixture
+def vendor(tmp_path: Path) -> Path:
+    """A stand-in for the vendor's package of the name ``advisor``, to be put on ``PYTHONPATH``."""
+    package = tmp_path / "vendor" / "advisor"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit('the package of the vendor was imported')", encoding="utf-8")
+    return package.parent
+
+
+def test_the_command_works_beside_a_foreign_package_advisor(from_wheel: Environment, vendor: Path) -> None:
+    for program, arguments in (("gapwatch", ()), ("python", ("-P", "-m", "gapwatch"))):
+        done = from_wheel.run(program, *arguments, "plugins", cwd=vendor, PYTHONPATH=str(vendor))
+        assert done.returncode == 0, done.stderr
+        assert "native" in done.stdout
+    assert from_wheel.found(PYTHONPATH=str(vendor))["plugins"]["native"] == ["gapwatch", None]
+
+
+def test_others_still_get_the_foreign_package(from_wheel: Environment, vendor: Path) -> None:
+    done = from_wheel.run("python", "-c", "import advisor", cwd=vendor.parent, PYTHONPATH=str(vendor))
+    assert "the package of the vendor was imported" in done.stderr
+    inner = "import os, gapwatch, subprocess, sys; gapwatch.own_imports(); print(os.environ['PYTHONPATH'])"
+    assert from_wheel.run("python", "-c", inner, cwd=vendor.parent, PYTHONPATH=str(vendor)).stdout == f"{vendor}\n"
+
+
+def test_a_foreign_package_that_is_already_imported_gives_way(from_wheel: Environment, vendor: Path) -> None:
+    (vendor / "advisor" / "__init__.py").write_text("", encoding="utf-8")
+    (vendor / "advisor" / "model.py").write_text("", encoding="utf-8")
+    program = (
+        "import advisor.model as theirs, gapwatch; gapwatch.own_imports(); "
+        "import advisor.model; print(hasattr(advisor.model, 'Profile'), hasattr(theirs, 'Profile'))"
+    )
+    done = from_wheel.run("python", "-c", program, cwd=vendor.parent, PYTHONPATH=str(vendor))
+    assert done.stdout == "True False\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "path"),
+    [
+        ("gapwatch", (), None),
+        ("gapwatch", (), os.pathsep + "/opt/of/others"),
+        ("python", ("-m", "gapwatch"), None),
+    ],
+)
+def test_nothing_is_imported_from_the_current_directory(
+    from_wheel: Environment, tmp_path: Path, program: str, arguments: tuple[str, ...], path: str | None
+) -> None:
+    for name in ("advisor", "numpy", "yaml", "rich", "pluggy", "argparse", "scipy", "psutil"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')", encoding="utf-8")
+    variables = {} if path is None else {"PYTHONPATH": path}
+    for command in (("--help",), ("plugins",), ("machines", "list"), ("machines", "show", "host")):
+        done = from_wheel.run(program, *arguments, *command, cwd=tmp_path, **variables)
+        assert (done.returncode, "planted" in done.stderr) == (0, False), done.stderr
+
+
+def test_an_installed_package_in_the_current_directory_stays_importable(
+    from_wheel: Environment, tmp_path: Path
+) -> None:
+    """A plugin that is installed editable must load also for somebody who works in its folder."""
+    (tmp_path / "own_plugin.py").write_text("", encoding="utf-8")
+    named = "import sys, gapwatch; gapwatch.own_imports(); import own_plugin"
+    assert from_wheel.run("python", "-c", named, cwd=tmp_path, PYTHONPATH=str(tmp_path)).returncode == 0
+    behind = f"import sys; sys.path.append({str(tmp_path)!r}); sys.path[0] = ''; {named}"
+    assert from_wheel.run("python", "-c", behind, cwd=tmp_path).returncode == 0
+    assert from_wheel.run("python", "-c", named, cwd=tmp_path).returncode == 1
+
+
+def test_the_command_works_in_a_directory_that_is_gone(from_wheel: Environment, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    program = "import os, gapwatch; os.rmdir(os.getcwd()); gapwatch.own_imports(); import advisor.host"
+    assert from_wheel.run("python", "-c", program, cwd=gone).returncode == 0
