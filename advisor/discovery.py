@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from importlib.metadata import Distribution, distributions
 from typing import TYPE_CHECKING, Final
@@ -14,6 +13,7 @@ import pluggy
 from advisor import hookspecs, site_plugins
 from advisor.errors import AdvisorError, PluginError
 from advisor.hookspecs import API_VERSION, GROUP
+from advisor.scalars import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -151,8 +151,7 @@ def _hooks(plugin: object) -> tuple[str, ...]:
             continue
         hook = options["specname"] or attribute
         if hook not in published and not options["optionalhook"]:
-            close = get_close_matches(hook, published, n=1)
-            raise PluginError(f"{hook} is no hook{f'; did you mean {close[0]}?' if close else ''}")
+            raise PluginError(f"{hook} is no hook{suggestion(hook, published)}")
         if options["wrapper"] or options["hookwrapper"]:
             raise PluginError(f"{hook} is a wrapper, which could change the results of others")
         found.append(hook)

@@ -10,10 +10,10 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from advisor.errors import InputError
+from advisor.scalars import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -80,12 +80,6 @@ def _place_of_long_number(text: str) -> str | None:
         return None
     line_start = text.rfind("\n", 0, match.start()) + 1
     return f"{text.count(chr(10), 0, match.start()) + 1}:{match.start() - line_start + 1}"
-
-
-def suggestion(word: str, known: Collection[str]) -> str:
-    """Return `` (did you mean 'x'?)`` for a word that is nearly a known one, else nothing."""
-    close = get_close_matches(word, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.strict_json import Node, suggestion
+from advisor.scalars import suggestion
+from advisor.strict_json import Node
 
 if TYPE_CHECKING:
     import numpy.typing as npt
