@@ -1,0 +1,68 @@
+"""POP efficiencies beside the gaps: shares between 0 and 1, of which other tools speak.
+
+Definitions of the POP Centre of Excellence: load balance = mean / max of computation over the processors;
+communication efficiency = max of computation / elapsed time; parallel efficiency = mean of computation / elapsed time,
+the product of the two. Elapsed time is that of all phases, without start-up and shutdown, where phases are known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.bounds import durations_known
+from advisor.loads import summarize
+from advisor.model import Efficiency
+
+if TYPE_CHECKING:
+    from advisor.loads import Loads
+    from advisor.model import Profile
+
+NEEDS_REPLAY: Final = "needs a replay of the trace on a network without latency and of infinite bandwidth"
+OF_WORK: Final = "of work in parallel phases, as computation is not known"
+IDLE: Final = "no processor computes in any phase"
+
+
+def efficiencies(profile: Profile, loads: Loads | None = None) -> tuple[Efficiency, ...]:
+    """Return load balance, communication, parallel, serialization and transfer efficiency, each with its status."""
+    loads = loads or summarize(profile)
+    return (
+        _load_balance(loads),
+        *_of_elapsed(profile, loads),
+        Efficiency("serialization", None, "unavailable", NEEDS_REPLAY),
+        Efficiency("transfer", None, "unavailable", NEEDS_REPLAY),
+    )
+
+
+def _load_balance(loads: Loads) -> Efficiency:
+    kinds = loads.quantities
+    status, reason = kinds.computation.status, kinds.computation.reason
+    if kinds.computation.known:
+        each = loads.spreads["I"].processors
+    elif kinds.work.known:
+        each, status, reason = loads.parallel_work, "estimated", OF_WORK
+    else:
+        return Efficiency("load_balance", None, "unavailable", reason)
+    largest = float(each.max())
+    if largest <= 0.0:
+        return Efficiency("load_balance", None, "unavailable", IDLE)
+    return Efficiency("load_balance", float(each.mean()) / largest, status, reason)
+
+
+def _of_elapsed(profile: Profile, loads: Loads) -> tuple[Efficiency, Efficiency]:
+    """Return communication and parallel efficiency."""
+    computation = loads.quantities.computation
+    elapsed = profile.actual_s
+    if durations_known(profile):
+        elapsed = sum(float(phase.duration_s.sum()) for phase in profile.phases if phase.duration_s is not None)
+    if not computation.known or elapsed <= 0.0:
+        reason = computation.reason if not computation.known else IDLE
+        return (
+            Efficiency("communication", None, "unavailable", reason),
+            Efficiency("parallel", None, "unavailable", reason),
+        )
+    each = loads.spreads["I"].processors * loads.processors / elapsed
+    status, reason = computation.status, computation.reason
+    return (
+        Efficiency("communication", float(each.max()), status, reason),
+        Efficiency("parallel", float(each.mean()), status, reason),
+    )

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from strategies import build
+
+from advisor import bounds, gaps
+from advisor.machine_records import FunctionalUnit, Machine, Number, Source
+from advisor.model import Phase, Profile
+
+
+def number(value: float) -> Number:
+    return Number(value, "datasheet")
+
+
+MACHINE = Machine(
+    name="toy",
+    title="Toy",
+    description="One core that starts one addition or multiplication and two loads per cycle of 1 ns",
+    sources={"datasheet": Source("Datasheet")},
+    frequency=number(1e9),
+    flops_per_cycle=number(2.0),
+    units={
+        "fp_add": FunctionalUnit(number(1.0)),
+        "fp_mul": FunctionalUnit(number(1.0)),
+        "load": FunctionalUnit(number(2.0)),
+    },
+)
+
+
+def counted() -> Profile:
+    """Two processors and two regions; region 0 adds, region 1 mostly loads."""
+    arrays = {name: np.zeros((2, 2, 1)) for name in ("transfer_s", "io_s", "wait_s", "sync_s")}
+    arrays["cpu_s"] = np.array([[[20.0], [20.0]], [[40.0], [40.0]]])
+    arrays["wall_s"] = arrays["cpu_s"].copy()
+    return build(
+        [Phase("phase", "parallel", np.array([0, 1]), arrays)],
+        counts={
+            "source_ops.fp_add": table(10e9, 10e9),
+            "source_ops.fp_fma": table(0, 5e9),
+            "source_ops.load": table(0, 60e9),
+            "compiled_ops.load": table(20e9, 60e9),
+            "scheduled_cycles": table(15e9, 35e9),
+        },
+    )
+
+
+def table(first: float, second: float) -> np.ndarray:
+    """The same count on both processors in regions 0 and 1, in 9 regions of the profile."""
+    rows = np.zeros((9, 2))
+    rows[0], rows[1] = first, second
+    return rows
+
+
+def test_machine_bounds_are_total_time_over_the_processors() -> None:
+    found = {bound.name: bound for bound in bounds.compute(counted(), MACHINE)}
+    assert [found[name].seconds for name in ("M", "MA", "MAC", "MACS", "I")] == [15.0, 30.0, 40.0, 50.0, 60.0]
+    assert {found[name].status for name in ("M", "MA", "MAC", "MACS")} == {"modelled"}
+
+
+def test_their_gaps_are_found_where_the_operations_are() -> None:
+    profile = counted()
+    found = {gap.name: gap for gap in gaps.attribute(profile, bounds.compute(profile, MACHINE), None, MACHINE)}
+    assert list(found)[:5] == ["A", "C", "S", "$", "P"]
+    assert {share.name: share.seconds for share in found["A"].regions} == {"region 1": 20.0, "region 0": -5.0}
+    assert {share.name: share.seconds for share in found["$"].regions} == {"region 0": 5.0, "region 1": 5.0}
+    for gap in found.values():
+        for layout in (gap.regions, gap.processors, gap.iterations):
+            assert sum(share.seconds for share in layout) == pytest.approx(gap.seconds, abs=1e-9)
+    assert gaps.phase_shares(profile, found["S"], machine=MACHINE).tolist() == [10.0]
+
+
+def test_levels_without_counts_merge() -> None:
+    profile = counted()
+    partly = replace(profile, counts={"source_ops.fp_add": table(10e9, 10e9)})
+    found = gaps.attribute(partly, bounds.compute(partly, MACHINE), None, MACHINE)
+    assert [gap.name for gap in found][:2] == ["A", "C+S+$"]
+
+
+def test_operations_in_regions_without_times_lie_outside_all_phases() -> None:
+    profile = counted()
+    rows = table(10e9, 10e9)
+    rows[5] = 2e9
+    gap = gaps.attribute(*_with(profile, rows))[0]
+    assert ("outside all phases", -2.0) in [(share.name, share.seconds) for share in gap.regions]
+    assert sum(share.seconds for share in gap.regions) == pytest.approx(gap.seconds)
+
+
+def _with(profile: Profile, rows: np.ndarray) -> tuple[object, ...]:
+    other = replace(profile, counts={"scheduled_cycles": rows})
+    return other, bounds.compute(other, MACHINE), None, MACHINE
+
+
+@pytest.mark.parametrize(
+    ("machine", "lacking", "command"),
+    [
+        (None, "no machine model", "gapwatch advise --machine host"),
+        (replace(MACHINE, frequency=None), "no clock", "gapwatch machines list"),
+        (MACHINE, "schedule was not analysed", "llvm-mca"),
+    ],
+)
+def test_what_is_missing_is_named_with_a_command(machine: Machine | None, lacking: str, command: str) -> None:
+    profile = counted() if machine is not MACHINE else replace(counted(), counts={})
+    found = {bound.name: bound for bound in bounds.compute(profile, machine)}["MACS"]
+    assert found.seconds is None
+    assert lacking in (found.reason or "")
+    assert command in (found.collect or "")
