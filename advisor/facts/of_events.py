@@ -1,0 +1,121 @@
+"""Facts about messages, collectives, synchronizations and I/O, from the causes of a profile.
+
+Where events are recorded and none occurred (no message was sent, no file was read) shares, counts and sizes are 0.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from advisor.facts import events
+from advisor.facts.source import share_of
+
+if TYPE_CHECKING:
+    from advisor.facts.source import Compute, Source
+
+#: Messages of at most so many bytes are small.
+SMALL_MESSAGE_B: Final = 4096
+#: Share of the I/O time from which one processor counts as the one that does it.
+ALONE: Final = 0.9
+#: Phases with at least this share of all work count iterations by their work, others by their number.
+WORKING: Final = 0.01
+
+WAITING_KINDS: Final = {
+    "late_sender": ("late sender",),
+    "late_receiver": ("late receiver",),
+    "collective": ("collective", "late root"),
+    "barrier": ("barrier", "end of run"),
+    "thread": ("thread barrier", "lock"),
+    "unmatched": ("unmatched",),
+}
+THREAD_KINDS: Final = ("thread barrier", "thread start", "lock")
+
+
+def iterations_with_work(source: Source) -> float:
+    """Return how often the site's family is gone through with work in it.
+
+    A phase whose instances hold equal work counts each of them. If work is in few of them, as where a step ends with a
+    row of equal reductions, few count: ``(sum_i w)^2 / sum_i w^2`` with the mean load w of each instance.
+    """
+    loads, family = source.loads, source.family
+    if not family:
+        return 1.0
+    largest = max(family, key=lambda p: (loads.phases[p].mean.sum(), source.profile.phases[p].iterations, -p))
+    work, number = loads.phases[largest].mean, source.profile.phases[largest].iterations
+    everything = sum(float(phase.mean.sum()) for phase in loads.phases)
+    if not work.sum() > WORKING * everything:
+        return float(max(source.profile.phases[p].iterations for p in family))
+    return float(work.sum() ** 2 / (work**2).sum()) if number else 1.0
+
+
+def _per_iteration(category: str, kinds: tuple[str, ...], trait: str | None, source: Source) -> float | None:
+    if source.family_events is None:
+        return None
+    return source.family_events.of(category, kinds, trait).each() / max(iterations_with_work(source), 1.0)
+
+
+def _seconds_share(category: str, kinds: tuple[str, ...], trait: str | None, source: Source) -> float | None:
+    """Return the share of the seconds of a category that events of these kinds and calls take."""
+    if source.events is None:
+        return None
+    return share_of(source.events.of(category, kinds, trait).seconds, source.events.of(category).seconds)
+
+
+def _mean_bytes(category: str, kinds: tuple[str, ...], trait: str | None, source: Source) -> float | None:
+    return None if source.events is None else source.events.of(category, kinds, trait).mean_bytes()
+
+
+def _small_messages(source: Source) -> float | None:
+    if source.events is None:
+        return None
+    return source.events.of("transfer", (), events.SENDS).share_up_to(SMALL_MESSAGE_B)
+
+
+def _seconds_per_message(source: Source) -> float | None:
+    if source.events is None:
+        return None
+    sent = source.events.of("transfer", (), events.SENDS).count
+    return share_of(source.events.of("transfer", ("message",)).seconds, sent)
+
+
+def _io_processors(source: Source) -> float | None:
+    if source.events is None:
+        return None
+    return len(source.events.of("io").processors) / len(source.profile.processors)
+
+
+def _one_does_io(source: Source) -> bool | None:
+    if source.events is None:
+        return None
+    each = source.events.of("io").seconds_by_processor(len(source.profile.processors))
+    return len(each) > 1 and bool(each.sum() > 0) and bool(each.max() >= ALONE * each.sum())
+
+
+def _uses_mpi_io(source: Source) -> bool | None:
+    return None if source.events is None else source.events.of("io", (), events.MPI_IO).count > 0
+
+
+VALUES: Final[dict[str, Compute]] = {
+    **{f"wait.{name}_share": partial(_seconds_share, "wait", kinds, None) for name, kinds in WAITING_KINDS.items()},
+    "comm.messages_per_iteration": partial(_per_iteration, "transfer", (), events.SENDS),
+    "comm.mean_message_B": partial(_mean_bytes, "transfer", (), events.SENDS),
+    "comm.small_message_share": _small_messages,
+    "comm.seconds_per_message": _seconds_per_message,
+    "comm.point_to_point_share": partial(_seconds_share, "transfer", ("message",), None),
+    "comm.collective_share": partial(_seconds_share, "transfer", ("collective",), None),
+    "comm.alltoall_share": partial(_seconds_share, "transfer", (), events.ALL_TO_ALL),
+    "comm.reductions_per_iteration": partial(_per_iteration, "transfer", (), events.REDUCTIONS),
+    "comm.collectives_per_iteration": partial(_per_iteration, "transfer", ("collective",), None),
+    "comm.mean_collective_B": partial(_mean_bytes, "transfer", ("collective",), None),
+    "sync.barriers_per_iteration": partial(_per_iteration, "sync", (), events.EXPLICIT_BARRIERS),
+    "sync.thread_share": partial(_seconds_share, "sync", THREAD_KINDS, None),
+    "sync.fork_joins_per_iteration": partial(_per_iteration, "sync", ("thread start",), None),
+    "io.operations_per_iteration": partial(_per_iteration, "io", (), events.DATA),
+    "io.mean_operation_B": partial(_mean_bytes, "io", (), events.DATA),
+    "io.processors_share": _io_processors,
+    "io.fsync_share": partial(_seconds_share, "io", (), events.FORCING),
+    "io.metadata_share": partial(_seconds_share, "io", (), events.METADATA),
+    "io.one_processor": _one_does_io,
+    "io.mpi_io": _uses_mpi_io,
+}

@@ -1,0 +1,69 @@
+"""What the facts of one site are computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from advisor.facts.events import Events
+    from advisor.facts.vocabulary import Value
+    from advisor.loads import Loads
+    from advisor.machines import Machine
+    from advisor.model import FloatArray, Profile
+
+#: The note of a profile that says that threads exist of which nothing was recorded.
+UNOBSERVED: Final = "unobserved threads"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the facts of one site are computed from.
+
+    ``seconds`` (P,) are the durations of all phases; ``phases`` are those of the site, ``events`` what happens in them;
+    ``family`` and ``family_events`` are the same for the site's family. For facts of the run the site is all phases.
+    """
+
+    profile: Profile
+    loads: Loads
+    machine: Machine | None
+    seconds: FloatArray
+    phases: tuple[int, ...]
+    family: tuple[int, ...]
+    events: Events | None
+    family_events: Events | None
+
+    @property
+    def known(self) -> bool:
+        """Whether the work of the processors is known."""
+        return bool(self.phases) and all(self.loads.phases[p].known for p in self.phases)
+
+    @property
+    def work(self) -> FloatArray:
+        """The load of each processor in the phases of the site (Q,)."""
+        total: FloatArray = np.sum([self.loads.phases[p].work for p in self.phases], axis=0)
+        return total
+
+    @property
+    def peaks(self) -> FloatArray:
+        """The largest load in each iteration of each phase of the site."""
+        return np.concatenate([self.loads.phases[p].peak for p in self.phases])
+
+    def total(self, measure: str) -> float | None:
+        """Return the seconds of a measure in the phases of the site; None where one lacks it."""
+        arrays = [self.profile.phases[p].arrays.get(measure) for p in self.phases]
+        known = [array for array in arrays if array is not None]
+        return float(sum(array.sum() for array in known)) if len(known) == len(arrays) else None
+
+
+def share_of(part: float | None, whole: float | None) -> float | None:
+    """Return ``part / whole``; 0 of nothing is 0, and what is unknown stays so."""
+    if part is None or whole is None:
+        return None
+    return part / whole if whole > 0 else 0.0
+
+
+Compute = Callable[[Source], "Value | None"]

@@ -1,0 +1,161 @@
+"""Fired rules -> one order of recommendations: one for each cause, what they win together, what to look at again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from advisor.facts.places import is_significant
+from advisor.model import Total
+from advisor.ranking.ceilings import ceiling, ledger
+from advisor.ranking.drafts import digest, drafts, restricted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from advisor.model import Gap, Grade, Profile, Recommendation
+    from advisor.ranking.ceilings import Ledger
+    from advisor.ranking.drafts import Claim, Draft
+    from advisor.rules import Matches, RuleBook
+
+__all__ = ["Gain", "Ranking", "rank"]
+
+
+class Gain(NamedTuple):
+    """What a change is expected to win in seconds, the least and the most of it, and how that is known."""
+
+    expected_s: float
+    low_s: float
+    high_s: float
+    basis: Literal["simulation", "history"]
+
+
+class Ranking(NamedTuple):
+    """The recommendations in their order, what they win together, and the steps to look at again afterwards."""
+
+    recommendations: tuple[Recommendation, ...]
+    total: Total
+    steps_to_revisit: tuple[int, ...]
+
+
+def rank(
+    matches: Matches,
+    profile: Profile,
+    gaps: Sequence[Gap],
+    *,
+    order: Literal["seconds", "steps"] = "seconds",
+    grade: Grade | None = None,
+    noise_s: float = 0.0,
+    gain: Callable[[Recommendation], Gain | None] = lambda _: None,
+    limit: int | None = None,
+) -> Ranking:
+    """Return one recommendation for each cause, the best first (or in the order of the steps), at most ``limit``.
+
+    The best action of a cause leads, the others are its alternatives. ``gain`` says what a change is expected to win,
+    ``noise_s`` what runs of one build differ by.
+    """
+    book = ledger(matches.sheet, gaps, grade, noise_s)
+    found = [_expected(draft, gain) for draft in drafts(matches, profile, book)]
+    worth = sorted(
+        (d for d in found if is_significant(d.recommendation.ceiling_s, profile.actual_s)), key=lambda draft: draft.key
+    )
+    chosen = _one_per_cause(worth, profile, book)
+    if order == "steps":
+        chosen = sorted(_with_gaps(chosen, matches.book, profile, book), key=lambda draft: draft.recommendation.step)
+    chosen = chosen[:limit]
+    recommendations = _told_apart(chosen)
+    return Ranking(recommendations, _total(chosen, gaps, profile, book), _steps_to_revisit(matches.book, chosen))
+
+
+def _expected(draft: Draft, gain: Callable[[Recommendation], Gain | None]) -> Draft:
+    """Return the draft with what its change is expected to win, which is never more than the ceiling."""
+    made = draft.recommendation
+    found = gain(made)
+    if found is None:
+        return draft
+    most = made.ceiling_s
+    interval = (min(found.low_s, most), min(found.high_s, most))
+    better = replace(made, expected_s=min(found.expected_s, most), interval_s=interval, basis=found.basis)
+    return replace(draft, recommendation=better)
+
+
+def _one_per_cause(ordered: Iterable[Draft], profile: Profile, book: Ledger) -> list[Draft]:
+    """Return the drafts whose seconds no better one is about, with the others as alternatives of those."""
+    chosen: list[Draft] = []
+    owner: dict[Claim, int] = {}
+    for draft in ordered:
+        free = tuple(claim for claim in draft.claims if claim not in owner)
+        taken: dict[int, float] = {}
+        for claim in draft.claims:
+            if claim in owner:
+                taken[owner[claim]] = taken.get(owner[claim], 0.0) + book.part(claim[1], claim[0])
+        left = sum(book.part(name, site) for site, name in free)
+        if taken and (left < sum(taken.values()) or not is_significant(ceiling(book, free), profile.actual_s)):
+            most = max(taken, key=lambda number: (taken[number], -number))
+            chosen[most] = _with_alternative(chosen[most], draft.match.action.id)
+            continue
+        owner |= dict.fromkeys(free, len(chosen))
+        chosen.append(draft if not taken else restricted(draft, free, book))
+    return chosen
+
+
+def _with_alternative(draft: Draft, action: str) -> Draft:
+    made = draft.recommendation
+    if action == made.action or action in made.alternatives:
+        return draft
+    return replace(draft, recommendation=replace(made, alternatives=(*made.alternatives, action)))
+
+
+def _with_gaps(chosen: Iterable[Draft], book: RuleBook, profile: Profile, seconds: Ledger) -> list[Draft]:
+    """Return the drafts of steps with a significant gap; the other steps are skipped (seed 004, section 3.2.2)."""
+    kept = []
+    for draft in chosen:
+        step = draft.recommendation.step
+        listed = next((entry.gaps for entry in book.steps if entry.id == step), ())
+        letters = (*listed, *draft.recommendation.gaps)
+        if any(is_significant(seconds.total(seconds.gap_of(letter)), profile.actual_s) for letter in letters):
+            kept.append(draft)
+    return kept
+
+
+def _told_apart(chosen: Iterable[Draft]) -> tuple[Recommendation, ...]:
+    """Return the recommendations with their ranks, and with different fingerprints where phases share a name."""
+    made = [draft.recommendation for draft in chosen]
+    plain = {one.fingerprint: one for one in sorted(made, key=lambda one: (one.phase or "", one.action), reverse=True)}
+    return tuple(
+        replace(one, rank=number, fingerprint=one.fingerprint if plain[one.fingerprint] is one else _other(one))
+        for number, one in enumerate(made, 1)
+    )
+
+
+def _other(one: Recommendation) -> str:
+    return digest(one.fingerprint, one.action, one.phase or "")
+
+
+def _total(chosen: Sequence[Draft], gaps: Sequence[Gap], profile: Profile, book: Ledger) -> Total:
+    """Return what all of them win together: each second of a gap counts once, and nothing below the lowest bound."""
+    claims = [claim for draft in chosen for claim in draft.claims]
+    most = min(ceiling(book, claims), _above_lowest(claims, gaps, profile))
+    made = [draft.recommendation for draft in chosen]
+    expected = [one.expected_s for one in made if one.expected_s is not None]
+    if not expected:
+        return Total(most)
+    lows, highs = zip(*(one.interval_s for one in made if one.interval_s is not None), strict=True)
+    return Total(most, min(sum(expected), most), (min(max(lows), most), min(sum(highs), most)))
+
+
+def _above_lowest(claims: Iterable[Claim], gaps: Sequence[Gap], profile: Profile) -> float:
+    """Return the run time above the lower bound of the lowest gap that is claimed."""
+    names = {name for _, name in claims}
+    lowest = next((number for number, gap in enumerate(gaps) if gap.name in names), None)
+    if lowest is None or not names <= {gap.name for gap in gaps}:
+        return profile.actual_s
+    return max(sum(gap.seconds for gap in gaps[lowest:]), 0.0)
+
+
+def _steps_to_revisit(book: RuleBook, chosen: Iterable[Draft]) -> tuple[int, ...]:
+    """Return the steps that arrows lead to from those of the recommendations (seed 004, figure 6)."""
+    touched = {draft.recommendation.step for draft in chosen}
+    reached = {arrow.to for arrow in book.arrows if arrow.from_ in touched}
+    reached |= {arrow.from_ for arrow in book.arrows if arrow.kind == "conflict" and arrow.to in touched}
+    return tuple(sorted(reached))

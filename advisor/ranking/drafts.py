@@ -1,0 +1,160 @@
+"""From fired rules to recommendations, each by itself: its place, ceiling, confidence and effects."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from advisor.facts.places import family_name
+from advisor.facts.sheet import processors_of
+from advisor.model import Recommendation
+from advisor.ranking.ceilings import ceiling, confidence, letters_of
+from advisor.ranking.effects import effects, how_to, spot
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from advisor.model import Profile
+    from advisor.ranking.ceilings import Ledger
+    from advisor.ranking.effects import Spot
+    from advisor.rules import Match, Matches
+
+Claim = tuple[int, str]
+
+#: Gaps that one processor, or a few, are to blame for.
+_BLAMED = ("L", "M'", "D", "P", "O")
+#: Changes of the decomposition, or of how the program is started: one for all phases.
+_OF_PROGRAM = frozenset({"rebalance", "volume", "mapping", "locality", "ranks", "placement"})
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A recommendation before it is compared with others.
+
+    ``claims`` are the (site, gap) whose seconds it is about, ``match`` the rule where it matters most.
+    """
+
+    match: Match
+    claims: tuple[Claim, ...]
+    recommendation: Recommendation
+
+    @property
+    def score(self) -> float:
+        """Expected seconds, else ceiling times prior; times confidence, over effort (design section 7)."""
+        made = self.recommendation
+        seconds = made.expected_s if made.expected_s is not None else made.ceiling_s * self.match.action.prior
+        return seconds * made.confidence / made.effort
+
+    @property
+    def key(self) -> tuple[float, int, tuple[str, int], tuple[int, ...]]:
+        """Sorts the best first; of equals the more specific one, then by number of the action and by place."""
+        place = self.match.site.place
+        score = float(f"{self.score:.9g}")
+        return -score, -len(self.match.action.comparisons), _number(self.match.action.id), place.phases if place else ()
+
+
+def _number(action: str) -> tuple[str, int]:
+    found = re.search(r"\d+$", action)
+    return (action[: found.start()], int(found[0])) if found else (action, 0)
+
+
+def drafts(matches: Matches, profile: Profile, book: Ledger) -> Iterator[Draft]:
+    """Yield a draft for each action and cause.
+
+    What fires in phases of one family is one; so is what changes the program as a whole, or is about M' alone.
+    """
+    groups: dict[tuple[str, tuple[str, ...], tuple[int, ...]], list[Match]] = {}
+    for match in matches.fired:
+        letters = letters_of(match)
+        place = match.site.place
+        family = place.family if place and not _is_of_program(match, letters) else ()
+        groups.setdefault((match.action.id, letters, family), []).append(match)
+    conflicting = {match.action.id for match in matches.fired}
+    for (_, letters, _), group in groups.items():
+        names = tuple(dict.fromkeys(book.gap_of(letter) for letter in letters))
+        draft = _draft(matches, group, names, profile, book, conflicting)
+        shown = names if all(name in book.gaps for name in names) else letters
+        yield replace(draft, recommendation=replace(draft.recommendation, gaps=shown))
+
+
+def _is_of_program(match: Match, letters: tuple[str, ...]) -> bool:
+    return letters == ("M'",) or not _OF_PROGRAM.isdisjoint(match.action.change)
+
+
+def _draft(
+    matches: Matches, group: list[Match], names: tuple[str, ...], profile: Profile, book: Ledger, fired: Collection[str]
+) -> Draft:
+    claims = tuple((site, name) for match in group for site in _sites(matches, match) for name in names)
+    main = max(group, key=lambda match: ceiling(book, ((s, n) for s in _sites(matches, match) for n in names)))
+    phases = sorted({p for match in group if match.site.place for p in match.site.place.phases})
+    where = spot([book.gaps[n] for n in names if n in book.gaps], {profile.phases[p].name for p in phases})
+    action, most = main.action, ceiling(book, claims)
+    gain, loss = effects(matches.book, action, names, book)
+    blamed = processors_of(matches.sheet, main.site) if set(names) & set(_BLAMED) else ()
+    made = Recommendation(
+        rank=0,
+        action=action.id,
+        title=action.title,
+        step=int(action.step),
+        issue=str(action.issue),
+        gaps=names,
+        phase=main.site.place.name if main.site.place else None,
+        region=where.region,
+        file=where.file,
+        line=where.line,
+        processors=tuple(profile.processors[q].name for q in blamed),
+        ceiling_s=most,
+        expected_s=None,
+        interval_s=None,
+        basis=None,
+        confidence=confidence(book, main, names, most),
+        effort=action.effort,
+        may_help=gain,
+        may_hurt=loss,
+        conflicts=tuple(str(other) for other in action.conflicts if other in fired),
+        alternatives=(),
+        how=how_to(action, profile, matches.sheet.model),
+        why=action.why,
+        evidence=main.outcome.evidence,
+        fingerprint=_fingerprint(profile, main, where, whole=_is_of_program(main, names)),
+        rule_place=action.place,
+    )
+    return Draft(main, claims, made)
+
+
+def _sites(matches: Matches, match: Match) -> tuple[int, ...]:
+    """Return the number of a match's site; all, and what lies outside of them, for the run."""
+    if match.site.place is None:
+        return (*range(len(matches.sheet.sites)), -1)
+    return tuple(number for number, site in enumerate(matches.sheet.sites) if site.place == match.site.place)
+
+
+def restricted(draft: Draft, claims: tuple[Claim, ...], book: Ledger) -> Draft:
+    """Return the draft about some of its claims only."""
+    made, names = draft.recommendation, tuple(dict.fromkeys(name for _, name in claims))
+    most = ceiling(book, claims)
+    made = replace(made, ceiling_s=most, confidence=confidence(book, draft.match, names, most))
+    if all(name in book.gaps for name in names):
+        made = replace(made, gaps=names)
+    if made.expected_s is not None and made.interval_s is not None:
+        low, high = made.interval_s
+        made = replace(made, expected_s=min(made.expected_s, most), interval_s=(min(low, most), min(high, most)))
+    return replace(draft, claims=claims, recommendation=made)
+
+
+def _fingerprint(profile: Profile, match: Match, where: Spot, *, whole: bool) -> str:
+    """Return an identity of the cause that no measured number and no line of the source changes."""
+    gaps = "+".join(sorted(map(str, match.action.targets)) or [match.action.id])
+    place = match.site.place
+    if whole or place is None:
+        return digest(profile.program, gaps)
+    phase = profile.phases[place.phases[0]]
+    region, file = (where.region, where.file) if where.dominant else (None, None)
+    return digest(profile.program, gaps, family_name(phase.name), phase.closed_by or "", region or "", file or "")
+
+
+def digest(*parts: str) -> str:
+    """Return a short identity of these texts."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]

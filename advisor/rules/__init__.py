@@ -1,0 +1,6 @@
+"""Which tuning actions meet which gaps. Rules are data: ``rules/*.yaml``, explained in ``docs/rules.md``."""
+
+from advisor.rules.book import RuleBook, load, load_default
+from advisor.rules.matching import Match, Matches, match
+
+__all__ = ["Match", "Matches", "RuleBook", "load", "load_default", "match"]

@@ -1,0 +1,176 @@
+"""Rule files read into a book: the bundled ones, with those of users and plugins on top."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from advisor import bundled, documents, yaml_nodes
+from advisor.errors import DocumentError
+from advisor.facts.vocabulary import by_name
+from advisor.rules.names import Names, using
+from advisor.rules.records import Action, Entry, Order, Switch
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from importlib.resources.abc import Traversable
+
+    from advisor.errors import Problem
+    from advisor.facts.vocabulary import Fact
+    from advisor.rules.records import Arrow, Issue, Step
+    from advisor.yaml_nodes import Mark
+
+ORDER: Final = "steps.yaml"
+#: Bundled documents that hold no actions.
+OTHERS: Final = (ORDER, "cases.yaml", "edges.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleBook:
+    """Everything that rules say, in the order of the files; ``off`` are the actions that are switched off."""
+
+    steps: tuple[Step, ...]
+    arrows: tuple[Arrow, ...]
+    issues: tuple[Issue, ...]
+    actions: tuple[Action, ...]
+    off: tuple[Action, ...] = ()
+
+    def action(self, number: str) -> Action | None:
+        """Return the action of that number, also one that is switched off; None if there is none."""
+        return next((action for action in (*self.actions, *self.off) if action.id == number), None)
+
+    def gaps_of_issue(self, number: str) -> tuple[str, ...]:
+        """Return the gaps in which an issue shows: its own, else those its actions target, else those of its step."""
+        issue = next(issue for issue in self.issues if issue.id == number)
+        targets = tuple(
+            gap for action in (*self.actions, *self.off) if action.issue == number for gap in action.targets
+        )
+        of_step = next((step.gaps for step in self.steps if step.id == issue.step), ())
+        return tuple(dict.fromkeys(map(str, issue.gaps or targets or of_step)))
+
+
+def load(
+    paths: Iterable[Path | Traversable],
+    facts: Iterable[Fact] = (),
+    base: RuleBook | None = None,
+    cases: Collection[str] | None = None,
+) -> RuleBook:
+    """Return the book of these files of actions on top of ``base``, later files above earlier ones.
+
+    ``facts`` are words that plugins add; ``cases``, if given, are those that examples may name. DocumentError holds the
+    mistakes of all files.
+    """
+    files = tuple(paths)
+    base = base or _with_actions(_order(), ())
+    written = [entry for file in files for entry in _written(file)]
+    names = Names(
+        by_name(facts),
+        {step.id for step in base.steps},
+        {issue.id for issue in base.issues},
+        {action.id for action in (*base.actions, *base.off)} | {entry.id for entry in written},
+        cases,
+    )
+    problems = list(_repeated(base, written))
+    entries = _entries(files, names, problems)
+    if problems:
+        raise DocumentError(problems)
+    return _layered(base, entries)
+
+
+def load_default(user_files: Iterable[Path | Traversable] = (), facts: Iterable[Fact] = ()) -> RuleBook:
+    """Return the bundled rules with those of ``user_files`` on top; DocumentError holds the mistakes of all files."""
+    files = tuple(user_files)
+    return load(files, facts, bundled_book()) if files else bundled_book()
+
+
+@cache
+def bundled_book() -> RuleBook:
+    """Return the rules that come with the program."""
+    order = _order()
+    names = Names(by_name(), {step.id for step in order.steps}, {issue.id for issue in order.issues})
+    problems: list[Problem] = []
+    entries = _entries(action_files(), names, problems)
+    if problems:
+        raise DocumentError(problems)
+    return _layered(_with_actions(order, ()), entries)
+
+
+def action_files() -> tuple[Traversable, ...]:
+    """Return the bundled files of actions."""
+    return tuple(file for file in bundled.documents("rules") if file.name not in OTHERS)
+
+
+def without_file(book: RuleBook, path: Path) -> RuleBook:
+    """Return the book without the actions of one of its files."""
+    wanted = str(path.resolve())
+    kept = tuple(action for action in book.actions if str(Path(action.mark.file).resolve()) != wanted)
+    return RuleBook(book.steps, book.arrows, book.issues, kept, book.off)
+
+
+def _order() -> Order:
+    return documents.load(next(file for file in bundled.documents("rules") if file.name == ORDER), Order)
+
+
+def _with_actions(order: Order, actions: tuple[Action, ...]) -> RuleBook:
+    return RuleBook(order.steps, order.arrows, order.issues, actions)
+
+
+def _entries(files: Sequence[Path | Traversable], names: Names, problems: list[Problem]) -> tuple[Entry, ...]:
+    """Return what the files hold, and add their mistakes to ``problems``."""
+    with using(names):
+        try:
+            return documents.load_lists(files, cast("type[Entry]", Entry))
+        except DocumentError as error:
+            problems.extend(error.problems)
+            return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The id of an entry as it stands in a file, whatever else is wrong with it."""
+
+    id: str
+    mark: Mark
+    replaces: str | None
+    whole: bool
+
+
+def _written(file: Path | Traversable) -> Iterator[_Written]:
+    """Yield the ids that a file defines or switches."""
+    node, _ = yaml_nodes.parse(file)
+    for item in node.items if isinstance(node, yaml_nodes.Sequence) else ():
+        entries = {key.text: value for key, value in item.entries} if isinstance(item, yaml_nodes.Mapping) else {}
+        number, replaces = entries.get("id"), entries.get("replaces")
+        if isinstance(number, yaml_nodes.Scalar):
+            other = replaces.text if isinstance(replaces, yaml_nodes.Scalar) else None
+            yield _Written(number.text, number.mark, other, whole=len(entries) > 2)
+
+
+def _repeated(base: RuleBook, written: Iterable[_Written]) -> Iterator[Problem]:
+    """Yield a problem for each action whose id is taken."""
+    taken = {action.id: action.place for action in (*base.actions, *base.off)}
+    for entry in written:
+        if not entry.whole:
+            continue
+        if entry.id in taken and entry.replaces != entry.id:
+            hint = f"the first stands in {taken[entry.id]}; to replace it write 'replaces: {entry.id}'"
+            yield entry.mark.problem(f"the action {yaml_nodes.printable(entry.id)} a second time; {hint}")
+        taken[entry.id] = f"{entry.mark.file}:{entry.mark.line}"
+
+
+def _layered(base: RuleBook, entries: Iterable[Entry]) -> RuleBook:
+    """Return the book with entries put on top, one after the other."""
+    known = {action.id: action for action in (*base.actions, *base.off)}
+    enabled = {action.id: True for action in base.actions} | {action.id: False for action in base.off}
+    for entry in entries:
+        enabled[entry.id] = entry.enabled
+        if isinstance(entry, Switch):
+            continue
+        if entry.replaces is not None and entry.replaces != entry.id:
+            known.pop(entry.replaces, None)
+        known[entry.id] = entry
+    on = tuple(action for number, action in known.items() if enabled[number])
+    off = tuple(action for number, action in known.items() if not enabled[number])
+    return RuleBook(base.steps, base.arrows, base.issues, on, off)

@@ -1,0 +1,77 @@
+"""The book of rules held against a run: which actions fire where, and what would have to be measured to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from advisor.facts.places import is_significant
+from advisor.rules.conditions import FactIs, evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from advisor.facts import FactSheet, Site
+    from advisor.facts.vocabulary import Fact
+    from advisor.model import Need
+    from advisor.rules.book import RuleBook
+    from advisor.rules.conditions import Outcome
+    from advisor.rules.records import Action
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An action at a site, and what its conditions say there."""
+
+    action: Action
+    site: Site
+    outcome: Outcome
+
+    @property
+    def stake_s(self) -> float:
+        """The seconds that the action's gaps can hold here at most."""
+        asked = [leaf.gap for leaf in self.action.comparisons if not isinstance(leaf, FactIs)]
+        return max((self.site.gap(gap).high for gap in self.action.targets or asked), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The actions that fire, and those that something unknown keeps from firing or staying silent."""
+
+    book: RuleBook
+    sheet: FactSheet
+    fired: tuple[Match, ...]
+    undecided: tuple[Match, ...]
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What should be measured, once each: what could decide about the most seconds first, about few not at all."""
+        stakes: dict[Need, float] = {}
+        for match in self.undecided:
+            for need in match.outcome.needs:
+                stakes[need] = max(stakes.get(need, 0.0), match.stake_s)
+        worth = [need for need, stake in stakes.items() if is_significant(stake, self.sheet.run.actual_s)]
+        return tuple(sorted(worth, key=lambda need: (-stakes[need], need.fact)))
+
+
+def match(book: RuleBook, sheet: FactSheet) -> Matches:
+    """Return what fires and what stays undecided, in the order of the book and of the sites."""
+    found = [one for action in book.actions for one in matches_of(action, sheet)]
+    fired = tuple(one for one in found if one.outcome.truth)
+    undecided = tuple(one for one in found if one.outcome.truth is None)
+    return Matches(book, sheet, fired, undecided)
+
+
+def matches_of(action: Action, sheet: FactSheet) -> Iterator[Match]:
+    """Yield what the conditions of an action say at each site; nothing if it does not fit the program's model."""
+    if sheet.model is not None and sheet.model not in action.applies_to:
+        return
+    sites = (sheet.run,) if is_about_run(action, sheet.run.vocabulary) else sheet.sites
+    for site in sites:
+        yield Match(action, site, evaluate(action.when, site))
+
+
+def is_about_run(action: Action, vocabulary: Mapping[str, Fact]) -> bool:
+    """Return whether an action is asked once, of the run: it names only facts of the run, or targets X alone."""
+    scopes = {vocabulary[leaf.fact].scope for leaf in action.comparisons if isinstance(leaf, FactIs)}
+    return scopes == {"run"} or tuple(action.targets) == ("X",)

@@ -1,0 +1,197 @@
+"""What stands in ``rules/*.yaml``: steps, arrows, issues, and actions with their conditions, how-to and examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from advisor.documents import Between, FieldErrors, Mark
+from advisor.model import GAP_NAMES, HowTo
+from advisor.rules.comparisons import given_value
+from advisor.rules.conditions import Leaf, When, leaves
+from advisor.rules.names import (
+    ActionName,
+    AffectedName,
+    CaseName,
+    FactName,
+    GapName,
+    IssueName,
+    StepNumber,
+    names,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor.facts.vocabulary import Fact, Value
+
+Expectation = Literal["fires", "silent", "needs"]
+Language = Literal["c", "cxx", "fortran"]
+HowModel = Literal["mpi", "openmp", "any"]
+Model = Literal["mpi", "openmp", "hybrid", "serial"]
+
+#: What an example writes for a fact that was not measured.
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A tuning step: the gaps to look at before it; ``own`` if the source of the table does not have it."""
+
+    id: int
+    name: str
+    gaps: tuple[GapName, ...]
+    mark: Mark
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A dependence between two steps (seed 004, figure 6): what to look at again after a change in ``from_``."""
+
+    from_: int
+    to: int
+    kind: Literal["backward", "forward", "conflict"]
+    basis: Literal["stated", "inferred", "own"]
+    why: str
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """A performance issue of a step. ``gaps`` are those it shows in, where its actions do not tell."""
+
+    id: str
+    step: int
+    name: str
+    mark: Mark
+    own: bool = False
+    gaps: tuple[GapName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The document ``steps.yaml``."""
+
+    steps: tuple[Step, ...]
+    arrows: tuple[Arrow, ...]
+    issues: tuple[Issue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How to carry out an action, in one language or in any."""
+
+    text: str
+    mark: Mark
+    language: Language | None = None
+    before: str | None = None
+    after: str | None = None
+
+
+class Changed(str):
+    """A fact or gap that an example gives another value."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Changed:
+        """The name; ValueError if there is neither such a fact nor such a gap."""
+        return cls(text if text in GAP_NAMES else FactName.parse(text))
+
+
+def _check_given(name: str, text: str) -> None:
+    """Raise ValueError where ``text`` is no value of a fact or gap."""
+    if name in GAP_NAMES:
+        given_value(text, "share")
+    elif text != UNKNOWN:
+        given_value(text, names().facts[name].unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What an action says about a case, there with other values of some facts and gaps (``unknown``: not measured)."""
+
+    given: CaseName
+    expect: Expectation
+    mark: Mark
+    with_: dict[Changed, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        problems = []
+        for name, text in self.with_.items():
+            try:
+                _check_given(name, text)
+            except ValueError as error:
+                problems.append((("with", str(name)), f"{name}: found '{text}', {error}"))
+        if problems:
+            raise FieldErrors(problems)
+
+    def facts(self, vocabulary: Mapping[str, Fact]) -> dict[str, Value | None]:
+        """Return the facts that are given a value, None for unknown."""
+        chosen = {str(name): text for name, text in self.with_.items() if name not in GAP_NAMES}
+        return {
+            name: None if text == UNKNOWN else given_value(text, vocabulary[name].unit) for name, text in chosen.items()
+        }
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The gaps that are given a share of the run time."""
+        chosen = {str(name): text for name, text in self.with_.items() if name in GAP_NAMES}
+        return {name: float(given_value(text, "share")) for name, text in chosen.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A tuning action with everything that is said about it (design section 6)."""
+
+    id: str
+    title: str
+    step: StepNumber
+    issue: IssueName
+    targets: tuple[GapName, ...]
+    when: When
+    applies_to: tuple[Model, ...]
+    effort: Annotated[int, Between(1, 5)]
+    prior: Annotated[float, Between(0, 1)]
+    change: dict[str, str]
+    why: str
+    how: dict[HowModel, How | tuple[How, ...]]
+    sources: tuple[str, ...]
+    examples: tuple[Example, ...]
+    mark: Mark
+    affects: tuple[AffectedName, ...] = ()
+    helps: tuple[IssueName, ...] = ()
+    hurts: tuple[IssueName, ...] = ()
+    other: tuple[IssueName, ...] = ()
+    conflicts: tuple[ActionName, ...] = ()
+    enabled: bool = True
+    replaces: ActionName | None = None
+
+    @property
+    def place(self) -> str:
+        """Where the action stands: ``file:line``."""
+        return f"{self.mark.file}:{self.mark.line}"
+
+    @property
+    def comparisons(self) -> tuple[Leaf, ...]:
+        """The comparisons of ``when``, in the order in which they are written."""
+        return tuple(leaves(self.when))
+
+    @property
+    def instructions(self) -> tuple[HowTo, ...]:
+        """The how-to of all models and languages."""
+        listed = ((model, how if isinstance(how, tuple) else (how,)) for model, how in self.how.items())
+        return tuple(HowTo(model, h.text, h.language, h.before, h.after) for model, hows in listed for h in hows)
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """An entry of a user's file that switches an action off, or on again."""
+
+    id: ActionName
+    enabled: bool
+    mark: Mark
+
+
+Entry = Action | Switch
