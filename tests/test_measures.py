@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from strategies import build, phase
+
+from advisor.measures import MISSING, command, joined, quantities, worst
+from advisor.model import Phase, Processor, Profile
+
+TOOLS = ("eztrace", "scorep", "tau_exec", "valgrind --tool=callgrind", "llvm-mca", "gapwatch")
+MPI = build([phase([[1.0], [2.0]])])
+THREADS = replace(MPI, processors=(Processor(0), Processor(0, 1)))
+SERIAL = build([phase([[1.0]])])
+
+
+@pytest.mark.parametrize("profile", [MPI, THREADS, SERIAL, replace(SERIAL, language="fortran")])
+@pytest.mark.parametrize("name", MISSING)
+def test_every_missing_measurement_names_a_tool_in_a_complete_command(name: str, profile: Profile) -> None:
+    found = command(profile, name)
+    assert any(tool in found for tool in TOOLS)
+    assert not set("{}") & set(found)
+    assert MISSING[name].what
+
+
+def test_commands_start_as_many_ranks_as_the_program_has() -> None:
+    assert command(MPI, "wait_s") == 'mpirun -n 2 eztrace -t "openmpi posixio" ./PROGRAM'
+    assert command(replace(MPI, ranks_expected=8), "wait_s").startswith("mpirun -n 8 ")
+    assert command(SERIAL, "io_s") == 'eztrace -t "posixio" ./PROGRAM'
+
+
+def test_threads_need_a_tool_that_sees_them_and_the_compiler_of_the_language() -> None:
+    assert command(THREADS, "wait_s").startswith("scorep gcc -fopenmp SOURCES -o PROGRAM && ")
+    assert "mpif90" in command(replace(MPI, language="fortran"), "source_ops")
+    assert "g++" in command(replace(SERIAL, language="cxx"), "functions")
+
+
+def profile_of(*names: str) -> Profile:
+    arrays = {name: np.ones((1, 2, 1)) for name in names}
+    return build([Phase("phase", "parallel", np.array([0]), arrays)])
+
+
+@pytest.mark.parametrize(
+    ("names", "computation", "work"),
+    [
+        (("cpu_s",), {"cpu_s": 1}, None),
+        (("wall_s", "wait_s", "sync_s"), None, {"wall_s": 1, "wait_s": -1, "sync_s": -1}),
+        (("work_s", "wall_s", "transfer_s", "io_s"), {"work_s": 1, "transfer_s": -1, "io_s": -1}, {"work_s": 1}),
+        (("wall_s", "wait_s"), None, None),
+    ],
+)
+def test_quantities_are_made_of_what_is_there(
+    names: tuple[str, ...], computation: dict[str, int] | None, work: dict[str, int] | None
+) -> None:
+    found = quantities(profile_of(*names))
+    for quantity, expected in ((found.computation, computation), (found.work, work)):
+        assert quantity.known == (expected is not None)
+        assert dict(quantity.terms) == (expected or {})
+
+
+def test_a_measure_that_one_phase_lacks_is_missing() -> None:
+    first = Phase("first", "parallel", np.array([0]), {"cpu_s": np.ones((1, 2, 1))})
+    second = Phase("second", "parallel", np.array([0]), {"io_s": np.ones((1, 2, 1))})
+    assert not quantities(build([first, second])).computation.known
+
+
+def test_the_least_sure_status_wins_and_reasons_are_said_once() -> None:
+    assert worst(["measured", "estimated", "measured"]) == "estimated"
+    assert worst(["modelled", "estimated"]) == "modelled"
+    assert worst([]) == "measured"
+    assert joined(["a; b", None, "b; c"]) == "a; b; c"
+    assert joined([None]) is None
