@@ -1,0 +1,105 @@
+"""The whole flow: read -> Profile -> bounds -> gaps -> findings -> rules -> ranking -> Advice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from advisor import bounds, facts, gaps, loads, machines, quality, ranking, rules, sidecar
+from advisor.efficiencies import efficiencies
+from advisor.model import Advice, Total
+from advisor.ranking import Gain, Ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from advisor.host import Host
+    from advisor.machines import Machine
+    from advisor.model import Grade, Need, Profile, Recommendation, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user may choose: machine model, own rule files, the order of recommendations, the cores of the run."""
+
+    machine: str | None = None
+    rules: tuple[Path, ...] = ()
+    order: Literal["seconds", "steps"] = "seconds"
+    cores: int | None = None
+
+
+def advise(paths: Sequence[Path], options: Options, host: Host) -> Advice:
+    """Return the advice on the newest of the runs at ``paths``; the older ones are its history.
+
+    Raises ``InputError`` for what cannot be read and ``DocumentError`` for mistakes in rules or machine models.
+    """
+    runs = sorted((_read(path, options, host) for path in paths), key=lambda run: run.started or "")
+    history: list[Advice] = []
+    for run in runs[:-1]:
+        history.append(advise_on(run, options, host, history))
+    return advise_on(runs[-1], options, host, history)
+
+
+def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[Advice] = ()) -> Advice:
+    """Return the advice on one run, after those of ``history``, oldest first."""
+    machine = _machine(profile, options, host)
+    summary = loads.summarize(profile)
+    levels = bounds.compute(profile, machine, summary)
+    found = gaps.attribute(profile, levels, summary, machine)
+    grade = quality.grade(profile, levels, found, summary)
+    extra = host.facts()
+    sheet = facts.collect(profile, levels, found, machine, summary, extra)
+    matches = rules.match(rules.load_default((*host.rules(), *options.rules), extra), sheet)
+    if grade.letter == "F":
+        ranked = Ranking((), Total(0.0), ())
+    else:
+        gain = _simulated(profile, machine, host)
+        ranked = ranking.rank(matches, profile, found, order=options.order, grade=grade, gain=gain)
+    return Advice(
+        profile=profile,
+        grade=grade,
+        bounds=levels,
+        gaps=found,
+        efficiencies=efficiencies(profile, summary),
+        findings=host.findings(profile, levels, found, machine, history),
+        recommendations=ranked.recommendations,
+        total=ranked.total,
+        steps_to_revisit=ranked.steps_to_revisit,
+        needs=_needs(grade, matches.needs),
+        verdict=_verdict(grade, ranked),
+        problems=host.problems,
+    )
+
+
+def _read(path: Path, options: Options, host: Host) -> Profile:
+    """Return the run at ``path`` with what its sidecar and the user say about it."""
+    profile = sidecar.apply(host.read(path), path)
+    return replace(profile, cores=options.cores or profile.cores)
+
+
+def _machine(profile: Profile, options: Options, host: Host) -> Machine | None:
+    """Return the machine model that the user or the profile names, None where neither does."""
+    name = options.machine or profile.machine
+    return machines.load(name, host.machines()) if name else None
+
+
+def _simulated(profile: Profile, machine: Machine | None, host: Host) -> Callable[[Recommendation], Gain | None]:
+    """Return what asks the plugins how much a recommended change is expected to win."""
+
+    def gain(recommendation: Recommendation) -> Gain | None:
+        found = host.expected_gain(profile, recommendation, machine)
+        return Gain(*found, "simulation") if found else None
+
+    return gain
+
+
+def _needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
+    """Return what should be measured; of a profile not worth trusting only the repeated measurement."""
+    return () if grade.letter == "F" else tuple(wanted)
+
+
+def _verdict(grade: Grade, ranked: Ranking) -> Verdict:
+    if grade.letter == "F":
+        return "insufficient evidence"
+    return "advice" if ranked.recommendations else "nothing significant"

@@ -1,0 +1,80 @@
+"""A module imports only from its own row or a row below it in the stack; what is heavy stays in its place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: The rows, lowest first; a name stands for a module or for everything in a package.
+ROWS = (
+    ("errors", "units", "model"),
+    ("documents", "bundled", "machines", "yaml_nodes", "scalars", "field_types", "machine_records", "local_machine",
+     "strict_json", "npz", "contract", "soundness", "sidecar"),
+    ("traces", "bounds", "gaps", "quality", "facts", "rules", "ranking", "loads", "measures", "phase_arrays",
+     "phase_loads", "machine_bounds", "attribution", "gap_causes", "efficiencies"),
+    ("hookspecs", "commands", "answers", "discovery", "site_plugins", "host", "command_list", "readers"),
+    ("pipeline",),
+    ("render",),
+    ("cli",),
+)  # fmt: skip
+ROW_OF = {name: number for number, row in enumerate(ROWS) for name in row}
+
+#: Packages that only some parts may import at all.
+RESERVED = {"rich": {"render", "cli"}, "watchdog": {"watch"}, "otf2": set(), "_otf2": {"readers"}}
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in (ROOT / "advisor").rglob("*.py") if path != ROOT / "advisor" / "__init__.py")
+
+
+def top(path: Path) -> str:
+    return path.relative_to(ROOT / "advisor").parts[0].removesuffix(".py")
+
+
+def runtime_imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield what a module imports when it runs, not what it names for type checkers only."""
+    checking = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    ]
+    hidden = {id(inner) for node in checking for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in hidden:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module, node.lineno
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_module_has_a_row_and_imports_nothing_from_above(path: Path) -> None:
+    assert top(path) in ROW_OF, f"{top(path)} stands in no row"
+    for name, line in runtime_imports(ast.parse(path.read_text())):
+        parts = name.split(".")
+        if parts[0] == "advisor" and len(parts) > 1 and parts[1] in ROW_OF:
+            assert ROW_OF[parts[1]] <= ROW_OF[top(path)], f"{path.name}:{line} imports {name} from above"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_reserved_packages_stay_in_their_place(path: Path) -> None:
+    for name, line in runtime_imports(ast.parse(path.read_text())):
+        allowed = RESERVED.get(name.split(".")[0])
+        assert allowed is None or top(path) in allowed, f"{path.name}:{line} imports {name}"
+
+
+def test_nothing_in_the_advisor_names_a_reader_or_a_plugin() -> None:
+    plugins = [folder.name for folder in (ROOT / "plugins").iterdir() if folder.is_dir()]
+    readers = [f"advisor.readers.{path.stem}" for path in (ROOT / "advisor" / "readers").iterdir()]
+    for path in modules():
+        if top(path) == "readers":
+            continue
+        for name, line in runtime_imports(ast.parse(path.read_text())):
+            assert not any(name.startswith(taboo) for taboo in plugins + readers), f"{path.name}:{line} imports {name}"
