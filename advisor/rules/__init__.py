@@ -1,6 +1,19 @@
 """Which tuning actions meet which gaps. Rules are data: ``rules/*.yaml``, explained in ``docs/rules.md``."""
 
 from advisor.rules.book import RuleBook, load, load_default
+from advisor.rules.cases import ExampleResult, run_examples
+from advisor.rules.lint import check, lint
 from advisor.rules.matching import Match, Matches, match
 
-__all__ = ["Match", "Matches", "RuleBook", "load", "load_default", "match"]
+__all__ = [
+    "ExampleResult",
+    "Match",
+    "Matches",
+    "RuleBook",
+    "check",
+    "lint",
+    "load",
+    "load_default",
+    "match",
+    "run_examples",
+]

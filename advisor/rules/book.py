@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ORDER: Final = "steps.yaml"
 #: Bundled documents that hold no actions.
-OTHERS: Final = (ORDER, "cases.yaml", "edges.yaml")
+OTHERS: Final = (ORDER, "cases.yaml")
 
 
 @dataclass(frozen=True, slots=True)
