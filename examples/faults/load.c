@@ -9,17 +9,20 @@ double now(clockid_t clock)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* How late a sleeper wakes up; that much before the end it stays awake. */
-static const double late_s = 60e-6;
+static void sleep_until(double end)
+{
+    struct timespec until = {.tv_sec = (time_t)end, .tv_nsec = (long)(1e9 * fmod(end, 1.0))};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0)
+        continue;
+}
 
 void pause_for(double seconds)
 {
+    static const double late_s = 60e-6; /* A sleeper wakes up about that late. */
     if (seconds <= 0)
         return;
-    double end = now(CLOCK_MONOTONIC) + seconds, wake = end - late_s;
-    struct timespec until = {.tv_sec = (time_t)wake, .tv_nsec = (long)(1e9 * fmod(wake, 1.0))};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0)
-        continue;
+    double end = now(CLOCK_MONOTONIC) + seconds;
+    sleep_until(end - late_s);
     while (now(CLOCK_MONOTONIC) < end)
         continue;
 }
@@ -33,7 +36,7 @@ static void spin(double seconds)
 
 static void calculate(double pairs)
 {
-    static volatile double seed = 0.5; /* Volatile: else the compiler would know the result. */
+    volatile double seed = 0.5; /* Volatile: else the compiler would know the result. */
     double value = seed;
     for (long i = 0; i < (long)pairs; i++)
         value = value * 0.999999 + 1e-6;
@@ -45,7 +48,7 @@ void spend(const struct options *options, double seconds)
     if (seconds <= 0)
         return;
     if (options->work == WORK_SLEEP)
-        pause_for(seconds);
+        sleep_until(now(CLOCK_MONOTONIC) + seconds);
     else if (options->work == WORK_FLOPS)
         calculate(seconds * options->rate);
     else

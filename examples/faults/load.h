@@ -8,7 +8,7 @@
 
 double now(clockid_t clock);
 
-/* Sleeps for seconds of wall time. */
+/* Passes seconds of wall time, to the microsecond: asleep for all but the end. */
 void pause_for(double seconds);
 
 /* Works for seconds in the way of --work. */

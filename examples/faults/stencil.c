@@ -1,6 +1,6 @@
 /* The loop of a small stencil code, with faults: see --help and README.md. */
 #include "load.h"
-#include "slow.h"
+#include "calls.h"
 #include "truth.h"
 
 #include <stdio.h>
@@ -62,13 +62,13 @@ static void iterate(struct run *run, int iteration)
 
 static void run_loop(struct run *run)
 {
-    slow_down(&run->options, run->file);
+    calls_follow(&run->options, run->file);
     MPI_Barrier(MPI_COMM_WORLD);
     double begin = now(CLOCK_MONOTONIC);
     for (int iteration = 0; iteration < run->options.iters; iteration++)
         iterate(run, iteration);
     run->record.loop_wall_s = now(CLOCK_MONOTONIC) - begin;
-    slow_down(NULL, -1);
+    calls_follow(NULL, -1);
 }
 
 static void run_program(struct run *run, struct truth *truth)

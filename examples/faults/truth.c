@@ -1,5 +1,6 @@
 #include "truth.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -77,7 +78,7 @@ static void write_row(FILE *file, const double *values, int length)
 {
     fputc('[', file);
     for (int i = 0; i < length; i++)
-        fprintf(file, "%s%.5g", i ? ", " : "", values[i]);
+        fprintf(file, "%s%.6g", i ? ", " : "", round(1e6 * values[i]) / 1e6);
     fputc(']', file);
 }
 
