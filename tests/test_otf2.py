@@ -1,43 +1,347 @@
-"""Reading OTF2 archives: real traces of EZTrace and Score-P, and damaged ones."""
+"""Reading OTF2 archives: what EZTrace and Score-P recorded, and archives written for the purpose."""
 
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import _otf2
 import numpy as np
+import otf2
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from otf2.enums import CollectiveOp, MetricMode, Paradigm, Type
+from otf2_archives import Archive, Printed, listing
 
-from advisor.errors import InputError
+from advisor.errors import InputError, UsageError
+from advisor.readers import otf2 as reader
 from advisor.readers.otf2 import advisor_sniff, read_trace
-from advisor.traces.events import Kind, Role
+from advisor.traces.events import Kind, Role, Trace
 
 TRACES = Path(__file__).parent / "profiles" / "otf2"
+#: Recorded archives with the global offset of their clock, in ticks.
+RECORDED = {
+    "eztrace-imbalance": 0,
+    "eztrace-io": 0,
+    "eztrace-lu": 0,
+    "eztrace-subcommunicators": 0,
+    "eztrace-threads": 0,
+    "scorep-is": 8408485279902,
+    "scorep-multiphase": 9159832553865,
+    "scorep-threads": 12086868490849,
+}
 
 
-def test_eztrace_with_duplicate_definitions_is_read_in_full() -> None:
+def anchor(name: str) -> Path:
+    return next((TRACES / name).rglob("*.otf2"))
+
+
+def same(one: Trace, other: Trace) -> bool:
+    """Whether two traces are equal to the bit."""
+    pairs = [(getattr(one, field.name), getattr(other, field.name)) for field in dataclasses.fields(Trace)]
+    return all(a.dtype == b.dtype and np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
+
+
+def rows(trace: Trace, offset: int) -> list[list[Printed]]:
+    """Return the events of each location as otf2-print would list them."""
+    ticks = np.rint(trace.time_s / trace.ticks_s).astype(np.int64) + offset
+    names = [region.name for region in trace.regions]
+    found = [
+        Printed(Kind(kind).name, tick, names[region] if region >= 0 else None)
+        for kind, tick, region in zip(trace.kind.tolist(), ticks.tolist(), trace.region.tolist(), strict=True)
+    ]
+    return [found[begin:end] for begin, end in zip(trace.first[:-1].tolist(), trace.first[1:].tolist(), strict=True)]
+
+
+def expected(text: str) -> list[list[Printed]]:
+    """Return a listing by location, Fortran's names of MPI calls written as C's."""
+    renamed = {}
+    for location, events in sorted(listing(text).items()):
+        renamed[location] = [
+            event._replace(region=f"MPI_{event.region[4:].rstrip('_').capitalize()}")
+            if event.region and event.region.startswith("mpi_")
+            else event
+            for event in events
+        ]
+    return list(renamed.values())
+
+
+@pytest.mark.parametrize("name", ["eztrace-subcommunicators", "scorep-is"])
+def test_every_event_is_that_of_the_stored_listing(name: str) -> None:
+    text = (TRACES / name / "listing.txt").read_text()
+    assert rows(read_trace(anchor(name)), RECORDED[name]) == expected(text)
+
+
+@pytest.mark.skipif(shutil.which("otf2-print") is None, reason="needs otf2-print (Debian: otf2-tools)")
+@pytest.mark.parametrize("name", RECORDED)
+def test_every_event_is_that_of_otf2_print(name: str) -> None:
+    text = subprocess.run(["otf2-print", anchor(name)], capture_output=True, text=True, check=True).stdout
+    found = [events for events in rows(read_trace(anchor(name)), RECORDED[name]) if events]
+    assert found == expected(text)
+
+
+@pytest.mark.parametrize("name", ["eztrace-io", "eztrace-lu", "scorep-threads"])
+def test_compiled_callbacks_read_the_same(name: str) -> None:
+    pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
+    assert same(read_trace(anchor(name), compiled=True), read_trace(anchor(name), compiled=False))
+
+
+def test_compiled_callbacks_take_every_kind_of_event(tmp_path: Path) -> None:
+    pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
+    write_every_kind(tmp_path / "all")
+    plain = read_trace(tmp_path, compiled=False)
+    assert same(read_trace(tmp_path, compiled=True), plain)
+    assert set(np.unique(plain.kind).tolist()) == set(Kind)
+
+
+def test_every_kind_of_event_keeps_its_data(tmp_path: Path) -> None:
+    write_every_kind(tmp_path / "all")
+    trace = read_trace(tmp_path)
+    found = list(
+        zip(
+            [Kind(kind).name for kind in trace.kind.tolist()],
+            trace.partner.tolist(),
+            trace.tag.tolist(),
+            trace.size.tolist(),
+            trace.request.tolist(),
+            strict=True,
+        )
+    )
+    assert found == [
+        ("ENTER", -1, -1, -1, 0),
+        ("SEND", 1, 7, 2**40, 0),
+        ("RECV", 1, 2**31 - 1, 0, 0),
+        ("ISEND", 1, 8, 16, 2**63),
+        ("ISEND_DONE", -1, -1, -1, 2**63),
+        ("IRECV_POST", -1, -1, -1, 5),
+        ("IRECV", 1, 9, 24, 5),
+        ("COLLECTIVE", 1, -1, 300, 0),
+        ("COLLECTIVE", -1, -1, 12, 6),
+        ("FORK", -1, -1, 4, 0),
+        ("TEAM_BEGIN", -1, -1, -1, 0),
+        ("TEAM_END", -1, -1, -1, 0),
+        ("JOIN", -1, -1, -1, 0),
+        ("IO", 0, -1, 4096, 0),
+        ("LEAVE", -1, -1, -1, 0),
+    ]
+    assert trace.files == ("restart.dat",)
+    assert {trace.communicators[number] for number in trace.comm.tolist() if number >= 0} == {(0, 1)}
+    assert [note.text for note in trace.notes] == ["left out: 2 metrics, 1 parameters"]
+
+
+def write_every_kind(path: Path) -> None:
+    """Write an archive of two ranks, the first with one event of every kind, metrics and a parameter."""
+    with Archive(path, ranks=2) as archive:
+        defined = archive.definitions
+        metric = defined.metric("PAPI_TOT_CYC", metric_mode=MetricMode.ACCUMULATED_START, value_type=Type.UINT64)
+        parameter = defined.parameter("size", parameter_type=otf2.enums.ParameterType.INT64)
+        file = defined.io_regular_file("restart.dat", scope=defined.system_tree_nodes[0])
+        paradigm = defined.io_paradigm(
+            identification="POSIX",
+            name="POSIX",
+            io_paradigm_class=otf2.enums.IoParadigmClass.SERIAL,
+            io_paradigm_flags=otf2.enums.IoParadigmFlag.NONE,
+            properties={},
+        )
+        handle = defined.io_handle("", file=file, io_paradigm=paradigm)
+        main, world, events = archive.region("main"), archive.world, archive.events()
+        events.enter(10, main)
+        events.metric(11, metric, 5)
+        events.mpi_send(12, 1, world, 7, 2**40)
+        events.mpi_recv(13, 1, world, 2**31 - 1, 0)
+        events.mpi_isend(14, 1, world, 8, 16, 2**63)
+        events.mpi_isend_complete(15, 2**63)
+        events.mpi_irecv_request(16, 5)
+        events.mpi_irecv(17, 1, world, 9, 24, 5)
+        events.mpi_collective_begin(18)
+        events.mpi_collective_end(19, CollectiveOp.BCAST, world, 1, 100, 200)
+        events.non_blocking_collective_complete(20, CollectiveOp.BARRIER, world, 2**32 - 1, 4, 8, 6)
+        events.thread_fork(21, Paradigm.OPENMP, 4)
+        events.thread_team_begin(22, world)
+        events.parameter_int(23, parameter, -3)
+        events.thread_team_end(24, world)
+        events.thread_join(25, Paradigm.OPENMP)
+        events.io_operation_complete(26, handle, 4096, 1)
+        events.metric(27, metric, 6)
+        events.leave(28, main)
+
+
+def test_eztrace_with_repeated_definitions_is_read_in_full() -> None:
     trace = read_trace(TRACES / "eztrace-imbalance")
     assert [(location.rank, location.thread) for location in trace.locations] == [(0, 0), (1, 0)]
-    assert trace.tool == "EZTrace"
-    assert trace.program == "faultlab_so"
-    names = {trace.regions[index].name for index in np.unique(trace.region).tolist() if index >= 0}
-    assert {"phase1", "phase2", "MPI_Barrier", "MPI_Allreduce", "Working"} <= names
-    assert sum(region.name == "phase1" for region in trace.regions) == 1
+    assert (trace.tool, trace.program) == ("EZTrace", "faultlab_so")
+    assert [region.name for region in trace.regions].count("phase1") == 1
+    used = {trace.regions[index].name for index in np.unique(trace.region).tolist() if index >= 0}
+    assert {"phase1", "phase2", "MPI_Barrier", "MPI_Allreduce", "Working", "EZTrace finalize"} <= used
     collective = trace.kind == Kind.COLLECTIVE
     assert {trace.communicators[index] for index in np.unique(trace.comm[collective]).tolist()} == {(0, 1)}
+    assert trace.notes == ()
 
 
 def test_threads_of_a_rank_are_told_apart() -> None:
     trace = read_trace(TRACES / "scorep-threads")
-    assert [(location.rank, location.thread, location.host) for location in trace.locations] == [
-        (0, 0, "vm"),
-        (0, 1, "vm"),
-    ]
+    assert [(x.rank, x.thread, x.host) for x in trace.locations] == [(0, 0, "vm"), (0, 1, "vm")]
+    assert (trace.tool, trace.program) == ("Score-P 8.4", "faultlab_scorep")
     parallel = next(region for region in trace.regions if region.role == Role.OMP_PARALLEL)
     assert parallel.line == 186
-    assert np.count_nonzero(trace.kind == Kind.FORK) == 20
-    assert set(trace.size[trace.kind == Kind.FORK].tolist()) == {2}
+    assert parallel.file is not None
+    assert parallel.file.endswith("faultlab.c")
+    assert trace.size[trace.kind == Kind.FORK].tolist() == [2] * 20
+
+
+def test_io_has_bytes_and_file_names() -> None:
+    trace = read_trace(TRACES / "eztrace-io")
+    io = np.flatnonzero(trace.kind == Kind.IO)
+    rank = np.searchsorted(trace.first, io, side="right") - 1
+    assert trace.size[io[rank == 1]].tolist() == [4096] * 1280
+    first = io[rank == 0]
+    data = trace.files.index("/data/run/prof/faultlab.0.dat")
+    assert trace.size[first][trace.partner[first] == data].tolist() == [4096] * 1280
+    assert set(trace.partner[io[rank == 1]].tolist()) == {-1}, "EZTrace defines the handles of rank 0 only"
+    roles = {region.name: region.role for region in trace.regions}
+    assert {roles[name] for name in ("open", "write", "close", "fopen", "fwrite")} == {Role.IO}
+
+
+def test_receives_of_fortran_programs_get_the_communicator_of_their_sends() -> None:
+    trace = read_trace(TRACES / "eztrace-subcommunicators")
+    received = trace.kind == Kind.IRECV
+    rank = np.searchsorted(trace.first, np.flatnonzero(received), side="right") - 1
+    assert trace.partner[received].tolist() == ((rank + 2) % 4).tolist()
+    assert [trace.communicators[number] for number in trace.comm[received].tolist()] == [
+        (2, 0) if even else (3, 1) for even in (rank % 2 == 0).tolist()
+    ]
+
+
+def test_clocks_are_corrected_as_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "clocks"
+    with Archive(path, ranks=2, resolution=10**6) as archive:
+        for rank in range(2):
+            events = archive.events(rank)
+            for time in (1000, 1500, 2000, 2501, 3000):
+                events.enter(time, archive.region("work"))
+            if rank:
+                for time, offset in ((1000, 100), (2000, -200), (3000, 400)):
+                    _otf2.DefWriter_WriteClockOffset(events._def_handle, time, offset, 0.0)
+    with otf2.reader.open(str(path / "traces.otf2")) as trace:
+        wanted = [event.time for location, event in trace.events if location.group.name == "rank 1"]
+    second = read_trace(path)
+    ticks = np.rint(second.time_s * 1e6).astype(int) + 1000
+    assert ticks[second.first[1] :].tolist() == wanted == [1100, 1450, 1800, 2602, 3400]
+    assert ticks[: second.first[1]].tolist() == [1000, 1500, 2000, 2501, 3000]
+
+
+def test_local_ids_become_global_ones(tmp_path: Path) -> None:
+    with Archive(tmp_path / "maps") as archive:
+        one, two = archive.region("one"), archive.region("two")
+        events = archive.events()
+        for time, region in enumerate((one, two, two, one)):
+            events.enter(10 + time, region)
+        table = _otf2.IdMap_CreateFromUint64Array([1, 0], False)
+        _otf2.DefWriter_WriteMappingTable(events._def_handle, _otf2.MAPPING_REGION, table)
+    trace = read_trace(tmp_path)
+    assert [trace.regions[index].name for index in trace.region.tolist()] == ["two", "one", "one", "two"]
+
+
+@pytest.mark.parametrize(("first", "resolution"), [(1_763_700_000_000_000_000, 10**9), (2**63, 2_600_024_864)])
+def test_times_are_exact_to_the_tick_however_large(tmp_path: Path, first: int, resolution: int) -> None:
+    with Archive(tmp_path / "late", resolution=resolution) as archive:
+        for time in (0, 1, 3, 1_000_000_007):
+            archive.events().enter(first + time, archive.region("work"))
+    trace = read_trace(tmp_path)
+    assert trace.time_s.tolist() == [ticks / resolution for ticks in (0, 1, 3, 1_000_000_007)]
+    assert trace.ticks_s == 1 / resolution
+
+
+def test_times_far_from_the_recorded_start_stay_exact(tmp_path: Path) -> None:
+    with Archive(tmp_path / "far") as archive:
+        archive.events().enter(0, archive.region("work"))
+        archive.events().leave(2**60 + 1, archive.region("work"))
+    trace = read_trace(tmp_path)
+    assert trace.time_s.tolist() == [0.0, (2**60 + 1) / 1e9]
+
+
+def test_locations_without_events_are_kept(tmp_path: Path) -> None:
+    with Archive(tmp_path / "idle", ranks=3, threads=2) as archive:
+        archive.events(2).enter(5, archive.region("work"))
+        archive.events(5)
+    trace = read_trace(tmp_path)
+    assert [(x.rank, x.thread) for x in trace.locations] == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]
+    assert trace.first.tolist() == [0, 0, 0, 1, 1, 1, 1]
+    assert trace.ranks == 3
+
+
+def test_compiled_callbacks_cannot_be_had_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "find_spec", lambda _name: None)
+    with pytest.raises(UsageError, match=r"gapwatch\[fast\]"):
+        read_trace(anchor("eztrace-threads"), compiled=True)
+    assert same(read_trace(anchor("eztrace-threads")), read_trace(anchor("eztrace-threads"), compiled=False))
+
+
+def test_large_archives_are_read_by_compiled_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
+    seen = []
+    monkeypatch.setattr(reader, "Reading", lambda _anchor, compiled: seen.append(compiled) or 1 / 0)
+    for worth in (0, 10**9):
+        monkeypatch.setattr(reader, "_WORTH_COMPILING", worth)
+        with pytest.raises(ZeroDivisionError):
+            read_trace(anchor("eztrace-threads"))
+    assert seen == [True, False]
+
+
+def test_reading_a_small_archive_imports_neither_numba_nor_the_otf2_package() -> None:
+    code = (
+        "import sys; from pathlib import Path; from advisor.readers.otf2 import read_trace;"
+        f"read_trace(Path({str(anchor('eztrace-threads'))!r}));"
+        "print([name for name in ('numba', 'otf2', '_otf2', 'scipy', 'rich') if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"
 
 
 def test_a_place_without_an_archive_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no OTF2 archive"):
         read_trace(tmp_path)
+    with pytest.raises(InputError, match="no OTF2 archive"):
+        read_trace(tmp_path / "nowhere")
     assert advisor_sniff(tmp_path) is None
+
+
+def test_only_anchor_files_and_directories_with_one_are_claimed(tmp_path: Path) -> None:
     assert advisor_sniff(TRACES / "eztrace-io") == 1.0
+    assert advisor_sniff(anchor("scorep-is")) == 1.0
+    assert advisor_sniff(TRACES / "README.md") is None
+    (tmp_path / "foreign.otf2").write_text("not a trace")
+    assert advisor_sniff(tmp_path) is None
+    (tmp_path / "other.otf2").write_text("not a trace")
+    with pytest.raises(InputError, match="2 OTF2 archives here"):
+        read_trace(tmp_path)
+    assert advisor_sniff(tmp_path) is None
+
+
+_EVENTS = st.lists(
+    st.tuples(st.integers(0, 3), st.booleans(), st.integers(0, 4), st.integers(0, 2**40)), min_size=1, max_size=60
+)
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(events=_EVENTS)
+def test_what_is_written_is_read(tmp_path: Path, events: list[tuple[int, bool, int, int]]) -> None:
+    shutil.rmtree(tmp_path / "any", ignore_errors=True)
+    clocks = [1] * 4
+    wanted: list[list[tuple[int, int, str]]] = [[], [], [], []]
+    with Archive(tmp_path / "any", ranks=2, threads=2, resolution=1) as archive:
+        for place, entered, region, pause in events:
+            clocks[place] += pause
+            writer, name = archive.events(place), f"function {region}"
+            (writer.enter if entered else writer.leave)(clocks[place], archive.region(name))
+            wanted[place].append((1 if entered else 2, clocks[place], name))
+    trace = read_trace(tmp_path / "any")
+    start = min(time for place in wanted for _, time, _ in place)
+    found = [
+        (kind, int(time) + start, trace.regions[region].name)
+        for kind, time, region in zip(trace.kind.tolist(), trace.time_s.tolist(), trace.region.tolist(), strict=True)
+    ]
+    assert [found[a:b] for a, b in zip(trace.first[:-1], trace.first[1:], strict=True)] == wanted

@@ -49,8 +49,7 @@ def _compile(anchor: Path, compiled: bool | None) -> bool:
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for an OTF2 anchor file or a directory that contains one, else None."""
-    anchor = otf2_files.find_anchor(path)
-    return 1.0 if anchor is not None and otf2_files.is_anchor(anchor) else None
+    return 1.0 if any(map(otf2_files.is_anchor, otf2_files.anchors(path))) else None
 
 
 @hookimpl

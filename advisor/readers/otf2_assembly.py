@@ -98,14 +98,12 @@ class Assembly:
 
     def _promised(self, identity: int) -> int:
         file = otf2_files.events(self._anchor, identity)
-        if self._header["compressed"]:
-            return file.stat().st_size
         return otf2_files.promised(file, self._header["chunk"])
 
     def _read(self, reading: Reading, columns: Columns, promised: dict[int, int]) -> list[_Span]:
         spans: dict[int, _Span] = {}
         location, start = -1, 0
-        for letter, payload in reading.locations(list(promised)):
+        for letter, payload in reading.locations(promised):
             if letter == b"L":
                 location, start = json.loads(bytes(payload)), columns.used
             elif letter == b"R":
@@ -122,7 +120,7 @@ class Assembly:
 
     def _check(self, location: int, span: _Span, promised: int, columns: Columns) -> None:
         file = otf2_files.events(self._anchor, location)
-        if not self._header["compressed"] and span.records != promised:
+        if span.records != promised:
             raise InputError(file, f"holds {span.records} of {promised} events: the file is damaged")
         early = columns.backwards(span.start)
         if early is not None:

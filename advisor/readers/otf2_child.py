@@ -20,19 +20,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypedDict
 
 from advisor.readers import otf2_definitions
 from advisor.readers.otf2_events import COUNTED, EVENTS, PlainRows
-from advisor.readers.otf2_library import SUCCESS, Library, LibraryError
+from advisor.readers.otf2_library import BATCH, SUCCESS, Library, LibraryError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Records read in one go; bounds the memory of this process.
-BATCH = 1 << 14
 #: What this process may take: damaged definitions can ask for anything.
 MEMORY = 4 << 30
 HEADER = struct.Struct("=cQ")
 
 
 _UNCOMPRESSED = 1
+_SMALLEST_CHUNK, _LARGEST_CHUNK = 1 << 18, 1 << 24
 
 
 class Header(TypedDict):
@@ -43,7 +42,6 @@ class Header(TypedDict):
     declared: int
     creator: str
     chunk: int
-    compressed: bool
 
 
 class Rows(Protocol):
@@ -82,41 +80,45 @@ class Archive:
         self.output = output
         reader = library.handle("Reader_Open", os.fsencode(anchor))
         if reader is None:
-            raise Damaged(str(anchor), _reason(library), None)
+            raise Damaged(str(anchor), f"cannot be read: {library.reason('unreadable')}", None)
         self.reader = reader
         library.must("Reader_SetSerialCollectiveCallbacks", reader)
+        if library.numbers("Reader_GetCompression", reader, "B") != [_UNCOMPRESSED]:
+            raise Damaged(str(anchor), "cannot be read: its files are compressed, which libotf2 does not support", None)
+        self.chunk, definitions = library.numbers("Reader_GetChunkSize", reader, "QQ")
+        for size in (self.chunk, definitions):
+            if not _SMALLEST_CHUNK <= size <= _LARGEST_CHUNK:
+                raise Damaged(str(anchor), f"damaged: chunks of {size} bytes are impossible", None)
 
     def definitions(self) -> None:
         """Write the global definitions."""
+        [declared] = self.library.numbers("Reader_GetNumberOfGlobalDefinitions", self.reader, "Q")
         try:
-            definitions, count = otf2_definitions.read(self.library, self.reader)
+            definitions, count = otf2_definitions.read(self.library, self.reader, declared)
         except LibraryError as error:
             raise Damaged(str(self.anchor.with_suffix(".def")), f"cannot be read: {error}", None) from error
-        chunk, _ = self.library.numbers("Reader_GetChunkSize", self.reader, "QQ")
         header: Header = {
             "definitions": definitions,
             "read": count,
-            "declared": self.library.numbers("Reader_GetNumberOfGlobalDefinitions", self.reader, "Q")[0],
+            "declared": declared,
             "creator": self.library.text("Reader_GetCreator", self.reader),
-            "chunk": chunk,
-            "compressed": self.library.numbers("Reader_GetCompression", self.reader, "B")[0] != _UNCOMPRESSED,
+            "chunk": self.chunk,
         }
         tell(self.output, b"D", header)
         self.output.flush()
 
-    def locations(self, ids: list[int], rows: Rows) -> None:
-        """Write the events of the locations ``ids``, collecting them in ``rows``."""
-        for location in ids:
+    def locations(self, wanted: list[list[int]], rows: Rows) -> None:
+        """Write the events of the ``wanted`` locations (id, most records), collecting them in ``rows``."""
+        for location, _ in wanted:
             self.library.must("Reader_SelectLocation", self.reader, ctypes.c_uint64(location))
         mapped = self.library.call("Reader_OpenDefFiles", self.reader) == SUCCESS
         self.library.must("Reader_OpenEvtFiles", self.reader)
         callbacks = self._callbacks(rows)
-        for location in ids:
+        for location, most in wanted:
             tell(self.output, b"L", location)
             if mapped:
                 self._read_mapping(location)
-            records = self._read_events(location, rows, callbacks)
-            tell(self.output, b"N", records)
+            tell(self.output, b"N", self._read_events(location, most, rows, callbacks))
 
     def _callbacks(self, rows: Rows) -> int | None:
         callbacks = self.library.handle("EvtReaderCallbacks_New")
@@ -131,30 +133,32 @@ class Archive:
         definitions = self.library.handle("Reader_GetDefReader", self.reader, ctypes.c_uint64(location))
         if definitions is None:
             return
-        count = ctypes.c_uint64()
-        if self.library.call("Reader_ReadAllLocalDefinitions", self.reader, definitions, ctypes.byref(count)):
-            raise self._damaged(location, ".def", None)
+        most = self._file(location, ".def").stat().st_size
+        try:
+            list(self.library.records("Reader_ReadLocalDefinitions", self.reader, definitions, most))
+        except LibraryError as error:
+            raise self._damaged(location, ".def", str(error)) from error
         self.library.must("Reader_CloseDefReader", self.reader, definitions)
 
-    def _read_events(self, location: int, rows: Rows, callbacks: int | None) -> int:
+    def _read_events(self, location: int, most: int, rows: Rows, callbacks: int | None) -> int:
         events = self.library.handle("Reader_GetEvtReader", self.reader, ctypes.c_uint64(location))
         if events is None:
-            raise self._damaged(location, ".evt", None)
+            raise self._damaged(location, ".evt", self.library.reason("unreadable"))
         self.library.must("Reader_RegisterEvtCallbacks", self.reader, events, callbacks, rows.data)
-        total, count = 0, ctypes.c_uint64(BATCH)
-        arguments = (self.reader, events, ctypes.c_uint64(BATCH), ctypes.byref(count))
-        while count.value == BATCH:
-            code = self.library.call("Reader_ReadLocalEvents", *arguments)
-            total += count.value
-            send(self.output, b"R", rows.take())
-            if code != SUCCESS:
-                raise self._damaged(location, ".evt", f"event {total + 1}")
+        total = 0
+        try:
+            for total in self.library.records("Reader_ReadLocalEvents", self.reader, events, most):  # noqa: B007
+                send(self.output, b"R", rows.take())
+        except LibraryError as error:
+            raise self._damaged(location, ".evt", str(error), f"event {total + 1}") from error
         self.library.must("Reader_CloseEvtReader", self.reader, events)
         return total
 
-    def _damaged(self, location: int, suffix: str, place: str | None) -> Damaged:
-        file = self.anchor.with_suffix("") / f"{location}{suffix}"
-        return Damaged(str(file), _reason(self.library), place)
+    def _file(self, location: int, suffix: str) -> Path:
+        return self.anchor.with_suffix("") / f"{location}{suffix}"
+
+    def _damaged(self, location: int, suffix: str, reason: str, place: str | None = None) -> Damaged:
+        return Damaged(str(self._file(location, suffix)), f"cannot be read: {reason}", place)
 
 
 def send(output: BinaryIO, letter: bytes, payload: bytes | bytearray | memoryview) -> None:
@@ -186,10 +190,6 @@ def main(arguments: dict[str, Any]) -> None:
         tell(output, b"E", (arguments["anchor"], f"cannot be read: {error}", None))
     output.flush()
     os._exit(0)  # the library's own clean-up of a damaged archive may crash or hang
-
-
-def _reason(library: Library) -> str:
-    return f"cannot be read: {library.reason('libotf2 gives no reason')}"
 
 
 def _compiled() -> Rows:

@@ -102,7 +102,8 @@ def choose(found: dict[int, list[Candidate]], counts: dict[int, Counter[int]], p
             decided.update(_takers(pair, decided, count, present))
         for rank, pair in decided.items():
             chosen.setdefault(rank, []).append((number, table.setdefault(pair, len(table))))
-        if not all(_confirmed(pair.members, count, present) for pair in set(decided.values())):
+        speaking = {rank: pair for rank, pair in decided.items() if rank in present}
+        if len({(pair, count[rank]) for rank, pair in speaking.items()}) > len(set(speaking.values())):
             undecided.append(identity)
     return _pack(len(found), list(table), chosen, tuple(undecided))
 
@@ -116,10 +117,6 @@ def _takers(
     alone = active[0] if len(active) == 1 and len(here) > 1 else None
     own_side = set(pair.peers) if pair.other else set()
     return {rank: pair for rank in pair.members if rank not in own_side and not (rank == alone and rank in decided)}
-
-
-def _confirmed(members: Members, count: Counter[int], present: set[int]) -> bool:
-    return len({count[member] for member in members if member in present}) <= 1
 
 
 def _pack(

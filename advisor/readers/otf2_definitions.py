@@ -6,7 +6,6 @@ resolved here.
 
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,10 +44,10 @@ def _string(self: int, text: bytes | None) -> list[Any]:
 _MAKERS: dict[str, Callable[..., list[Any]]] = {"Group": _group, "String": _string}
 
 
-def read(library: Library, reader: int) -> tuple[Definitions, int]:
+def read(library: Library, reader: int, declared: int) -> tuple[Definitions, int]:
     """Return the global definitions by name, each a list of the arguments as recorded, and how many were read in all.
 
-    Raises ``LibraryError`` when the library cannot read them.
+    Raises ``LibraryError`` when the library cannot read them, or finds more than ``declared``.
     """
     found: Definitions = {name: [] for name in SHAPES}
     callbacks = library.handle("GlobalDefReaderCallbacks_New")
@@ -57,10 +56,11 @@ def read(library: Library, reader: int) -> tuple[Definitions, int]:
         library.must(f"GlobalDefReaderCallbacks_Set{name}Callback", callbacks, library.callback("P" + shape, collect))
     definitions = library.handle("Reader_GetGlobalDefReader", reader)
     library.must("Reader_RegisterGlobalDefCallbacks", reader, definitions, callbacks, None)
-    count = ctypes.c_uint64()
-    library.must("Reader_ReadAllGlobalDefinitions", reader, definitions, ctypes.byref(count))
+    count = 0
+    for count in library.records("Reader_ReadGlobalDefinitions", reader, definitions, declared):  # noqa: B007
+        pass
     library.must("Reader_CloseGlobalDefReader", reader, definitions)
-    return found, count.value
+    return found, count
 
 
 def _plain(*values: int) -> list[Any]:

@@ -16,8 +16,6 @@ _MAGIC = b"OTF2"
 _CHUNK = 0x03
 _ORDERS = {ord("B"): "<", ord("#"): ">"}
 _HEADER = struct.calcsize("=BBQQ")
-#: The smallest chunk size that OTF2 allows.
-_SMALLEST_CHUNK = 256 * 1024
 
 
 def find_anchor(path: Path) -> Path | None:
@@ -25,16 +23,22 @@ def find_anchor(path: Path) -> Path | None:
 
     Raises ``InputError`` when several archives lie equally deep.
     """
+    found = anchors(path)
+    if len(found) > 1:
+        names = ", ".join(str(file.relative_to(path)) for file in found[:3])
+        raise InputError(path, f"{len(found)} OTF2 archives here ({names}{' …' if found[3:] else ''}): name one")
+    return found[0] if found else None
+
+
+def anchors(path: Path) -> list[Path]:
+    """Return the anchor files at ``path``, or those nearest below it, a few levels deep."""
     if path.is_file():
-        return path if path.suffix == ".otf2" else None
+        return [path] if path.suffix == ".otf2" else []
     for depth in range(_DEPTH):
         found = sorted(path.glob("*/" * depth + "*.otf2"))
-        if len(found) > 1:
-            names = ", ".join(str(file.relative_to(path)) for file in found[:3])
-            raise InputError(path, f"{len(found)} OTF2 archives here ({names} …): name one")
         if found:
-            return found[0]
-    return None
+            return found
+    return []
 
 
 def is_anchor(path: Path) -> bool:
@@ -81,7 +85,7 @@ def promised(file: Path, chunk: int) -> int:
     try:
         size = file.stat().st_size
         with file.open("rb") as source:
-            for begin in range(0, size, max(chunk, _SMALLEST_CHUNK)):
+            for begin in range(0, size, chunk):
                 source.seek(begin)
                 _first, last = _header(file, begin, source.read(_HEADER), last)
     except OSError as error:

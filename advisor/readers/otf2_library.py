@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 #: One letter per argument of a callback, as in the ``struct`` module; ``L`` is a pointer to 64-bit ids.
 TYPES: dict[str, Any] = {
@@ -28,7 +28,8 @@ TYPES: dict[str, Any] = {
     "P": c_void_p,
 }
 SUCCESS = 0
-INTERRUPTED = 92
+#: Records read in one go; bounds the memory of the reading process.
+BATCH = 1 << 14
 
 _ERROR_CALLBACK = CFUNCTYPE(c_int, c_void_p, c_char_p, c_uint64, c_char_p, c_int, c_char_p, c_void_p)
 
@@ -84,6 +85,22 @@ class Library:
         """Call the library's function ``name``; raises ``LibraryError`` when it reports an error."""
         if self.call(name, *arguments) != SUCCESS:
             raise LibraryError(self.reason(f"{name} failed"))
+
+    def records(self, name: str, reader: int, source: int | None, limit: int) -> Iterator[int]:
+        """Call the reading function ``name`` again and again; yield how many records have been read so far.
+
+        Raises ``LibraryError`` when it fails, and after ``limit`` records: of a file that ends between two
+        chunks libotf2 reads the last one for ever.
+        """
+        total, count = 0, c_uint64(BATCH)
+        while count.value == BATCH:
+            code = self.call(name, reader, source, c_uint64(BATCH), ctypes.byref(count))
+            total += count.value
+            yield total
+            if code != SUCCESS:
+                raise LibraryError(self.reason(f"{name} failed"))
+            if total > limit:
+                raise LibraryError(f"holds more than the {limit} records that it should")
 
     def reason(self, fallback: str) -> str:
         """Return the first message since the last call of this method, or ``fallback``."""

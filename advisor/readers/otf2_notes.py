@@ -45,7 +45,7 @@ def notes(flaws: Flaws) -> tuple[Note, ...]:
             flaws.undecided,
             0.05,
             "communicators uncertain",
-            f"of {flaws.undecided} communicators the members' collective operations do not agree",
+            f"the members of {flaws.undecided} communicators recorded different numbers of collective operations",
         ),
         (
             contexts,

@@ -15,9 +15,10 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from advisor.errors import InputError
 from advisor.readers import otf2_files, otf2_library
 from advisor.readers.otf2_child import HEADER, Header
+from advisor.readers.otf2_contents import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
 
 #: Takes this very package, even where another one of its name comes first on the path.
@@ -70,13 +71,13 @@ class Reading:
             raise InputError(self._file, reason)
         return header
 
-    def locations(self, ids: Sequence[int]) -> Iterator[tuple[bytes, memoryview]]:
-        """Yield letter and payload of the frames of the locations ``ids``, one location after the other.
+    def locations(self, wanted: Mapping[int, int]) -> Iterator[tuple[bytes, memoryview]]:
+        """Yield letter and payload of the frames of the ``wanted`` locations (id: most records), one after the other.
 
         A payload is valid until the next one is asked for.
         """
         source = _open(self._child.stdin)
-        source.write(json.dumps(list(ids)).encode() + b"\n")
+        source.write(json.dumps(list(wanted.items())).encode() + b"\n")
         source.close()
         while True:
             letter, payload = self._frame()
@@ -90,7 +91,8 @@ class Reading:
         letter, length = HEADER.unpack(self._bytes(HEADER.size))
         payload = self._bytes(length)
         if letter == b"E":
-            raise InputError(*json.loads(bytes(payload)))
+            file, reason, place = json.loads(bytes(payload))
+            raise InputError(file, printable(reason), place)
         return letter, payload
 
     def _bytes(self, length: int) -> memoryview:
@@ -115,7 +117,7 @@ class Reading:
             return f"libotf2 crashed ({signal.Signals(-code).name}): the file is damaged"
         self._complaints.seek(0)
         lines = self._complaints.read().decode("utf-8", "replace").strip().splitlines()
-        return f"the reading process failed: {lines[-1] if lines else f'exit code {code}'}"
+        return f"the reading process failed: {printable(lines[-1]) if lines else f'exit code {code}'}"
 
 
 def _open(stream: IO[Any] | None) -> IO[bytes]:

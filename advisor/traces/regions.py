@@ -91,6 +91,9 @@ _OPENMP_ROLES = MappingProxyType(
     }
 )
 
+#: Words of OTF2 that say nothing about what a region does.
+_SILENT_ROLES = _words("UNKNOWN FUNCTION WRAPPER CODE")
+
 #: How names of OpenMP regions begin when the tool gives no role (opari2: ``!$omp``; EZTrace: ``OpenMP``).
 _OPENMP_NAMES = (
     ("implicit barrier", Role.OMP_BARRIER),
@@ -150,7 +153,7 @@ def place(name: str) -> tuple[str, int] | None:
 
 
 def _mpi(name: str, role: str, paradigm: str) -> tuple[str, Role] | None:
-    found = _MPI.fullmatch(name)
+    found = _MPI.fullmatch(name) if paradigm != "COMPILER" else None
     if not found:
         return None
     call = found[1].lower()
@@ -169,6 +172,8 @@ def _openmp(name: str, role: str) -> Role:
         return _OPENMP_ROLES[role]
     if name.startswith("omp_"):
         return Role.OMP_LOCK if name.rstrip("_") in _LOCK_CALLS else Role.LOCAL
+    if role not in _SILENT_ROLES:
+        return Role.OMP_WORK
     bare = name.removeprefix("!$omp ").removeprefix("OpenMP ").lower()
     return next((known for begin, known in _OPENMP_NAMES if bare.startswith(begin)), Role.OMP_WORK)
 
