@@ -73,12 +73,13 @@ void exchange_halo(struct run *run, int iteration)
 void sweep_line(struct run *run, int iteration)
 {
     const struct options *options = &run->options;
+    int tag = options->messages; /* One that the halo does not use. */
     if (run->rank > 0)
-        MPI_Recv(run->halo, 1, MPI_CHAR, run->rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(run->halo, 1, MPI_CHAR, run->rank - 1, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     spend(options, options->pipeline_s);
     record_add(&run->record, WORK_S, SWEEP_LINE, iteration, options->pipeline_s);
     if (run->rank + 1 < run->ranks) {
-        MPI_Send(run->halo, 1, MPI_CHAR, run->rank + 1, 0, MPI_COMM_WORLD);
+        MPI_Send(run->halo, 1, MPI_CHAR, run->rank + 1, tag, MPI_COMM_WORLD);
         count_message(run, SWEEP_LINE, iteration, 1);
     }
 }
