@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor import inner_waits
 from advisor.bounds import durations_known, seconds
 from advisor.loads import Loads, Spread, summarize
 from advisor.machine_bounds import COUNTS, seconds_by_place
@@ -180,8 +181,13 @@ def _waiting(source: Source) -> Spread:
     iterations = _durations(profile) - spent
     decider = np.concatenate([phase.decider for phase in loads.phases])
     processors = sums(decider, iterations, loads.processors)
-    rest = np.add.reduceat(iterations, loads.iteration_first[:-1]) - loads.by_phase(waits)
-    return Spread(waits.regions, rest, processors, iterations)
+    total = np.add.reduceat(iterations, loads.iteration_first[:-1])
+    inner = inner_waits.rows(profile, loads, total)
+    regions = inner_waits.by_region(profile, loads, inner, total)
+    explained = loads.by_phase(Spread(regions, np.zeros(len(total)), processors, iterations)) != 0
+    regions = np.where(np.repeat(explained, np.diff(loads.region_first)), regions, waits.regions)
+    rest = np.where(explained, 0.0, total - loads.by_phase(waits))
+    return Spread(regions, rest, processors, iterations)
 
 
 def _outside(source: Source, total: float) -> Spread:

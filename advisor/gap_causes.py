@@ -3,7 +3,8 @@
 Rows are totals over all processors, a gap is time of the run, so each row counts with a weight that makes run time of
 it. C' and O are averages: a row counts one N-th. Waiting behind L, M' and D: of its N-th the part that the gap has of
 the phase's imbalance. S' and W are spent by the processors that decide the instances: a row counts with the share of
-instances that its processor decides. No cause ever claims more of a phase than the gap holds there.
+instances that its processor decides; waiting in the middle of a phase counts whole (``inner_waits``). No cause ever
+claims more of a phase than the gap holds there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor import inner_waits
 from advisor.model import CAUSE_CATEGORIES, Share
 from advisor.phase_loads import sums
 from advisor.units import format_bytes
@@ -87,10 +89,15 @@ def _claims(source: Source, causes: Causes, letter: str, spread: Spread) -> Floa
         return _outside_claims(source, causes, chosen, spread)
     if letter == "P":
         chosen = chosen & _serial(source)[causes.phase]
+    inner = np.zeros(len(chosen), dtype=bool)
+    if letter == "W":
+        inner = inner_waits.rows(source.profile, source.loads, source.loads.by_phase(spread))
+        middle = np.unique(causes.phase[inner])
+        chosen = chosen & (inner | ~np.isin(causes.phase, middle))
     rows = np.flatnonzero(chosen & (causes.phase >= 0))
     phase = causes.phase[rows]
     claims: FloatArray = np.zeros(len(causes.seconds))
-    claims[rows] = causes.seconds[rows] * _weights(source, causes, rows, letter)
+    claims[rows] = causes.seconds[rows] * np.where(inner[rows], 1.0, _weights(source, causes, rows, letter))
     available = np.maximum(source.loads.by_phase(spread), 0.0)
     if letter == "W":
         available = np.minimum(available, np.maximum(source.loads.by_phase(spread) - spread.rest, 0.0))

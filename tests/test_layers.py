@@ -16,7 +16,7 @@ ROWS = (
     ("documents", "bundled", "machines", "yaml_nodes", "scalars", "field_types", "machine_records", "local_machine",
      "strict_json", "npz", "contract", "soundness", "sidecar"),
     ("traces", "bounds", "gaps", "quality", "facts", "rules", "ranking", "loads", "measures", "phase_arrays",
-     "phase_loads", "machine_bounds", "attribution", "gap_causes", "efficiencies"),
+     "phase_loads", "machine_bounds", "attribution", "gap_causes", "inner_waits", "efficiencies"),
     ("hookspecs", "commands", "answers", "discovery", "site_plugins", "host", "command_list", "readers"),
     ("pipeline",),
     ("render",),
