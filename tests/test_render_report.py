@@ -73,3 +73,8 @@ def test_what_plugins_write_does_nothing_on_a_terminal(name: str, width: int, en
     shown = text(Report(name, parts), Page(width, encoding))
     assert {c for c in shown if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}} <= {"\n"}
     shown.encode(encoding)
+
+
+def test_code_in_a_text_is_not_wrapped() -> None:
+    code = "    " + "x = y; " * 40
+    assert text(Report("", (Text(f"before:\n{code}"),)), Page(60)).split("\n") == ["before:", code.rstrip(), ""]

@@ -72,7 +72,7 @@ def test_the_first_screen_says_it_all() -> None:
     for words in ("jacobi", "47.0 s", "4 MPI ranks", "good, with small doubts (B)", "overall load imbalance", "8.00 s",
                   "17.0 %", "Self-scheduling", "at most 4.00 s", "3.10 s (2.50 s to 3.60 s, by simulation)",
                   "src/solver.cpp:120", "rank 3", "phase.imbalance = 1.42", "Keep a queue", "C' communication",
-                  "run next: valgrind --tool=cachegrind ./jacobi"):  # fmt: skip
+                  "next: valgrind --tool=cachegrind ./jacobi"):  # fmt: skip
         assert words in text
 
 
@@ -103,7 +103,7 @@ def test_verdicts_are_sentences() -> None:
     text = screen(samples.insufficient(), Page(120))
     assert "Not enough evidence to advise from" in text
     assert "2 of 4 ranks are missing" in text
-    assert "run next: ./jacobi -steps 1000" in text
+    assert "next: ./jacobi -steps 1000" in text
     assert "things to do" not in text
 
 
@@ -119,7 +119,7 @@ def test_gaps_point_at_their_recommendations() -> None:
 @pytest.mark.parametrize("verbose", [False, True])
 def test_no_line_is_wider_than_the_page(sample: Callable[[], Advice], width: int, verbose: bool) -> None:
     text = screen(sample(), Page(width, verbose=verbose))
-    copied = ("run next", "to get", "  better with", "valgrind", "     ")  # commands and code are never broken
+    copied = ("next: ", "to get", "  better with", "valgrind", "     ")  # commands and code are never broken
     wide = [part for part in text.split("\n") if cell_len(part) > width and not part.startswith(copied)]
     assert wide == []
 

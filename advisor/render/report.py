@@ -23,6 +23,7 @@ SCHEMA = "gapwatch/report/1"
 
 #: A cell of text is folded into lines; only what would fill this many of them is shortened.
 _LINES_OF_A_CELL = 4
+_CODE = "    "
 
 
 def text(report: Report, page: Page) -> str:
@@ -50,7 +51,14 @@ def _plain(part: Table) -> dict[str, Any]:
 
 def _paragraphs(part: Text, page: Page) -> list[Line]:
     rows = part.text.expandtabs(4).strip("\n").split("\n")
-    return [piece for row in rows for piece in paragraph(page.remark(row), page) or [line()]]
+    return [shown for row in rows for shown in _row(row, page)]
+
+
+def _row(row: str, page: Page) -> list[Line]:
+    """Return one line of a text, wrapped; what is indented by four is code and stays as it is."""
+    if row.startswith(_CODE):
+        return [line((page.name(row), "cyan"))]
+    return paragraph(page.remark(row), page) or [line()]
 
 
 def _table(part: Table, page: Page) -> list[Line]:

@@ -25,6 +25,8 @@ FIRST = 3
 _INDENT = 3
 _LABEL = 12
 _SHOWN_PROCESSORS = 4
+#: Rules name what matters first, and exceptions later.
+_SHOWN_VALUES = 3
 _NAME_WIDTH = 60
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z])")
 
@@ -126,7 +128,7 @@ def where(item: Recommendation, places: dict[str, str], page: Page) -> str:
     elif source:
         parts.append(source)
     if item.phase:
-        parts.append(f"phase {places[item.phase]}")
+        parts.append(f'phase "{places[item.phase]}"')
     if item.processors:
         parts.append(_processors(item.processors, page))
     return "; ".join(parts) or "the whole run"

@@ -11,7 +11,7 @@ from advisor.render.sections import bullet, heading, paragraph, to_copy
 from advisor.render.steps import next_steps
 from advisor.render.text import line, shorten, wrap
 from advisor.render.waterfall import waterfall
-from advisor.render.words import gap_words, grade_words, processor_words, unavailable
+from advisor.render.words import gap_words, grade_words, neighbours, processor_words, unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,8 @@ def _head(advice: Advice, page: Page) -> list[Text]:
 
 def _evidence(advice: Advice, page: Page) -> list[Text]:
     grade = f"Evidence: {grade_words(advice.grade)}"
-    notes = "; ".join(note.text.rstrip(".") for note in _worst(advice)[:_NOTES])
+    doubts = [] if advice.grade.letter == "A" and not page.verbose else _worst(advice)[:_NOTES]
+    notes = "; ".join(note.text.rstrip(".") for note in doubts)
     sentence = page.remark(f"{grade}: {notes}" if notes else grade)
     style = {"A": "green", "B": "green", "C": "yellow"}.get(advice.grade.letter, "red")
     return paragraph(sentence, page, style)
@@ -93,19 +94,29 @@ def _insufficient(advice: Advice, page: Page) -> list[Text]:
 
 def _unseen(advice: Advice, page: Page) -> list[Text]:
     """Return what the run cannot show, and the one command that would show most needed of it."""
-    bounds = [f"{_span([bound.name for bound in group])} ({reason})" for group, reason in unavailable(advice)]
+    command = _command(advice)
+    missing = [_unknown_bounds(advice, page), _unknown_facts(advice)]
+    sentence = "; ".join(filter(None, missing))
+    if not sentence and not command:
+        return []
+    lines = heading("What this run cannot show", page) + paragraph(page.remark(sentence), page)
+    return [*lines, to_copy("next: ", command, page)] if command else lines
+
+
+def _unknown_bounds(advice: Advice, page: Page) -> str:
+    """Return the bounds without a value, with their reasons where these are few or asked for."""
+    groups = unavailable(advice)
+    if len(groups) == 1 or page.verbose:
+        return "; ".join(f"bounds {_span(names)} ({reason})" for names, reason in groups)
+    spans = [_span(names) for names in neighbours(advice)]
+    return f"bounds {', '.join(spans)}" if spans else ""
+
+
+def _unknown_facts(advice: Advice) -> str:
     facts = list(dict.fromkeys(need.fact for need in advice.needs))
     left = len(facts) - _UNSEEN
-    shown = facts[:_UNSEEN] + ([f"{left} more facts"] if left > 0 else [])
-    missing = "; ".join([*bounds, *([f"facts that rules asked for: {', '.join(shown)}"] if shown else [])])
-    command = _command(advice)
-    if not missing and not command:
-        return []
-    lines = heading("What this run cannot show", page)
-    lines += paragraph(page.remark(missing), page)
-    if command:
-        lines.append(to_copy("run next: ", command, page))
-    return lines
+    shown = facts[:_UNSEEN] + ([f"{left} more (--verbose lists them)"] if left > 0 else [])
+    return f"facts that rules asked for: {', '.join(shown)}" if shown else ""
 
 
 def _span(names: Sequence[str]) -> str:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: At most this share of the width goes to the words in front of the bars.
 _LABEL_SHARE = 0.45
+#: Longer names, those of many merged gaps, push their words to the right alone.
+_SHORT_NAME = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def _gap_row(gap: Gap, known: dict[str, float], seconds: str, share: str, see: s
     lower = known.get(gap.lower, 0.0)
     negative = seconds.startswith("-")
     explanation = gap.reason or "measured below the bound before it" if negative else ""
-    style = "bold yellow" if see else "red" if negative else "cyan"
+    style = "red" if negative else "bold yellow" if see else "cyan"
     return Row(
         page.name(gap.name),
         page.prose(gap_words(gap)),
@@ -86,7 +88,7 @@ def _see(advice: Advice, gap: Gap, numbered: int) -> str:
 
 
 def _as_bars(rows: list[Row], page: Page) -> list[Text]:
-    names = max((len(row.name) for row in rows if "+" not in row.name), default=0)
+    names = max((len(row.name) for row in rows if len(row.name) <= _SHORT_NAME), default=0)
     seconds = max((len(row.seconds) for row in rows), default=0) + 1
     shares = max((len(row.share) for row in rows), default=0)
     see = max((len(row.see) for row in rows), default=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from advisor.model import LEVELS
@@ -76,15 +77,13 @@ def base_bound(advice: Advice) -> Bound | None:
     return next((bound for bound in advice.bounds if bound.seconds is not None), None)
 
 
-def unavailable(advice: Advice) -> list[tuple[list[Bound], str]]:
-    """Return neighbouring bounds without a value that share one reason, with that reason."""
-    groups: list[tuple[list[Bound], str]] = []
-    for bound in advice.bounds:
-        if bound.seconds is not None:
-            continue
-        reason = bound.reason or "not measured"
-        if groups and groups[-1][1] == reason:
-            groups[-1][0].append(bound)
-        else:
-            groups.append(([bound], reason))
-    return groups
+def unavailable(advice: Advice) -> list[tuple[list[str], str]]:
+    """Return the names of neighbouring bounds without a value that share one reason, with that reason."""
+    missing = groupby(advice.bounds, lambda bound: bound.seconds is None and (bound.reason or "not measured"))
+    return [([bound.name for bound in bounds], reason) for reason, bounds in missing if reason]
+
+
+def neighbours(advice: Advice) -> list[list[str]]:
+    """Return the names of neighbouring bounds without a value."""
+    missing = groupby(advice.bounds, lambda bound: bound.seconds is None)
+    return [[bound.name for bound in bounds] for is_missing, bounds in missing if is_missing]

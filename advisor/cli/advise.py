@@ -1,0 +1,71 @@
+"""``gapwatch advise``: one run in, ranked advice out."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.cli import gates, output, places, progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAME = "advise"
+HELP = "say where the seconds of a run go and what to do next"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Give the command its arguments."""
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="+", type=Path, help="a profile or trace; of several, the newest"
+    )
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Give a command that advises on a run its options."""
+    parser.add_argument("--order", choices=("seconds", "steps"), default="seconds", help="by gain, or by tuning step")
+    parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the run (gapwatch machines list)")
+    parser.add_argument(
+        "--rules", metavar="FILE", type=Path, action="append", default=[], help="rules to add; may be given again"
+    )
+    parser.add_argument("--cores", metavar="N", type=_cores, help="cores the run had, where the profile does not say")
+    parser.add_argument(
+        "--fail-on", metavar="GATE", type=gates.parse, action="append", default=[],
+        help="exit with 1 if it holds: 'L > 3 %%', 'W >= 2 s'; may be given again",
+    )  # fmt: skip
+    parser.add_argument("--verbose", action="store_true", help="all recommendations, evidence, code and tables")
+    output.add_options(parser)
+
+
+def _cores(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 10**9:
+        raise argparse.ArgumentTypeError(f"expected a number of cores, found {text!r}")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Advise on what the arguments name; returns the exit code."""
+    return show(args.paths, args)
+
+
+def show(paths: Sequence[Path], args: argparse.Namespace) -> int:
+    """Write the advice on the newest of the paths, then judge the gates."""
+    from advisor import pipeline
+
+    rules = (*places.rule_files(), *args.rules)
+    options = pipeline.Options(places.machine(args.machine), rules, args.order, args.cores)
+    with progress.working(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs"):
+        advice = pipeline.advise(paths, options, places.load_host())
+    if args.form == "json":
+        from advisor.render.document import document, to_json
+
+        text = to_json(document(advice))
+    else:
+        from advisor.render.terminal import screen
+
+        text = screen(advice, output.page(args, verbose=args.verbose))
+    output.emit(text, args.output)
+    gates.judge(args.fail_on, advice)
+    return 0

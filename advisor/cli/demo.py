@@ -1,0 +1,32 @@
+"""``gapwatch demo``: advice on the trace of a real run that comes with the program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.cli import advise
+from advisor.errors import AdvisorError
+
+if TYPE_CHECKING:
+    import argparse
+
+NAME = "demo"
+HELP = "advise on a bundled trace of a real run; no profiler needed"
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+#: In an installed package, and in a checkout.
+_PLACES = (_PACKAGE / "_data" / "examples" / "demo", _PACKAGE.parent / "examples" / "demo")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Give the command its arguments."""
+    advise.add_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Advise on the bundled trace; returns the exit code."""
+    trace = next((place for place in _PLACES if place.is_dir()), None)
+    if trace is None:
+        raise AdvisorError("this installation came without the example trace; give gapwatch advise a profile of yours")
+    return advise.show([trace], args)

@@ -1,0 +1,86 @@
+"""``gapwatch machines``: which machine models there are, and the numbers of one with their sources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advisor.cli import output, places, reports, subcommands
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from advisor.commands import Report
+
+NAME = "machines"
+HELP = "list machine models, or show one with the source of every number"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Give the command its arguments."""
+    commands = subcommands.group(parser)
+    output.add_options(subcommands.add(commands, "list", "list the models that --machine knows by name"))
+    one = subcommands.add(commands, "show", "show every number of a model and where it comes from")
+    one.add_argument("machine", metavar="NAME|FILE", help="a model by name, a file, or host for this machine")
+    output.add_options(one)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the models or show one; returns the exit code."""
+    found = (*places.machine_folders(), *places.load_host().machines())
+    if args.what == "list":
+        return reports.show(_listed(found), args)
+    from advisor import machines
+
+    document = machines.as_document(machines.load(args.machine, found))
+    return reports.show_document(document, _shown(document), args)
+
+
+def _listed(found: tuple[Path, ...]) -> Report:
+    from advisor import machines
+    from advisor.commands import Column, Report, Table
+
+    names = machines.names(found)
+    rows = tuple((name, machines.load(name, found).title) for name in names)
+    return Report("", (Table("", (Column("name"), Column("machine")), rows),))
+
+
+def _shown(document: dict[str, object]) -> Report:
+    from advisor.commands import Column, Report, Table, Text
+
+    sources = document.get("sources")
+    rows = tuple(row for row in _numbers(document, "") if not row[0].startswith(("sources.", "name", "title")))
+    cited = [
+        line for name, source in (sources.items() if isinstance(sources, dict) else ()) for line in _cited(name, source)
+    ]
+    description = str(document.get("description", ""))
+    return Report(
+        f"{document['name']}: {document['title']}",
+        (
+            Text(" ".join(description.split())),
+            Table("Numbers", (Column("what"), Column("value"), Column("source")), rows),
+            Text("\n".join(["Sources", *cited])),
+        ),
+    )
+
+
+def _cited(name: str, source: dict[str, str]) -> Iterator[str]:
+    """Yield a source as lines, its address on one of its own so that it can be copied."""
+    yield f"  {name}: {source['title']}"
+    if "url" in source:
+        yield f"      {source['url']}"
+
+
+def _numbers(value: object, path: str) -> Iterator[tuple[str, str, str]]:
+    """Yield path, value and source of everything in a document but its prose."""
+    if isinstance(value, dict) and "value" in value:
+        yield path, str(value.get("text", value["value"])), str(value.get("source", "computed"))
+    elif isinstance(value, dict):
+        for key, content in value.items():
+            if key != "description":
+                yield from _numbers(content, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        yield path, ", ".join(map(str, value)), ""
+    else:
+        yield path, str(value), ""

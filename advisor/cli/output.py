@@ -1,0 +1,140 @@
+"""Where a command's text goes: which stream, how wide, with or without colour; and what happens when it can't go."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from advisor.errors import AdvisorError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor.render.page import Page
+
+#: The width of text that no terminal limits.
+PIPE_WIDTH = 120
+_WIDEST = 500
+_NARROWEST = 20
+_C_LOCALES = ("C", "POSIX")
+
+
+def add_options(parser: argparse.ArgumentParser, *, as_json: bool = True) -> None:
+    """Give a command the options that say how its result is shown."""
+    if as_json:
+        parser.add_argument(
+            "--as", dest="form", choices=("text", "json"), default="text", help="what to write (default: text)"
+        )
+    parser.add_argument("-o", dest="output", metavar="FILE", type=Path, help="write there instead of standard output")
+    parser.add_argument(
+        "--width",
+        dest="page_width",
+        metavar="N",
+        type=_width,
+        help="columns of text (default: the terminal's, else 120)",
+    )
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto, on a terminal)"
+    )
+
+
+def _width(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not _NARROWEST <= int(text) <= _WIDEST:
+        raise argparse.ArgumentTypeError(f"expected a whole number from {_NARROWEST} to {_WIDEST}, found {text!r}")
+    return int(text)
+
+
+def page(args: argparse.Namespace, *, verbose: bool = False) -> Page:
+    """Return the page that the arguments ask for, on the stream that the text goes to."""
+    from advisor.render.page import Page
+
+    to_file = getattr(args, "output", None) is not None
+    stream = None if to_file else sys.stdout
+    return Page(
+        width=getattr(args, "page_width", None) or _stream_width(stream),
+        encoding="utf-8" if to_file else encoding_of(stream, os.environ),
+        color=wants_color(getattr(args, "color", "auto"), stream, os.environ),
+        verbose=verbose,
+    )
+
+
+def _stream_width(stream: TextIO | None) -> int:
+    if stream is None or not stream.isatty():
+        return PIPE_WIDTH
+    return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
+
+
+def encoding_of(stream: TextIO | None, environ: Mapping[str, str]) -> str:
+    """Return the encoding that text must fit: ASCII in the C locale, although Python would write UTF-8 there."""
+    if "PYTHONIOENCODING" not in environ and "PYTHONUTF8" not in environ:
+        coerced = environ.get("LC_CTYPE") == "C.UTF-8"  # Python itself sets it so when the locale is C
+        names = [environ.get("LC_ALL"), None if coerced else environ.get("LC_CTYPE"), environ.get("LANG")]
+        if next(filter(None, names), "") in _C_LOCALES:
+            return "ascii"
+    return getattr(stream, "encoding", None) or "utf-8"
+
+
+def wants_color(choice: str, stream: TextIO | None, environ: Mapping[str, str]) -> bool:
+    """Return whether to colour: what the user chose, else NO_COLOR, FORCE_COLOR, TERM and the stream, in that order."""
+    if choice != "auto":
+        return choice == "always"
+    if environ.get("NO_COLOR"):
+        return False
+    if "FORCE_COLOR" in environ:
+        return environ["FORCE_COLOR"].lower() not in ("", "0", "false", "no")
+    return environ.get("TERM") != "dumb" and stream is not None and stream.isatty()
+
+
+def prepare() -> None:
+    """Make the standard streams write what their encoding lacks as visible escapes instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def emit(text: str, file: Path | None = None) -> None:
+    """Write a command's result; quiet where the reader has gone, ``AdvisorError`` where it can't be written."""
+    if file is not None:
+        _write_file(text, file)
+        return
+    if sys.stdout is None:
+        raise AdvisorError("standard output is closed, so the result can't be written")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard(sys.stdout)
+    except OSError as error:
+        _discard(sys.stdout)
+        raise AdvisorError(f"standard output: {error.strerror}") from error
+
+
+def _write_file(text: str, file: Path) -> None:
+    try:
+        file.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise AdvisorError(f"{file}: {error.strerror}") from error
+
+
+def _discard(stream: TextIO) -> None:
+    """Send what is still buffered to nowhere, or Python would complain about it when it ends."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def complain(*messages: str) -> None:
+    """Write messages to standard error, each of them one line, whatever names are in it."""
+    from advisor.render.clean import clean
+
+    encoding = encoding_of(sys.stderr, os.environ)
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write("".join(f"gapwatch: {clean(message, encoding)}\n" for message in messages))
+        sys.stderr.flush()

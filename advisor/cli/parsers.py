@@ -1,0 +1,119 @@
+"""Parsers that write through ``output`` and raise instead of ending the process."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from advisor.cli import output
+from advisor.cli.commands import COMMANDS
+from advisor.errors import UsageError
+from advisor.render.clean import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from advisor.cli.commands import BuiltIn
+    from advisor.commands import Argument, Command
+
+DESCRIPTION = (
+    "Lower bounds on the run time of a parallel program, the gaps between them in seconds, and what to do next."
+)
+CODES = "Exit codes: 0 fine, 1 a gate was crossed, 2 bad usage or input, 3 a mistake in gapwatch itself."
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose help goes the way of all output, and whose complaints are ``UsageError``."""
+
+    @property
+    def color(self) -> bool:
+        """Never: newer Pythons would colour help by their own rules."""
+        return False
+
+    @color.setter
+    def color(self, value: bool) -> None:
+        pass
+
+    def print_help(self, file: object = None) -> None:
+        """Write the help to standard output."""
+        output.emit("".join(f"{clean(row)}\n" for row in self.format_help().splitlines()))
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the ``UsageError`` that ends the command."""
+        raise UsageError(f"{message} ({self.prog} --help says more)")
+
+
+def top(plugin_commands: Iterable[tuple[str, str]]) -> Parser:
+    """Return the parser of the command line without a command; its help lists them all."""
+    commands = [*((module.NAME, module.HELP) for module in COMMANDS.values()), *plugin_commands]
+    widest = max(len(name) for name, _ in commands)
+    listed = _plain("\n".join(f"  {name:{widest}}  {words}" for name, words in commands))
+    parser = Parser(
+        prog="gapwatch",
+        usage="gapwatch COMMAND [...]",
+        description=DESCRIPTION,
+        epilog=f"commands:\n{listed}\n\ngapwatch COMMAND --help says more about each.\n{CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
+    return parser
+
+
+def of_command(module: BuiltIn) -> Parser:
+    """Return the parser of one of gapwatch's own commands."""
+    words = f"{module.HELP[0].upper()}{module.HELP[1:]}."
+    parser = Parser(prog=f"gapwatch {module.NAME}", description=words, allow_abbrev=False)
+    module.configure(parser)
+    return parser
+
+
+def of_plugin(command: Command) -> Parser:
+    """Return the parser of a plugin's command; an option of its own hides ours of the same name."""
+    words = _plain(f"{command.help} (plugin {command.plugin})")
+    parser = Parser(prog=f"gapwatch {command.name}", description=words, conflict_handler="resolve", allow_abbrev=False)
+    output.add_options(parser)
+    for argument in command.arguments:
+        _add(parser, argument)
+    return parser
+
+
+def _plain(words: str) -> str:
+    """Return words in which argparse finds nothing to fill in."""
+    return words.replace("%(", "% (")
+
+
+def _add(parser: Parser, argument: Argument) -> None:
+    words = argument.help.replace("%", "%%")
+    bare = argument.name.removeprefix("--")
+    name = argument.name if argument.is_option else bare.replace("-", "_")
+    if argument.is_option and argument.type is bool:
+        parser.add_argument(name, action="store_true", default=bool(argument.default), help=words)
+        return
+    settings: dict[str, Any] = {"help": words, "type": _kind(argument), "default": argument.default}
+    settings["metavar"] = bare.upper()
+    if argument.choices:
+        settings["choices"] = argument.choices
+    if argument.is_option:
+        settings |= {"required": argument.required, "nargs": "+" if argument.several else None}
+    else:
+        settings["nargs"] = _count(argument)
+    parser.add_argument(name, **settings)
+
+
+def _count(argument: Argument) -> str | None:
+    """Return argparse's ``nargs`` of a positional: it may be left out only if it has a default and is not required."""
+    optional = argument.default is not None and not argument.required
+    if argument.several:
+        return "*" if optional else "+"
+    return "?" if optional else None
+
+
+def _kind(argument: Argument) -> Callable[[str], object]:
+    return _truth if argument.type is bool else argument.type
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("yes", "no", "true", "false"):
+        raise argparse.ArgumentTypeError(f"expected yes or no, found {text!r}")
+    return text.lower() in ("yes", "true")

@@ -1,0 +1,49 @@
+"""Where a user keeps own plugins, rules and machine models: ``~/.config/gapwatch`` and ``GAPWATCH_PLUGINS``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from advisor.host import Host
+
+PLUGINS_VARIABLE = "GAPWATCH_PLUGINS"
+
+
+def config() -> Path:
+    """Return the user's configuration directory; it need not exist."""
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "gapwatch"
+
+
+def plugin_folders() -> tuple[Path, ...]:
+    """Return the directories of plugin files: the user's own if there is one, then those of the environment."""
+    own = config() / "plugins"
+    named = [Path(folder) for folder in os.environ.get(PLUGINS_VARIABLE, "").split(os.pathsep) if folder]
+    return tuple([own] if own.is_dir() else []) + tuple(named)
+
+
+def rule_files() -> tuple[Path, ...]:
+    """Return the user's own rule files, which hold in every run."""
+    return tuple(sorted((config() / "rules").glob("*.yaml")))
+
+
+def machine_folders() -> tuple[Path, ...]:
+    """Return the user's folder of machine models, if there is one."""
+    own = config() / "machine_models"
+    return (own,) if own.is_dir() else ()
+
+
+def machine(name: str | None) -> str | None:
+    """Return the file of the user's own machine model of that name, else the name itself."""
+    files = [folder / f"{name}.yaml" for folder in machine_folders()]
+    return next((str(file) for file in files if name and file.is_file()), name)
+
+
+def load_host() -> Host:
+    """Return the host with all plugins of installed packages and of the directories."""
+    from advisor import host
+
+    return host.load(plugin_folders())

@@ -1,0 +1,111 @@
+"""The commands that plugins bring: listed without loading the plugins, run with what they may ask for."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from advisor.cli import output, places, progress, reports
+from advisor.cli.commands import COMMANDS
+from advisor.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from advisor.host import Host
+    from advisor.model import Advice, Profile
+
+#: Help does not wait longer for plugins to say what they bring (seconds).
+_PATIENCE = 5.0
+
+
+def listed() -> list[tuple[str, str]]:
+    """Return name and help of the plugins' commands; none where that takes too long.
+
+    A child process looks: where no list is kept it loads every plugin, and help must not pay for that in memory, nor
+    end with a plugin that ends the process.
+    """
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _look(sending)
+    os.close(sending)
+    try:
+        return [(name, words) for name, words in json.loads(_received(receiving)) if name not in COMMANDS]
+    except ValueError:
+        return []
+    finally:
+        os.close(receiving)
+        with suppress(OSError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _look(sending: int) -> None:
+    """Write the list as JSON and end: what plugins print while they load goes nowhere."""
+    try:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nowhere, descriptor)
+        from advisor import command_list
+
+        commands = [(command.name, command.help) for command in command_list.listed(places.plugin_folders())]
+        with os.fdopen(sending, "w", encoding="ascii") as stream:
+            json.dump(commands, stream)
+    finally:
+        os._exit(0)
+
+
+def _received(receiving: int) -> bytes:
+    parts = []
+    while select.select([receiving], [], [], _PATIENCE)[0]:
+        parts.append(os.read(receiving, 65536))
+        if not parts[-1]:
+            break
+    return b"".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Services:
+    """What a plugin's command may ask for: the host reads, the pipeline advises."""
+
+    host: Host
+
+    def read(self, path: Path) -> Profile:
+        """Return the run recorded at ``path``."""
+        with progress.working(f"reading {path}"):
+            return self.host.read(path)
+
+    def advise(self, path: Path) -> Advice:
+        """Return the advice on the run recorded at ``path``."""
+        from advisor import pipeline
+
+        with progress.working(f"reading {path}"):
+            return pipeline.advise([path], pipeline.Options(rules=places.rule_files()), self.host)
+
+
+def run(name: str, arguments: Sequence[str]) -> int:
+    """Run the plugin's command of that name; ``UsageError`` where there is none."""
+    from advisor.cli import parsers
+
+    host = places.load_host()
+    commands = {command.name: command for command in host.commands(tuple(COMMANDS))}
+    if name not in commands:
+        raise UsageError(_unknown(name, [*COMMANDS, *commands]))
+    args = parsers.of_plugin(commands[name]).parse_args(arguments)
+    report = host.run(commands[name], args, _Services(host))
+    output.complain(*host.problems)
+    return reports.show(report, args)
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return f"no command {name!r}{hint} (gapwatch --help lists them)"

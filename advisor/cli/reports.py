@@ -1,0 +1,33 @@
+"""Reports of commands, written as the arguments ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advisor.cli import output
+
+if TYPE_CHECKING:
+    import argparse
+
+    from advisor.commands import Report
+
+
+def show(report: Report, args: argparse.Namespace) -> int:
+    """Write the report as text or JSON; returns the exit code 0."""
+    from advisor.render.report import document
+
+    return show_document(document(report), report, args)
+
+
+def show_document(document: object, report: Report, args: argparse.Namespace) -> int:
+    """Write a report that has a JSON document of its own; returns the exit code 0."""
+    if getattr(args, "form", "text") == "json":
+        from advisor.render.document import to_json
+
+        text = to_json(document)
+    else:
+        from advisor.render import report as drawn
+
+        text = drawn.text(report, output.page(args))
+    output.emit(text, getattr(args, "output", None))
+    return 0

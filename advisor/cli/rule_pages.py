@@ -1,0 +1,179 @@
+"""Rules as a user looks at them: the list of all, and everything about one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from advisor.commands import Column, Report, Table, Text
+from advisor.render import numbers
+from advisor.render.words import EFFORTS, LANGUAGES, MODELS
+from advisor.rules.conditions import AllOf, AnyOf, FactIs, GapShare, Not
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from advisor.errors import Problem
+    from advisor.model import HowTo
+    from advisor.rules import ExampleResult, RuleBook
+    from advisor.rules.conditions import When
+    from advisor.rules.records import Action
+
+
+def listed(book: RuleBook) -> Report:
+    """Return a table of the actions, in the order of the steps, and one of the steps."""
+    off = {action.id for action in book.off}
+    actions = sorted((*book.actions, *book.off), key=lambda action: action.step)
+    rows = tuple(
+        (action.id, action.title, int(action.step), action.issue, ", ".join(action.targets), action.effort,
+         "off" if action.id in off else "on")
+        for action in actions
+    )  # fmt: skip
+    steps = tuple((step.id, step.name, ", ".join(step.gaps)) for step in book.steps)
+    return Report(
+        "",
+        (
+            Table("Actions", tuple(map(Column, ("id", "action", "step", "issue", "gaps", "effort", "state"))), rows),
+            Table("Steps", tuple(map(Column, ("step", "name", "gaps"))), steps),
+        ),
+    )
+
+
+def document(action: Action, book: RuleBook) -> dict[str, Any]:
+    """Return everything about an action as plain data, with the keys of the rule files."""
+    return {
+        "id": action.id, "title": action.title, "step": int(action.step), "issue": action.issue,
+        "targets": list(action.targets), "affects": list(action.affects), "helps": list(action.helps),
+        "hurts": list(action.hurts), "other": list(action.other), "when": condition(action.when),
+        "applies_to": list(action.applies_to), "effort": action.effort, "prior": action.prior,
+        "change": dict(action.change), "conflicts": list(action.conflicts), "enabled": action not in book.off,
+        "why": _joined(action.why),
+        "how": [
+            {"model": how.model, "text": _joined(how.text), "language": how.language, "before": how.before,
+             "after": how.after}
+            for how in action.instructions
+        ],
+        "sources": list(action.sources),
+        "examples": [
+            {"given": example.given, "with": {**example.with_}, "expect": example.expect}
+            for example in action.examples
+        ],
+        "place": action.place,
+    }  # fmt: skip
+
+
+def condition(when: When) -> dict[str, Any]:
+    """Return a condition as it is written in a rule file."""
+    if isinstance(when, AllOf):
+        return {"all": [condition(part) for part in when.all]}
+    if isinstance(when, AnyOf):
+        return {"any": [condition(part) for part in when.any]}
+    if isinstance(when, Not):
+        return {"not": condition(when.not_)}
+    if isinstance(when, FactIs):
+        return {"fact": str(when.fact), "is": when.is_}
+    if isinstance(when, GapShare):
+        return {"gap": str(when.gap), "share": when.share}
+    return {"gap": str(when.gap), "seconds": when.seconds}
+
+
+def shown(action: Action, book: RuleBook) -> Report:
+    """Return everything about an action: what it is for, when it fires, why, how, and where that comes from."""
+    examples = tuple(
+        (example.given, ", ".join(f"{name} = {text}" for name, text in example.with_.items()), example.expect)
+        for example in action.examples
+    )
+    return Report(
+        f"{action.id}: {action.title}",
+        (
+            Table("", (Column(""), Column("")), tuple((name, text) for name, text in _facts(action, book) if text)),
+            Text("\n".join(["Fires when", *_sentences(condition(action.when), 1)])),
+            Text(f"Why: {_joined(action.why)}"),
+            *(Text(_instruction(how)) for how in action.instructions),
+            Table("Sources", (Column("source"),), tuple((source,) for source in action.sources)),
+            Table("Examples", tuple(map(Column, ("given", "with", "expected"))), examples),
+        ),
+    )
+
+
+def checked(problems: Sequence[Problem]) -> Report:
+    """Return a table of mistakes, or the sentence that there are none."""
+    rows = tuple((problem.path, problem.line, problem.column, problem.message) for problem in problems)
+    columns = tuple(map(Column, ("file", "line", "column", "mistake")))
+    return Report("", (Table("", columns, rows) if rows else Text("No mistakes."),))
+
+
+def tested(results: Sequence[ExampleResult]) -> Report:
+    """Return the examples that failed, and how many there are."""
+    failed = [result for result in results if not result.passed]
+    rows = tuple(
+        (
+            result.action.id,
+            result.example.given,
+            result.example.expect,
+            result.found,
+            f"{result.example.mark.file}:{result.example.mark.line}",
+        )
+        for result in failed
+    )
+    columns = tuple(map(Column, ("action", "given", "expected", "found", "stands in")))
+    summary = Text(
+        f"{len(results)} examples of {len({result.action.id for result in results})} actions, {len(failed)} failed."
+    )
+    return Report("", (Table("Failed", columns, rows), summary) if rows else (summary,))
+
+
+def _facts(action: Action, book: RuleBook) -> Iterator[tuple[str, str]]:
+    issues = {issue.id: issue.name for issue in book.issues}
+    step = next((step.name for step in book.steps if step.id == action.step), "")
+    yield "step", f"{int(action.step)} {step}"
+    yield "issue", _named([action.issue], issues)
+    yield "aims at gaps", ", ".join(action.targets)
+    yield "may move gaps", ", ".join(action.affects)
+    yield "helps", _named(action.helps, issues)
+    yield "may hurt", _named(action.hurts, issues)
+    yield "touches", _named(action.other, issues)
+    yield "applies to", ", ".join(action.applies_to)
+    yield "effort", f"{action.effort} of 5, {EFFORTS[action.effort]}"
+    yield "usual win", f"{numbers.share(action.prior)} of the ceiling"
+    yield "change", ", ".join(f"{name}: {value}" for name, value in action.change.items())
+    yield "not with", ", ".join(action.conflicts)
+    yield "state", "off" if action in book.off else ""
+    yield "stands in", action.place
+
+
+def _named(ids: Iterable[str], names: dict[str, str]) -> str:
+    return "; ".join(f"{one} {names.get(one, '')}".rstrip() for one in ids)
+
+
+def _sentences(written: dict[str, Any], depth: int) -> Iterator[str]:
+    """Yield a condition as lines; what belongs together is indented alike."""
+    indent = "  " * depth
+    for word, introduction in (("all", "all of"), ("any", "any of"), ("not", "not")):
+        if word in written:
+            yield f"{indent}{introduction}"
+            for part in written[word] if isinstance(written[word], list) else [written[word]]:
+                yield from _sentences(part, depth + 1)
+            return
+    if "fact" in written:
+        yield f"{indent}{written['fact']} {_compared(str(written['is']))}"
+    elif "share" in written:
+        yield f"{indent}gap {written['gap']} {written['share']} of the run"
+    else:
+        yield f"{indent}gap {written['gap']} {written['seconds']}"
+
+
+def _compared(text: str) -> str:
+    return text if text[:1] in "<>=!" else f"is {text}"
+
+
+def _instruction(how: HowTo) -> str:
+    names = ", ".join(filter(None, (MODELS.get(how.model), LANGUAGES.get(how.language or ""))))
+    lines = [f"How{f' ({names})' if names else ''}: {_joined(how.text)}"]
+    for title, code in (("before:", how.before), ("after:", how.after)):
+        if code:
+            lines += ["", title, *(f"    {row}" for row in code.expandtabs(4).strip("\n").split("\n"))]
+    return "\n".join(lines)
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())

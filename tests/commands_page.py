@@ -1,0 +1,110 @@
+"""``docs/commands.md``, made from the parsers so that it says what ``--help`` says."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from advisor.cli import parsers
+from advisor.cli.commands import COMMANDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INTRODUCTION = """\
+# Commands
+
+This page is made from the command line's own parsers: `gapwatch COMMAND --help` says the same. Plugins add commands of
+their own; `gapwatch --help` lists those too. (`pytest --rewrite-golden` writes this page and the golden screens anew.)
+
+"""
+CLOSING = """\
+## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | fine, also when there is nothing to advise or not enough evidence |
+| 1 | a `--fail-on` gate was crossed; the reason is the last line on standard error |
+| 2 | bad usage or input, or a result that could not be written; one message on standard error |
+| 3 | a mistake in gapwatch itself; `GAPWATCH_DEBUG=1` shows the traceback |
+
+## Text and where it goes
+
+On a terminal the text is as wide as the terminal; below 60 columns tables become lists. In a pipe or a file it is 120
+columns wide and has no colours. Names that are too long lose their middle, never what tells them apart; the JSON
+document has them in full. Control characters and signs that change the reading direction are shown as escapes such as
+`\\x1b`. Where the encoding is ASCII, and in the C locale, everything is written in ASCII.
+
+The JSON document of `advise` and `demo` follows the schema `advisor/render/gapwatch-advice-1.json` of the package;
+that of the other commands is `{"schema": "gapwatch/report/1", "title", "parts"}`, where a part is `{"text"}` or
+`{"title", "columns": [{"name", "unit"}], "rows"}`, unless the command's section says otherwise.
+
+## Gates
+
+`--fail-on "L > 3 %"` compares a gap with a share of the run or, with a unit of time, with seconds: `W >= 200 ms`.
+Comparisons are `>`, `>=`, `<`, `<=`. Merged gaps are named as they are shown: `M'+D+S'+W+X > 10 %`. A gate on a gap
+that the run can't show is bad input (2), not a pass.
+
+## Environment
+
+| variable | effect |
+|---|---|
+| `NO_COLOR` | not empty: no colours |
+| `FORCE_COLOR` | `0`, `false`, `no` or empty: no colours; else colours also in a pipe |
+| `TERM=dumb` | no colours, no progress line |
+| `COLUMNS` | the width of the terminal |
+| `GAPWATCH_DEBUG` | not empty: tracebacks with every error |
+| `GAPWATCH_PLUGINS` | directories of plugin files, separated by `:` |
+| `GAPWATCH_BUILD` | the build that a profile without a sidecar belongs to |
+| `XDG_CONFIG_HOME` | where `gapwatch/plugins`, `gapwatch/rules`, `gapwatch/machine_models` are (else `~/.config`) |
+| `XDG_CACHE_HOME` | where the list of the plugins' commands is kept (else `~/.cache`) |
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    sections = [section for module in COMMANDS.values() for section in _sections(parsers.of_command(module))]
+    return INTRODUCTION + "\n".join(sections) + "\n" + CLOSING
+
+
+def _sections(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """A section for each command that does something."""
+    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not inner:
+        yield _section(parser)
+    for action in inner:
+        for one in action.choices.values():
+            yield _section(one)
+
+
+def _section(parser: argparse.ArgumentParser) -> str:
+    actions = [action for action in parser._actions if not isinstance(action, argparse._HelpAction)]
+    usage = " ".join([parser.prog, *map(_usage, actions)])
+    rows = "".join(f"| `{_cell(_name(action))}` | {_cell(_meaning(action))} |\n" for action in actions)
+    table = f"\n| argument | meaning |\n|---|---|\n{rows}" if rows else ""
+    return f"## {parser.prog}\n\n{parser.description}\n\n    {usage}\n{table}"
+
+
+def _value(action: argparse.Action) -> str:
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    return "|".join(map(str, action.choices)) if action.choices else metavar
+
+
+def _name(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return _value(action)
+    return action.option_strings[0] + ("" if action.nargs == 0 else f" {_value(action)}")
+
+
+def _usage(action: argparse.Action) -> str:
+    if action.option_strings:
+        return f"[{_name(action)}]" + ("…" if isinstance(action.default, list) else "")
+    return {"+": f"{_value(action)}…", "*": f"[{_value(action)}…]"}.get(str(action.nargs), _value(action))
+
+
+def _meaning(action: argparse.Action) -> str:
+    return str(action.help).replace("%%", "%")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

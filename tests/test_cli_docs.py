@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import commands_page
+import pytest
+
+from advisor.cli import parsers
+from advisor.cli.commands import COMMANDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.cli.commands import BuiltIn
+
+PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
+
+
+def test_the_page_says_what_the_help_says(same_as: Callable[[str, Path], None]) -> None:
+    same_as(commands_page.page(), PAGE)
+
+
+@pytest.mark.parametrize("module", COMMANDS.values(), ids=COMMANDS)
+def test_everything_has_help(module: BuiltIn) -> None:
+    def check(parser: argparse.ArgumentParser) -> None:
+        assert parser.description
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for one in action.choices.values():
+                    check(one)
+            else:
+                assert action.help, f"{parser.prog} {action.dest}"
+
+    check(parsers.of_command(module))
