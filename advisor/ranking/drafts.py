@@ -28,6 +28,9 @@ _BLAMED = ("L", "M'", "D", "P", "O")
 #: Changes of the decomposition, or of how the program is started: one for all phases.
 _OF_PROGRAM = frozenset({"rebalance", "volume", "mapping", "locality", "ranks", "placement"})
 
+#: Of several places of one cause, the first with this share of the largest one's seconds is shown.
+NEARLY = 0.8
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -87,8 +90,9 @@ def _draft(
     matches: Matches, group: list[Match], names: tuple[str, ...], profile: Profile, book: Ledger, fired: Collection[str]
 ) -> Draft:
     claims = tuple((site, name) for match in group for site in _sites(matches, match) for name in names)
-    main = max(group, key=lambda match: ceiling(book, ((s, n) for s in _sites(matches, match) for n in names)))
-    phases = sorted({p for match in group if match.site.place for p in match.site.place.phases})
+    main = _leading(matches, group, names, book)
+    whole = _is_of_program(main, names)
+    phases = sorted({p for match in ([main] if whole else group) if match.site.place for p in match.site.place.phases})
     where = spot([book.gaps[n] for n in names if n in book.gaps], {profile.phases[p].name for p in phases})
     action, most = main.action, ceiling(book, claims)
     gain, loss = effects(matches.book, action, names, book)
@@ -118,10 +122,16 @@ def _draft(
         how=how_to(action, profile, matches.sheet.model),
         why=action.why,
         evidence=main.outcome.evidence,
-        fingerprint=_fingerprint(profile, main, where, whole=_is_of_program(main, names)),
+        fingerprint=_fingerprint(profile, main, where, whole=whole),
         rule_place=action.place,
     )
     return Draft(main, claims, made)
+
+
+def _leading(matches: Matches, group: list[Match], names: tuple[str, ...], book: Ledger) -> Match:
+    """Return the match that is shown: the first that comes near the largest, so that noise does not choose."""
+    seconds = [ceiling(book, ((s, n) for s in _sites(matches, match) for n in names)) for match in group]
+    return next(match for match, own in zip(group, seconds, strict=True) if own >= NEARLY * max(seconds))
 
 
 def _sites(matches: Matches, match: Match) -> tuple[int, ...]:
