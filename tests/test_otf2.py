@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import _otf2
 import numpy as np
@@ -22,6 +23,9 @@ from advisor.readers import otf2 as reader
 from advisor.readers.otf2 import advisor_sniff, read_trace
 from advisor.traces.events import Kind, Role, Trace
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 TRACES = Path(__file__).parent / "profiles" / "otf2"
 #: Recorded archives with the global offset of their clock, in ticks.
 RECORDED = {
@@ -34,6 +38,14 @@ RECORDED = {
     "scorep-multiphase": 9159832553865,
     "scorep-threads": 12086868490849,
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what numba compiles out of the user's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 def anchor(name: str) -> Path:

@@ -41,6 +41,7 @@ def flip(file: Path, byte: int, bit: int) -> None:
         (FIRST, 1173, 7, "holds 457 of 464 events", None),
         (FIRST, 2977, 4, "cannot be read: .*Invalid size", "event 237"),
         (FIRST, 3, 0, "no valid chunk header", "byte 0"),
+        (FIRST, 16, 2, "events in 5928 bytes are impossible", "byte 0"),
         ("eztrace_log/0.def", 0, 7, "no valid chunk header", "byte 0"),
         (DEFINITIONS, 231, 5, "cannot be read", None),
         (DEFINITIONS, 48, 5, "holds 78 of 81 definitions", None),
@@ -129,6 +130,18 @@ def test_a_missing_file_of_definitions_is_named(archive: Path) -> None:
     (archive / DEFINITIONS).unlink()
     with pytest.raises(InputError, match=r"eztrace_log\.def: cannot be read: .*does not exist"):
         read_trace(archive)
+
+
+def test_definitions_that_end_between_chunks_are_not_read_for_ever(tmp_path: Path) -> None:
+    with Archive(tmp_path / "many") as archive:
+        for number in range(6000):
+            archive.events().enter(number, archive.region(f"a function with a name of some length, number {number}"))
+    file = tmp_path / "many" / "traces.def"
+    assert len(read_trace(tmp_path).regions) == 6000
+    with file.open("r+b") as content:
+        content.truncate(CHUNK)
+    with pytest.raises(InputError, match=r"traces\.def: cannot be read"):
+        read_trace(tmp_path)
 
 
 def test_events_of_undefined_regions_are_kept_and_counted(archive: Path) -> None:

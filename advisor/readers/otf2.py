@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from advisor.model import Profile
     from advisor.traces.events import Trace
 
-#: Bytes of event files from which on compiling the callbacks takes less time than it saves (about 600 000 events).
-_WORTH_COMPILING = 8_000_000
+#: Bytes of event files from which on compiling the callbacks takes less time than it saves (about a million events).
+_WORTH_COMPILING = 13_000_000
 
 
 def read_trace(path: Path, compiled: bool | None = None) -> Trace:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import marshal
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -105,17 +105,17 @@ class Assembly:
         location, start = -1, 0
         for letter, payload in reading.locations(promised):
             if letter == b"L":
-                location, start = json.loads(bytes(payload)), columns.used
+                location, start = marshal.loads(payload), columns.used
             elif letter == b"R":
                 columns.append(np.frombuffer(payload, dtype=ROWS))
             elif letter == b"N":
-                spans[location] = _Span(start, columns.used, json.loads(bytes(payload)))
+                spans[location] = _Span(start, columns.used, marshal.loads(payload))
                 self._check(location, spans[location], promised[location], columns)
                 rank = self._places.rank_of[location]
                 for number, count in columns.collectives(start).items():
                     self._counts.setdefault(number, Counter())[rank] += count
             elif letter == b"Z":
-                self._left = json.loads(bytes(payload))
+                self._left = marshal.loads(payload)
         return self._in_order(spans)
 
     def _check(self, location: int, span: _Span, promised: int, columns: Columns) -> None:

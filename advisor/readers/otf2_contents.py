@@ -67,6 +67,8 @@ def strings(definitions: Definitions) -> dict[int, str]:
 
 def printable(text: str) -> str:
     """Return ``text`` with every control character replaced by U+FFFD."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

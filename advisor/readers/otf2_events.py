@@ -8,8 +8,7 @@ OTF2's "undefined".
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +22,7 @@ ROW = struct.Struct("=QQQIIII")
 Fields = tuple[int, int, int, int, int]  # size, request, reference, partner, tag
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """An OTF2 event: its name in the library, the ``Kind`` it becomes, its own arguments, the row they make."""
 
     name: str

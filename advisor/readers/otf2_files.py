@@ -90,6 +90,8 @@ def promised(file: Path, chunk: int) -> int:
                 _first, last = _header(file, begin, source.read(_HEADER), last)
     except OSError as error:
         raise InputError(file, f"cannot be read: {error.strerror}") from error
+    if last > size:
+        raise InputError(file, f"damaged: {last} events in {size} bytes are impossible", "byte 0")
     return last
 
 

@@ -7,10 +7,7 @@ of the wheel only the shared library is used. Everything here runs in the readin
 from __future__ import annotations
 
 import ctypes
-import importlib.machinery
-import importlib.util
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_uint8, c_uint32, c_uint64, c_void_p
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -124,17 +121,3 @@ class Library:
 
 def _pass(argument: object) -> object:
     return c_void_p(argument) if isinstance(argument, int) and not isinstance(argument, bool) else argument
-
-
-def find() -> str:
-    """Return the path of the wheel's shared library without importing the package.
-
-    Raises ``ModuleNotFoundError`` when the ``otf2`` distribution is not installed.
-    """
-    spec = importlib.util.find_spec("_otf2")
-    for folder in spec.submodule_search_locations or () if spec else ():
-        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
-            candidate = Path(folder, f"_otf2{suffix}")
-            if candidate.is_file():
-                return str(candidate)
-    raise ModuleNotFoundError("the otf2 distribution is not installed", name="_otf2")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
+import importlib.machinery
+import importlib.util
+import marshal
 import os
 import select
 import signal
@@ -13,8 +16,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from advisor.errors import InputError
-from advisor.readers import otf2_files, otf2_library
-from advisor.readers.otf2_child import HEADER, Header
+from advisor.readers import otf2_files
+from advisor.readers.otf2_child import HEADER, Header, Message
 from advisor.readers.otf2_contents import printable
 
 if TYPE_CHECKING:
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Takes this very package, even where another one of its name comes first on the path.
 _START = (
-    "import json, sys; arguments = json.loads(sys.argv[1]); sys.path[:] = arguments['root']; import advisor; "
+    "import marshal, sys; arguments = marshal.load(sys.stdin.buffer); sys.path[:] = arguments['root']; import advisor; "
     "sys.path[:] = arguments['path']; from advisor.readers.otf2_child import main; main(arguments)"
 )
 #: Seconds without a sign of life after which the reading process is given up.
@@ -40,15 +43,14 @@ class Reading:
             "root": [str(Path(__file__).parents[2])],
             "path": sys.path,
             "anchor": str(anchor),
-            "library": otf2_library.find(),
+            "library": _library(),
             "compiled": compiled,
         }
-        command = [sys.executable, "-I", "-S", "-c", _START, json.dumps(arguments)]
+        command = [sys.executable, "-I", "-S", "-c", _START]
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115
-        self._child = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0
-        )
+        self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints)
         _widen(_open(self._child.stdout))
+        self._send(arguments)
         self._anchor = anchor
         self._buffer = memoryview(bytearray(1 << 12))
 
@@ -59,13 +61,14 @@ class Reading:
         self._child.kill()
         self._child.wait()
         for stream in (self._child.stdin, self._child.stdout, self._complaints):
-            _open(stream).close()
+            with contextlib.suppress(BrokenPipeError):  # what was not sent is no longer wanted
+                _open(stream).close()
 
     def header(self) -> Header:
         """Return the definitions and what the anchor file says; raises ``InputError`` where some are missing."""
         self._file = self._anchor.with_suffix(".def")
         _, payload = self._frame()
-        header: Header = json.loads(bytes(payload))
+        header: Header = marshal.loads(payload)
         if header["read"] < header["declared"]:
             reason = f"holds {header['read']} of {header['declared']} definitions: the file is damaged"
             raise InputError(self._file, reason)
@@ -76,22 +79,28 @@ class Reading:
 
         A payload is valid until the next one is asked for.
         """
-        source = _open(self._child.stdin)
-        source.write(json.dumps(list(wanted.items())).encode() + b"\n")
-        source.close()
+        self._send(list(wanted.items()))
         while True:
             letter, payload = self._frame()
             if letter == b"L":
-                self._file = otf2_files.events(self._anchor, json.loads(bytes(payload)))
+                self._file = otf2_files.events(self._anchor, marshal.loads(payload))
             yield letter, payload
             if letter == b"Z":
                 return
+
+    def _send(self, values: Message) -> None:
+        source = _open(self._child.stdin)
+        try:
+            source.write(marshal.dumps(values))
+            source.flush()
+        except BrokenPipeError as error:
+            raise InputError(self._file, self._obituary()) from error
 
     def _frame(self) -> tuple[bytes, memoryview]:
         letter, length = HEADER.unpack(self._bytes(HEADER.size))
         payload = self._bytes(length)
         if letter == b"E":
-            file, reason, place = json.loads(bytes(payload))
+            file, reason, place = marshal.loads(payload)
             raise InputError(file, printable(reason), place)
         return letter, payload
 
@@ -136,3 +145,14 @@ def _widen(stream: IO[bytes]) -> None:
             fcntl.fcntl(stream, request, _PIPE_BYTES)
         except OSError:  # the system's limit is lower
             return
+
+
+def _library() -> str:
+    """Return the path of the ``otf2`` wheel's shared library, without importing the package."""
+    spec = importlib.util.find_spec("_otf2")
+    for folder in spec.submodule_search_locations or () if spec else ():
+        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+            candidate = Path(folder, f"_otf2{suffix}")
+            if candidate.is_file():
+                return str(candidate)
+    raise ModuleNotFoundError("the otf2 distribution is not installed", name="_otf2")
