@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
-
 from advisor.render import numbers
 from advisor.render.sections import heading, paragraph
-from advisor.render.text import line, pad, shorten, shorten_all, wrap
+from advisor.render.text import line, pad, shorten_all, wrap
 from advisor.render.words import COUNTS, EFFORTS, GAPS, LANGUAGES, MODELS
 
 if TYPE_CHECKING:
@@ -54,11 +52,13 @@ def _revisit(advice: Advice, page: Page) -> list[Text]:
 
 
 def _together(advice: Advice) -> str:
-    if len(advice.recommendations) < 2:
+    """Return what all recommendations win together, where there are several."""
+    count, total = len(advice.recommendations), advice.total
+    if count < 2:
         return ""
-    gain = f"all {len(advice.recommendations)} together win at most {numbers.seconds(advice.total.ceiling_s)}"
-    expected_s = advice.total.expected_s
-    return gain if expected_s is None else f"{gain}, expected {numbers.seconds(expected_s)}"
+    who = "together they win" if count <= FIRST else f"all {count} together win"
+    gain = f"{who} at most {numbers.seconds(total.ceiling_s)}"
+    return gain if total.expected_s is None else f"{gain}, expected {numbers.seconds(total.expected_s)}"
 
 
 def places_of(items: Sequence[Recommendation], page: Page) -> dict[str, str]:
@@ -73,18 +73,14 @@ def title_line(item: Recommendation, page: Page) -> list[Text]:
     """Return number, title and, at the right, the most that the action can win."""
     ceiling = f"at most {numbers.seconds(item.ceiling_s)}"
     number = pad(f"{item.rank}", _INDENT)
-    title = page.prose(item.title)
-    action = page.name(f"[{item.action}]")
-    room = page.frame_width - _INDENT - len(ceiling) - len(action) - 4
+    named = f"{page.prose(item.title)} {page.name(f'[{item.action}]')}"
     if page.as_list:
-        texts = wrap(f"{title} {action}: {ceiling}", page.prose_width - _INDENT)
-        return [
-            line((number if not at else "", "bold"), (text, "bold"), indent=_INDENT * bool(at))
-            for at, text in enumerate(texts)
-        ]
-    title = shorten(title, room, page.signs.ellipsis, keep=1.0)
-    gap = " " * (room - cell_len(title) + 2)
-    return [line((number, "bold"), (title, "bold"), "  ", (action, "dim"), gap, (ceiling, "bold green"))]
+        first, *rest = wrap(f"{named}: {ceiling}", page.prose_width - _INDENT)
+        return [line((number + first, "bold")), *(line((part, "bold"), indent=_INDENT) for part in rest)]
+    room = page.frame_width - _INDENT - len(ceiling) - 2
+    first, *rest = wrap(named, room)
+    top = line((number + pad(first, room), "bold"), "  ", (ceiling, "bold green"))
+    return [top, *(line((part, "bold"), indent=_INDENT) for part in rest)]
 
 
 def labelled(label: str, text: str, page: Page, style: str = "") -> list[Text]:
@@ -151,10 +147,9 @@ def expected(item: Recommendation) -> str:
 
 
 def values(item: Recommendation, page: Page) -> str:
-    """Return the values that speak for the action: ``phase.imbalance = 1.42``, one after another."""
-    return ", ".join(
-        page.name(f"{piece.fact} = {numbers.quantity(piece.value, piece.unit)}") for piece in item.evidence
-    )
+    """Return the first values that speak for the action: ``phase.imbalance = 1.42``, one after another."""
+    shown = dict.fromkeys(f"{piece.fact} = {numbers.quantity(piece.value, piece.unit)}" for piece in item.evidence)
+    return ", ".join(map(page.name, [*shown][:_SHOWN_VALUES]))
 
 
 def effects(items: Iterable[Effect], page: Page) -> str:
