@@ -26,6 +26,7 @@ CLOSING = """\
 | 0 | fine, also when there is nothing to advise or not enough evidence |
 | 1 | a `--fail-on` gate was crossed; the reason is the last line on standard error |
 | 2 | bad usage or input, or a result that could not be written; one message on standard error |
+| 2 | mistakes found by `rules check`, an example that fails in `rules test`; they are the result, on standard output |
 | 3 | a mistake in gapwatch itself; `GAPWATCH_DEBUG=1` shows the traceback |
 
 ## Text and where it goes
@@ -37,7 +38,10 @@ document has them in full. Control characters and signs that change the reading 
 
 The JSON document of `advise` and `demo` follows the schema `advisor/render/gapwatch-advice-1.json` of the package;
 that of the other commands is `{"schema": "gapwatch/report/1", "title", "parts"}`, where a part is `{"text"}` or
-`{"title", "columns": [{"name", "unit"}], "rows"}`, unless the command's section says otherwise.
+`{"title", "columns": [{"name", "unit"}], "rows"}`. `rules show` writes the action with the keys of the rule files, and
+`machines show` the machine with the keys of the model files, each number as `{"value", "unit", "text", "source"}`.
+
+`rules check` writes each mistake as `file:line:column: what`, the form that editors understand.
 
 ## Gates
 
