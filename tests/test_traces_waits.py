@@ -111,3 +111,17 @@ def test_receives_that_are_never_seen_to_complete_wait_for_the_send_of_their_tur
     found = waits_of(build(sender, line))
     assert found[1, "MPI_Wait", 1.0] == (4.0, "late sender", 0, True)
     assert found[1, "MPI_Wait", 11.0] == (1.0, "late sender", 0, True)
+
+
+def test_messages_whose_other_end_is_missing_are_not_paired_with_those_of_another_size() -> None:
+    sender = Line(0)
+    for start in (0.0, 1.0):
+        sender.enter(start, "MPI_Isend").add(start, Kind.ISEND, NUMBER["MPI_Isend"], 0, 1, size=8192)
+        sender.leave(start + 0.1, "MPI_Isend")
+    trace = build(sender.send(5.0, 5.1, 1, size=1), Line(1).receive(2.0, 5.2, 0, size=1))
+    assert waits_of(trace)[1, "MPI_Recv", 2.0] == (3.0, "late sender", 0, False)
+
+
+def test_a_receive_posted_for_more_than_it_gets_is_paired() -> None:
+    trace = build(Line(0).send(4.0, 4.1, 1, size=100), Line(1).receive(1.0, 4.5, 0, size=4096))
+    assert waits_of(trace)[1, "MPI_Recv", 1.0] == (3.0, "late sender", 0, False)

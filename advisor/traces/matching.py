@@ -112,7 +112,7 @@ def messages(trace: Trace, calls: Calls) -> Messages:
         np.r_[trace.partner[sends], rank[receives]],
         np.r_[sends, receives],
     )
-    pairs = _pair_in_order(channel[: len(sends)], channel[len(sends) :])
+    pairs = _pairs(channel, trace.size[np.r_[sends, receives]], len(sends))
     done = _completions(trace, location, sends)
     opened = calls.open_after
     send, receive, post = sends[pairs[0]], receives[pairs[1]], posts[pairs[1]]
@@ -173,6 +173,21 @@ def _channels(trace: Trace, source: IntArray, target: IntArray, events: IntArray
     ranks = int(max(source.max(initial=0), target.max(initial=0))) + 1
     ends = source.astype(np.int64) * ranks + target
     return (ends * (len(trace.communicators) + 1) + trace.comm[events] + 1) * len(tags) + tag
+
+
+def _pairs(channel: IntArray, size: IntArray, sends: int) -> tuple[IntArray, IntArray]:
+    """Return indices of sends and receives that belong together: first those of one size, then the others.
+
+    Where a tool records no end of some messages, counting alone would pair what is left with messages of other kinds;
+    a receive that was posted for more than it got finds its send in the second round.
+    """
+    sizes, which = np.unique(size, return_inverse=True)
+    kind = channel * len(sizes) + which
+    send, receive = _pair_in_order(kind[:sends], kind[sends:])
+    other_sends = np.setdiff1d(np.arange(sends), send)
+    other_receives = np.setdiff1d(np.arange(len(channel) - sends), receive)
+    more = _pair_in_order(channel[other_sends], channel[sends + other_receives])
+    return np.r_[send, other_sends[more[0]]], np.r_[receive, other_receives[more[1]]]
 
 
 def _pair_in_order(sends: IntArray, receives: IntArray) -> tuple[IntArray, IntArray]:
