@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 import subprocess
 import sys
@@ -311,6 +312,17 @@ def test_reading_a_small_archive_imports_neither_numba_nor_the_otf2_package() ->
         "print([name for name in ('numba', 'otf2', '_otf2', 'scipy', 'rich') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"
+
+
+def test_reading_works_where_the_shell_limits_memory() -> None:
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30));"
+        "from pathlib import Path; from advisor.readers.otf2 import read_trace;"
+        f"print(len(read_trace(Path({str(anchor('eztrace-threads'))!r})).kind))"
+    )
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=environment)
+    assert done.stdout == b"311\n"
 
 
 def test_a_place_without_an_archive_is_an_input_error(tmp_path: Path) -> None:

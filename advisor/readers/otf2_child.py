@@ -175,8 +175,8 @@ def tell(output: BinaryIO, letter: bytes, values: Message) -> None:
 
 def main(arguments: dict[str, Any]) -> None:
     """Read the archive ``anchor`` with the shared library ``library`` and write the frames."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_AS, MEMORY)
     output = sys.stdout.buffer
     try:
         library = Library(arguments["library"])
@@ -193,7 +193,15 @@ def main(arguments: dict[str, Any]) -> None:
     os._exit(0)  # the library's own clean-up of a damaged archive may crash or hang
 
 
+def _limit(kind: int, most: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (least, least))
+
+
 def _compiled() -> Rows:
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"  # the buffers of a hundred threads that have nothing to do would exceed the limit
     from advisor.readers import otf2_compiled
 
     otf2_compiled.keep_compiled()

@@ -10,7 +10,8 @@ from advisor.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-_DEPTH = 4
+#: How far below a directory an archive is looked for, and in how many directories of a level.
+_DEPTH, _MOST_FOLDERS = 4, 1000
 #: An anchor file begins with a record type, the byte order and the magic; a chunk with a type and the byte order.
 _MAGIC = b"OTF2"
 _CHUNK = 0x03
@@ -34,11 +35,21 @@ def anchors(path: Path) -> list[Path]:
     """Return the anchor files at ``path``, or those nearest below it, a few levels deep."""
     if path.is_file():
         return [path] if path.suffix == ".otf2" else []
-    for depth in range(_DEPTH):
-        found = sorted(path.glob("*/" * depth + "*.otf2"))
+    level = [path]
+    for _ in range(_DEPTH):
+        inside = [entry for folder in level for entry in _entries(folder)]
+        found = sorted(entry for entry in inside if entry.suffix == ".otf2" and entry.is_file())
         if found:
             return found
+        level = [entry for entry in inside if entry.is_dir()][:_MOST_FOLDERS]
     return []
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
 
 
 def is_anchor(path: Path) -> bool:

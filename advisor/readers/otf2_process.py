@@ -11,7 +11,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
@@ -47,8 +46,7 @@ class Reading:
             "compiled": compiled,
         }
         command = [sys.executable, "-I", "-S", "-c", _START]
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115
-        self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints)
+        self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         _widen(_open(self._child.stdout))
         self._send(arguments)
         self._anchor = anchor
@@ -60,7 +58,7 @@ class Reading:
     def __exit__(self, *_exception: object) -> None:
         self._child.kill()
         self._child.wait()
-        for stream in (self._child.stdin, self._child.stdout, self._complaints):
+        for stream in (self._child.stdin, self._child.stdout, self._child.stderr):
             with contextlib.suppress(BrokenPipeError):  # what was not sent is no longer wanted
                 _open(stream).close()
 
@@ -124,8 +122,7 @@ class Reading:
         code = self._child.wait()
         if code < 0:
             return f"libotf2 crashed ({signal.Signals(-code).name}): the file is damaged"
-        self._complaints.seek(0)
-        lines = self._complaints.read().decode("utf-8", "replace").strip().splitlines()
+        lines = _open(self._child.stderr).read().decode("utf-8", "replace").strip().splitlines()
         return f"the reading process failed: {printable(lines[-1]) if lines else f'exit code {code}'}"
 
 
