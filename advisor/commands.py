@@ -1,7 +1,7 @@
 """What a plugin's command is made of: how it is registered, what it may ask for, and what it returns.
 
 A command is ``run(args, services) -> Report``. It prints nothing: the report is data, and ``render`` draws it as
-text, JSON or Markdown. This module imports nothing heavy, so that commands can be listed quickly.
+text or JSON. This module imports nothing heavy, so that commands can be listed quickly.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from advisor import bounds, facts, gaps, loads, machines, quality, ranking, rules, sidecar
 from advisor.efficiencies import efficiencies
+from advisor.errors import DocumentError
 from advisor.model import Advice, Total
 from advisor.ranking import Gain, Ranking
 
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from advisor.facts import Fact
     from advisor.host import Host
     from advisor.machines import Machine
     from advisor.model import Grade, Need, Profile, Recommendation, Verdict
+    from advisor.rules import RuleBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +46,15 @@ def advise(paths: Sequence[Path], options: Options, host: Host) -> Advice:
 
 def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[Advice] = ()) -> Advice:
     """Return the advice on one run, after those of ``history``, oldest first."""
-    machine = _machine(profile, options, host)
+    machine, problems = _machine(profile, options, host)
     summary = loads.summarize(profile)
     levels = bounds.compute(profile, machine, summary)
     found = gaps.attribute(profile, levels, summary, machine)
     grade = quality.grade(profile, levels, found, summary)
     extra = host.facts()
     sheet = facts.collect(profile, levels, found, machine, summary, extra)
-    matches = rules.match(rules.load_default((*host.rules(), *options.rules), extra), sheet)
+    book, refused = _rules(options, host, extra)
+    matches = rules.match(book, sheet)
     if grade.letter == "F":
         ranked = Ranking((), Total(0.0), ())
     else:
@@ -68,7 +72,7 @@ def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[
         steps_to_revisit=ranked.steps_to_revisit,
         needs=_needs(grade, matches.needs),
         verdict=_verdict(grade, ranked),
-        problems=host.problems,
+        problems=(*problems, *refused, *host.problems),
     )
 
 
@@ -78,10 +82,33 @@ def _read(path: Path, options: Options, host: Host) -> Profile:
     return replace(profile, cores=options.cores or profile.cores)
 
 
-def _machine(profile: Profile, options: Options, host: Host) -> Machine | None:
-    """Return the machine model that the user or the profile names, None where neither does."""
-    name = options.machine or profile.machine
-    return machines.load(name, host.machines()) if name else None
+def _machine(profile: Profile, options: Options, host: Host) -> tuple[Machine | None, tuple[str, ...]]:
+    """Return the machine model that the user or the profile names, and what to say where the profile's is none."""
+    places = host.machines()
+    if options.machine:
+        return machines.load(options.machine, places), ()
+    if profile.machine is None:
+        return None, ()
+    if profile.machine in machines.names(places):
+        return machines.load(profile.machine, places), ()
+    return None, (
+        f"there is no machine model {profile.machine!r}, which the profile names; see gapwatch machines list",
+    )
+
+
+def _rules(options: Options, host: Host, extra: Sequence[Fact]) -> tuple[RuleBook, tuple[str, ...]]:
+    """Return the bundled rules with those of plugins and the user, and the mistakes of plugins, left out.
+
+    Raises ``DocumentError`` for mistakes in the user's own files.
+    """
+    sound, refused = [], []
+    for file in host.rules():
+        try:
+            rules.load_default((file,), extra)
+            sound.append(file)
+        except DocumentError as error:
+            refused.append(f"rules of a plugin are left out: {error}")
+    return rules.load_default((*sound, *options.rules), extra), tuple(refused)
 
 
 def _simulated(profile: Profile, machine: Machine | None, host: Host) -> Callable[[Recommendation], Gain | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from advisor.documents import Between, FieldErrors, Mark
@@ -170,8 +171,8 @@ class Action:
 
     @property
     def place(self) -> str:
-        """Where the action stands: ``file:line``."""
-        return f"{self.mark.file}:{self.mark.line}"
+        """Where the action stands: folder, file and line, whatever the folder lies in."""
+        return f"{'/'.join(PurePath(self.mark.file).parts[-2:])}:{self.mark.line}"
 
     @property
     def comparisons(self) -> tuple[Leaf, ...]:
