@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RECORDED = ROOT / "tests" / "profiles" / "faults"
 PAGE = ROOT / "docs" / "validation.md"
-BEGIN, END = "<!-- cases: begin -->", "<!-- cases: end -->"
+MARKS = ("<!-- {}: begin -->", "<!-- {}: end -->")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,6 @@ def table(judgements: list[Judgement]) -> str:
     clean = [each for each in shown if not each.case.faults]
     quiet = sum(each.verdict == "hit" for each in clean)
     lines = [
-        BEGIN,
         f"First item right: {hits} of {len(shown)} cases that a trace can show; "
         f"no advice on {quiet} of {len(clean)} clean runs. "
         f"{len(judgements) - len(shown)} further cases cannot be seen in a trace.",
@@ -115,9 +114,23 @@ def table(judgements: list[Judgement]) -> str:
         "| case | faults | strength | first item | at most, s | verdict |",
         "|---|---|---|---|---|---|",
         *(each.row for each in judgements),
-        END,
     ]
     return "\n".join(lines)
+
+
+def accepted_table() -> str:
+    """Return the Markdown table of the faults, their gaps and the accepted actions."""
+    rows = ["| fault | gaps | accepted as first item | shown by a trace |", "|---|---|---|---|"]
+    for fault, entry in yaml.safe_load((HERE / "accepted.yaml").read_text()).items():
+        rows.append(f"| {fault} | {', '.join(entry['gaps'])} | {', '.join(entry['actions'])} | {entry['shown']} |")
+    return "\n".join(rows)
+
+
+def filled(page: str, name: str, text: str) -> str:
+    """Return ``page`` with ``text`` between the marks of ``name``."""
+    begin, end = (mark.format(name) for mark in MARKS)
+    before, after = page.split(begin)[0], page.split(end)[1]
+    return f"{before}{begin}\n{text}\n{end}{after}"
 
 
 def run(also: list[Path]) -> list[Judgement]:
@@ -139,9 +152,8 @@ def main() -> int:
     if args.print:
         print(text)
     else:
-        page = PAGE.read_text()
-        before, after = page.split(BEGIN)[0], page.split(END)[1]
-        PAGE.write_text(before + text + after)
+        page = filled(PAGE.read_text(), "accepted", accepted_table())
+        PAGE.write_text(filled(page, "cases", text))
     shown = [each for each in judgements if each.verdict in ("hit", "miss")]
     return int(sum(each.verdict == "hit" for each in shown) < 0.9 * len(shown))
 
