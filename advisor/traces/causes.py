@@ -50,6 +50,7 @@ class Source:
     table: Table
     size: IntArray
     target: IntArray
+    forks: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +59,26 @@ class Rows:
 
     keys: IntArray
     seconds: FloatArray
+    count: IntArray
     bytes: IntArray
 
 
 def collect(trace: Trace, calls: Calls, waiting: Waits, split: Split, table: Table) -> Causes:
     """Return the causes of all seconds of the phases that are no computation, and of those in no phase."""
-    source = Source(trace, calls, waiting, split, table, *_bytes_and_targets(trace, calls))
+    source = Source(trace, calls, waiting, split, table, *_bytes_and_targets(trace, calls), _forks(trace, calls))
     parts = [_rows(source, *each) for each in SOURCES]
     keys = np.concatenate([part.keys for part in parts], axis=1)
     first, group = _groups(keys)
     seconds = np.concatenate([part.seconds for part in parts])
     total = np.concatenate([part.bytes for part in parts]).astype(np.float64)
+    often = np.concatenate([part.count for part in parts]).astype(np.float64)
     chosen = {name: keys[place, first] for place, name in enumerate(COLUMNS)}
     return Causes(
         kinds=NAMED_KINDS,
         targets=trace.files,
         **chosen,
         seconds=sums(group, seconds, len(first)),
-        count=np.bincount(group, minlength=len(first)).astype(np.int64),
+        count=sums(group, often, len(first)).astype(np.int64),
         bytes=sums(group, total, len(first)).astype(np.int64),
     )
 
@@ -101,7 +104,8 @@ def _rows(source: Source, category: str, measure: str, kind: str | None) -> Rows
             np.where(size[call] < 0, -1, np.ceil(np.log2(size[call].clip(1) + 1))).astype(np.int64),
         )
     )
-    return Rows(keys, seconds[call], size[call].clip(0))
+    count = np.maximum(source.forks[call], 1) if category == "sync" else np.ones(len(call), dtype=np.int64)
+    return Rows(keys, seconds[call], count, size[call].clip(0))
 
 
 def _kind(source: Source, call: IntArray, category: str) -> IntArray:
@@ -130,6 +134,12 @@ def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
     files = np.flatnonzero((trace.kind == Kind.IO) & (calls.open_after >= 0))
     target[outermost(calls, calls.open_after[files])] = trace.partner[files]
     return size, target
+
+
+def _forks(trace: Trace, calls: Calls) -> IntArray:
+    """Return how many teams of threads each call started."""
+    forks = np.flatnonzero((trace.kind == Kind.FORK) & (calls.open_after >= 0))
+    return np.bincount(calls.open_after[forks], minlength=len(calls.region)).astype(np.int64)
 
 
 def _groups(keys: IntArray) -> tuple[IntArray, IntArray]:
