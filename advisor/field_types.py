@@ -74,26 +74,31 @@ def mark_names(record: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(record) if hints[field.name] is Mark)
 
 
+@cache
 def members(hint: object) -> tuple[object, ...]:
     """The alternatives of a union, or the type itself."""
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
+@cache
 def is_record(hint: object) -> bool:
     """Whether ``hint`` is a dataclass that a mapping can fill."""
     return isinstance(hint, type) and is_dataclass(hint) and not hasattr(hint, "parse")
 
 
+@cache
 def is_dict(hint: object) -> bool:
     """Whether ``hint`` is a mapping with free keys."""
     return get_origin(hint) in (dict, AbstractMapping)
 
 
+@cache
 def inner(hint: object) -> object:
     """The type inside ``Marked[X]`` and ``Annotated[X, …]``."""
     return get_args(hint)[0] if get_origin(hint) in (Marked, Annotated) else hint
 
 
+@cache
 def dimension_of(hint: object) -> Dimension | None:
     """The dimension of a quantity's type."""
     if get_origin(hint) is not Annotated:
@@ -101,6 +106,7 @@ def dimension_of(hint: object) -> Dimension | None:
     return next((extra for extra in get_args(hint)[1:] if isinstance(extra, Dimension)), None)
 
 
+@cache
 def limits_of(hint: object) -> Between | None:
     """The limits of a number's type."""
     if get_origin(hint) is not Annotated:
@@ -108,6 +114,7 @@ def limits_of(hint: object) -> Between | None:
     return next((extra for extra in get_args(hint)[1:] if isinstance(extra, Between)), None)
 
 
+@cache
 def node_kinds(hint: object) -> frozenset[type]:
     """The kinds of nodes that can fill a field of this type."""
     if hint is object:

@@ -179,12 +179,15 @@ class _Composer:
         return Refused(self._mark(event))
 
     def _check_decoration(self, event: yaml.Event) -> None:
-        name = printable(str(getattr(event, "anchor", None) or ""))
+        anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
+        if not anchor and not tag:
+            return
+        name = printable(str(anchor or ""))
         if isinstance(event, yaml.AliasEvent):
             self._refuse(event, f"alias *{name}: aliases are not read, write the value out")
         elif name:
             self._refuse(event, f"anchor &{name}: anchors and aliases are not read, write the values out")
-        if tag := getattr(event, "tag", None):
+        if tag:
             self._refuse(
                 event,
                 f"tag {printable(tag.replace('tag:yaml.org,2002:', '!!'))}: tags are not read, write the plain value",
