@@ -58,19 +58,22 @@ class Lookup:
 
 
 class Columns:
-    """Columns under construction, location after location; the first ``used`` rows are valid."""
+    """Columns under construction, location after location; the first ``used`` rows are valid.
+
+    The room for them is written to at once: the system finds the memory while the reading process starts.
+    """
 
     def __init__(self, regions: Lookup, comms: Lookup, files: Lookup, room: int) -> None:
         self.used = 0
         self._regions, self._comms, self._files = regions, comms, files
-        self.ticks = np.empty(room, dtype=np.uint64)
-        self.kind = np.empty(room, dtype=np.uint8)
-        self.region = np.empty(room, dtype=np.int32)
-        self.comm = np.empty(room, dtype=np.int32)
-        self.partner = np.empty(room, dtype=np.int32)
-        self.tag = np.empty(room, dtype=np.int32)
-        self.size = np.empty(room, dtype=np.int64)
-        self.request = np.empty(room, dtype=np.uint64)
+        self.ticks = np.full(room, 0, dtype=np.uint64)
+        self.kind = np.full(room, 0, dtype=np.uint8)
+        self.region = np.full(room, -1, dtype=np.int32)
+        self.comm = np.full(room, -1, dtype=np.int32)
+        self.partner = np.full(room, 0, dtype=np.int32)
+        self.tag = np.full(room, 0, dtype=np.int32)
+        self.size = np.full(room, 0, dtype=np.int64)
+        self.request = np.full(room, 0, dtype=np.uint64)
 
     def append(self, rows: npt.NDArray[np.void]) -> None:
         """Add rows: ids become numbers, what is undefined becomes -1; ticks and partners stay as recorded."""
@@ -84,7 +87,6 @@ class Columns:
         self.size[new] = rows["size"].view(np.int64)
         self.tag[new] = rows["tag"].view(np.int32)
         self.partner[new] = rows["partner"].view(np.int32)
-        self.region[new] = self.comm[new] = -1
         for column, concerned, lookup in (
             (self.region, kind <= Kind.LEAVE, self._regions),
             (self.comm, _IN_COMM[kind], self._comms),
@@ -145,7 +147,7 @@ class Columns:
     def _move(self, room: int) -> None:
         for name in _NAMES:
             old = getattr(self, name)
-            new = np.empty(room, dtype=old.dtype)
+            new = np.full(room, -1 if name in ("region", "comm") else 0, dtype=old.dtype)
             new[: self.used] = old[: self.used]
             setattr(self, name, new)
 
