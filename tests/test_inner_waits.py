@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from trace_builder import Line, build
 
 from advisor import bounds, gaps
-from advisor.model import Gap
 from advisor.traces.profile import from_trace
+
+if TYPE_CHECKING:
+    from advisor.model import Gap
 
 
 def waiting_of_a_late_sender() -> Gap:
