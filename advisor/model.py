@@ -113,8 +113,8 @@ class Causes:
 
     All columns have the same length. ``category`` indexes ``CAUSE_CATEGORIES``; ``kind`` indexes
     ``kinds`` (``late sender``, ``late receiver``, ``late root``, ``collective``, ``barrier``, ``message``,
-    ``unmatched``, ``thread barrier``, ``thread start``, ``file``, ``start-up``, ``shutdown`` …). ``phase`` indexes ``Profile.phases``
-    (-1: outside); ``call`` and ``caller`` index ``Profile.regions`` (caller -1: unknown); ``processor`` and
+    ``unmatched``, ``thread barrier``, ``thread start``, ``file``, ``start-up``, ``shutdown`` …).
+    ``phase`` indexes ``Profile.phases`` (-1: outside); ``call`` and ``caller`` index ``Profile.regions`` (caller -1: unknown); ``processor`` and
     ``partner`` index ``Profile.processors`` (-1: none or all); ``target`` indexes ``targets`` (files, -1: none);
     ``size_class`` is the bit length of the bytes of one call (-1: unknown). ``seconds``, ``count`` and
     ``bytes`` are totals over the row.
