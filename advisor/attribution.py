@@ -1,7 +1,7 @@
 """Where the seconds of a gap come from: regions, processors, iterations, and what lies outside all phases.
 
 The three layouts of a gap each add up to it. Gaps between averages (up to IPCO) are differences of what the two bounds
-are made of. L, M' and D follow design section 5: for each parallel phase r, B_r is what its slowest processor has more
+are made of. L, M' and D follow docs/concepts.md: for each parallel phase r, B_r is what its slowest processor has more
 than the mean and D_r what changing sides costs; L and M' take their share of all B_r. Beyond IPCOLMD it is the time of
 the processor that decides each instance. A merged gap is the sum of its parts, as far as they are known.
 """

@@ -1,4 +1,4 @@
-"""bounds -> gaps: the seconds between neighbouring known bounds, and where they come from (design section 5).
+"""bounds -> gaps: the seconds between neighbouring known bounds, and where they come from (docs/concepts.md).
 
 A gap takes the letter of the constraint that the upper bound adds; levels without a value merge their letters. The
 first known bound and all gaps add up to the actual time. A negative gap is kept and explained, never clipped.
@@ -82,7 +82,7 @@ def ceiling(
     """Return the most that fixing one phase can win of a gap, in seconds; of the whole run for ``phase_index`` -1.
 
     For L, M' and D that is B_r + D_r of the phase, as making it even removes both, else what the gap holds there; never
-    more than the gap, never negative (design section 5).
+    more than the gap, never negative (docs/concepts.md).
     """
     gap = next((gap for gap in gaps if gap.name == gap_name), None)
     if gap is None or gap.seconds <= 0.0:

@@ -54,7 +54,7 @@ class Loads:
 
     ``phases`` holds the totals of each phase. ``spreads`` lays out, by name, the bounds ``I``, ``IP``, ``IPC`` and
     ``IPCO``, what the processors that decide the instances spend on ``sync`` and ``wait``, and the imbalance:
-    ``steady`` (the B_r of design section 5, which add up to L + M') and ``dynamic`` (the D_r). What is not known is
+    ``steady`` (the B_r of docs/concepts.md, which add up to L + M') and ``dynamic`` (the D_r). What is not known is
     absent. Phase p has the regions ``region_first[p]`` to ``region_first[p + 1]`` of a spread; iterations likewise.
     """
 

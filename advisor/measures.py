@@ -100,7 +100,7 @@ class Quantities:
 
 
 def quantities(profile: Profile) -> Quantities:
-    """Return what the arrays of ``profile`` make up (design section 4).
+    """Return what the arrays of ``profile`` make up (docs/concepts.md).
 
     Work is ``work_s`` where it is stated, else ``wall_s - wait_s - sync_s``. Computation is ``cpu_s``, else work
     without transfer and I/O, which then holds what the operating system took and is estimated.

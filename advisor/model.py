@@ -20,7 +20,7 @@ IntArray = npt.NDArray[np.int64]
 Status = Literal["measured", "estimated", "modelled", "unavailable"]
 PhaseKind = Literal["parallel", "serial", "whole"]
 
-#: The arrays that a phase may hold, each (region, processor, iteration), seconds (design section 4).
+#: The arrays that a phase may hold, each (region, processor, iteration), seconds.
 MEASURES = ("wall_s", "cpu_s", "transfer_s", "wait_s", "sync_s", "io_s", "os_s", "work_s")
 
 
@@ -114,10 +114,10 @@ class Causes:
     All columns have the same length. ``category`` indexes ``CAUSE_CATEGORIES``; ``kind`` indexes
     ``kinds`` (``late sender``, ``late receiver``, ``late root``, ``collective``, ``barrier``, ``message``,
     ``unmatched``, ``thread barrier``, ``thread start``, ``file``, ``start-up``, ``shutdown`` …).
-    ``phase`` indexes ``Profile.phases`` (-1: outside); ``call`` and ``caller`` index ``Profile.regions`` (caller -1: unknown); ``processor`` and
-    ``partner`` index ``Profile.processors`` (-1: none or all); ``target`` indexes ``targets`` (files, -1: none);
-    ``size_class`` is the bit length of the bytes of one call (-1: unknown). ``seconds``, ``count`` and
-    ``bytes`` are totals over the row.
+    ``phase`` indexes ``Profile.phases`` (-1: outside); ``call`` and ``caller`` index ``Profile.regions`` (caller -1:
+    unknown); ``processor`` and ``partner`` index ``Profile.processors`` (-1: none or all); ``target`` indexes
+    ``targets`` (files, -1: none); ``size_class`` is the bit length of the bytes of one call (-1: unknown).
+    ``seconds``, ``count`` and ``bytes`` are totals over the row.
     """
 
     kinds: tuple[str, ...]
@@ -148,7 +148,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One run of one program, as far as it was measured (design section 4).
+    """One run of one program, as far as it was measured.
 
     ``phases`` holds one phase of kind ``whole`` when the tool recorded none. ``outside`` maps parts of the
     run that lie in no phase (``start-up``, ``shutdown``, ``not running``, ``idle``) to seconds per processor
@@ -214,7 +214,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The difference of two neighbouring known bounds, and where it comes from (design section 5)."""
+    """The difference of two neighbouring known bounds, and where it comes from."""
 
     name: str
     members: tuple[str, ...]
@@ -291,7 +291,7 @@ class HowTo:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """One action at one place, with what it can win at most and what speaks for it (design section 7)."""
+    """One action at one place, with what it can win at most and what speaks for it."""
 
     rank: int
     action: str

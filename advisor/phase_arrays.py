@@ -1,7 +1,7 @@
 """Sums over the arrays of one phase, block by block, for ranks of one or several threads.
 
 Threads of a rank are charged what the rank's first thread does outside parallel regions: the load of thread k of rank
-R is ``t[R, k] + m[R]`` (design section 4). Mean and maximum over processors of these loads are the two-level formulas.
+R is ``t[R, k] + m[R]`` (docs/concepts.md). Mean and maximum over processors of these loads are the two-level formulas.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class PhaseLoads:
 
     ``work`` (Q,) is the load of each processor over all iterations, ``slowest`` the processor of the largest (the first
     of equals). ``peak`` (I,) is the largest load in each iteration, ``decider`` (I,) the processor that has it,
-    ``mean`` (I,) the mean over the processors. ``steady_s`` is B_r and ``dynamic_s`` D_r of design section 5; they are
+    ``mean`` (I,) the mean over the processors. ``steady_s`` is B_r and ``dynamic_s`` D_r of docs/concepts.md; they are
     zero in serial phases.
     """
 
@@ -148,7 +148,7 @@ class _Reader:
         """Return B_r: what the slowest processor has more than the mean, over all iterations.
 
         Regions and processors share it in proportion to their excess over the mean; iterations by
-        ``B_r,i = w[r, q*, i] - mean_q w[r, q, i]`` (design section 5).
+        ``B_r,i = w[r, q*, i] - mean_q w[r, q, i]`` (docs/concepts.md).
         """
         mean = self.arrays.loads(self.kinds.work.terms).scaled(1 / self.arrays.processors)
         iterations = of_slowest.iterations - mean.iterations

@@ -52,7 +52,7 @@ class Ledger:
         return max(self.total(name) - sum(self.part(name, number) for number in range(len(self.sheet.sites))), 0.0)
 
     def uneven_s(self, site: int) -> float:
-        """Return B_r + D_r of the phases of a site: what making them even can win (design section 5)."""
+        """Return B_r + D_r of the phases of a site: what making them even can win (docs/concepts.md)."""
         place = self.sheet.sites[site].place
         loads = self.sheet.loads.phases
         return sum(loads[p].steady_s + loads[p].dynamic_s for p in place.phases) if place else 0.0

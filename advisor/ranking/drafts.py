@@ -45,7 +45,7 @@ class Draft:
 
     @property
     def score(self) -> float:
-        """Expected seconds, else ceiling times prior; times confidence, over effort (design section 7)."""
+        """Expected seconds, else ceiling times prior; times confidence, over effort (docs/rules.md)."""
         made = self.recommendation
         seconds = made.expected_s if made.expected_s is not None else made.ceiling_s * self.match.action.prior
         return seconds * made.confidence / made.effort

@@ -57,4 +57,4 @@ def advisor_read(path: Path) -> Profile:
     """Return the run recorded in the OTF2 archive at ``path``; raises ``InputError`` for what is damaged."""
     from advisor.traces.profile import from_trace
 
-    return from_trace(read_trace(path))
+    return from_trace(read_trace(path), path, "otf2")

@@ -28,7 +28,7 @@ def schema() -> Json:
 
 
 def document(advice: Advice) -> Json:
-    """Return the advice as plain dicts, lists, strings and finite numbers (design section 7)."""
+    """Return the advice as plain dicts, lists, strings and finite numbers (``gapwatch-advice-1.json``)."""
     return {
         "schema": SCHEMA,
         "profile": _profile(advice.profile) | {"grade": advice.grade.letter, "quality": _notes(advice.grade.notes)},

@@ -144,7 +144,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A tuning action with everything that is said about it (design section 6)."""
+    """A tuning action with everything that is said about it."""
 
     id: str
     title: str

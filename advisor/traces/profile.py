@@ -17,6 +17,8 @@ from advisor.traces.serial import serial_phases
 from advisor.traces.tables import Table, lay_out
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy.typing as npt
 
     from advisor.model import FloatArray, Status
@@ -34,8 +36,11 @@ MPI_ROLES = tuple(role for role in Role if Role.INIT <= role <= Role.LOCAL)
 THREAD_ROLES = (Role.OMP_PARALLEL, Role.OMP_BARRIER, Role.OMP_WORK, Role.OMP_LOCK)
 
 
-def from_trace(trace: Trace, path: str = "", reader: str = "trace") -> Profile:
-    """Return the profile of ``trace`` (design section 4); raises ``InputError`` for ``path`` when it holds no run."""
+def from_trace(trace: Trace, path: Path | str | None = None, reader: str = "trace") -> Profile:
+    """Return the profile of ``trace``; raises ``InputError`` for ``path`` when it holds no run.
+
+    ``reader`` names who read it.
+    """
     trace, unobserved = _observed(trace)
     if not len(trace.time_s):
         raise InputError(path or trace.program, "the trace holds no events")
