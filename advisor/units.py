@@ -141,10 +141,17 @@ _THOUSANDS = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15,
 _BINARIES = ((1.0, ""), *((1024.0**power, prefix) for prefix, power in _BINARY.items()))
 
 
+#: Clocks resolve nanoseconds at best: anything this small comes from rounding.
+_REMAINDER_S = 1e-12
+
+
 def format_seconds(seconds: float) -> str:
-    """Three significant digits in ns, us, ms or s, with the sign; ValueError for NaN and infinity."""
+    """Three significant digits in ns, us, ms or s, with the sign; ValueError for NaN and infinity.
+
+    What differences of sums leave behind, below a picosecond, is nothing.
+    """
     value = _checked(seconds)
-    return "0 s" if value == 0 else _scaled(value, "s", _SECONDS)
+    return "0 s" if abs(value) < _REMAINDER_S else _scaled(value, "s", _SECONDS)
 
 
 def format_bytes(size: float) -> str:

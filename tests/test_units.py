@@ -118,3 +118,8 @@ def test_small_shares_keep_two_digits(share: float, shown: str) -> None:
 def test_what_is_no_number_is_not_shown(value: float, dimension: str) -> None:
     with pytest.raises(ValueError, match="no quantity"):
         units.format_quantity(value, dimension)
+
+
+def test_what_rounding_leaves_of_a_difference_is_shown_as_nothing() -> None:
+    assert units.format_seconds(0.3 - 0.1 - 0.2) == "0 s"
+    assert units.format_seconds(-2e-12) == "-0.002 ns"
