@@ -1,4 +1,4 @@
-"""Are the examples of the rules sharp? Every comparison is changed in turn; some example must then come out differently.
+"""Are the examples of the rules sharp? Each comparison is changed in turn; some example must then come out differently.
 
 A threshold is raised and lowered by a fifth, and every comparison is negated. ``python tests/mutate_rules.py [FILE…]``
 lists the changes that no example notices, for the bundled rules or for those of the files.
@@ -7,17 +7,31 @@ lists the changes that no example notices, for the bundled rules or for those of
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from advisor import rules
 from advisor.rules.cases import try_example
-from advisor.rules.comparisons import OPERATORS
+from advisor.rules.comparisons import OPERATORS, comparison
 from advisor.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Leaf, Not, When
-from advisor.rules.records import Action
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from advisor.rules.records import Action
 
 FACTORS = {"raised": 1.2, "lowered": 0.8}
+#: Facts that come in whole numbers.
+WHOLE = (
+    "run.ranks",
+    "run.threads",
+    "run.processors",
+    "run.cores",
+    "run.iterations",
+    "phase.iterations",
+    "phase.phases",
+)
 
 
 @dataclass(frozen=True)
@@ -36,8 +50,9 @@ class Mutant:
     @property
     def words(self) -> str:
         """Where the comparison stands, what it says, and how it was changed."""
-        mark = self.leaf.mark
-        return f"{mark.file}:{mark.line}:{mark.column}: {self.action.id} {name_of(self.leaf)} {text_of(self.leaf)} {self.change}"
+        leaf = self.leaf
+        place = f"{leaf.mark.file}:{leaf.mark.line}:{leaf.mark.column}"
+        return f"{place}: {self.action.id}: {name_of(leaf)} {text_of(leaf)} {self.change}"
 
 
 def mutants(actions: Sequence[Action]) -> Iterator[Mutant]:
@@ -46,7 +61,7 @@ def mutants(actions: Sequence[Action]) -> Iterator[Mutant]:
         for leaf in action.comparisons:
             for change in (*FACTORS, "negated"):
                 other = negated(leaf) if change == "negated" else scaled(leaf, FACTORS[change])
-                if other is not None:
+                if other is not None and not same(leaf, other):
                     yield Mutant(replace(action, when=swapped(action.when, leaf, other)), leaf, change)
 
 
@@ -78,6 +93,14 @@ def scaled(leaf: Leaf, factor: float) -> Leaf | None:
     if isinstance(leaf, FactIs):
         return replace(leaf, is_=written)
     return replace(leaf, share=written) if isinstance(leaf, GapShare) else replace(leaf, seconds=written)
+
+
+def same(leaf: Leaf, other: When) -> bool:
+    """Whether the change cannot be seen: ``> 1`` and ``> 1.2`` are the same of what comes in whole numbers."""
+    if not isinstance(leaf, FactIs) or not isinstance(other, FactIs) or leaf.fact not in WHOLE:
+        return False
+    mine, theirs = (comparison(one.is_, "count") for one in (leaf, other))
+    return all(mine.holds(float(number)) == theirs.holds(float(number)) for number in range(1000))
 
 
 def text_of(leaf: Leaf) -> str:

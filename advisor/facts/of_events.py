@@ -36,17 +36,20 @@ def iterations_with_work(source: Source) -> float:
     """Return how often the site's family is gone through with work in it.
 
     A phase whose instances hold equal work counts each of them. If work is in few of them, as where a step ends with a
-    row of equal reductions, few count: ``(sum_i w)^2 / sum_i w^2`` with the mean load w of each instance.
+    row of equal reductions, few count: ``(sum_i c)^2 / sum_i c^2`` with the mean computation c of each instance.
     """
     loads, family = source.loads, source.family
     if not family:
         return 1.0
-    largest = max(family, key=lambda p: (loads.phases[p].mean.sum(), source.profile.phases[p].iterations, -p))
-    work, number = loads.phases[largest].mean, source.profile.phases[largest].iterations
+    each = {p: source.computation(p) for p in family}
+    iterations = {p: source.profile.phases[p].iterations for p in family}
+    largest = max(family, key=lambda p: (each[p].sum(), iterations[p], -p))
+    work = each[largest]
     everything = sum(float(phase.mean.sum()) for phase in loads.phases)
     if not work.sum() > WORKING * everything:
-        return float(max(source.profile.phases[p].iterations for p in family))
-    return float(work.sum() ** 2 / (work**2).sum()) if number else 1.0
+        return float(max(iterations.values()))
+    relative = work / work.max()
+    return round(float(relative.sum() ** 2 / (relative**2).sum()), 6)
 
 
 def _per_iteration(category: str, kinds: tuple[str, ...], trait: str | None, source: Source) -> float | None:

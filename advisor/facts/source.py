@@ -52,6 +52,13 @@ class Source:
         """The largest load in each iteration of each phase of the site."""
         return np.concatenate([self.loads.phases[p].peak for p in self.phases])
 
+    def computation(self, phase: int) -> FloatArray:
+        """Return the mean computation of each instance of a phase; the mean load where that is not known."""
+        spread = self.loads.spreads.get("I")
+        first = self.loads.iteration_first
+        known = self.loads.phases[phase].mean
+        return known if spread is None else spread.iterations[first[phase] : first[phase + 1]]
+
     def total(self, measure: str) -> float | None:
         """Return the seconds of a measure in the phases of the site; None where one lacks it."""
         arrays = [self.profile.phases[p].arrays.get(measure) for p in self.phases]

@@ -135,8 +135,9 @@ def _other(one: Recommendation) -> str:
 def _total(chosen: Sequence[Draft], gaps: Sequence[Gap], profile: Profile, book: Ledger) -> Total:
     """Return what all of them win together: each second of a gap counts once, and nothing below the lowest bound."""
     claims = [claim for draft in chosen for claim in draft.claims]
-    most = min(ceiling(book, claims), _above_lowest(claims, gaps, profile))
     made = [draft.recommendation for draft in chosen]
+    apart = sum((one.ceiling_s for one in made), 0.0)
+    most = min(apart, ceiling(book, claims), _above_lowest(claims, gaps, profile))
     expected = [one.expected_s for one in made if one.expected_s is not None]
     if not expected:
         return Total(most)
