@@ -123,8 +123,8 @@ def test_blocks_of_iterations_and_regions_add_up_to_the_whole(monkeypatch: pytes
         regions=regions,
     )
     expected = summarize(profile)
-    monkeypatch.setattr("advisor.phase_arrays.BLOCK", 64)
-    monkeypatch.setattr("advisor.phase_arrays.FEWEST", 7)
+    monkeypatch.setattr("advisor.loads.arrays.BLOCK", 64)
+    monkeypatch.setattr("advisor.loads.arrays.FEWEST", 7)
     found = summarize(profile)
     for name, spread in expected.spreads.items():
         for part in ("regions", "processors", "iterations"):

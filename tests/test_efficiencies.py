@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from strategies import build, phase
 
-from advisor import gaps
+from advisor import efficiencies
 from advisor.model import Efficiency, Phase, Profile
 
 
 def by_name(profile: Profile) -> dict[str, Efficiency]:
-    return {found.name: found for found in gaps.efficiencies(profile)}
+    return {found.name: found for found in efficiencies.efficiencies(profile)}
 
 
 def test_parallel_efficiency_is_the_product_of_the_others() -> None:

@@ -7,7 +7,7 @@ import pytest
 from strategies import build
 
 from advisor import bounds, gaps
-from advisor.gap_causes import LIMIT
+from advisor.gaps.causes import LIMIT
 from advisor.model import CAUSE_CATEGORIES, Causes, Gap, Phase, Processor, Profile, Region
 
 KINDS = ("late sender", "barrier", "message", "file", "start-up", "collective", "thread start")

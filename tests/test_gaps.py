@@ -11,7 +11,7 @@ from profile_strategies import profiles
 from strategies import build, phase, runs
 
 from advisor import bounds, gaps
-from advisor.gap_causes import size_words
+from advisor.gaps.causes import size_words
 from advisor.model import Gap, Phase, Processor, Profile, Region, Share
 from advisor.readers import native
 

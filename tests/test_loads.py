@@ -9,9 +9,9 @@ from strategies import build, phase
 
 from advisor import bounds, gaps
 from advisor.loads import summarize
+from advisor.loads.arrays import team_of
+from advisor.loads.phases import apportion
 from advisor.model import Phase, Processor, Region
-from advisor.phase_arrays import team_of
-from advisor.phase_loads import apportion
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,22 +12,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.attribution import between, letters_between, source, total
-from advisor.efficiencies import efficiencies
-from advisor.gap_causes import causes_of, grouped
+from advisor.gaps.attribution import between, letters_between, source, total
+from advisor.gaps.causes import causes_of, grouped
 from advisor.measures import joined, worst
 from advisor.model import BOUND_NAMES, Bound, Gap, Share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.attribution import Source
-    from advisor.gap_causes import Rows
+    from advisor.gaps.attribution import Source
+    from advisor.gaps.causes import Rows
     from advisor.loads import Loads, Spread
     from advisor.machines import Machine
     from advisor.model import FloatArray, IntArray, Profile
 
-__all__ = ["attribute", "ceiling", "efficiencies", "phase_shares"]
+__all__ = ["attribute", "ceiling", "phase_shares"]
 
 #: How many regions, processors or iterations of a gap are listed; the others are added up in one line.
 LIMIT: Final = 1000

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor import inner_waits
+from advisor.gaps import inner_waits
+from advisor.loads.phases import sums
 from advisor.model import CAUSE_CATEGORIES, Share
-from advisor.phase_loads import sums
 from advisor.units import format_bytes
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from advisor.attribution import Piece, Source
+    from advisor.gaps.attribution import Piece, Source
     from advisor.loads import Spread
     from advisor.model import Causes, FloatArray, IntArray
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor import inner_waits
 from advisor.bounds import durations_known, seconds
+from advisor.gaps import inner_waits
 from advisor.loads import Loads, Spread, summarize
+from advisor.loads.phases import sums
 from advisor.machine_bounds import COUNTS, seconds_by_place
 from advisor.model import BOUND_NAMES, LEVELS
-from advisor.phase_loads import sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.loads.arrays import PhaseArrays, Team, team_of
+from advisor.loads.phases import PhaseLoads, read_phase
 from advisor.measures import Quantities, quantities
-from advisor.phase_arrays import PhaseArrays, Team, team_of
-from advisor.phase_loads import PhaseLoads, read_phase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

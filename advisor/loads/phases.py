@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.phase_arrays import Layout, PhaseArrays
+from advisor.loads.arrays import Layout, PhaseArrays
 
 if TYPE_CHECKING:
+    from advisor.loads.arrays import Plane
     from advisor.measures import Quantities, Quantity
     from advisor.model import FloatArray, IntArray, PhaseKind
-    from advisor.phase_arrays import Plane
 
 
 @dataclass(frozen=True, slots=True)

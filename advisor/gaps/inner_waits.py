@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.loads.phases import sums
 from advisor.model import CAUSE_CATEGORIES
-from advisor.phase_loads import sums
 
 if TYPE_CHECKING:
     import numpy.typing as npt
