@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from advisor.documents.scalars import suggestion
 from advisor.errors import InputError
-from advisor.scalars import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Collection

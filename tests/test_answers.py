@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_documents import PROFILES
 
-from advisor import discovery
 from advisor.hookspecs import hookimpl
-from advisor.host import Host, Loaded
+from advisor.host import Host, Loaded, discovery
 from advisor.model import Finding
 from advisor.readers import native
 

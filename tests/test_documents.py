@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor import documents, units, yaml_nodes
-from advisor.documents import Between, FieldErrors, Mark, Marked
+from advisor import documents, units
+from advisor.documents import Between, FieldErrors, Mark, Marked, yaml_nodes
 from advisor.errors import DocumentError
 
 

@@ -435,6 +435,26 @@ def test_facts_of_plugins() -> None:
     assert names().facts.keys() == by_name().keys()
 
 
+@pytest.mark.parametrize(
+    ("unit", "compute", "words"),
+    [
+        ("s", lambda *_: 1 / 0, "the fact site.bad failed: ZeroDivisionError: division by zero"),
+        ("s", lambda *_: "much", "the fact site.bad is a str, but its unit is s"),
+        ("count", lambda *_: True, "the fact site.bad is a bool, but its unit is count"),
+        ("yes/no", lambda *_: 1.0, "the fact site.bad is a float, but its unit is yes/no"),
+        ("name", lambda *_: ["x"], "the fact site.bad is a list, but its unit is name"),
+        ("s", None, "the fact site.bad has no function that computes it"),
+    ],
+)
+def test_a_fact_that_fails_is_unknown_and_said(unit: str, compute: object, words: str) -> None:
+    found = sheet(
+        built([[1.0]], [[2.0]]), extra=[Fact("site.bad", unit, "phase", ("x",), "measure", "formula", compute)]
+    )
+    assert found.problems == (words,)
+    assert all("site.bad" not in site.values for site in found.sites)
+    assert found.sites[0].values["phase.imbalance"] == 1.0
+
+
 # ---- whatever a profile holds
 
 SHARES = [fact.name for fact in VOCABULARY if fact.unit == "share" and not fact.name.startswith(("memory", "cache"))]

@@ -16,11 +16,10 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The rows, lowest first; a name stands for a module or for everything in a package.
 ROWS = (
     ("errors", "units", "model"),
-    ("documents", "bundled", "machines", "yaml_nodes", "scalars", "field_types", "machine_records", "local_machine",
-     "strict_json", "npz", "contract", "soundness", "sidecar"),
+    ("documents", "strict_json", "npz", "bundled", "machines", "sidecar", "contract", "soundness"),
     ("traces", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality", "facts", "rules",
      "ranking"),
-    ("hookspecs", "commands", "answers", "discovery", "site_plugins", "host", "command_list", "readers"),
+    ("hookspecs", "commands", "host", "command_list", "readers"),
     ("pipeline",),
     ("render",),
     ("cli",),

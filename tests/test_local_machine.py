@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor import local_machine, machines
-from advisor.machine_records import numbers
+from advisor import machines
+from advisor.machines import local_machine
+from advisor.machines.records import numbers
 
 X86 = """\
 processor	: 0

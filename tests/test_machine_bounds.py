@@ -7,7 +7,7 @@ import pytest
 from strategies import build
 
 from advisor import bounds, gaps
-from advisor.machine_records import FunctionalUnit, Machine, Number, Source
+from advisor.machines.records import FunctionalUnit, Machine, Number, Source
 from advisor.model import Phase, Profile
 
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor import machines
+from advisor.documents.field_types import expectation, fields_of, is_dict, is_record, members
 from advisor.errors import DocumentError, UsageError
-from advisor.field_types import expectation, fields_of, is_dict, is_record, members
-from advisor.machine_records import Count, FunctionalUnit, Machine, Number, Source, Synchronization, numbers
+from advisor.machines.records import Count, FunctionalUnit, Machine, Number, Source, Synchronization, numbers
 
 DOC = (Path(__file__).resolve().parents[1] / "docs" / "machines.md").read_text(encoding="utf-8")
 BUNDLED = tuple(name for name in machines.names() if name != "host")

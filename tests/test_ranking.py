@@ -349,6 +349,9 @@ def assert_sound(profile: Profile, result: Ranking) -> None:
     assert result.total.ceiling_s <= total * (1 + 1e-9) + 1e-12
     assert result.total.ceiling_s <= profile.actual_s * (1 + 1e-9)
     assert [item.rank for item in result.recommendations] == list(range(1, len(result.recommendations) + 1))
+    for phase in {item.phase for item in result.recommendations}:
+        claimed = [name for item in result.recommendations if item.phase == phase for name in item.gaps]
+        assert len(set(claimed)) == len(claimed), "two items for the same seconds"
     prints = [item.fingerprint for item in result.recommendations]
     assert len(set(prints)) == len(prints)
 

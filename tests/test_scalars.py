@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor import scalars
+from advisor.documents import scalars
 
 
 @pytest.mark.parametrize(

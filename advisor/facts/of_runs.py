@@ -45,7 +45,8 @@ def _oversubscription(source: Source) -> float | None:
 
 
 def _has(paradigm: str, source: Source) -> bool | None:
-    return paradigm in source.profile.paradigms if source.profile.paradigms else None
+    used = {name.lower() for name in source.profile.paradigms}
+    return paradigm in used if used else None
 
 
 VALUES: Final[dict[str, Compute]] = {

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor import gaps as gaps_of
+from advisor.errors import PluginError
 from advisor.facts.events import call_table, events_of
 from advisor.facts.of_loads import NOTICEABLE
 from advisor.facts.places import durations, places
-from advisor.facts.source import Source
+from advisor.facts.source import Source, Totals
 from advisor.facts.span import Span
 from advisor.facts.values import value
 from advisor.facts.vocabulary import by_name, command_for
@@ -69,12 +70,16 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class FactSheet:
-    """The run and its sites; ``model`` is its programming model, None where nothing tells it."""
+    """The run and its sites; ``model`` is its programming model, None where nothing tells it.
+
+    ``problems`` says which facts of plugins failed; they are unknown.
+    """
 
     run: Site
     sites: tuple[Site, ...]
     model: str | None
     loads: Loads
+    problems: tuple[str, ...] = ()
 
 
 def collect(
@@ -91,12 +96,12 @@ def collect(
     collector = _Collector(profile, bounds, gaps, machine, loads, seconds, by_name(extra))
     run = collector.run()
     sites = tuple(collector.site(place, run) for place in places(profile, seconds))
-    return FactSheet(run, sites, model_of(profile), loads)
+    return FactSheet(run, sites, model_of(profile), loads, tuple(collector.problems))
 
 
 def model_of(profile: Profile) -> str | None:
     """Return the programming model as rules name it; None where neither paradigms nor processors tell it."""
-    used: set[str] = {name for name in ("mpi", "openmp") if name in profile.paradigms}
+    used: set[str] = {"mpi", "openmp"} & {paradigm.lower() for paradigm in profile.paradigms}
     if not used:
         ranks = {processor.rank for processor in profile.processors}
         used = ({"mpi"} if len(ranks) > 1 else set()) | ({"openmp"} if len(ranks) < len(profile.processors) else set())
@@ -122,6 +127,8 @@ class _Collector:
         self.bounds = {bound.name: bound for bound in bounds}
         self.seconds, self.vocabulary = seconds, vocabulary
         self.calls: CallTable = call_table(profile)
+        self.totals = Totals(profile)
+        self.problems: dict[str, None] = {}
         self.needs = {name: Need(name, command_for(profile, fact)) for name, fact in vocabulary.items()}
         self.shares = [gaps_of.phase_shares(profile, gap, loads, machine) for gap in gaps]
 
@@ -146,12 +153,22 @@ class _Collector:
             if causes is None
             else (events_of(causes, self.calls, phases), events_of(causes, self.calls, family))
         )
-        return Source(self.profile, self.loads, self.machine, self.seconds, phases, family, here, around)
+        return Source(self.profile, self.loads, self.totals, self.machine, self.seconds, phases, family, here, around)
 
     def _values(self, scope: str, source: Source) -> dict[str, Value]:
-        facts = [fact for fact in self.vocabulary.values() if fact.scope == scope]
-        found = {fact.name: value(fact, source) for fact in facts}
-        return {name: known for name, known in found.items() if known is not None}
+        found: dict[str, Value] = {}
+        for fact in self.vocabulary.values():
+            known = self._value(fact, source) if fact.scope == scope else None
+            if known is not None:
+                found[fact.name] = known
+        return found
+
+    def _value(self, fact: Fact, source: Source) -> Value | None:
+        try:
+            return value(fact, source)
+        except PluginError as error:
+            self.problems[str(error)] = None
+            return None
 
     def _of_bound(self, name: str, phases: list[int]) -> float | None:
         """Return the seconds of a bound in some phases; of the measured bounds only, which are laid out."""

@@ -19,6 +19,21 @@ if TYPE_CHECKING:
 UNOBSERVED: Final = "unobserved threads"
 
 
+class Totals:
+    """Sums of the arrays of a profile, each made once: arrays may be larger than memory."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._known: dict[tuple[str, int], float | None] = {}
+
+    def of(self, measure: str, phase: int) -> float | None:
+        """Return the seconds of a measure in a phase; None where it lacks it."""
+        if (measure, phase) not in self._known:
+            array = self._profile.phases[phase].arrays.get(measure)
+            self._known[measure, phase] = None if array is None else float(array.sum())
+        return self._known[measure, phase]
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What the facts of one site are computed from.
@@ -29,6 +44,7 @@ class Source:
 
     profile: Profile
     loads: Loads
+    totals: Totals
     machine: Machine | None
     seconds: FloatArray
     phases: tuple[int, ...]
@@ -61,9 +77,9 @@ class Source:
 
     def total(self, measure: str) -> float | None:
         """Return the seconds of a measure in the phases of the site; None where one lacks it."""
-        arrays = [self.profile.phases[p].arrays.get(measure) for p in self.phases]
-        known = [array for array in arrays if array is not None]
-        return float(sum(array.sum() for array in known)) if len(known) == len(arrays) else None
+        parts = [self.totals.of(measure, p) for p in self.phases]
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
 
 
 def share_of(part: float | None, whole: float | None) -> float | None:

@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from advisor import bundled, documents, yaml_nodes
+from advisor import bundled, documents
+from advisor.documents import yaml_nodes
 from advisor.errors import DocumentError
 from advisor.facts.vocabulary import by_name
 from advisor.rules.names import Names, using
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from importlib.resources.abc import Traversable
 
+    from advisor.documents.yaml_nodes import Mark
     from advisor.errors import Problem
     from advisor.facts.vocabulary import Fact
     from advisor.rules.records import Arrow, Issue, Step
-    from advisor.yaml_nodes import Mark
 
 ORDER: Final = "steps.yaml"
 #: Bundled documents that hold no actions.

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from advisor import scalars, units
+from advisor import units
+from advisor.documents import scalars
 from advisor.facts.vocabulary import DIMENSIONS
 
 if TYPE_CHECKING:

@@ -50,7 +50,8 @@ class Matches:
         for match in self.undecided:
             for need in match.outcome.needs:
                 stakes[need] = max(stakes.get(need, 0.0), match.stake_s)
-        worth = [need for need, stake in stakes.items() if is_significant(stake, self.sheet.run.actual_s)]
+        actual_s = self.sheet.run.actual_s
+        worth = [need for need, stake in stakes.items() if need.command and is_significant(stake, actual_s)]
         return tuple(sorted(worth, key=lambda need: (-stakes[need], need.fact)))
 
 

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from advisor import scalars
+from advisor.documents import scalars
 from advisor.facts.vocabulary import by_name
 from advisor.model import GAP_NAMES
 

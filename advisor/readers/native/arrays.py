@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.scalars import suggestion
+from advisor.documents.scalars import suggestion
 from advisor.strict_json import Node
 
 if TYPE_CHECKING:

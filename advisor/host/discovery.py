@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import pluggy
 
-from advisor import hookspecs, site_plugins
+from advisor import hookspecs
+from advisor.documents.scalars import suggestion
 from advisor.errors import AdvisorError, PluginError
 from advisor.hookspecs import API_VERSION, GROUP
-from advisor.scalars import suggestion
+from advisor.host import site_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

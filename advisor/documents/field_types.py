@@ -20,9 +20,9 @@ from typing import (
     get_type_hints,
 )
 
-from advisor import scalars
+from advisor.documents import scalars
+from advisor.documents.yaml_nodes import Mapping, Mark, Scalar, Sequence
 from advisor.units import Dimension, parse_as
-from advisor.yaml_nodes import Mapping, Mark, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable

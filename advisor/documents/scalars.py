@@ -11,7 +11,7 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from advisor.yaml_nodes import printable
+from advisor.documents.yaml_nodes import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from advisor import scalars, units
-from advisor.documents import FieldErrors
+from advisor import units
+from advisor.documents import FieldErrors, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,11 +12,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from advisor import answers, discovery
 from advisor.commands import Command, Registry
 from advisor.contract import ContractError
-from advisor.discovery import Loaded, explain
 from advisor.errors import AdvisorError, InputError, PluginError, UnknownFormatError
+from advisor.host import answers, discovery
+from advisor.host.discovery import Loaded, explain
 
 if TYPE_CHECKING:
     from argparse import Namespace

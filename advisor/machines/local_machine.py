@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast, get_args
 
-from advisor.machine_records import Cache, CacheName, Count, Machine, Memory, Number, Source, numbers
+from advisor.machines.records import Cache, CacheName, Count, Machine, Memory, Number, Source, numbers
 
 _ROOT = Path("/")
 _CPUS = Path("sys/devices/system/cpu")

@@ -11,10 +11,12 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from advisor import bundled, documents, local_machine, scalars, units
+from advisor import bundled, documents, units
+from advisor.documents import scalars
+from advisor.documents.field_types import dimension_of, fields_of, members
 from advisor.errors import DocumentError, Problem, UsageError
-from advisor.field_types import dimension_of, fields_of, members
-from advisor.machine_records import Count, Machine, Number
+from advisor.machines import local_machine
+from advisor.machines.records import Count, Machine, Number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

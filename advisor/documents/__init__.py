@@ -22,9 +22,8 @@ from __future__ import annotations
 from types import GenericAlias, NoneType
 from typing import TYPE_CHECKING, TypeVar, cast, get_args, get_origin
 
-from advisor import scalars, yaml_nodes
-from advisor.errors import DocumentError
-from advisor.field_types import (
+from advisor.documents import scalars, yaml_nodes
+from advisor.documents.field_types import (
     Between,
     Marked,
     expectation,
@@ -38,17 +37,18 @@ from advisor.field_types import (
     node_kinds,
     scalar_value,
 )
-from advisor.scalars import suggestion
-from advisor.yaml_nodes import Mapping, Mark, Refused, Scalar, Sequence, printable
+from advisor.documents.scalars import suggestion
+from advisor.documents.yaml_nodes import Mapping, Mark, Refused, Scalar, Sequence, printable
+from advisor.errors import DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from importlib.resources.abc import Traversable
     from pathlib import Path
 
+    from advisor.documents.field_types import Field
+    from advisor.documents.yaml_nodes import Node
     from advisor.errors import Problem
-    from advisor.field_types import Field
-    from advisor.yaml_nodes import Node
 
 __all__ = ["Between", "FieldErrors", "Mark", "Marked", "load", "load_list", "load_lists", "load_many", "suggestion"]
 
