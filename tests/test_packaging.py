@@ -52,7 +52,8 @@ def test_a_wheel_has_everything(from_wheel: Environment) -> None:
 
 def test_a_wheel_from_the_source_distribution_has_everything(sdist: Path, tmp_path: Path) -> None:
     with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # not in Python 3.11.0 to 3.11.3
+        archive.extractall(tmp_path / "unpacked")
     (source,) = (tmp_path / "unpacked").iterdir()
     check(environment(tmp_path / "venv", str(build(source, "wheel", tmp_path / "wheel"))))
 
