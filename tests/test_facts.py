@@ -457,6 +457,8 @@ def test_a_fact_that_fails_is_unknown_and_said(unit: str, compute: object, words
 
 # ---- whatever a profile holds
 
+#: Facts that depend on who is named first of equals.
+TIES = ("phase.slowest_stays", "phase.slowest_differs")
 SHARES = [fact.name for fact in VOCABULARY if fact.unit == "share" and not fact.name.startswith(("memory", "cache"))]
 
 
@@ -491,10 +493,9 @@ def test_the_order_of_ranks_changes_nothing(profile: Profile, random: object) ->
     causes = profile.causes and replace(profile.causes, processor=places[profile.causes.processor])
     outside = {name: array[order] for name, array in profile.outside.items()}
     moved = replace(profile, phases=phases, causes=causes, outside=outside)
-    ties = ("phase.slowest_stays", "phase.slowest_differs")
     for mine, other in zip(sheet(profile).sites, sheet(moved).sites, strict=True):
         for name, value in mine.values.items():
-            if name not in ties:
+            if name not in TIES:
                 assert other.values[name] == (value if isinstance(value, bool | str) else pytest.approx(value))
 
 
@@ -516,6 +517,6 @@ def test_scaled_times_change_only_times(profile: Profile, factor: float) -> None
     units = {fact.name: fact.unit for fact in VOCABULARY}
     for mine, theirs in zip(sheet(profile).sites, sheet(other).sites, strict=True):
         for name, value in mine.values.items():
-            if isinstance(value, float):
+            if isinstance(value, float) and name not in TIES:
                 expected = value * factor if units[name] == "s" else value
                 assert theirs.values[name] == pytest.approx(expected, rel=1e-6, abs=1e-9), name
