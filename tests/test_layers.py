@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The rows, lowest first; a name stands for a module or for everything in a package.
 ROWS = (
     ("errors", "units", "model"),
-    ("documents", "strict_json", "npz", "bundled", "machines", "sidecar", "contract", "soundness"),
+    ("grouping", "documents", "strict_json", "npz", "bundled", "machines", "sidecar", "contract", "soundness"),
     ("traces", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality", "facts", "rules",
      "ranking"),
     ("hookspecs", "commands", "host", "command_list", "readers"),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trace_builder import NUMBER, REGIONS, Line, build
 
 from advisor.traces.events import Kind
-from advisor.traces.nesting import WORKING_ROLES, occurrence, outermost, pair, sums
+from advisor.traces.nesting import WORKING_ROLES, occurrence, outermost, pair
 
 NAMES = ("main", "work", "more", "MPI_Barrier", "write", "parallel")
 
@@ -108,10 +107,6 @@ def test_deep_recursion_is_followed() -> None:
 def test_occurrence_counts_equal_elements_before(values: list[int]) -> None:
     turns = occurrence(np.array(values, dtype=np.int64))
     assert turns.tolist() == [values[:place].count(value) for place, value in enumerate(values)]
-
-
-def test_sums_adds_by_group() -> None:
-    assert sums(np.array([0, 2, 0]), np.array([1.0, 5.0, 2.0]), 4).tolist() == pytest.approx([3.0, 0.0, 5.0, 0.0])
 
 
 def test_a_call_that_is_never_left_does_not_shift_what_follows() -> None:

@@ -16,8 +16,8 @@ import numpy as np
 
 from advisor.bounds import durations_known, seconds
 from advisor.gaps import inner_waits
+from advisor.grouping import sums
 from advisor.loads import Loads, Spread, summarize
-from advisor.loads.phases import sums
 from advisor.machine_bounds import COUNTS, seconds_by_place
 from advisor.model import BOUND_NAMES, LEVELS
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.gaps import inner_waits
-from advisor.loads.phases import sums
+from advisor.grouping import sums
 from advisor.model import CAUSE_CATEGORIES, Share
 from advisor.units import format_bytes
 
@@ -145,7 +145,7 @@ def _decided(source: Source, phase: IntArray, processor: IntArray) -> FloatArray
         if not each.known:
             continue
         instances = np.bincount(who, minlength=loads.processors)
-        followed = np.bincount(loads.team.master, weights=instances, minlength=loads.processors)
+        followed = sums(loads.team.master, instances.astype(np.float64), loads.processors)
         mine = phase == number
         shares[mine] = np.maximum(instances, followed)[processor[mine]] / len(who)
     return shares

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.loads.phases import sums
+from advisor.grouping import sums
 from advisor.model import CAUSE_CATEGORIES
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.grouping import sums
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -215,7 +217,7 @@ class PhaseArrays:
         each = seconds.sum(axis=0)
         into.regions[rows] += seconds.sum(axis=1)
         into.iterations[part] += each
-        into.processors[:] += np.bincount(who, weights=each, minlength=self.processors)
+        into.processors[:] += sums(who, each, self.processors)
 
     def parts(self) -> list[slice]:
         """Return the iterations in parts that fit into the cache."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.grouping import sums
 from advisor.loads.arrays import Layout, PhaseArrays
 
 if TYPE_CHECKING:
@@ -172,12 +173,6 @@ class _Reader:
         regions = self.picked["IPCO"].regions - of_slowest.regions
         excess = sums(self.decider, self.peak - mean, self.arrays.processors)
         return Layout(apportion(total, regions), iterations, apportion(total, excess))
-
-
-def sums(group: IntArray, values: FloatArray, count: int) -> FloatArray:
-    """Return the sum of ``values`` in each of ``count`` groups."""
-    total: FloatArray = np.bincount(group, weights=values, minlength=count).astype(np.float64, copy=False)
-    return total
 
 
 def apportion(total: float, weights: FloatArray) -> FloatArray:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.grouping import sums
 from advisor.traces.events import Kind, Role
-from advisor.traces.nesting import groups_of_locations, outermost, roles, sums
+from advisor.traces.locations import are_first_threads
+from advisor.traces.nesting import groups_of_locations, outermost, roles
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from advisor.traces.events import Trace
     from advisor.traces.nesting import Calls
     from advisor.traces.phases import Division
-
 
 #: Which kinds of events end a piece, by ``Kind``.
 _MOVES = np.isin(np.arange(256), (Kind.ENTER, Kind.LEAVE, Kind.FORK, Kind.JOIN))
@@ -77,7 +78,7 @@ def _cut_group(
     call = np.where(call >= 0, outermost(calls, np.maximum(call, 0)), -1)
     closer = division.closing[-1][where]
     call = np.where(last & (closer >= 0), closer, call)
-    idle = _is_worker(trace)[where] & (np.r_[roles(trace)[calls.region], Role.USER][call] == Role.ROOT)
+    idle = ~are_first_threads(trace)[where] & (np.r_[roles(trace)[calls.region], Role.USER][call] == Role.ROOT)
     call = np.where(idle, -1, call)
     joined = np.r_[kind[1:] == Kind.JOIN, False][: len(moves)] & ~last
     forking = ((kind == Kind.FORK) | joined) & (call >= 0)
@@ -111,11 +112,6 @@ def _clipped(
     return Pieces(location, call, instance, whole - before - after, before, after, forking)
 
 
-def _is_worker(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Return for each location whether it is another thread than its process's first."""
-    return np.array([location.thread > 0 for location in trace.locations], dtype=bool)
-
-
 def instances_at(division: Division, location: IntArray, start: FloatArray) -> IntArray:
     """Return the instance in which each location is at the given times, by its own leaves."""
     instance = np.zeros(len(location), dtype=np.int64)
@@ -132,7 +128,7 @@ def outside(trace: Trace, calls: Calls, pieces: Pieces) -> dict[str, FloatArray]
     count = len(trace.locations)
     role = np.r_[roles(trace)[calls.region], -1]
     of_piece = role[pieces.call]
-    worker = _is_worker(trace)[pieces.location]
+    worker = ~are_first_threads(trace)[pieces.location]
     parts = {
         "start-up": pieces.before_s + np.where(of_piece == Role.INIT, pieces.seconds, 0.0),
         "shutdown": pieces.after_s,

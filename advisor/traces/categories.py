@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.grouping import sums
 from advisor.traces import accounts
 from advisor.traces.events import Role
-from advisor.traces.nesting import roles, sums
+from advisor.traces.nesting import roles
 from advisor.traces.waits import SYNCHRONIZING_ROLES
 
 if TYPE_CHECKING:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.grouping import sums
 from advisor.model import CAUSE_CATEGORIES, Causes
-from advisor.traces.events import Kind, Role
+from advisor.traces.counts import bytes_of_calls
+from advisor.traces.events import COMMUNICATING, Kind, Role
 from advisor.traces.matching import COLLECTIVE_ROLES
-from advisor.traces.nesting import outermost, roles, sums
+from advisor.traces.nesting import outermost, roles
 from advisor.traces.waits import KINDS
 
 if TYPE_CHECKING:
@@ -124,13 +126,8 @@ def _kind(source: Source, call: IntArray, category: str) -> IntArray:
 
 def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
     """Return the bytes of each call (-1 unknown) and the file it works on (-1 none)."""
-    count = len(calls.region)
-    moving = (Kind.SEND, Kind.RECV, Kind.ISEND, Kind.IRECV, Kind.COLLECTIVE, Kind.IO)
-    events = np.flatnonzero(np.isin(trace.kind, moving) & (calls.open_after >= 0) & (trace.size >= 0))
-    call = outermost(calls, calls.open_after[events])
-    size = sums(call, trace.size[events].astype(np.float64), count).astype(np.int64)
-    size[np.bincount(call, minlength=count) == 0] = -1
-    target = np.full(count, -1, dtype=np.int64)
+    size = bytes_of_calls(trace, calls, (*COMMUNICATING, Kind.IO))
+    target = np.full(len(size), -1, dtype=np.int64)
     files = np.flatnonzero((trace.kind == Kind.IO) & (calls.open_after >= 0))
     target[outermost(calls, calls.open_after[files])] = trace.partner[files]
     return size, target

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model import Note
+from advisor.traces import locations
 from advisor.traces.events import Role
 
 if TYPE_CHECKING:
@@ -57,14 +58,9 @@ class Correction:
     solved: bool
 
 
-def processes(trace: Trace) -> IntArray:
-    """Return for every location the number of its process, counted in the order of the ranks present."""
-    return np.unique([location.rank for location in trace.locations], return_inverse=True)[1].astype(np.int64)
-
-
 def constraints(trace: Trace, calls: Calls, joint: Collectives, messages: Messages) -> Constraints:
     """Return the tightest constraint of every pair of processes and stretch of the run."""
-    process = processes(trace)
+    process = locations.processes(trace)
     parts = [
         *_of_collectives(calls, joint, process[calls.location]),
         _of_messages(calls, messages, process[calls.location]),
@@ -90,7 +86,7 @@ def corrected(trace: Trace, correction: Correction) -> FloatArray:
     """Return the time of every event on the common clock, seconds."""
     if not correction.offset_s.any() and not correction.drift.any():
         return trace.time_s
-    per_event = np.repeat(processes(trace), np.diff(trace.first))
+    per_event = np.repeat(locations.processes(trace), np.diff(trace.first))
     return trace.time_s + correction.offset_s[per_event] + correction.drift[per_event] * trace.time_s
 
 

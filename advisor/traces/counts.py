@@ -6,15 +6,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.traces.events import Kind
-from advisor.traces.nesting import outermost, sums
+from advisor.grouping import sums
+from advisor.traces.events import SENDS, Kind
+from advisor.traces.nesting import outermost
 
 if TYPE_CHECKING:
     from advisor.model import FloatArray, IntArray
     from advisor.traces.events import Trace
     from advisor.traces.nesting import Calls
 
-SENDS = (Kind.SEND, Kind.ISEND)
+
+def bytes_of_calls(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntArray:
+    """Return the bytes that events of these kinds record for each call, -1 where none does."""
+    events = np.flatnonzero(np.isin(trace.kind, kinds) & (calls.open_after >= 0) & (trace.size >= 0))
+    call = outermost(calls, calls.open_after[events])
+    total = sums(call, trace.size[events].astype(np.float64), len(calls.region)).astype(np.int64)
+    total[np.bincount(call, minlength=len(total)) == 0] = -1
+    return total
 
 
 def count(trace: Trace, calls: Calls, row_of_call: IntArray, rows: int) -> dict[str, FloatArray]:

@@ -32,6 +32,12 @@ class Kind(IntEnum):
     IO = 14  # partner = index into files (or -1), size = bytes; at completion
 
 
+SENDS = (Kind.SEND, Kind.ISEND)
+RECEIVES = (Kind.RECV, Kind.IRECV)
+#: Events that move bytes between processes.
+COMMUNICATING = (*SENDS, *RECEIVES, Kind.COLLECTIVE)
+
+
 class Role(IntEnum):
     """What kind of work a region is; decides which category its seconds belong to."""
 
@@ -86,7 +92,7 @@ class Trace:
     """All events of a run, sorted by location, in recorded order within each.
 
     Event columns all have the length n: ``time_s`` (seconds since the recorded start of the trace, each
-    process by its own clock until ``clocks.align``), ``kind`` (``Kind``), ``region`` (index into ``regions``, -1 if
+    process by its own clock until ``clocks.corrected``), ``kind`` (``Kind``), ``region`` (index into ``regions``, -1 if
     none), ``comm`` (index into ``communicators``, -1 if unknown), ``partner`` (rank, or see ``Kind``; -1 none),
     ``tag``, ``size`` (bytes, -1 unknown), ``request``. ``first`` (locations + 1,) delimits the locations:
     events of location l are ``first[l]:first[l + 1]``. ``communicators`` lists the members of each as ranks, in the

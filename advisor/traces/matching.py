@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.traces.events import Kind, Role
-from advisor.traces.nesting import location_of_events, occurrence, outermost, roles
+from advisor.traces import locations
+from advisor.traces.events import RECEIVES, SENDS, Kind, Role
+from advisor.traces.nesting import occurrence, outermost, roles
 
 if TYPE_CHECKING:
     from advisor.model import IntArray
@@ -74,7 +75,7 @@ def collectives(trace: Trace, calls: Calls) -> Collectives:
     lost = int((np.isin(role, COLLECTIVE_ROLES) & ~known).sum())
     events, call, role = events[known], call[known], role[known]
     comm = trace.comm[events].astype(np.int64)
-    member = _member_positions(trace)[comm, _ranks(trace)[calls.location[call]]]
+    member = _member_positions(trace)[comm, locations.ranks(trace)[calls.location[call]]]
     turn = occurrence(comm * len(trace.locations) + calls.location[call])
     order = np.lexsort((member, turn, comm))
     key = comm[order] * (int(turn.max(initial=0)) + 1) + turn[order]
@@ -99,10 +100,10 @@ def collectives(trace: Trace, calls: Calls) -> Collectives:
 
 def messages(trace: Trace, calls: Calls) -> Messages:
     """Return the messages whose two ends are both in the trace."""
-    location = location_of_events(trace)
-    rank = _ranks(trace)[location]
-    sends = np.flatnonzero(np.isin(trace.kind, (Kind.SEND, Kind.ISEND)) & (calls.open_after >= 0))
-    receives = np.flatnonzero(np.isin(trace.kind, (Kind.RECV, Kind.IRECV)) & (calls.open_after >= 0))
+    location = locations.of_events(trace)
+    rank = locations.ranks(trace)[location]
+    sends = np.flatnonzero(np.isin(trace.kind, SENDS) & (calls.open_after >= 0))
+    receives = np.flatnonzero(np.isin(trace.kind, RECEIVES) & (calls.open_after >= 0))
     posts = _posts(trace, location, receives)
     order = np.argsort(posts, kind="stable")
     receives, posts = receives[order], posts[order]
@@ -197,11 +198,6 @@ def _pair_in_order(sends: IntArray, receives: IntArray) -> tuple[IntArray, IntAr
     left, right = (part * turns + occurrence(part) for part in (channel[: len(sends)], channel[len(sends) :]))
     _, send, receive = np.intersect1d(left, right, assume_unique=True, return_indices=True)
     return send, receive
-
-
-def _ranks(trace: Trace) -> IntArray:
-    """Return the rank of every location."""
-    return np.array([location.rank for location in trace.locations], dtype=np.int64)
 
 
 def _member_positions(trace: Trace) -> IntArray:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.grouping import sums
 from advisor.traces.events import Role
-from advisor.traces.nesting import roles, sums
+from advisor.traces.nesting import roles
 from advisor.traces.tables import shown_regions
 
 if TYPE_CHECKING:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Roles whose time is the program's own work; all others claim the time of what they call.
 WORKING_ROLES = (Role.ROOT, Role.USER, Role.LOCAL, Role.OMP_PARALLEL, Role.OMP_WORK)
-
-
 #: Events looked at in one go.
 GROUP_EVENTS = 1 << 17
 
@@ -50,11 +48,6 @@ class Calls:
     anchor: IntArray
     threaded: npt.NDArray[np.bool_]
     open_after: IntArray
-
-
-def location_of_events(trace: Trace) -> IntArray:
-    """Return the location of every event."""
-    return np.repeat(np.arange(len(trace.locations)), np.diff(trace.first))
 
 
 def pair(trace: Trace) -> Calls:
@@ -139,11 +132,6 @@ def outermost(calls: Calls, call: IntArray) -> IntArray:
 def roles(trace: Trace) -> IntArray:
     """Return the role of every region."""
     return np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
-
-
-def sums(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
-    """Return the sum of ``values`` for each group, (groups,)."""
-    return np.asarray(np.bincount(group, weights=values, minlength=groups), dtype=np.float64)
 
 
 def occurrence(key: IntArray) -> IntArray:

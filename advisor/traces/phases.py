@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.traces import locations
 from advisor.traces.cycles import identities
 from advisor.traces.events import Role
 from advisor.traces.nesting import roles
@@ -42,7 +43,7 @@ def divide(trace: Trace, calls: Calls, joint: Collectives, teams: Teams) -> Divi
     """Return the instances of ``trace``: from the start-up's end to the shutdown's begin."""
     role = roles(trace)[calls.region]
     masters = _masters(trace)
-    closing = _synchronizations(trace, calls, joint, teams, masters)
+    closing = _synchronizations(calls, joint, teams, masters)
     ends = np.where(closing >= 0, calls.end_s[np.maximum(closing, 0)], -np.inf)
     order = np.argsort(ends.max(axis=1, initial=-np.inf), kind="stable")
     closing, ends = closing[order], ends[order]
@@ -72,14 +73,14 @@ def identify(division: Division, calls: Calls, regions: list[IntArray]) -> tuple
 
 def _masters(trace: Trace) -> IntArray:
     """Return for each location the first location of its process."""
-    ranks = np.array([location.rank for location in trace.locations], dtype=np.int64)
+    ranks = locations.ranks(trace)
     threads = np.array([location.thread for location in trace.locations], dtype=np.int64)
     order = np.lexsort((threads, ranks))
     _, first = np.unique(ranks[order], return_index=True)
     return order[first][np.unique(ranks, return_inverse=True)[1]]
 
 
-def _synchronizations(trace: Trace, calls: Calls, joint: Collectives, teams: Teams, masters: IntArray) -> IntArray:
+def _synchronizations(calls: Calls, joint: Collectives, teams: Teams, masters: IntArray) -> IntArray:
     """Return (synchronizations, locations): the call in which each location joins, -1 where it does not."""
     processes = len(np.unique(masters))
     size = np.diff(joint.first)
@@ -106,7 +107,7 @@ def _run_edges(trace: Trace, calls: Calls, role: IntArray) -> tuple[float, float
     occupied = np.diff(trace.first) > 0
     first_event = trace.time_s[trace.first[:-1][occupied]]
     starting = calls.end_s[role == Role.INIT]
-    processes = np.array([location.thread == 0 for location in trace.locations])[occupied]
+    processes = locations.are_first_threads(trace)[occupied]
     begin = float(starting.max()) if len(starting) else float(first_event[processes].max(initial=0.0))
     stopping = np.flatnonzero((role == Role.FINALIZE) & (calls.anchor == np.arange(len(role))))
     closers = np.full(len(trace.locations), -1, dtype=np.int64)

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.errors import InputError
+from advisor.grouping import sums
 from advisor.model import Note, Phase, Processor, Profile, Region
 from advisor.traces import accounts, categories, clocks, matching, naming, nesting, phases, teams, waits
 from advisor.traces.causes import collect
 from advisor.traces.counts import count
 from advisor.traces.events import Kind, Role
+from advisor.traces.locations import are_first_threads
 from advisor.traces.serial import serial_phases
 from advisor.traces.tables import Table, lay_out
 
@@ -60,6 +62,8 @@ def from_trace(trace: Trace, path: Path | str | None = None, reader: str = "trac
     split = categories.split(trace, calls, pieces, waiting, division, teams.join_waits(trace, calls, groups))
     regions = _regions(trace, table)
     measured = _measure(trace, calls, pieces, split, table)
+    named = naming.phases(trace, calls, division, table, split)
+    divided = _phases(named, division, table, measured, span[0])
     notes = _notes(trace, clocks.note(correction), joint.unmatched, messages.unmatched, unobserved)
     return Profile(
         program=trace.program,
@@ -68,7 +72,9 @@ def from_trace(trace: Trace, path: Path | str | None = None, reader: str = "trac
         actual_s=span[1] - span[0],
         processors=_processors(trace, span[0]),
         regions=regions,
-        phases=_phases(trace, calls, waiting, division, table, measured, split, span[0], solved=correction.solved),
+        phases=serial_phases(trace, divided, waiting, division, table)
+        if correction.solved
+        else _unsplit(divided, len(table.rows)),
         status=_status(waiting, split, correction),
         paradigms=_paradigms(trace),
         parameters=trace.parameters,
@@ -85,7 +91,7 @@ def _observed(trace: Trace) -> tuple[Trace, int]:
     events = np.diff(trace.first)
     nested = np.add.reduceat(np.r_[trace.kind == Kind.ENTER, False].astype(np.int64), trace.first[:-1])
     nested[events == 0] = 0
-    seen = np.array([location.thread == 0 for location in trace.locations], dtype=bool) | (nested > 1)
+    seen = are_first_threads(trace) | (nested > 1)
     if seen.all():
         return trace, 0
     kept = np.repeat(seen, events)
@@ -105,59 +111,51 @@ def _measure(trace: Trace, calls: Calls, pieces: Pieces, split: Split, table: Ta
     booked = accounts.inside_phases(trace, calls, pieces)
     row = table.row_of_call[pieces.call[booked]]
     cell = table.cells(row, pieces.instance[booked], pieces.location[booked])
-    flat = {"wall_s": nesting.sums(cell, pieces.seconds[booked], table.size)}
+    flat = {"wall_s": sums(cell, pieces.seconds[booked], table.size)}
     for name in ("wait_s", "sync_s", "transfer_s", "io_s"):
         seconds: FloatArray = getattr(split, name)
         some = np.flatnonzero(seconds)
         cell = table.cells(table.row_of_call[some], split.instance[some], calls.location[some])
-        flat[name] = nesting.sums(cell, seconds[some], table.size)
+        flat[name] = sums(cell, seconds[some], table.size)
     return flat
 
 
 def _phases(
-    trace: Trace,
-    calls: Calls,
-    waiting: Waits,
+    named: tuple[list[str], list[str | None]],
     division: Division,
     table: Table,
     flat: dict[str, FloatArray],
-    split: Split,
     begin: float,
-    *,
-    solved: bool,
 ) -> tuple[Phase, ...]:
-    """Return the phases with their arrays; one of kind ``whole`` without a split when the clocks are unknown."""
-    names, closers = naming.phases(trace, calls, division, table, split)
+    """Return the phases with their arrays, all of them parallel; ``named`` are their names and closing calls."""
     result = []
-    for p, rows in enumerate(table.phase_rows):
+    for p, (name, closer, rows) in enumerate(zip(*named, table.phase_rows, strict=True)):
         shape = (len(rows), table.locations, int(table.iterations[p]))
         part = slice(int(table.base[p]), int(table.base[p + 1]))
         mine = np.flatnonzero(table.phase_of == p)
         result.append(
             Phase(
-                name=names[p],
+                name=name,
                 kind="parallel",
                 regions=rows,
-                arrays={name: values[part].reshape(shape) for name, values in flat.items()},
-                closed_by=closers[p],
+                arrays={measure: values[part].reshape(shape) for measure, values in flat.items()},
+                closed_by=closer,
                 start_s=division.edges_s[mine] - begin,
                 duration_s=division.edges_s[mine + 1] - division.edges_s[mine],
             )
         )
-    if not solved:
-        return (_unsplit(result, len(table.rows)),)
-    return serial_phases(trace, tuple(result), waiting, division, table)
+    return tuple(result)
 
 
-def _unsplit(found: list[Phase], rows: int) -> Phase:
-    """Return one phase of everything, with the measures that need no common clock."""
+def _unsplit(found: tuple[Phase, ...], rows: int) -> tuple[Phase, ...]:
+    """Return one phase of everything, as clocks that contradict each other leave it: what needs no common clock."""
     arrays = {}
     for name in ("wall_s", "io_s"):
         total = np.zeros((rows, found[0].arrays[name].shape[1], 1))
         for phase in found:
             total[phase.regions, :, 0] += phase.arrays[name].sum(axis=2)
         arrays[name] = total
-    return Phase(name="the whole run", kind="whole", regions=np.arange(rows), arrays=arrays)
+    return (Phase(name="the whole run", kind="whole", regions=np.arange(rows), arrays=arrays),)
 
 
 def _regions(trace: Trace, table: Table) -> tuple[Region, ...]:

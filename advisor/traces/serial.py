@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.traces.locations import processes
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -28,7 +30,7 @@ def serial_phases(
     trace: Trace, found: tuple[Phase, ...], waiting: Waits, division: Division, table: Table
 ) -> tuple[Phase, ...]:
     """Return ``found`` with kind ``serial`` for the phases that are."""
-    process = np.unique([location.rank for location in trace.locations], return_inverse=True)[1]
+    process = processes(trace)
     if int(process.max(initial=0)) == 0:
         return found
     result = []

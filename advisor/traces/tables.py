@@ -9,6 +9,7 @@ import numpy as np
 
 from advisor.traces import accounts, phases
 from advisor.traces.events import Role
+from advisor.traces.locations import are_first_threads
 from advisor.traces.nesting import roles
 from advisor.traces.teams import TEAM_ROLES
 
@@ -57,7 +58,7 @@ class Table:
 
 def lay_out(trace: Trace, calls: Calls, pieces: Pieces, division: Division) -> Table:
     """Return where everything is booked: rows of regions, phases, iterations."""
-    worker = np.array([location.thread > 0 for location in trace.locations])[calls.location]
+    worker = ~are_first_threads(trace)[calls.location]
     shown = shown_regions(trace, calls)
     rows, row_of_call = np.unique(shown * 2 + (worker | calls.threaded), return_inverse=True)
     booked = accounts.inside_phases(trace, calls, pieces)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.grouping import sums
 from advisor.traces.events import Kind, Role
-from advisor.traces.nesting import occurrence, roles, sums
+from advisor.traces.locations import are_first_threads, ranks
+from advisor.traces.nesting import occurrence, roles
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,7 +49,7 @@ def find(trace: Trace, calls: Calls) -> Teams:
 
 def adopted(trace: Trace, calls: Calls, teams: Teams) -> Calls:
     """Return ``calls`` in which the parts of all threads have the caller that the first thread's part has."""
-    first_thread = _is_first_thread(trace)[calls.location]
+    first_thread = are_first_threads(trace)[calls.location]
     part = np.flatnonzero(teams.region_of >= 0)
     caller = np.full(len(teams.last_end_s), -1, dtype=np.int64)
     started = part[first_thread[part]]
@@ -60,7 +62,7 @@ def adopted(trace: Trace, calls: Calls, teams: Teams) -> Calls:
 
 def join_waits(trace: Trace, calls: Calls, teams: Teams) -> FloatArray:
     """Return for each call how long it waited, by itself, for the last thread of the teams it started, seconds."""
-    own = np.flatnonzero((teams.region_of >= 0) & _is_first_thread(trace)[calls.location] & (calls.parent >= 0))
+    own = np.flatnonzero((teams.region_of >= 0) & are_first_threads(trace)[calls.location] & (calls.parent >= 0))
     joins = np.flatnonzero(trace.kind == Kind.JOIN)
     if not len(own) or not len(joins):
         return np.zeros(len(calls.region))
@@ -77,11 +79,6 @@ def join_waits(trace: Trace, calls: Calls, teams: Teams) -> FloatArray:
     return sums(calls.parent[own], seconds, len(calls.region))
 
 
-def _is_first_thread(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Return for each location whether it is the first thread of its process."""
-    return np.array([location.thread == 0 for location in trace.locations], dtype=bool)
-
-
 def _parts(trace: Trace, calls: Calls) -> IntArray:
     """Return the calls in which threads do their parts of parallel regions, the outermost ones."""
     role = roles(trace)[calls.region]
@@ -91,15 +88,15 @@ def _parts(trace: Trace, calls: Calls) -> IntArray:
 
 def _regions_of(trace: Trace, calls: Calls, part: IntArray) -> IntArray:
     """Return the parallel region of each part, numbered over all processes."""
-    ranks = np.array([location.rank for location in trace.locations], dtype=np.int64)
-    first_thread = _is_first_thread(trace)
+    rank_of = ranks(trace)
+    first_thread = are_first_threads(trace)
     location = calls.location[part]
     region = np.zeros(len(part), dtype=np.int64)
     base = 0
-    for rank in np.unique(ranks[location]):
-        mine = ranks[location] == rank
+    for rank in np.unique(rank_of[location]):
+        mine = rank_of[location] == rank
         own = part[mine & first_thread[location]]
-        begins = _begins(trace, calls, own, ranks == rank)
+        begins = _begins(trace, calls, own, rank_of == rank)
         number = np.searchsorted(begins, calls.start_s[part[mine]], side="right") - 1
         region[mine] = base + np.clip(number, 0, None)
         base += max(len(begins), 1)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.traces.events import Kind, Role
+from advisor.traces.counts import bytes_of_calls
+from advisor.traces.events import COMMUNICATING, Role
+from advisor.traces.locations import ranks
 from advisor.traces.nesting import outermost, roles
 
 if TYPE_CHECKING:
@@ -155,7 +157,7 @@ def _of_guessed_senders(trace: Trace, calls: Calls, messages: Messages, explaine
     the k-th post, and the first wait call behind the post for the one that completes it: estimated.
     """
     role = roles(trace)[calls.region]
-    rank = np.array([location.rank for location in trace.locations], dtype=np.int64)
+    rank = ranks(trace)
     post_location = np.searchsorted(trace.first, messages.lost_posts, side="right") - 1
     waits = np.flatnonzero((role == Role.WAIT) & ~explained & (calls.anchor == np.arange(len(role))))
     sends = messages.lost_sends[np.argsort(trace.time_s[messages.lost_sends], kind="stable")]
@@ -209,7 +211,7 @@ def _of_unmatched(trace: Trace, calls: Calls, explained: npt.NDArray[np.bool_]) 
     itself = calls.anchor == np.arange(len(role))
     call = np.flatnonzero(np.isin(role, BLOCKING_ROLES) & itself & ~explained)
     duration = calls.end_s[call] - calls.start_s[call]
-    size = _message_bytes(trace, calls)[call]
+    size = bytes_of_calls(trace, calls, COMMUNICATING)[call]
     _, group = np.unique(np.stack((calls.region[call], size)), axis=1, return_inverse=True)
     group = group.reshape(-1)
     shortest = np.full(int(group.max(initial=-1)) + 1, np.inf)
@@ -217,16 +219,6 @@ def _of_unmatched(trace: Trace, calls: Calls, explained: npt.NDArray[np.bool_]) 
     until = calls.end_s[call] - shortest[group]
     kind = np.where(role[call] == Role.OMP_LOCK, KINDS.index("lock"), KINDS.index("unmatched"))
     return Reason(call, until, kind, np.full(len(call), -1), np.ones(len(call), dtype=bool))
-
-
-def _message_bytes(trace: Trace, calls: Calls) -> IntArray:
-    """Return the bytes of the messages and collectives of each call, -1 where none is recorded."""
-    kinds = (Kind.SEND, Kind.RECV, Kind.ISEND, Kind.IRECV, Kind.COLLECTIVE)
-    events = np.flatnonzero(np.isin(trace.kind, kinds) & (calls.open_after >= 0) & (trace.size >= 0))
-    call = outermost(calls, calls.open_after[events])
-    total = np.bincount(call, trace.size[events], minlength=len(calls.region)).astype(np.int64)
-    seen = np.bincount(call, minlength=len(calls.region)) > 0
-    return np.where(seen, total, -1)
 
 
 def _reason(

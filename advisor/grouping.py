@@ -1,0 +1,15 @@
+"""Values added up by group: the step from rows to regions, processors, phases and causes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from advisor.model import FloatArray, IntArray
+
+
+def sums(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
+    """Return the sum of ``values`` in each of ``groups`` groups, (groups,); ``group`` numbers that of each value."""
+    return np.bincount(group, weights=values, minlength=groups).astype(np.float64, copy=False)

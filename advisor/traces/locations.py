@@ -1,0 +1,33 @@
+"""Columns over the locations of a trace, the threads of execution: whose they are, and which events are theirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model import IntArray
+    from advisor.traces.events import Trace
+
+
+def ranks(trace: Trace) -> IntArray:
+    """Return the rank of every location."""
+    return np.array([location.rank for location in trace.locations], dtype=np.int64)
+
+
+def processes(trace: Trace) -> IntArray:
+    """Return for every location the number of its process, counted in the order of the ranks present."""
+    return np.unique(ranks(trace), return_inverse=True)[1].astype(np.int64)
+
+
+def are_first_threads(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Return for every location whether it is the first thread of its process."""
+    return np.array([location.thread == 0 for location in trace.locations], dtype=bool)
+
+
+def of_events(trace: Trace) -> IntArray:
+    """Return the location of every event."""
+    return np.repeat(np.arange(len(trace.locations)), np.diff(trace.first))
