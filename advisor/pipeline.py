@@ -72,7 +72,7 @@ def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[
         steps_to_revisit=ranked.steps_to_revisit,
         needs=_needs(grade, matches.needs),
         verdict=_verdict(grade, ranked),
-        problems=(*problems, *refused, *host.problems),
+        problems=(*problems, *sheet.problems, *refused, *host.problems),
     )
 
 
@@ -104,11 +104,11 @@ def _rules(options: Options, host: Host, extra: Sequence[Fact]) -> tuple[RuleBoo
     sound, refused = [], []
     for file in host.rules():
         try:
-            rules.load_default((file,), extra)
+            rules.load_default((file,), extra, examples=False)
             sound.append(file)
         except DocumentError as error:
             refused.append(f"rules of a plugin are left out: {error}")
-    return rules.load_default((*sound, *options.rules), extra), tuple(refused)
+    return rules.load_default((*sound, *options.rules), extra, examples=False), tuple(refused)
 
 
 def _simulated(profile: Profile, machine: Machine | None, host: Host) -> Callable[[Recommendation], Gain | None]:

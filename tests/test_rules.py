@@ -72,6 +72,12 @@ def test_bundled_rules_are_complete_and_without_doubt() -> None:
     assert rules.lint(book) == []
 
 
+def test_advice_needs_no_examples() -> None:
+    book, short = rules.load_default(), rules.load_default(examples=False)
+    assert not any(action.examples for action in short.actions)
+    assert replace(book, actions=tuple(replace(action, examples=()) for action in book.actions)) == short
+
+
 def test_bundled_files_can_be_checked_where_they_stand() -> None:
     for file in action_files():
         assert rules.check(file) == []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from advisor.rules.records import Arrow, Issue, Step
 
 ORDER: Final = "steps.yaml"
+#: The examples of an action in the bundled files, up to the next key or action.
+_EXAMPLES: Final = re.compile(rb"^  examples:\n(?:(?:    .*)?\n)+", re.MULTILINE)
 #: Bundled documents that hold no actions.
 OTHERS: Final = (ORDER, "cases.yaml")
 
@@ -80,22 +84,43 @@ def load(
     return _layered(base, entries)
 
 
-def load_default(user_files: Iterable[Path | Traversable] = (), facts: Iterable[Fact] = ()) -> RuleBook:
-    """Return the bundled rules with those of ``user_files`` on top; DocumentError holds the mistakes of all files."""
-    files = tuple(user_files)
-    return load(files, facts, bundled_book()) if files else bundled_book()
+def load_default(
+    user_files: Iterable[Path | Traversable] = (), facts: Iterable[Fact] = (), *, examples: bool = True
+) -> RuleBook:
+    """Return the bundled rules with those of ``user_files`` on top; DocumentError holds the mistakes of all files.
+
+    Advice needs no ``examples``: without those of the bundled rules it is there in half the time.
+    """
+    files, base = tuple(user_files), bundled_book(examples=examples)
+    return load(files, facts, base) if files else base
 
 
 @cache
-def bundled_book() -> RuleBook:
-    """Return the rules that come with the program."""
+def bundled_book(*, examples: bool = True) -> RuleBook:
+    """Return the rules that come with the program, with or without their examples."""
     order = _order()
     names = Names(by_name(), {step.id for step in order.steps}, {issue.id for issue in order.issues})
     problems: list[Problem] = []
-    entries = _entries(action_files(), names, problems)
+    files = action_files() if examples else [_WithoutExamples(file) for file in action_files()]
+    entries = _entries(cast("Sequence[Traversable]", files), names, problems)
     if problems:
         raise DocumentError(problems)
     return _layered(_with_actions(order, ()), entries)
+
+
+class _WithoutExamples:
+    """A bundled file without its examples, more than half of its text; lines keep their numbers."""
+
+    def __init__(self, file: Traversable) -> None:
+        self._file = file
+
+    def __str__(self) -> str:
+        return str(self._file)
+
+    def open(self, _: str) -> BytesIO:
+        """Return the bytes of the document."""
+        text = _EXAMPLES.sub(lambda found: b"  examples: []" + b"\n" * found[0].count(b"\n"), self._file.read_bytes())
+        return BytesIO(text)
 
 
 def action_files() -> tuple[Traversable, ...]:
