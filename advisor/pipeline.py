@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from advisor.facts import Fact
     from advisor.host import Host
     from advisor.machines import Machine
-    from advisor.model import Grade, Need, Profile, Recommendation, Verdict
+    from advisor.model import Gap, Grade, Need, Profile, Recommendation, Verdict
     from advisor.rules import RuleBook
 
 
@@ -71,7 +71,7 @@ def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[
         total=ranked.total,
         steps_to_revisit=ranked.steps_to_revisit,
         needs=_needs(grade, matches.needs),
-        verdict=_verdict(grade, ranked),
+        verdict=_verdict(grade, found, ranked),
         problems=(*problems, *sheet.problems, *refused, *host.problems),
     )
 
@@ -126,7 +126,8 @@ def _needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
     return () if grade.letter == "F" else tuple(wanted)
 
 
-def _verdict(grade: Grade, ranked: Ranking) -> Verdict:
-    if grade.letter == "F":
-        return "insufficient evidence"
-    return "advice" if ranked.recommendations else "nothing significant"
+def _verdict(grade: Grade, found: Sequence[Gap], ranked: Ranking) -> Verdict:
+    """Return whether there is advice; where no gap is known, nothing can be said to be insignificant."""
+    if ranked.recommendations:
+        return "advice"
+    return "nothing significant" if found and grade.letter != "F" else "insufficient evidence"

@@ -57,6 +57,13 @@ def test_a_run_too_short_to_trust_gets_no_advice(tmp_path: Path) -> None:
     assert (advice.verdict, advice.recommendations, advice.needs) == ("insufficient evidence", (), ())
 
 
+def test_where_no_gap_is_known_nothing_is_called_insignificant(tmp_path: Path) -> None:
+    regions = [{"name": "solve", "wall_s": [8.1, 11.9]}]
+    path = written(tmp_path, actual_s=12.5, synchronized=False, regions=regions)
+    advice = pipeline.advise([path], pipeline.Options(), alone())
+    assert (advice.verdict, advice.gaps) == ("insufficient evidence", ())
+
+
 def test_rules_of_a_plugin_with_mistakes_lose_nothing_else(tmp_path: Path) -> None:
     rules = tmp_path / "bad.yaml"
     rules.write_text("- {id: Z-1, titel: nonsense}\n")
