@@ -107,7 +107,7 @@ def _with_alternative(draft: Draft, action: str) -> Draft:
 
 
 def _with_gaps(chosen: Iterable[Draft], book: RuleBook, profile: Profile, seconds: Ledger) -> list[Draft]:
-    """Return the drafts of steps with a significant gap; the other steps are skipped (seed 004, section 3.2.2)."""
+    """Return the drafts of steps with a significant gap; the other steps are skipped (Hung and Davidson, section 3.2.2)."""
     kept = []
     for draft in chosen:
         step = draft.recommendation.step
@@ -155,7 +155,7 @@ def _above_lowest(claims: Iterable[Claim], gaps: Sequence[Gap], profile: Profile
 
 
 def _steps_to_revisit(book: RuleBook, chosen: Iterable[Draft]) -> tuple[int, ...]:
-    """Return the steps that arrows lead to from those of the recommendations (seed 004, figure 6)."""
+    """Return the steps that arrows lead to from those of the recommendations (Hung and Davidson, figure 6)."""
     touched = {draft.recommendation.step for draft in chosen}
     reached = {arrow.to for arrow in book.arrows if arrow.from_ in touched}
     reached |= {arrow.from_ for arrow in book.arrows if arrow.kind == "conflict" and arrow.to in touched}
