@@ -107,7 +107,7 @@ def _with_alternative(draft: Draft, action: str) -> Draft:
 
 
 def _with_gaps(chosen: Iterable[Draft], book: RuleBook, profile: Profile, seconds: Ledger) -> list[Draft]:
-    """Return the drafts of steps with a significant gap; the other steps are skipped (Hung and Davidson, section 3.2.2)."""
+    """Return the drafts of steps with a significant gap; others are skipped (Hung and Davidson, section 3.2.2)."""
     kept = []
     for draft in chosen:
         step = draft.recommendation.step

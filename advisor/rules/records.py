@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A dependence between two steps (Hung and Davidson, figure 6): what to look at again after a change in ``from_``."""
+    """A dependence between two steps (Hung and Davidson, figure 6): what a change in ``from_`` brings up again."""
 
     from_: int
     to: int
