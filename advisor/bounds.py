@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from advisor.loads import summarize
 from advisor.machine_bounds import COUNTS, machine_bound
 from advisor.measures import command, joined, missing, worst
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from advisor.loads import Loads
     from advisor.machines import Machine
     from advisor.measures import Quantity
-    from advisor.model import Profile
+    from advisor.model import FloatArray, Profile
 
 #: Bounds that are averages over the processors: their seconds are laid out by ``loads.summarize``.
 AVERAGES: Final = ("I", "IP", "IPC", "IPCO")
@@ -70,6 +72,11 @@ def durations_known(profile: Profile) -> bool:
     return profile.has_phases and all(phase.duration_s is not None for phase in profile.phases)
 
 
+def instance_durations(profile: Profile) -> FloatArray:
+    """Return how long each instance lasted, phase by phase, seconds; where ``durations_known``."""
+    return np.concatenate([phase.duration_s for phase in profile.phases if phase.duration_s is not None])
+
+
 def _bound(name: str, profile: Profile, loads: Loads, values: dict[str, float]) -> Bound:
     if name == "actual":
         return Bound(name, profile.actual_s, "measured")
@@ -79,8 +86,7 @@ def _bound(name: str, profile: Profile, loads: Loads, values: dict[str, float]) 
         reason, collect = joined(need.reason for need in lacking), joined(need.collect for need in lacking)
         return Bound(name, None, "unavailable", reason, collect)
     if name == "IPCOLMDSW":
-        total = sum(float(phase.duration_s.sum()) for phase in profile.phases if phase.duration_s is not None)
-        return Bound(name, total, "measured")
+        return Bound(name, float(instance_durations(profile).sum()), "measured")
     return _qualified(Bound(name, values[name], worst(need.status for need in needs)), profile, needs)
 
 

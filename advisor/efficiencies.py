@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.bounds import durations_known
+from advisor.bounds import durations_known, instance_durations
 from advisor.loads import summarize
 from advisor.model import Efficiency
 
@@ -53,7 +53,7 @@ def _of_elapsed(profile: Profile, loads: Loads) -> tuple[Efficiency, Efficiency]
     computation = loads.quantities.computation
     elapsed = profile.actual_s
     if durations_known(profile):
-        elapsed = sum(float(phase.duration_s.sum()) for phase in profile.phases if phase.duration_s is not None)
+        elapsed = float(instance_durations(profile).sum())
     if not computation.known or elapsed <= 0.0:
         reason = computation.reason if not computation.known else IDLE
         return (

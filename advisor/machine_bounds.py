@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.machines import busiest_unit, peak_flops_per_s, unit_rates
+from advisor.machines import busiest_unit, clock_hz, peak_flops_per_s, unit_rates
 from advisor.measures import missing
 from advisor.model import Bound
 
@@ -26,7 +26,7 @@ MODELLED: Final = "computed from counted operations and the machine model"
 
 def machine_bound(name: str, profile: Profile, machine: Machine | None) -> Bound:
     """Return M, MA, MAC or MACS in seconds (seed 004, section 3.2.1); unavailable without counts or machine model."""
-    lacking = [COUNTS[name]] if not _counted(profile, COUNTS[name]) else []
+    lacking = [] if _units(profile, COUNTS[name]) else [COUNTS[name]]
     if machine is None:
         return _unavailable(name, profile, *lacking, "machine")
     if lacking:
@@ -58,7 +58,7 @@ def _seconds(name: str, profile: Profile, machine: Machine) -> float | None:
         floating = sum(FLOATING[unit] * number for unit, number in operations.items() if unit in FLOATING)
         return floating / peak if peak else None
     if name == "MACS":
-        clock = machine.boost or machine.frequency
+        clock = clock_hz(machine)
         return operations[COUNTS[name]] / count / clock if clock else None
     busiest = busiest_unit(machine, operations)
     return busiest[1] / count if busiest else None
@@ -83,10 +83,6 @@ def _units(profile: Profile, count: str) -> dict[str, FloatArray]:
         return {count: profile.counts[count]}
     prefix = f"{count}."
     return {name.removeprefix(prefix): table for name, table in profile.counts.items() if name.startswith(prefix)}
-
-
-def _counted(profile: Profile, count: str) -> bool:
-    return bool(_units(profile, count))
 
 
 def _unavailable(name: str, profile: Profile, *lacking: str) -> Bound:

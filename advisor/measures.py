@@ -128,9 +128,7 @@ def worst(statuses: Iterable[Status]) -> Status:
 
 def command(profile: Profile, name: str) -> str:
     """Return the command that would record what ``MISSING`` lists as ``name``, for this program's number of ranks."""
-    ranks = len({processor.rank for processor in profile.processors})
-    if profile.ranks_expected:
-        ranks = max(ranks, profile.ranks_expected)
+    ranks = max(profile.ranks, profile.ranks_expected or 0)
     text = MISSING[name].command
     if text == _TRACE and _threaded(profile):
         text = _FUNCTIONS.replace("SOURCES", "-fopenmp SOURCES")
@@ -149,7 +147,7 @@ def missing(profile: Profile, *names: str) -> Quantity:
 
 
 def _threaded(profile: Profile) -> bool:
-    return len({processor.rank for processor in profile.processors}) < len(profile.processors)
+    return profile.ranks < len(profile.processors)
 
 
 def _alone(profile: Profile) -> bool:

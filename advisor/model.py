@@ -180,6 +180,11 @@ class Profile:
     clock_uncertainty_s: float | None = None
 
     @property
+    def ranks(self) -> int:
+        """The number of processes of which anything was recorded."""
+        return len({processor.rank for processor in self.processors})
+
+    @property
     def has_phases(self) -> bool:
         """Whether synchronizations divide the run, so that M', D and S' can be told apart."""
         return bool(self.phases) and self.phases[0].kind != "whole"

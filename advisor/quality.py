@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from advisor.bounds import durations_known
+from advisor.bounds import durations_known, instance_durations, shared_cores
 from advisor.loads import summarize
 from advisor.measures import command
 from advisor.model import Grade, Note
@@ -94,7 +94,7 @@ def _of_run(profile: Profile) -> Iterator[Note]:
         yield _note("too short", how, "run a larger problem or more iterations")
     if not durations_known(profile):
         return
-    lengths = np.concatenate([phase.duration_s for phase in profile.phases if phase.duration_s is not None])
+    lengths = instance_durations(profile)
     together = float(lengths.sum())
     if together < SHORTEST_RUN_S <= profile.actual_s:
         how = f"all phases together took {format_seconds(together)}; the rest is start-up and shutdown"
@@ -107,16 +107,15 @@ def _of_run(profile: Profile) -> Iterator[Note]:
 
 def _of_processors(profile: Profile) -> Iterator[Note]:
     """Yield doubts about the number of processors."""
-    ranks, expected = len({processor.rank for processor in profile.processors}), profile.ranks_expected
+    ranks, expected = profile.ranks, profile.ranks_expected
     if expected is not None and ranks < expected:
         name = "processors missing" if 2 * ranks >= expected else "most processors missing"
         yield _note(name, f"{ranks} of {expected} ranks are in the profile", "copy the files of all ranks, or run anew")
-    count, cores = len(profile.processors), profile.cores
+    cores = profile.cores
     if cores is None:
         yield _note("cores unknown", "the number of cores is not known; processors that share cores would not show")
-    elif count > cores:
-        how = f"{count} processors share {cores} cores, so transfer, waiting and system time cannot be told apart"
-        yield _note("processors share cores", how, f"run with at most {cores} processors, each on a core of its own")
+    elif shared := shared_cores(profile):
+        yield _note("processors share cores", shared, f"run with at most {cores} processors, each on a core of its own")
 
 
 def _of_values(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap]) -> Iterator[Note]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.gaps.attribution import between, letters_between, source, total
+from advisor.gaps.attribution import ROUNDING, between, letters_between, source, total
 from advisor.gaps.causes import causes_of, grouped
 from advisor.measures import joined, worst
 from advisor.model import BOUND_NAMES, Bound, Gap, Share
@@ -31,8 +31,6 @@ __all__ = ["attribute", "ceiling", "phase_shares"]
 #: How many regions, processors or iterations of a gap are listed; the others are added up in one line.
 LIMIT: Final = 1000
 OTHERS: Final = "others"
-#: A gap below this share of the run is rounding, whatever its sign.
-ROUNDING: Final = 1e-9
 
 SEEN_IO: Final = (
     "this is the input and output that was seen; what else the operating system took cannot be told from computation "

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.bounds import durations_known, seconds
+from advisor.bounds import durations_known, instance_durations, seconds
 from advisor.gaps import inner_waits
 from advisor.grouping import sums
 from advisor.loads import Loads, Spread, summarize
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from advisor.model import Bound, FloatArray, Profile
 
 _PLACE: Final = {name: place for place, name in enumerate(BOUND_NAMES)}
+#: Seconds below this share of the run are rounding, whatever their sign.
+ROUNDING: Final = 1e-9
 #: Imbalance below this share of the work is rounding and cannot be laid out.
-ROUNDING: Final = 1e-13
+LEAST_IMBALANCE: Final = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def source(profile: Profile, loads: Loads | None = None, machine: Machine | None
     loads = loads or summarize(profile)
     values = seconds(loads) | {"actual": profile.actual_s}
     if durations_known(profile):
-        values["IPCOLMDSW"] = float(_durations(profile).sum())
+        values["IPCOLMDSW"] = float(instance_durations(profile).sum())
     return Source(profile, loads, values, machine)
 
 
@@ -150,7 +152,7 @@ def _imbalance(source: Source, lower: str, upper: str) -> tuple[Piece, ...]:
             continue
         if letter == "D":
             pieces.append(Piece((letter,), loads.spreads.get("dynamic", loads.empty)))
-        elif everything > ROUNDING * abs(values["IPCOLM"]):
+        elif everything > LEAST_IMBALANCE * abs(values["IPCOLM"]):
             pieces.append(Piece((letter,), loads.empty.plus(steady, (values[high] - values[low]) / everything)))
     return tuple(pieces)
 
@@ -178,7 +180,7 @@ def _waiting(source: Source) -> Spread:
     spent = np.concatenate([phase.peak for phase in loads.phases])
     if "sync" in loads.spreads:
         spent = spent + loads.spreads["sync"].iterations
-    iterations = _durations(profile) - spent
+    iterations = instance_durations(profile) - spent
     decider = np.concatenate([phase.decider for phase in loads.phases])
     processors = sums(decider, iterations, loads.processors)
     total = np.add.reduceat(iterations, loads.iteration_first[:-1])
@@ -210,7 +212,7 @@ def _edges(profile: Profile) -> dict[str, float]:
         lengths = [phase.duration_s for phase in profile.phases if phase.duration_s is not None]
         first = min(float(start.min()) for start in starts)
         last = max(float((start + length).max()) for start, length in zip(starts, lengths, strict=True))
-        if first >= 0.0 and last <= profile.actual_s * (1 + 1e-9):
+        if first >= 0.0 and last <= profile.actual_s * (1 + ROUNDING):
             return {"start-up": first, "shutdown": profile.actual_s - last}
     return {name: float(profile.outside[name].mean()) for name in ("start-up", "shutdown") if name in profile.outside}
 
@@ -222,7 +224,7 @@ def _limited(named: Mapping[str, float], total: float, actual_s: float) -> dict[
     if claimed > max(total, 0.0):
         known = {name: part * max(total, 0.0) / claimed for name, part in known.items()} if total > 0 else {}
     rest = total - sum(known.values())
-    if known and abs(rest) <= 1e-9 * actual_s:
+    if known and abs(rest) <= ROUNDING * actual_s:
         largest = max(known, key=known.__getitem__)
         return known | {largest: known[largest] + rest}
     return known | {"rest": rest} if rest else known
@@ -234,15 +236,10 @@ def _without_work(source: Source, lower: Bound, upper: Bound) -> Piece:
     gap = (upper.seconds or 0.0) - (lower.seconds or 0.0)
     rest, iterations = loads.empty.rest, loads.empty.iterations
     if durations_known(profile) and lower.name != "IPCOLMDSW":
-        iterations = _durations(profile) - _average(source, lower.name, lower.seconds or 0.0).iterations
+        iterations = instance_durations(profile) - _average(source, lower.name, lower.seconds or 0.0).iterations
         rest = np.add.reduceat(iterations, loads.iteration_first[:-1])
     left = gap - float(iterations.sum())
     outside = _limited(_edges(profile), left, profile.actual_s) if upper.name == "actual" else {}
     processors = np.full(loads.processors, gap / loads.processors)
     spread = Spread(loads.empty.regions, rest, processors, iterations, outside)
     return Piece(letters_between(lower.name, upper.name), spread)
-
-
-def _durations(profile: Profile) -> FloatArray:
-    """Return how long each instance lasted, phase by phase."""
-    return np.concatenate([phase.duration_s for phase in profile.phases if phase.duration_s is not None])

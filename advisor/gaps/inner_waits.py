@@ -46,11 +46,11 @@ def by_region(profile: Profile, loads: Loads, chosen: npt.NDArray[np.bool_], wai
     causes = profile.causes
     if causes is None:
         return laid_out
+    place = _places(profile, causes)
     for number in np.unique(causes.phase[chosen]).tolist():
         mine = chosen & (causes.phase == number)
-        seconds = sums(_places(profile, causes)[mine], causes.seconds[mine], len(profile.regions))[
-            profile.phases[number].regions
-        ]
+        by_place = sums(place[mine], causes.seconds[mine], len(profile.regions))
+        seconds = by_place[profile.phases[number].regions]
         part = slice(int(loads.region_first[number]), int(loads.region_first[number + 1]))
         laid_out[part] = seconds / max(seconds.sum(), np.finfo(float).tiny) * waiting_s[number]
     return laid_out

@@ -27,6 +27,7 @@ __all__ = [
     "as_document",
     "barrier_s",
     "busiest_unit",
+    "clock_hz",
     "host",
     "load",
     "names",
@@ -99,14 +100,14 @@ def _model_of(processor: str | None) -> Machine | None:
     return None
 
 
-def _clock_hz(machine: Machine) -> float | None:
-    """The highest clock known."""
+def clock_hz(machine: Machine) -> float | None:
+    """The highest clock known, in hertz: times computed from it stay lower bounds."""
     return machine.boost or machine.frequency
 
 
 def peak_flops_per_s(machine: Machine, processors: int) -> float | None:
     """Double-precision operations per second of so many processors (cores) at most; None if not known."""
-    clock = _clock_hz(machine)
+    clock = clock_hz(machine)
     if clock is None or machine.flops_per_cycle is None:
         return None
     return processors * machine.flops_per_cycle * clock
@@ -114,7 +115,7 @@ def peak_flops_per_s(machine: Machine, processors: int) -> float | None:
 
 def unit_rates(machine: Machine) -> dict[str, float]:
     """Operations on 64-bit numbers per second and core by functional unit, for the units that are known."""
-    clock = _clock_hz(machine)
+    clock = clock_hz(machine)
     if clock is None:
         return {}
     return {name: unit.operations_per_cycle * clock for name, unit in machine.units.items()}
