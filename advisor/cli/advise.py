@@ -27,9 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Give a command that advises on a run its options."""
     parser.add_argument("--order", choices=("seconds", "steps"), default="seconds", help="by gain, or by tuning step")
     parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the run (gapwatch machines list)")
-    parser.add_argument(
-        "--rules", metavar="FILE", type=Path, action="append", default=[], help="rules to add; may be given again"
-    )
+    places.add_rules(parser)
     parser.add_argument("--cores", metavar="N", type=_cores, help="cores the run had, where the profile does not say")
     parser.add_argument(
         "--fail-on", metavar="GATE", type=gates.parse, action="append", default=[],

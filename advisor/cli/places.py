@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import argparse
+
     from advisor.host import Host
 
 PLUGINS_VARIABLE = "GAPWATCH_PLUGINS"
@@ -23,6 +25,13 @@ def plugin_folders() -> tuple[Path, ...]:
     own = config() / "plugins"
     named = [Path(folder) for folder in os.environ.get(PLUGINS_VARIABLE, "").split(os.pathsep) if folder]
     return tuple([own] if own.is_dir() else []) + tuple(named)
+
+
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """Give a command the option to add files of rules to those of ``rule_files``."""
+    parser.add_argument(
+        "--rules", metavar="FILE", type=Path, action="append", default=[], help="rules to add; may be given again"
+    )
 
 
 def rule_files() -> tuple[Path, ...]:

@@ -8,7 +8,6 @@ import select
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from advisor.cli import output, places, progress, reports
@@ -106,6 +105,8 @@ def run(name: str, arguments: Sequence[str]) -> int:
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {close[0]}?" if close else ""
+    from advisor.documents import scalars
+
+    near = scalars.nearest(name, known)
+    hint = f"; did you mean {near}?" if near else ""
     return f"no command {name!r}{hint} (gapwatch --help lists them)"

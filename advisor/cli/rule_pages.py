@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.commands import Column, Report, Table, Text
 from advisor.render import numbers
-from advisor.render.words import EFFORTS, LANGUAGES, MODELS
+from advisor.render.words import EFFORTS, how_words
 from advisor.rules.conditions import AllOf, AnyOf, FactIs, GapShare, Not
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _compared(text: str) -> str:
 
 
 def _instruction(how: HowTo) -> str:
-    names = ", ".join(filter(None, (MODELS.get(how.model), LANGUAGES.get(how.language or ""))))
+    names = how_words(how)
     lines = [f"How{f' ({names})' if names else ''}: {_joined(how.text)}"]
     for title, code in (("before:", how.before), ("after:", how.after)):
         if code:

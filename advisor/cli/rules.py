@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,24 +22,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     commands = subcommands.group(parser)
     one = subcommands.add(commands, "list", "list all actions with the gaps they aim at, and the steps")
-    _add_rules(one)
+    places.add_rules(one)
     output.add_options(one)
     one = subcommands.add(commands, "show", "show all about one action: when it fires, why, how with code, sources")
     one.add_argument("action", metavar="ID", help="the action, such as A-29")
-    _add_rules(one)
+    places.add_rules(one)
     output.add_options(one)
     one = subcommands.add(commands, "check", "check files of rules: every mistake in them with file, line and column")
     one.add_argument("files", metavar="FILE", nargs="+", type=Path, help="a YAML file of actions")
     output.add_options(one)
     one = subcommands.add(commands, "test", "run the examples that stand with the rules")
-    _add_rules(one)
+    places.add_rules(one)
     output.add_options(one)
-
-
-def _add_rules(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--rules", metavar="FILE", type=Path, action="append", default=[], help="rules to add; may be given again"
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -62,13 +55,14 @@ def _list(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     from advisor.cli import rule_pages
+    from advisor.documents import scalars
 
     book = _book(args, places.load_host())
     action = book.action(args.action)
     if action is None:
         known = [action.id for action in (*book.actions, *book.off)]
-        close = get_close_matches(args.action, known, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        near = scalars.nearest(args.action, known)
+        hint = f"; did you mean {near}?" if near else ""
         raise UsageError(f"there is no action {args.action!r}{hint} (gapwatch rules list shows all)")
     return reports.show_document(rule_pages.document(action, book), rule_pages.shown(action, book), args)
 

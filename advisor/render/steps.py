@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from advisor.render import numbers
 from advisor.render.sections import heading, paragraph
 from advisor.render.text import line, pad, shorten_all, wrap
-from advisor.render.words import COUNTS, EFFORTS, GAPS, LANGUAGES, MODELS
+from advisor.render.words import COUNTS, EFFORTS, GAPS, how_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,9 +36,9 @@ def next_steps(advice: Advice, page: Page) -> list[Text]:
     if not shown:
         return []
     lines = heading(f"The {COUNTS.get(len(shown), f'{len(shown)} things')} to do next", page, _together(advice))
-    places = places_of(items, page)
+    places = _places_of(items, page)
     for item in shown:
-        lines += [line(), *(in_full if page.verbose else _brief)(item, places, page)]
+        lines += [line(), *(_in_full if page.verbose else _brief)(item, places, page)]
     if len(shown) < len(items):
         lines += [line(), *paragraph(f"{len(items) - len(shown)} more with --verbose", page, "dim")]
     return lines + _revisit(advice, page)
@@ -61,7 +61,7 @@ def _together(advice: Advice) -> str:
     return gain if total.expected_s is None else f"{gain}, expected {numbers.seconds(total.expected_s)}"
 
 
-def places_of(items: Sequence[Recommendation], page: Page) -> dict[str, str]:
+def _places_of(items: Sequence[Recommendation], page: Page) -> dict[str, str]:
     """Return the names of regions, phases and files as they fit the page, different ones different."""
     names = {name for item in items for name in (item.region, item.phase, item.file) if name}
     clean = [page.name(name) for name in sorted(names)]
@@ -162,8 +162,8 @@ def effects(items: Iterable[Effect], page: Page) -> str:
 
 def how_label(how: HowTo) -> str:
     """Return ``MPI, C++: `` for instructions that hold for one model or language."""
-    shown = ", ".join(filter(None, (MODELS.get(how.model), LANGUAGES.get(how.language or ""))))
-    return f"{shown}: " if shown else ""
+    words = how_words(how)
+    return f"{words}: " if words else ""
 
 
 def first_sentence(text: str) -> str:
@@ -171,7 +171,7 @@ def first_sentence(text: str) -> str:
     return _SENTENCE.split(" ".join(text.split()), maxsplit=1)[0]
 
 
-def in_full(item: Recommendation, places: dict[str, str], page: Page) -> list[Text]:
+def _in_full(item: Recommendation, places: dict[str, str], page: Page) -> list[Text]:
     """Return everything about one recommendation: why, evidence, how with code, effects, where the rule stands."""
     conflicts = ", ".join(item.conflicts)
     return [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from advisor.model import LEVELS
 
 if TYPE_CHECKING:
-    from advisor.model import Advice, Bound, Gap, Grade, Profile
+    from advisor.model import Advice, Bound, Gap, Grade, HowTo, Profile
 
 #: What each gap costs, by its name.
 GAPS = {level.gap: level.adds for level in LEVELS if level.gap} | {"M": "machine peak"}
@@ -54,10 +54,15 @@ def grade_words(grade: Grade) -> str:
     return f"{GRADES[grade.letter]} ({grade.letter})"
 
 
+def how_words(how: HowTo) -> str:
+    """Return for which model and language instructions hold, ``MPI, C++``; nothing where for any."""
+    return ", ".join(filter(None, (MODELS.get(how.model), LANGUAGES.get(how.language or ""))))
+
+
 def processor_words(profile: Profile) -> str:
     """Return how many processors took part: ``4 MPI ranks with 16 threads on 2 hosts``."""
     processors = profile.processors
-    ranks = len({processor.rank for processor in processors})
+    ranks = profile.ranks
     hosts = len({processor.host for processor in processors if processor.host})
     threads = _many(len(processors), "thread")
     words = _many(ranks, "MPI rank" if "mpi" in profile.paradigms else "rank")
