@@ -148,7 +148,7 @@ class Node:
         """Return a finite number that is not below ``least``."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             raise self._wrong("a number")
-        number = as_float(self.value)
+        number = _as_float(self.value)
         if not math.isfinite(number):
             raise self.error("the number is too large")
         if number < least:
@@ -164,7 +164,7 @@ class Node:
         return self.value
 
 
-def as_float(number: float) -> float:
+def _as_float(number: float) -> float:
     """Return the number as floating point, infinite where it is too large for that."""
     try:
         return float(number)

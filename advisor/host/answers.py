@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from advisor.facts import Fact
 
 LIST_LIMIT: Final = 1_000
-TEXT_LIMIT: Final = 1_000_000  # characters in all findings of one plugin about one run
+FINDINGS_LIMIT: Final = 1_000_000  # characters in all findings of one plugin about one run
 
 T = TypeVar("T")
 
@@ -58,8 +58,8 @@ def _arrays(read: Profile) -> Iterator[npt.NDArray[np.generic]]:
 def findings(answer: object) -> tuple[Finding, ...]:
     """Return findings, of a size that a reader can still take in."""
     found = _list(answer, Finding)
-    if sum(len(finding.text) for finding in found) > TEXT_LIMIT:
-        raise ContractError("", f"findings of more than {TEXT_LIMIT:,} characters")
+    if sum(len(finding.text) for finding in found) > FINDINGS_LIMIT:
+        raise ContractError("", f"findings of more than {FINDINGS_LIMIT:,} characters")
     return found
 
 

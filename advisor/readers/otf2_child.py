@@ -148,7 +148,8 @@ class Archive:
         self.library.must("Reader_RegisterEvtCallbacks", self.reader, events, callbacks, rows.data)
         total = 0
         try:
-            for total in self.library.records("Reader_ReadLocalEvents", self.reader, events, most):  # noqa: B007
+            for read in self.library.records("Reader_ReadLocalEvents", self.reader, events, most):
+                total = read
                 send(self.output, b"R", rows.take())
         except LibraryError as error:
             raise self._damaged(location, ".evt", str(error), f"event {total + 1}") from error

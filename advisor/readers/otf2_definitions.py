@@ -56,9 +56,7 @@ def read(library: Library, reader: int, declared: int) -> tuple[Definitions, int
         library.must(f"GlobalDefReaderCallbacks_Set{name}Callback", callbacks, library.callback("P" + shape, collect))
     definitions = library.handle("Reader_GetGlobalDefReader", reader)
     library.must("Reader_RegisterGlobalDefCallbacks", reader, definitions, callbacks, None)
-    count = 0
-    for count in library.records("Reader_ReadGlobalDefinitions", reader, definitions, declared):  # noqa: B007
-        pass
+    count = max(library.records("Reader_ReadGlobalDefinitions", reader, definitions, declared), default=0)
     library.must("Reader_CloseGlobalDefReader", reader, definitions)
     return found, count
 

@@ -55,7 +55,7 @@ def lint(book: RuleBook, facts: Iterable[Fact] = (), only: Iterable[str] | None 
         if action.id in wanted:
             found += _of_conditions(action, vocabulary)
             found += _of_relations(action, book)
-            found += _of_examples(action, vocabulary)
+            found += _of_examples(action)
     found += _twins(book.actions, wanted)
     found += _failing(book, wanted, vocabulary)
     return sorted(found)
@@ -134,7 +134,7 @@ def _of_relations(action: Action, book: RuleBook) -> Iterator[Problem]:
         yield action.mark.problem(f"{action.id}: does not say how it is done")
 
 
-def _of_examples(action: Action, vocabulary: Mapping[str, Fact]) -> Iterator[Problem]:
+def _of_examples(action: Action) -> Iterator[Problem]:
     """Yield missing examples, and actions that no case makes speak."""
     expected = {example.expect for example in action.examples}
     if not expected & {"fires", "needs"}:
