@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The rows, lowest first; a name stands for a module or for everything in a package.
 ROWS = (
     ("errors", "units", "model"),
-    ("grouping", "documents", "strict_json", "npz", "bundled", "machines", "sidecar", "contract", "soundness"),
+    ("grouping", "documents", "strict_json", "bundled", "machines", "sidecar", "contract", "soundness"),
     ("traces", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality", "facts", "rules",
      "ranking"),
     ("hookspecs", "commands", "host", "command_list", "readers"),
@@ -70,6 +70,13 @@ def test_reserved_packages_stay_in_their_place(path: Path) -> None:
     for name, line in runtime_imports(ast.parse(path.read_text())):
         allowed = RESERVED.get(name.split(".")[0])
         assert allowed is None or top(path) in allowed, f"{path.name}:{line} imports {name}"
+
+
+def test_the_process_that_may_crash_loads_nothing_but_itself() -> None:
+    package = "advisor.readers.libotf2"
+    for path in (ROOT / "advisor" / "readers" / "libotf2").iterdir():
+        for name, line in runtime_imports(ast.parse(path.read_text())) if path.suffix == ".py" else ():
+            assert not name.startswith("advisor") or name.startswith(package), f"{path.name}:{line} imports {name}"
 
 
 def test_nothing_in_the_advisor_names_a_reader_or_a_plugin() -> None:

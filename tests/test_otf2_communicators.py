@@ -11,8 +11,8 @@ from otf2.enums import CollectiveOp, GroupType, Paradigm
 from otf2_archives import Archive
 
 from advisor.readers.otf2 import read_trace
-from advisor.readers.otf2_communicators import Communicators, candidates, choose
-from advisor.readers.otf2_contents import (
+from advisor.readers.otf2.communicators import Communicators, candidates, choose
+from advisor.readers.otf2.contents import (
     COMM_GROUP,
     COMM_LOCATION_GROUPS,
     COMM_LOCATIONS,

@@ -12,8 +12,8 @@ import pytest
 from otf2_archives import CHUNK, Archive
 
 from advisor.errors import InputError
-from advisor.readers import otf2_files, otf2_process
-from advisor.readers.otf2 import read_trace
+from advisor.readers.otf2 import process, read_trace
+from advisor.readers.otf2.archive import promised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,7 +157,7 @@ def test_event_files_of_several_chunks_are_counted_in_full(tmp_path: Path) -> No
             archive.events().enter(time, archive.region("work"))
     file = tmp_path / "long" / "traces" / "0.evt"
     assert file.stat().st_size > 2 * CHUNK
-    assert otf2_files.promised(file, CHUNK) == 60_000
+    assert promised(file, CHUNK) == 60_000
     assert len(read_trace(tmp_path).kind) == 60_000
     flip(file, CHUNK, 0)
     with pytest.raises(InputError, match=rf"0\.evt:byte {CHUNK}: damaged"):
@@ -181,8 +181,8 @@ def test_event_files_of_several_chunks_are_counted_in_full(tmp_path: Path) -> No
 def test_whatever_happens_in_the_reading_process_is_one_message(
     archive: Path, program: str, reason: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(otf2_process, "_START", program)
-    monkeypatch.setattr(otf2_process, "SILENCE_S", 2.0)
+    monkeypatch.setattr(process, "_START", program)
+    monkeypatch.setattr(process, "SILENCE_S", 2.0)
     with pytest.raises(InputError, match=reason):
         read_trace(archive)
     assert capfd.readouterr() == ("", "")

@@ -9,9 +9,10 @@ import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from advisor import npz, strict_json
+from advisor import strict_json
 from advisor.errors import InputError
 from advisor.hookspecs import hookimpl
+from advisor.readers.native import npz
 from advisor.readers.native.arrays import ArraySource
 from advisor.readers.native.parse import FORMAT, document
 from advisor.readers.native.write import write

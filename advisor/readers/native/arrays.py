@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model import FloatArray, IntArray
-    from advisor.npz import Npz
+    from advisor.readers.native.npz import Npz
 
 #: The extents of an array, None where any will do.
 Shape = tuple[int | None, ...]

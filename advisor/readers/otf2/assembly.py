@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.errors import InputError
-from advisor.readers import otf2_communicators, otf2_contents, otf2_eztrace, otf2_files
-from advisor.readers.otf2_columns import ROWS, Columns, Lookup
-from advisor.readers.otf2_notes import Flaws, notes
+from advisor.readers.otf2 import archive, contents, eztrace
+from advisor.readers.otf2.columns import ROWS, Columns, Lookup
+from advisor.readers.otf2.communicators import candidates, choose
+from advisor.readers.otf2.notes import Flaws, notes
 from advisor.traces.events import Kind, Role, Trace, TraceRegion
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.readers.otf2_child import Header
-    from advisor.readers.otf2_communicators import Communicators
-    from advisor.readers.otf2_process import Reading
+    from advisor.readers.libotf2.child import Header
+    from advisor.readers.otf2.communicators import Communicators
+    from advisor.readers.otf2.process import Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,13 @@ class Assembly:
         self._anchor = anchor
         self._header = header
         definitions = header["definitions"]
-        names = otf2_contents.strings(definitions)
-        self._program = otf2_contents.program(definitions, names, anchor.stem)
-        self._tool = otf2_contents.tool(names, header["creator"])
-        self._places = otf2_contents.places(definitions, names)
-        self._region_of, self._regions = otf2_contents.regions(definitions, names)
-        self._file_of, self._files = otf2_contents.files(definitions, names)
-        self._candidates = otf2_communicators.candidates(definitions, self._places)
+        names = contents.strings(definitions)
+        self._program = contents.program(definitions, names, anchor.stem)
+        self._tool = contents.tool(names, header["creator"])
+        self._places = contents.places(definitions, names)
+        self._region_of, self._regions = contents.regions(definitions, names)
+        self._file_of, self._files = contents.files(definitions, names)
+        self._candidates = candidates(definitions, self._places)
         self._counts: dict[int, Counter[int]] = {}
         self._left: list[int] = []
         self._per_second, self._offset = _clock(anchor, definitions["ClockProperties"])
@@ -63,7 +64,7 @@ class Assembly:
         strangers = 0
         for location, span in zip(self._places.locations, spans, strict=True):
             strangers += columns.place(span.start, span.end, location.rank, communicators)
-        if self._tool == otf2_contents.EZTRACE:
+        if self._tool == contents.EZTRACE:
             strangers += self._repair(columns, spans, communicators)
         flaws = Flaws(
             locations=len(spans),
@@ -77,7 +78,7 @@ class Assembly:
         return self._finished(columns, spans, communicators, flaws)
 
     def _missing_files(self) -> set[int]:
-        missing = {i for i in self._places.ids if not otf2_files.events(self._anchor, i).is_file()}
+        missing = {i for i in self._places.ids if not archive.events(self._anchor, i).is_file()}
         if not self._places.ids:
             raise InputError(self._anchor.with_suffix(".def"), "defines no threads of execution: nothing was recorded")
         if len(missing) == len(self._places.ids):
@@ -88,17 +89,17 @@ class Assembly:
     def _check_definitions(self, missing: set[int]) -> None:
         """Refuse an archive that lacks definitions of some locations: their ids would be taken for others."""
         recorded = [identity for identity in self._places.ids if identity not in missing]
-        files = [otf2_files.definitions(self._anchor, identity) for identity in recorded]
+        files = [archive.definitions(self._anchor, identity) for identity in recorded]
         found = [file.is_file() for file in files]
         for file, exists in zip(files, found, strict=True):
             if exists:
-                otf2_files.check_definitions(file)
+                archive.check_definitions(file)
             elif any(found):
                 raise InputError(file, "missing: without it the events of this location cannot be interpreted")
 
     def _promised(self, identity: int) -> int:
-        file = otf2_files.events(self._anchor, identity)
-        return otf2_files.promised(file, self._header["chunk"])
+        file = archive.events(self._anchor, identity)
+        return archive.promised(file, self._header["chunk"])
 
     def _read(self, reading: Reading, columns: Columns, promised: dict[int, int]) -> list[_Span]:
         spans: dict[int, _Span] = {}
@@ -119,7 +120,7 @@ class Assembly:
         return self._in_order(spans)
 
     def _check(self, location: int, span: _Span, promised: int, columns: Columns) -> None:
-        file = otf2_files.events(self._anchor, location)
+        file = archive.events(self._anchor, location)
         if span.records != promised:
             raise InputError(file, f"holds {span.records} of {promised} events: the file is damaged")
         early = columns.backwards(span.start)
@@ -136,12 +137,12 @@ class Assembly:
     def _communicators(self, spans: list[_Span]) -> Communicators:
         filled = zip(self._places.locations, spans, strict=True)
         present = {location.rank for location, span in filled if span.end > span.start}
-        return otf2_communicators.choose(self._candidates, self._counts, present)
+        return choose(self._candidates, self._counts, present)
 
     def _repair(self, columns: Columns, spans: list[_Span], communicators: Communicators) -> int:
         ranks = np.array([location.rank for location in self._places.locations], dtype=np.int32)
         rank = np.repeat(ranks, [span.end - span.start for span in spans])
-        return otf2_eztrace.repair(columns, rank, communicators.members)
+        return eztrace.repair(columns, rank, communicators.members)
 
     def _finished(self, columns: Columns, spans: list[_Span], communicators: Communicators, flaws: Flaws) -> Trace:
         undefined = (columns.region[: columns.used] < 0) & (columns.kind[: columns.used] <= Kind.LEAVE)

@@ -1,4 +1,4 @@
-"""Runs ``otf2_child`` and hands over what it reads; whatever goes wrong in there becomes an ``InputError``."""
+"""Runs ``libotf2.child`` and hands over what it reads; whatever goes wrong in there becomes an ``InputError``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from advisor.errors import InputError
-from advisor.readers import otf2_files
-from advisor.readers.otf2_child import HEADER, Header, Message
-from advisor.readers.otf2_contents import printable
+from advisor.readers.libotf2.child import HEADER, Header, Message
+from advisor.readers.otf2 import archive
+from advisor.readers.otf2.contents import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Takes this very package, even where another one of its name comes first on the path.
 _START = (
     "import marshal, sys; arguments = marshal.load(sys.stdin.buffer); sys.path[:] = arguments['root']; import advisor; "
-    "sys.path[:] = arguments['path']; from advisor.readers.otf2_child import main; main(arguments)"
+    "sys.path[:] = arguments['path']; from advisor.readers.libotf2.child import main; main(arguments)"
 )
 #: Seconds without a sign of life after which the reading process is given up.
 SILENCE_S = 60.0
@@ -39,7 +39,7 @@ class Reading:
     def __init__(self, anchor: Path, compiled: bool) -> None:
         self._file = anchor
         arguments = {
-            "root": [str(Path(__file__).parents[2])],
+            "root": [str(Path(__file__).parents[3])],
             "path": sys.path,
             "anchor": str(anchor),
             "library": _library(),
@@ -81,7 +81,7 @@ class Reading:
         while True:
             letter, payload = self._frame()
             if letter == b"L":
-                self._file = otf2_files.events(self._anchor, marshal.loads(payload))
+                self._file = archive.events(self._anchor, marshal.loads(payload))
             yield letter, payload
             if letter == b"Z":
                 return

@@ -1,7 +1,7 @@
-"""The callbacks of ``otf2_events`` compiled by numba: they write rows into a buffer without touching Python.
+"""The callbacks of ``events`` compiled by numba: they write rows into a buffer without touching Python.
 
 The buffer is an array of 64-bit words. Word 0 holds the index of the next free word, then come the counters of
-``COUNTED``; a row takes five words, laid out as ``otf2_events.ROW``: time, size, request, reference and partner,
+``COUNTED``; a row takes five words, laid out as ``events.ROW``: time, size, request, reference and partner,
 tag and event. numba compiles these functions as they stand: every argument is an unsigned integer as wide as OTF2
 makes it.
 """
@@ -15,8 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from advisor.readers import otf2_events
-from advisor.readers.otf2_events import ALL_32, ALL_64, COUNTED, EVENTS
+from advisor.readers.libotf2 import events
+from advisor.readers.libotf2.events import ALL_32, ALL_64, COUNTED, EVENTS
 
 _WORDS = 5
 #: Where the rows begin.
@@ -290,15 +290,15 @@ def _io(event: int) -> Callback:
 
 
 _SHAPES: dict[Callable[..., object], Callable[[int], Callback]] = {
-    otf2_events.reference: _reference,
-    otf2_events.message: _message,
-    otf2_events.posted: _posted,
-    otf2_events.request: _request,
-    otf2_events.collective: _collective,
-    otf2_events.non_blocking: _non_blocking,
-    otf2_events.fork: _fork,
-    otf2_events.omp_fork: _omp_fork,
-    otf2_events.bare: _bare,
-    otf2_events.ignored: _ignored,
-    otf2_events.io: _io,
+    events.reference: _reference,
+    events.message: _message,
+    events.posted: _posted,
+    events.request: _request,
+    events.collective: _collective,
+    events.non_blocking: _non_blocking,
+    events.fork: _fork,
+    events.omp_fork: _omp_fork,
+    events.bare: _bare,
+    events.ignored: _ignored,
+    events.io: _io,
 }

@@ -1,7 +1,7 @@
 """libotf2 as the ``otf2`` wheel carries it, through ctypes with plain integers; standard library only.
 
 The wheel's own Python layers cost half of a first advice to import and refuse traces with repeated definitions;
-of the wheel only the shared library is used. Everything here runs in the reading process (``otf2_child``).
+of the wheel only the shared library is used. Everything here runs in the reading process (``child``).
 """
 
 from __future__ import annotations

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from advisor.readers.otf2_events import EVENTS
+from advisor.readers.libotf2.events import EVENTS
 from advisor.traces.events import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from advisor.model import FloatArray
-    from advisor.readers.otf2_communicators import Communicators
+    from advisor.readers.otf2.communicators import Communicators
 
-#: The layout of ``otf2_events.ROW``.
+#: The layout of ``libotf2.events.ROW``.
 ROWS = np.dtype(
     [
         ("time", np.uint64),

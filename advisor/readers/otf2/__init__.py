@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from advisor.errors import InputError, UsageError
 from advisor.hookspecs import hookimpl
-from advisor.readers import otf2_files
-from advisor.readers.otf2_assembly import Assembly
-from advisor.readers.otf2_process import Reading
+from advisor.readers.otf2 import archive
+from advisor.readers.otf2.assembly import Assembly
+from advisor.readers.otf2.process import Reading
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,10 +28,10 @@ def read_trace(path: Path, compiled: bool | None = None) -> Trace:
     archive does. Raises ``InputError`` with file and place for what is missing or damaged, and
     ``UsageError`` when compiled callbacks are demanded without numba.
     """
-    anchor = otf2_files.find_anchor(path)
+    anchor = archive.find_anchor(path)
     if anchor is None:
         raise InputError(path, "no OTF2 archive here (an anchor file *.otf2)")
-    if not otf2_files.is_anchor(anchor):
+    if not archive.is_anchor(anchor):
         raise InputError(anchor, "not an OTF2 anchor file", "byte 0")
     with Reading(anchor, _compile(anchor, compiled)) as reading:
         return Assembly(anchor, reading.header()).trace(reading)
@@ -43,13 +43,13 @@ def _compile(anchor: Path, compiled: bool | None) -> bool:
     available = find_spec("numba") is not None
     if compiled and not available:
         raise UsageError("compiled reading needs numba: pip install 'gapwatch[fast]'")
-    return available and (compiled or otf2_files.event_bytes(anchor) >= _WORTH_COMPILING)
+    return available and (compiled or archive.event_bytes(anchor) >= _WORTH_COMPILING)
 
 
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for an OTF2 anchor file or a directory that contains one, else None."""
-    return 1.0 if any(map(otf2_files.is_anchor, otf2_files.anchors(path))) else None
+    return 1.0 if any(map(archive.is_anchor, archive.anchors(path))) else None
 
 
 @hookimpl

@@ -2,8 +2,8 @@
 
 libotf2 trusts its input and takes the process down on some damaged traces; this process may die.
 A frame is a letter, the length of its payload (8 bytes) and the payload: ``D`` the ``Header``; then, after the wanted
-locations came in, for each of them ``L`` (its id), ``R`` rows of ``otf2_events.ROW`` and ``N`` (records read);
-``Z`` the end (how many of each of ``otf2_events.COUNTED``), or ``E`` an error (file, reason, place). All but rows
+locations came in, for each of them ``L`` (its id), ``R`` rows of ``events.ROW`` and ``N`` (records read);
+``Z`` the end (how many of each of ``events.COUNTED``), or ``E`` an error (file, reason, place). All but rows
 are marshalled: ``json`` would take as long to import as this process takes to start.
 """
 
@@ -17,9 +17,10 @@ import struct
 import sys
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypedDict
 
-from advisor.readers import otf2_definitions
-from advisor.readers.otf2_events import COUNTED, EVENTS, PlainRows
-from advisor.readers.otf2_library import BATCH, SUCCESS, Library, LibraryError
+from advisor.readers.libotf2.definitions import Definitions
+from advisor.readers.libotf2.definitions import read as read_definitions
+from advisor.readers.libotf2.events import COUNTED, EVENTS, PlainRows
+from advisor.readers.libotf2.library import BATCH, SUCCESS, Library, LibraryError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,7 @@ _SMALLEST_CHUNK, _LARGEST_CHUNK = 1 << 18, 1 << 24
 class Header(TypedDict):
     """What is known before the events: definitions, how many were read and are declared, and of the files."""
 
-    definitions: otf2_definitions.Definitions
+    definitions: Definitions
     read: int
     declared: int
     creator: str
@@ -95,7 +96,7 @@ class Archive:
         """Write the global definitions."""
         [declared] = self.library.numbers("Reader_GetNumberOfGlobalDefinitions", self.reader, "Q")
         try:
-            definitions, count = otf2_definitions.read(self.library, self.reader, declared)
+            definitions, count = read_definitions(self.library, self.reader, declared)
         except LibraryError as error:
             raise Damaged(os.path.splitext(self.anchor)[0] + ".def", f"cannot be read: {error}", None) from error
         header: Header = {
@@ -203,7 +204,7 @@ def _limit(kind: int, most: int) -> None:
 def _compiled() -> Rows:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"  # the buffers of a hundred threads that have nothing to do would exceed the limit
-    from advisor.readers import otf2_compiled
+    from advisor.readers.libotf2 import compiled
 
-    otf2_compiled.keep_compiled()
-    return otf2_compiled.CompiledRows(BATCH)
+    compiled.keep_compiled()
+    return compiled.CompiledRows(BATCH)

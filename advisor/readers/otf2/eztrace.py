@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model import IntArray
-    from advisor.readers.otf2_columns import Columns
-    from advisor.readers.otf2_communicators import Members
+    from advisor.readers.otf2.columns import Columns
+    from advisor.readers.otf2.communicators import Members
 
 
 def repair(columns: Columns, rank: npt.NDArray[np.int32], members: tuple[Members, ...]) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor.readers.otf2_library import Library
+    from advisor.readers.libotf2.library import Library
 
 #: name of the definition -> argument types; the first argument is the user data.
 SHAPES = {

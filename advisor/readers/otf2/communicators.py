@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from advisor.readers.otf2_contents import COMM_GROUP, COMM_LOCATION_GROUPS, COMM_LOCATIONS, COMM_SELF, Places
+from advisor.readers.otf2.contents import COMM_GROUP, COMM_LOCATION_GROUPS, COMM_LOCATIONS, COMM_SELF, Places
 
 if TYPE_CHECKING:
     from advisor.model import IntArray
-    from advisor.readers.otf2_definitions import Definitions
+    from advisor.readers.libotf2.definitions import Definitions
 
 Members = tuple[int, ...]
 #: Definitions of one id that are looked at; more are damage.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.readers.otf2_library import Library
+    from advisor.readers.libotf2.library import Library
 
 ALL_32 = 0xFFFFFFFF
 ALL_64 = 0xFFFFFFFFFFFFFFFF
