@@ -39,7 +39,7 @@ def test_the_program_writes_an_archive(tmp_path: Path, monkeypatch: pytest.Monke
     exec(compile(PROGRAMS[0], "formats.md", "exec"), {})
     profile = native.advisor_read(tmp_path / "run.npz")
     assert len(profile.phases) == 1000
-    assert profile.phases[7].arrays["wall_s"].shape == (1, 64, 100)
+    assert profile.phases[7].arrays["work_s"].shape == (1, 64, 100)
 
 
 def test_every_member_is_described() -> None:

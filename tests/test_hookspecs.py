@@ -63,7 +63,7 @@ def test_the_reader_of_the_tutorial_reads(tmp_path: Path) -> None:
     )
     profile = loaded.read(tmp_path / "run17")
     assert [region.name for region in profile.regions] == ["io", "solve"]
-    assert profile.phases[0].arrays["wall_s"].tolist() == [[[1], [0]], [[8.1], [8]]]
+    assert profile.phases[0].arrays["work_s"].tolist() == [[[1], [0]], [[8.1], [8]]]
     (tmp_path / "bad").write_text("sitetimer heat 12.5\nsolve 0\n", encoding="utf-8")
     with pytest.raises(InputError, match="bad:2: expected: region rank seconds"):
         loaded.read(tmp_path / "bad")
