@@ -59,7 +59,7 @@ that the run can't show is bad input (2), not a pass.
 | `COLUMNS` | the width of the terminal |
 | `GAPWATCH_DEBUG` | not empty: tracebacks with every error |
 | `GAPWATCH_PLUGINS` | directories of plugin files, separated by `:` |
-| `GAPWATCH_BUILD` | the build that a profile without a sidecar belongs to |
+| `GAPWATCH_BUILD` | the build of a profile where neither it nor its `gapwatch.json` names one |
 | `XDG_CONFIG_HOME` | where `gapwatch/plugins`, `gapwatch/rules`, `gapwatch/machine_models` are (else `~/.config`) |
 | `XDG_CACHE_HOME` | where the list of the plugins' commands is kept (else `~/.cache`) |
 """
