@@ -287,13 +287,6 @@ def test_order_of_the_steps() -> None:
     assert [item.rank for item in by_steps] == list(range(1, len(by_steps) + 1))
 
 
-def test_limit_keeps_the_best() -> None:
-    profile = late_and_uneven()
-    everything, one = ranked(profile), ranked(profile, limit=1)
-    assert one.recommendations == everything.recommendations[:1]
-    assert one.total.ceiling_s <= everything.total.ceiling_s
-
-
 def test_steps_to_revisit_follow_the_arrows() -> None:
     assert of("skewed-load").steps_to_revisit == (1,)
     assert first("small-messages").step == 2

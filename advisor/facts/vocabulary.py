@@ -1,6 +1,6 @@
 """The words in which rules speak about a run: every fact with its unit, what it is computed from, and its formula.
 
-``docs/facts.md`` is made from this table (``facts.document``). Values are computed in ``fact_values`` and, for facts of
+``docs/facts.md`` is made from this table (``facts.document``). Values are computed in ``values`` and, for facts of
 plugins, by their own ``compute``.
 """
 

@@ -47,9 +47,8 @@ def rank(
     grade: Grade | None = None,
     noise_s: float = 0.0,
     gain: Callable[[Recommendation], Gain | None] = lambda _: None,
-    limit: int | None = None,
 ) -> Ranking:
-    """Return one recommendation for each cause, the best first (or in the order of the steps), at most ``limit``.
+    """Return one recommendation for each cause, the best first (or in the order of the steps).
 
     The best action of a cause leads, the others are its alternatives. ``gain`` says what a change is expected to win,
     ``noise_s`` what runs of one build differ by.
@@ -62,7 +61,6 @@ def rank(
     chosen = _one_per_cause(worth, profile, book)
     if order == "steps":
         chosen = sorted(_with_gaps(chosen, matches.book, profile, book), key=lambda draft: draft.recommendation.step)
-    chosen = chosen[:limit]
     recommendations = _told_apart(chosen)
     return Ranking(recommendations, _total(chosen, gaps, profile, book), _steps_to_revisit(matches.book, chosen))
 
