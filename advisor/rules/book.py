@@ -74,7 +74,7 @@ def load(
         by_name(facts),
         {step.id for step in base.steps},
         {issue.id for issue in base.issues},
-        {action.id for action in (*base.actions, *base.off)} | {entry.id for entry in written},
+        {action.id for action in (*base.actions, *base.off)} | {entry.id for entry in written if entry.whole},
         cases,
     )
     problems = list(_repeated(base, written))
