@@ -1,4 +1,4 @@
-"""Machine x Profile -> lower bounds on the run time, each adding one constraint (seed 004, section 3.2.1).
+"""Machine x Profile -> lower bounds on the run time, each adding one constraint (Hung and Davidson, section 3.2.1).
 
 Formulas and symbols are those of docs/concepts.md: N processors, c computation, w work (``wall - wait - sync``), SEQ
 and PAR the serial and parallel phases. A bound that cannot be computed says why, and which command would help.

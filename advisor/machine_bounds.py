@@ -25,7 +25,10 @@ MODELLED: Final = "computed from counted operations and the machine model"
 
 
 def machine_bound(name: str, profile: Profile, machine: Machine | None) -> Bound:
-    """Return M, MA, MAC or MACS in seconds (seed 004, section 3.2.1); unavailable without counts or machine model."""
+    """Return M, MA, MAC or MACS in seconds; unavailable without counts or machine model.
+
+    Formulas: Hung and Davidson, section 3.2.1.
+    """
     lacking = [] if _units(profile, COUNTS[name]) else [COUNTS[name]]
     if machine is None:
         return _unavailable(name, profile, *lacking, "machine")

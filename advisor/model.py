@@ -33,7 +33,7 @@ class Level:
     gap: str | None
 
 
-#: The hierarchy, lowest bound first (seed 004, section 3.2.1; S' and W are this project's extension).
+#: The hierarchy, lowest bound first (Hung and Davidson, section 3.2.1; S' and W are this project's extension).
 LEVELS = (
     Level("M", "machine peak", None),
     Level("MA", "the mix of operations", "A"),

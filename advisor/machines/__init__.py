@@ -124,9 +124,9 @@ def unit_rates(machine: Machine) -> dict[str, float]:
 def busiest_unit(machine: Machine, operations: Mapping[str, float]) -> tuple[str, float] | None:
     """The unit that limits one core on these operations, and the seconds it takes; None if no rate is known.
 
-    This is the time of the bounds MA and MAC (seed 004, section 3.2.1): no dependences, any schedule, the busiest
-    unit decides. Units that share pipes add up; a kind of operation without a known rate is left out, so that the
-    time stays a lower bound.
+    This is the time of the bounds MA and MAC (Hung and Davidson, section 3.2.1): no dependences, any schedule, the
+    busiest unit decides. Units that share pipes add up; a kind of operation without a known rate is left out, so that
+    the time stays a lower bound.
     """
     rates = unit_rates(machine)
     busy: dict[str, float] = {}
