@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from advisor.host import Host
     from advisor.machines import Machine
     from advisor.model import Gap, Grade, Need, Profile, Recommendation, Verdict
-    from advisor.rules import RuleBook
+    from advisor.rules import Matches, RuleBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[
         total=ranked.total,
         steps_to_revisit=ranked.steps_to_revisit,
         needs=_needs(grade, matches.needs),
-        verdict=_verdict(grade, found, ranked),
+        verdict=_verdict(grade, found, matches, ranked),
         problems=(*problems, *sheet.problems, *refused, *host.problems),
     )
 
@@ -126,8 +126,9 @@ def _needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
     return () if grade.letter == "F" else tuple(wanted)
 
 
-def _verdict(grade: Grade, found: Sequence[Gap], ranked: Ranking) -> Verdict:
-    """Return whether there is advice; where no gap is known, nothing can be said to be insignificant."""
+def _verdict(grade: Grade, found: Sequence[Gap], matches: Matches, ranked: Ranking) -> Verdict:
+    """Return whether there is advice; nothing is insignificant where no gap is known, or a large one is undecided."""
     if ranked.recommendations:
         return "advice"
-    return "nothing significant" if found and grade.letter != "F" else "insufficient evidence"
+    known = found and grade.letter != "F" and not matches.leaves_open
+    return "nothing significant" if known else "insufficient evidence"

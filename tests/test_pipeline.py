@@ -64,6 +64,16 @@ def test_where_no_gap_is_known_nothing_is_called_insignificant(tmp_path: Path) -
     assert (advice.verdict, advice.gaps) == ("insufficient evidence", ())
 
 
+def test_a_large_gap_that_no_rule_can_judge_is_not_called_insignificant(tmp_path: Path) -> None:
+    uneven = written(tmp_path, regions=[{"name": "solve", "work_s": [[10.0] * 3, [3.0] * 3]}], actual_s=31.0)
+    advice = pipeline.advise([uneven], pipeline.Options(), alone())
+    assert {gap.name: round(gap.share, 2) for gap in advice.gaps}["L"] == 0.34
+    assert (advice.verdict, advice.recommendations) == ("insufficient evidence", ())
+    assert "wait.late_sender_share" in {need.fact for need in advice.needs}
+    even = written(tmp_path, regions=[{"name": "solve", "work_s": [[10.0] * 3, [10.0] * 3]}], actual_s=31.0)
+    assert pipeline.advise([even], pipeline.Options(), alone()).verdict == "nothing significant"
+
+
 def test_rules_of_a_plugin_with_mistakes_lose_nothing_else(tmp_path: Path) -> None:
     rules = tmp_path / "bad.yaml"
     rules.write_text("- {id: Z-1, titel: nonsense}\n")

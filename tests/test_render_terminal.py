@@ -107,6 +107,27 @@ def test_verdicts_are_sentences() -> None:
     assert "things to do" not in text
 
 
+def test_what_is_not_decided_is_said_with_the_largest_gap_and_what_would_decide() -> None:
+    undecided = replace(samples.nothing(), verdict="insufficient evidence", needs=samples.full().needs)
+    text = " ".join(screen(undecided, Page(120)).split())
+    largest = max(undecided.gaps, key=lambda gap: gap.seconds)
+    assert f"what tells one from another was not measured. The largest is {largest.name} (" in text
+    assert f"next: {undecided.needs[0].command}" in text
+
+
+def test_without_gaps_nothing_is_drawn() -> None:
+    text = screen(replace(samples.insufficient(), gaps=()), Page(120))
+    assert "Where the" not in text
+    assert "Not enough evidence to advise from" in text
+
+
+def test_a_gap_without_time_is_not_called_the_largest() -> None:
+    negative = tuple(replace(gap, seconds=-1.0, share=-0.02) for gap in samples.nothing().gaps)
+    text = screen(replace(samples.nothing(), gaps=negative), Page(120))
+    assert "Nothing significant" in text
+    assert "The largest" not in text
+
+
 def test_gaps_point_at_their_recommendations() -> None:
     lines = screen(samples.full(), Page(120)).split("\n")
     assert next(text for text in lines if text.startswith("L ")).endswith("◂ 1")

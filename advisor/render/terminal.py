@@ -64,6 +64,8 @@ def _worst(advice: Advice) -> list[Note]:
 
 
 def _seconds(advice: Advice, page: Page) -> list[Text]:
+    if not advice.gaps:
+        return []
     title = f"Where the {numbers.seconds(advice.profile.actual_s)} go"
     return [*heading(title, page, "seconds, share of the run"), *waterfall(advice, page)]
 
@@ -77,19 +79,32 @@ def _verdict(advice: Advice, page: Page) -> list[Text]:
 
 
 def _nothing(advice: Advice, page: Page) -> list[Text]:
-    sentence = "Nothing significant: no gap of this run calls for an action."
-    largest = max(advice.gaps, key=lambda gap: gap.seconds, default=None)
-    if largest:
-        amount = f"{numbers.seconds(largest.seconds)}, {numbers.share(largest.share)} of the run"
-        sentence += f" The largest is {largest.name} ({gap_words(largest)}) with {amount}."
+    sentence = f"Nothing significant: no gap of this run calls for an action.{_largest(advice)}"
     return paragraph(page.remark(sentence), page, "bold green")
 
 
+def _largest(advice: Advice) -> str:
+    """Return a sentence about the largest gap; none where no gap holds any time."""
+    largest = max(advice.gaps, key=lambda gap: gap.seconds, default=None)
+    if largest is None or largest.seconds <= 0:
+        return ""
+    amount = f"{numbers.seconds(largest.seconds)}, {numbers.share(largest.share)} of the run"
+    return f" The largest is {largest.name} ({gap_words(largest)}) with {amount}."
+
+
 def _insufficient(advice: Advice, page: Page) -> list[Text]:
+    if _is_open(advice):
+        sentence = "Not enough evidence to choose an action: what tells one from another was not measured."
+        return paragraph(page.remark(sentence + _largest(advice)), page, "bold red")
     lines = paragraph("Not enough evidence to advise from, so no advice is given.", page, "bold red")
     for note in _worst(advice):
         lines += bullet(page.remark(note.text), page)
     return lines
+
+
+def _is_open(advice: Advice) -> bool:
+    """Return whether gaps are known and can be trusted, but not which action meets them."""
+    return advice.verdict == "insufficient evidence" and bool(advice.gaps) and advice.grade.letter != "F"
 
 
 def _unseen(advice: Advice, page: Page) -> list[Text]:
@@ -128,7 +143,8 @@ def _command(advice: Advice) -> str | None:
     doubts = [note.collect for note in _worst(advice)]
     needs = [need.command for need in advice.needs]
     bounds = [bound.collect for bound in advice.bounds if bound.seconds is None]
-    order = [*doubts, *needs, *bounds] if advice.verdict == "insufficient evidence" else [*needs, *bounds, *doubts]
+    doubtful = advice.verdict == "insufficient evidence" and not _is_open(advice)
+    order = [*doubts, *needs, *bounds] if doubtful else [*needs, *bounds, *doubts]
     return next((command for command in order if command), None)
 
 

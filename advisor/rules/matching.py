@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from advisor.facts import FactSheet, Site
+    from advisor.facts.span import Span
     from advisor.facts.vocabulary import Fact
     from advisor.model import Need
     from advisor.rules.book import RuleBook
@@ -30,8 +31,16 @@ class Match:
     @property
     def stake_s(self) -> float:
         """The seconds that the action's gaps can hold here at most."""
+        return max((span.high for span in self._spans()), default=0.0)
+
+    @property
+    def known_s(self) -> float:
+        """The seconds that one of the action's gaps holds here for certain."""
+        return max((span.low for span in self._spans()), default=0.0)
+
+    def _spans(self) -> list[Span]:
         asked = [leaf.gap for leaf in self.action.comparisons if not isinstance(leaf, FactIs)]
-        return max((self.site.gap(gap).high for gap in self.action.targets or asked), default=0.0)
+        return [self.site.gap(gap) for gap in self.action.targets or asked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,11 @@ class Matches:
         actual_s = self.sheet.run.actual_s
         worth = [need for need, stake in stakes.items() if need.command and is_significant(stake, actual_s)]
         return tuple(sorted(worth, key=lambda need: (-stakes[need], need.fact)))
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether a gap is known to be significant where something unknown keeps an action for it undecided."""
+        return any(is_significant(match.known_s, self.sheet.run.actual_s) for match in self.undecided)
 
 
 def match(book: RuleBook, sheet: FactSheet) -> Matches:
