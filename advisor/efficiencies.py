@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 NEEDS_REPLAY: Final = "needs a replay of the trace on a network without latency and of infinite bandwidth"
 OF_WORK: Final = "of work in parallel phases, as computation is not known"
+TOO_LONG: Final = "a processor computes longer than the time that elapses"
 IDLE: Final = "no processor computes in any phase"
+#: The clocks of CPU and wall time may differ by this share.
+SLACK: Final = 0.01
 
 
 def efficiencies(profile: Profile, loads: Loads | None = None) -> tuple[Efficiency, ...]:
@@ -54,15 +57,23 @@ def _of_elapsed(profile: Profile, loads: Loads) -> tuple[Efficiency, Efficiency]
     elapsed = profile.actual_s
     if durations_known(profile):
         elapsed = float(instance_durations(profile).sum())
-    if not computation.known or elapsed <= 0.0:
-        reason = computation.reason if not computation.known else IDLE
-        return (
-            Efficiency("communication", None, "unavailable", reason),
-            Efficiency("parallel", None, "unavailable", reason),
-        )
+    if not computation.known:
+        return _unavailable(computation.reason)
+    if elapsed <= 0.0:
+        return _unavailable(IDLE)
     each = loads.spreads["I"].processors * loads.processors / elapsed
+    if each.max() > 1.0 + SLACK:
+        return _unavailable(TOO_LONG)
     status, reason = computation.status, computation.reason
     return (
         Efficiency("communication", float(each.max()), status, reason),
         Efficiency("parallel", float(each.mean()), status, reason),
+    )
+
+
+def _unavailable(reason: str | None) -> tuple[Efficiency, Efficiency]:
+    """Return communication and parallel efficiency without values."""
+    return (
+        Efficiency("communication", None, "unavailable", reason),
+        Efficiency("parallel", None, "unavailable", reason),
     )

@@ -131,12 +131,20 @@ def _of_values(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap]) -
     negative = [name for name, least in lowest.items() if name != "os_s" and least < -RESOLUTION_S]
     if negative:
         yield _note("negative times", f"{', '.join(negative)} hold times below zero, beyond the clock's resolution")
+    slack = SLACK_S + SLACK * profile.actual_s
     beyond = _longest(profile) - profile.actual_s
-    if beyond > SLACK_S + SLACK * profile.actual_s:
+    highest = max((bound for bound in bounds if bound.seconds is not None), key=lambda bound: bound.seconds or 0.0)
+    if beyond > slack:
         yield _note("times exceed the run", f"a processor's times exceed those of the run by {format_seconds(beyond)}")
-    wrong = [gap for gap in gaps if gap.seconds < -(SLACK_S + SLACK * profile.actual_s)]
+    elif (highest.seconds or 0.0) - profile.actual_s > slack:
+        how = f"the bound {highest.name} is {format_seconds(highest.seconds or 0.0)}, more than the run took"
+        model = "; the machine model or the counts do not fit" if highest.status == "modelled" else ""
+        yield _note("times exceed the run", how + model)
+    wrong = [gap.name for gap in gaps if gap.seconds < -slack]
     if wrong:
-        yield _note("negative gap", f"the gaps {', '.join(gap.name for gap in wrong)} are negative; see their reasons")
+        one = f"the gap {wrong[0]} is negative; see its reason"
+        many = f"the gaps {', '.join(wrong)} are negative; see their reasons"
+        yield _note("negative gap", one if len(wrong) == 1 else many)
 
 
 def _longest(profile: Profile) -> float:

@@ -43,3 +43,10 @@ def test_what_the_data_do_not_allow_is_unavailable_with_a_reason() -> None:
 def test_processors_that_never_compute_have_no_balance() -> None:
     found = by_name(build([Phase("run", "whole", np.array([0]), {"cpu_s": np.zeros((1, 2, 1))})], actual_s=1.0))
     assert (found["load_balance"].value, found["load_balance"].status) == (None, "unavailable")
+
+
+def test_computing_longer_than_the_run_is_no_efficiency() -> None:
+    arrays = {"cpu_s": np.array([[[20.0], [8.0]]]), "wall_s": np.full((1, 2, 1), 9.0)}
+    found = by_name(build([Phase("run", "whole", np.array([0]), arrays)], actual_s=10.0))
+    for name in ("communication", "parallel"):
+        assert (found[name].value, found[name].reason) == (None, efficiencies.TOO_LONG)

@@ -229,6 +229,13 @@ def test_a_negative_gap_is_kept_and_explained() -> None:
     assert "negative: the phases last longer than the run" in (gap.reason or "")
 
 
+def test_of_many_merged_levels_none_is_blamed_for_a_negative_gap() -> None:
+    arrays = {"cpu_s": np.full((1, 2, 1), 8.0), "wall_s": np.full((1, 2, 1), 6.0)}
+    (gap,) = by_name(build([Phase("run", "whole", np.array([0]), arrays)], actual_s=7.0)).values()
+    assert len(gap.members) > 2
+    assert (gap.reason or "").endswith("negative: the times do not fit together")
+
+
 def test_unseen_system_time_is_said_at_the_gap_that_would_hold_it() -> None:
     arrays = {name: np.ones((1, 2, 3)) for name in ("wait_s", "sync_s", "transfer_s", "io_s")}
     arrays["wall_s"] = np.full((1, 2, 3), 10.0)

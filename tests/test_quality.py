@@ -77,6 +77,27 @@ DOUBTS = {
 }
 
 
+def test_a_bound_above_the_run_time_is_no_evidence() -> None:
+    (whole,) = sound().phases
+    found = grade(replace(sound(), phases=(replace(whole, duration_s=np.full(4, 7.5)),)))
+    assert found.letter == "F"
+    assert found.notes[0].text == "the bound IPCOLMDSW is 30.0 s, more than the run took"
+
+
+def test_a_machine_that_is_too_slow_for_the_run_is_the_wrong_one() -> None:
+    first, *others = bounds.compute(sound())
+    levels = [replace(first, seconds=41.0, status="modelled"), *others]
+    found = quality.grade(sound(), levels, gaps.attribute(sound(), levels))
+    assert found.letter == "F"
+    assert found.notes[0].text.endswith(
+        "M is 41.0 s, more than the run took; the machine model or the counts do not fit"
+    )
+
+
+def test_one_negative_gap_is_told_as_one() -> None:
+    assert notes(longer(1.2))["negative gap"].text == "the gap X is negative; see its reason"
+
+
 def test_a_sound_run_has_no_doubts() -> None:
     assert grade(sound()) == Grade("A", 1.0, ())
 

@@ -30,6 +30,8 @@ __all__ = ["attribute", "ceiling", "phase_shares"]
 
 #: How many regions, processors or iterations of a gap are listed; the others are added up in one line.
 LIMIT: Final = 1000
+#: Of a gap that merges more levels than this, no one can say which of them is to blame.
+FEW: Final = 2
 OTHERS: Final = "others"
 
 SEEN_IO: Final = (
@@ -137,7 +139,8 @@ def _reason(profile: Profile, gap: Gap, bounds: Sequence[Bound], lower: Bound, u
         reasons.append(SEEN_IO)
     if gap.seconds < -ROUNDING * profile.actual_s:
         causes = [NEGATIVE[member] for member in gap.members if member in NEGATIVE]
-        reasons.append(f"negative: {', or '.join(causes) or 'the times do not fit together'}")
+        few = causes if len(causes) <= FEW else []
+        reasons.append(f"negative: {', or '.join(few) or 'the times do not fit together'}")
     return joined(reasons)
 
 
