@@ -154,6 +154,16 @@ def test_an_action_promises_only_gaps_that_its_conditions_found() -> None:
     assert found.gaps == ("C'",)
 
 
+@pytest.mark.parametrize(("waiting_s", "aims"), [(2.0, {"W", "L"}), (-0.5, {"L"})])
+def test_an_action_does_not_aim_at_a_gap_that_is_negative(waiting_s: float, aims: set[str]) -> None:
+    profile, sheet = profile_of(cases()["skewed-load"]), sheet_of("skewed-load")
+    seen = {"wait.late_sender_share": 0.6, "wait.share": 0.5, "comm.messages_per_iteration": 4.0}
+    sheet = replace(sheet, sites=tuple(site.given(seen, {"W": 0.1}) for site in sheet.sites))
+    found = [replace(gap, seconds=waiting_s) if gap.name == "W" else gap for gap in gaps_of(profile)]
+    (item,) = ranking.rank(rules.match(only("G-4"), sheet), profile, found).recommendations
+    assert {*item.gaps} == aims
+
+
 def test_gaps_below_the_lowest_bound_are_limited_by_it() -> None:
     found = first("memory-bound")
     profile = profile_of(cases()["memory-bound"])

@@ -76,7 +76,8 @@ def drafts(matches: Matches, profile: Profile, book: Ledger) -> Iterator[Draft]:
         groups.setdefault((match.action.id, letters, family), []).append(match)
     conflicting = {match.action.id for match in matches.fired}
     for (_, letters, _), group in groups.items():
-        names = tuple(dict.fromkeys(book.gap_of(letter) for letter in letters))
+        held = tuple(dict.fromkeys(book.gap_of(letter) for letter in letters))
+        names = tuple(name for name in held if book.total(name) > 0) or held
         draft = _draft(matches, group, names, profile, book, conflicting)
         shown = names if all(name in book.gaps for name in names) else letters
         yield replace(draft, recommendation=replace(draft.recommendation, gaps=shown))
