@@ -163,6 +163,8 @@ def format_bytes(size: float) -> str:
 def format_share(share: float) -> str:
     """A share of one in per cent, ``2.1 %``, with two digits left of anything smaller; ValueError for NaN."""
     percent = _checked(share) * 100
+    if abs(percent) >= 1e6:
+        return f"{percent:.3g} %"
     return f"{percent:.1f} %" if percent == 0 or abs(percent) >= 0.95 else f"{percent:.2g} %"
 
 

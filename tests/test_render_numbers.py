@@ -16,6 +16,11 @@ def test_a_column_has_one_unit_and_one_number_of_decimals() -> None:
     assert numbers.column([]) == []
 
 
+def test_what_no_run_can_take_is_kept_short() -> None:
+    assert numbers.column([1.25e289, 1.0]) == ["1.25e+289 s", "1 s"]
+    assert numbers.shares([-2.7e290, 0.5]) == ["-2.7e+292 %", "50.0 %"]
+
+
 def test_what_rounds_to_nothing_has_no_sign() -> None:
     assert numbers.column([1.0, -1e-9]) == ["1.000 s", "0.000 s"]
     assert numbers.shares([-1e-9, 0.0213, 1.0]) == ["0.0 %", "2.1 %", "100.0 %"]

@@ -107,7 +107,8 @@ def test_bytes_are_shown_with_binary_prefixes(size: float, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "shown"), [(1.0, "100.0 %"), (0.0213, "2.1 %"), (-0.00012, "-0.012 %"), (0.0, "0.0 %")]
+    ("share", "shown"),
+    [(1.0, "100.0 %"), (0.0213, "2.1 %"), (-0.00012, "-0.012 %"), (0.0, "0.0 %"), (-2.7e290, "-2.7e+292 %")],
 )
 def test_small_shares_keep_two_digits(share: float, shown: str) -> None:
     assert units.format_share(share) == shown

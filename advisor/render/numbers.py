@@ -19,6 +19,8 @@ LEGEND = {"~": "~ estimated", "^": "^ modelled"}
 #: Units of facts that are not written behind the number.
 _UNNAMED = ("", "ratio", "count", "name", "yes/no")
 _NOT_FINITE = "not a number"
+#: Larger numbers are no times or shares of a run any more, and their digits would fill the page.
+_LONGEST = 1e9
 _SCALES = ((1.0, "s", 1.0), (1e-3, "ms", 1e3), (1e-6, "us", 1e6), (0.0, "ns", 1e9))
 
 
@@ -73,9 +75,11 @@ def column(values: Sequence[float]) -> list[str]:
 def _fixed(value: float, decimals: int, unit: str) -> str:
     if not math.isfinite(value):
         return _NOT_FINITE
+    if abs(value) >= _LONGEST:
+        return f"{value:.4g} {unit}"
     return f"{round(value, decimals) + 0.0:.{decimals}f} {unit}"
 
 
 def shares(values: Sequence[float]) -> list[str]:
     """Return shares of one column in per cent with one decimal, so that their digits line up."""
-    return [f"{round(value * 100, 1) + 0.0:.1f} %" if math.isfinite(value) else _NOT_FINITE for value in values]
+    return [_fixed(value * 100, 1, "%") for value in values]
