@@ -77,6 +77,24 @@ def test_a_plugin_that_fails_loses_only_its_own_result(tmp_path: Path, body: str
     assert len(loaded.problems) == 1
 
 
+def test_what_plugins_print_is_not_part_of_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    loaded = load(
+        tmp_path,
+        loud="""
+        import sys
+        print("loading")
+        @hookimpl
+        def advisor_findings(profile):
+            print("finding")
+            sys.stdout = None
+            return [Finding("loud", "note", "run", "all is well", {})]
+        """,
+    )
+    assert findings(loaded) == [("loud", "all is well")]
+    print("result")
+    assert capsys.readouterr() == ("result\n", "loading\nfinding\n")
+
+
 def test_an_interrupt_by_the_user_is_no_failure_of_a_plugin(tmp_path: Path) -> None:
     loaded = load(tmp_path, slow="@hookimpl\ndef advisor_findings():\n    raise KeyboardInterrupt")
     with pytest.raises(KeyboardInterrupt):

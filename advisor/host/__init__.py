@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
+from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from advisor.commands import Command, Registry
 from advisor.contract import ContractError
@@ -42,7 +44,8 @@ def load(site_dirs: Sequence[Path] = (), blocked: Sequence[str] = (), *, entry_p
     Plugins whose names are ``blocked`` are not even imported. Never raises for a plugin: see ``Host.plugins``.
     """
     manager = discovery.new_manager()
-    return Host(manager, discovery.load(manager, site_dirs, blocked, entry_points))
+    with _aside():
+        return Host(manager, discovery.load(manager, site_dirs, blocked, entry_points))
 
 
 class Host:
@@ -137,7 +140,8 @@ class Host:
     def _value(self, plugin: str, fact: Fact, profile: Profile, phase: int | None) -> Value | None:
         """Return the value of a plugin's fact; None, and a note of it, where computing it fails."""
         try:
-            return answers.value(fact.compute(profile, phase)) if fact.compute is not None else None
+            with _aside():
+                return answers.value(fact.compute(profile, phase)) if fact.compute is not None else None
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -169,7 +173,8 @@ class Host:
     def run(self, command: Command, args: Namespace, services: Services) -> Report:
         """Return the report of a command; raises the errors of ours that it raises, else ``PluginError``."""
         try:
-            return answers.report(command.run(args, services))
+            with _aside():
+                return answers.report(command.run(args, services))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -213,7 +218,13 @@ class Host:
 
 def _answer(implementation: HookImpl, arguments: Mapping[str, object]) -> object:
     """Call one implementation with the arguments that it names, past pluggy's chains of calls and wrappers."""
-    return implementation.function(*(arguments[name] for name in implementation.argnames))
+    with _aside():
+        return implementation.function(*(arguments[name] for name in implementation.argnames))
+
+
+def _aside() -> redirect_stdout[TextIO | None]:
+    """Return what sends the prints of plugins to standard error: standard output holds one document, the result."""
+    return redirect_stdout(sys.stderr)
 
 
 def _nothing(_: object) -> bool:
