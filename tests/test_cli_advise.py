@@ -89,6 +89,12 @@ def test_the_configuration_directory_brings_rules_and_machines(asked: Pipeline, 
     assert asked.options.machine == str(config / "machine_models" / "ours.yaml")
 
 
+def test_an_empty_path_is_not_the_directory_at_hand(asked: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["advise", ""]) == 2
+    assert "expected a path, found nothing" in capsys.readouterr().err
+    assert asked.paths == []
+
+
 def test_into_a_file(asked: Pipeline, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "advice.txt"
     assert cli.main(["advise", "run.json", "-o", str(file), "--verbose"]) == 0

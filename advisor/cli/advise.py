@@ -18,7 +18,7 @@ HELP = "say where the seconds of a run go and what to do next"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument(
-        "paths", metavar="PATH", nargs="+", type=Path, help="a profile or trace; of several, the newest"
+        "paths", metavar="PATH", nargs="+", type=_path, help="a profile or trace; of several, the newest"
     )
     add_options(parser)
 
@@ -35,6 +35,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--verbose", action="store_true", help="all recommendations, evidence, code and tables")
     output.add_options(parser)
+
+
+def _path(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("expected a path, found nothing")
+    return Path(text)
 
 
 def _cores(text: str) -> int:
