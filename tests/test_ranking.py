@@ -164,6 +164,16 @@ def test_an_action_does_not_aim_at_a_gap_that_is_negative(waiting_s: float, aims
     assert {*item.gaps} == aims
 
 
+def test_a_place_and_gap_that_a_better_item_is_about_is_not_shown_again() -> None:
+    update = next(phase for phase in cases()["neighbour-barriers"].phases if phase.name == "update")
+    solve = next(phase for phase in cases()["oversubscribed"].phases if phase.name == "solve")
+    phases = (replace(update, iterations=1), replace(solve, iterations=5))
+    found = ranked(profile_of(replace(cases()["clean"], phases=phases))).recommendations
+    shown = [(item.phase, name) for item in found for name in item.gaps]
+    assert len(shown) == len(set(shown)), shown
+    assert "A-36" in {other for item in found for other in item.alternatives}
+
+
 def test_gaps_below_the_lowest_bound_are_limited_by_it() -> None:
     found = first("memory-bound")
     profile = profile_of(cases()["memory-bound"])

@@ -11,7 +11,7 @@ from advisor.ranking.ceilings import ceiling, ledger
 from advisor.ranking.drafts import digest, drafts, restricted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from advisor.model import Gap, Grade, Profile, Recommendation
     from advisor.ranking.ceilings import Ledger
@@ -88,13 +88,21 @@ def _one_per_cause(ordered: Iterable[Draft], profile: Profile, book: Ledger) -> 
             if claim in owner:
                 taken[owner[claim]] = taken.get(owner[claim], 0.0) + book.part(claim[1], claim[0])
         left = sum(book.part(name, site) for site, name in free)
-        if taken and (left < sum(taken.values()) or not is_significant(ceiling(book, free), profile.actual_s)):
+        little = left < sum(taken.values()) or not is_significant(ceiling(book, free), profile.actual_s)
+        if taken and (little or _place_taken(draft, owner, book)):
             most = max(taken, key=lambda number: (taken[number], -number))
             chosen[most] = _with_alternative(chosen[most], draft.match.action.id)
             continue
         owner |= dict.fromkeys(free, len(chosen))
         chosen.append(draft if not taken else restricted(draft, free, book))
     return chosen
+
+
+def _place_taken(draft: Draft, owner: Collection[Claim], book: Ledger) -> bool:
+    """Return whether a better draft is about all that this one is about at the place that it would show."""
+    place, sites = draft.match.site.place, book.sheet.sites
+    here = [claim for claim in draft.claims if claim[0] >= 0 and sites[claim[0]].place == place]
+    return bool(here) and all(claim in owner for claim in here)
 
 
 def _with_alternative(draft: Draft, action: str) -> Draft:
