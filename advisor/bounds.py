@@ -125,7 +125,8 @@ def shared_cores(profile: Profile) -> str | None:
     """Return why transfer, waiting and system time cannot be told apart, if processors share cores."""
     if profile.cores is None or len(profile.processors) <= profile.cores:
         return None
+    cores = "1 core" if profile.cores == 1 else f"{profile.cores} cores"
     return (
-        f"{len(profile.processors)} processors share {profile.cores} cores, so transfer, waiting and system time "
+        f"{len(profile.processors)} processors share {cores}, so transfer, waiting and system time "
         "cannot be told apart"
     )

@@ -174,7 +174,7 @@ def test_more_processors_than_cores_make_communication_and_synchronization_estim
     profile = build([Phase("phase", "parallel", np.array([0]), arrays, duration_s=np.ones(3))], cores=1)
     doubtful = [name for name, bound in by_name(profile).items() if bound.status == "estimated"]
     assert doubtful == ["IPC", "IPCOLMDS"]
-    assert "2 processors share 1 cores" in (by_name(profile)["IPC"].reason or "")
+    assert "2 processors share 1 core," in (by_name(profile)["IPC"].reason or "")
     assert not [bound for bound in by_name(replace(profile, cores=2)).values() if bound.status == "estimated"]
 
 
