@@ -127,6 +127,5 @@ def shared_cores(profile: Profile) -> str | None:
         return None
     cores = "1 core" if profile.cores == 1 else f"{profile.cores} cores"
     return (
-        f"{len(profile.processors)} processors share {cores}, so transfer, waiting and system time "
-        "cannot be told apart"
+        f"{len(profile.processors)} processors share {cores}, so transfer, waiting and system time cannot be told apart"
     )
