@@ -15,10 +15,11 @@ from profile_strategies import profiles
 
 from advisor import bounds, facts, gaps
 from advisor.facts.events import traits
-from advisor.facts.places import LEAST_SHARE, family_name
+from advisor.facts.places import LEAST_SHARE, durations, family_name, places
 from advisor.facts.sheet import FactSheet, model_of, processors_of
 from advisor.facts.values import VALUES
 from advisor.facts.vocabulary import VOCABULARY, Fact, by_name, command_for
+from advisor.loads import summarize
 from advisor.model import Note, Phase, Processor, Profile, Region
 from advisor.rules.cases import cases, sheet_of
 from advisor.rules.names import names
@@ -520,3 +521,17 @@ def test_scaled_times_change_only_times(profile: Profile, factor: float) -> None
             if isinstance(value, float) and name not in TIES:
                 expected = value * factor if units[name] == "s" else value
                 assert theirs.values[name] == pytest.approx(expected, rel=1e-6, abs=1e-9), name
+
+
+def test_many_small_phases_of_different_names_are_one_place() -> None:
+    phases = tuple(
+        Phase(f"region {n}", "parallel", np.array([0]), {"work_s": np.array([[[0.004], [0.001 * (n % 4)]]])})
+        for n in range(500)
+    )
+    profile = Profile(
+        program="many", run="1", reader="test", actual_s=2.0, processors=(Processor(0), Processor(1)),
+        regions=(Region("all"),), phases=phases, status={"work_s": "measured"},
+    )  # fmt: skip
+    found = places(profile, durations(profile, summarize(profile)))
+    assert [(place.name, len(place.phases)) for place in found] == [("500 small phases", 500)]
+    assert found[0].seconds == pytest.approx(2.0)

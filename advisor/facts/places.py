@@ -67,7 +67,19 @@ def places(profile: Profile, seconds: FloatArray) -> tuple[Place, ...]:
     for p, phase in enumerate(profile.phases):
         families.setdefault((phase.kind, phase.closed_by, family_name(phase.name)), []).append(p)
     found = [place for family in families.values() for place in _of_family(profile, seconds, tuple(family))]
+    found += _of_what_is_left(profile, seconds, {p for place in found for p in place.phases})
     return tuple(sorted(found, key=lambda place: place.phases))
+
+
+def _of_what_is_left(profile: Profile, seconds: FloatArray, taken: set[int]) -> list[Place]:
+    """Return the small phases of each kind that are alone with their names, as one where they matter together."""
+    found = []
+    for kind in dict.fromkeys(phase.kind for phase in profile.phases):
+        left = tuple(p for p, phase in enumerate(profile.phases) if phase.kind == kind and p not in taken)
+        together = float(seconds[list(left)].sum())
+        if left and is_significant(together, profile.actual_s):
+            found.append(Place(left, left, f"{len(left)} small phases", together))
+    return found
 
 
 def is_significant(seconds: float, actual_s: float) -> bool:
