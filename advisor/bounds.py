@@ -78,7 +78,7 @@ def instance_durations(profile: Profile) -> FloatArray:
 
 
 def _bound(name: str, profile: Profile, loads: Loads, values: dict[str, float]) -> Bound:
-    if name == "actual":
+    if name == "actual" and profile.timed:
         return Bound(name, profile.actual_s, "measured")
     needs = _needs(name, profile, loads)
     lacking = [need for need in needs if not need.known]
@@ -94,6 +94,8 @@ def _needs(name: str, profile: Profile, loads: Loads) -> list[Quantity]:
     """Return everything that a bound needs; what is missing says so."""
     kinds = loads.quantities
     made_of = {"I": [kinds.computation], "IP": [kinds.computation], "IPC": [kinds.communication]}
+    if name == "actual":
+        return [missing(profile, "actual_s")]
     needs = list(made_of.get(name, [kinds.work]))
     if name == "IPCOLMDS":
         needs.append(kinds.sync)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -57,6 +57,8 @@ def _checker(hint: object) -> Checker:
         return _union(get_args(hint))
     if origin is Literal:
         return _one_of(get_args(hint))
+    if origin is Annotated:
+        return _number_or_nan
     if origin is tuple:
         return _tuple(get_args(hint))
     if origin is np.ndarray:
@@ -91,6 +93,11 @@ def _number(value: object, place: str) -> None:
         raise _wrong(place, "a number", value)
     if not math.isfinite(value):
         raise ContractError(place, f"expected a finite number, found {value}")
+
+
+def _number_or_nan(value: object, place: str) -> None:
+    if not (isinstance(value, float) and math.isnan(value)):
+        _number(value, place)
 
 
 def _flag(value: object, place: str) -> None:
@@ -194,7 +201,7 @@ def _array(scalar: type[np.generic]) -> Checker:
 
 
 def _record(record: type) -> Checker:
-    hints = get_type_hints(record)
+    hints = get_type_hints(record, include_extras=True)
     checkers = [(field.name, _checker(hints[field.name])) for field in fields(record)]
 
     def checker(value: object, place: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.bounds import durations_known, instance_durations
 from advisor.loads import summarize
+from advisor.measures import MISSING
 from advisor.model import Efficiency
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def _of_elapsed(profile: Profile, loads: Loads) -> tuple[Efficiency, Efficiency]
         elapsed = float(instance_durations(profile).sum())
     if not computation.known:
         return _unavailable(computation.reason)
+    if not profile.timed:
+        return _unavailable(MISSING["actual_s"].what)
     if elapsed <= 0.0:
         return _unavailable(IDLE)
     each = loads.spreads["I"].processors * loads.processors / elapsed

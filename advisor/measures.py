@@ -43,6 +43,7 @@ MISSING: Final[dict[str, Missing]] = {
     "io_s": Missing("the time of input and output is not known", _TRACE),
     "phases": Missing("no synchronizations are known that divide the run into phases", _TRACE),
     "duration_s": Missing("the times between synchronizations are not known", _TRACE),
+    "actual_s": Missing("the wall time of the run is not known", _TRACE),
     "functions": Missing("the functions of the program are not told apart", _FUNCTIONS),
     "machine": Missing("no machine model was given", "gapwatch advise --machine host PATH"),
     "peak": Missing("the machine model knows no rate for these operations", "gapwatch machines list"),

@@ -7,9 +7,10 @@ in numpy arrays, seconds unless the name says otherwise. Unmeasured is absent, n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ IntArray = npt.NDArray[np.int64]
 
 Status = Literal["measured", "estimated", "modelled", "unavailable"]
 PhaseKind = Literal["parallel", "serial", "whole"]
+#: Seconds, or NaN where the tool recorded no such time.
+SecondsOrNaN = Annotated[float, math.nan]
 
 #: The arrays that a phase may hold, each (region, processor, iteration), seconds.
 MEASURES = ("wall_s", "cpu_s", "transfer_s", "wait_s", "sync_s", "io_s", "os_s", "work_s")
@@ -148,8 +151,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One run of one program, as far as it was measured.
+    """One run of one program, as far as it was measured; ``program`` is empty where the format does not name it.
 
+    ``actual_s`` is the run's wall time, NaN where only operations were counted or CPU times taken (``timed``).
     ``phases`` holds one phase of kind ``whole`` when the tool recorded none. ``outside`` maps parts of the
     run that lie in no phase (``start-up``, ``shutdown``, ``not running``, ``idle``) to seconds per processor
     (Q,): over all phases a processor's wall time plus its outside seconds is ``actual_s``. ``counts`` maps a
@@ -160,7 +164,7 @@ class Profile:
     program: str
     run: str
     reader: str
-    actual_s: float
+    actual_s: SecondsOrNaN
     processors: tuple[Processor, ...]
     regions: tuple[Region, ...]
     phases: tuple[Phase, ...]
@@ -183,6 +187,11 @@ class Profile:
     def ranks(self) -> int:
         """The number of processes of which anything was recorded."""
         return len({processor.rank for processor in self.processors})
+
+    @property
+    def timed(self) -> bool:
+        """Whether the wall time of the run was recorded."""
+        return not math.isnan(self.actual_s)
 
     @property
     def has_phases(self) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from advisor.facts import Fact
     from advisor.host import Host
     from advisor.machines import Machine
-    from advisor.model import Gap, Grade, Need, Profile, Recommendation, Verdict
+    from advisor.model import Bound, Gap, Grade, Need, Profile, Recommendation, Verdict
     from advisor.rules import Matches, RuleBook
 
 
@@ -49,6 +49,8 @@ def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[
     machine, problems = _machine(profile, options, host)
     summary = loads.summarize(profile)
     levels = bounds.compute(profile, machine, summary)
+    if not profile.timed:
+        return _without_times(profile, levels, host, machine, history)
     found = gaps.attribute(profile, levels, summary, machine)
     grade = quality.grade(profile, levels, found, summary)
     extra = host.facts()
@@ -74,6 +76,18 @@ def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[
         verdict=_verdict(grade, found, matches, ranked),
         problems=(*problems, *sheet.problems, *refused, *host.problems),
     )
+
+
+def _without_times(
+    profile: Profile, levels: tuple[Bound, ...], host: Host, machine: Machine | None, history: Sequence[Advice]
+) -> Advice:
+    """Return what can be said about a run of which only counts or CPU times are known: nothing has a share of it."""
+    grade = quality.grade(profile, levels, ())
+    findings = host.findings(profile, levels, (), machine, history)
+    return Advice(
+        profile, grade, levels, (), efficiencies(profile), findings, (), Total(0.0), (), (), "insufficient evidence",
+        host.problems,
+    )  # fmt: skip
 
 
 def _read(path: Path, options: Options, host: Host) -> Profile:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 #: What each doubt takes off the score.
 PENALTIES: Final = {
+    "no run time": 1.0,
     "too short": 1.0,
     "impossible values": 1.0,
     "most processors missing": 1.0,
@@ -74,6 +75,9 @@ def grade(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap], loads:
     ``loads`` spares one of the passes over the arrays (``loads.summarize``).
     """
     loads = loads or summarize(profile)
+    if not profile.timed:
+        note = _note("no run time", "the wall time of the run is not known", command(profile, "actual_s"))
+        return Grade("F", 0.0, (note, *profile.notes))
     found = [*profile.notes, *_of_run(profile), *_of_processors(profile), *_of_values(profile, bounds, gaps)]
     found += [*_of_phases(profile, loads), *_of_clocks(profile)]
     notes = tuple(sorted(found, key=lambda note: -note.penalty))

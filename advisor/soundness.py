@@ -38,7 +38,7 @@ def _require(condition: bool, place: str, reason: str) -> None:
 def _check_run(profile: Profile) -> None:
     places = {(processor.rank, processor.thread) for processor in profile.processors}
     kinds = {phase.kind for phase in profile.phases}
-    _require(profile.actual_s > 0, "actual_s", "the run took no time, or less")
+    _require(profile.actual_s > 0 or not profile.timed, "actual_s", "the run took no time, or less")
     _require(bool(profile.processors), "processors", "there are none")
     _require(len(places) == len(profile.processors), "processors", "the same rank and thread stand twice")
     _require(min(min(place) for place in places) >= 0, "processors", "a rank or thread is negative")
@@ -58,14 +58,14 @@ def _check_phase(profile: Profile, phase: Phase, place: str) -> None:
     _require(phase.regions.ndim == 1 and len(phase.regions) > 0, f"{place}.regions", "expected a list of regions")
     _require(_within(phase.regions, 0, len(profile.regions)), f"{place}.regions", "an index of no region")
     _require(len(np.unique(phase.regions)) == len(phase.regions), f"{place}.regions", "the same region stands twice")
-    _require(bool(phase.arrays), f"{place}.arrays", "there are none: nothing was measured")
+    _require(bool(phase.arrays) or not profile.timed, f"{place}.arrays", "there are none: nothing was measured")
     expected = (len(phase.regions), len(profile.processors), phase.iterations)
     for name, array in phase.arrays.items():
         here = f"{place}.arrays.{name}"
         _require(name in MEASURES, here, f"is no measure; known are {', '.join(MEASURES)}")
         _require(array.shape == expected, here, f"has shape {array.shape}, expected {expected}")
         _require(name in profile.status, f"status.{name}", "is missing: was this measured or estimated?")
-    _require(phase.iterations > 0, f"{place}.arrays", "there is no iteration")
+    _require(phase.iterations > 0 or not phase.arrays, f"{place}.arrays", "there is no iteration")
     for name in ("start_s", "duration_s"):
         series = getattr(phase, name)
         _require(series is None or series.shape == expected[2:], f"{place}.{name}", "expected one value per iteration")

@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = (
     ("errors", "units", "model"),
     ("grouping", "documents", "strict_json", "bundled", "machines", "sidecar", "contract", "soundness"),
-    ("traces", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality", "facts", "rules",
-     "ranking"),
+    ("traces", "callpaths", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality",
+     "facts", "rules", "ranking"),
     ("hookspecs", "commands", "host", "command_list", "readers"),
     ("pipeline",),
     ("render",),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -58,6 +59,7 @@ def one_region() -> Profile:
 
 WHOLE = Phase("run", "whole", np.array([0, 1]), {"wall_s": np.ones((2, 2, 1)), "cpu_s": np.ones((2, 2, 1))})
 DOUBTS = {
+    "no run time": sound(actual_s=math.nan),
     "too short": sound(actual_s=0.05),
     "impossible values": with_array("cpu_s", np.nan),
     "most processors missing": sound(ranks_expected=5),

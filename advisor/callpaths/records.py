@@ -32,14 +32,15 @@ class Node:
 class CallPaths:
     """What a profiler summed up over a run; parents stand before their children in ``nodes``.
 
-    All arrays have the shape (nodes, processors); None is what the tool did not measure, zero what it saw to be nothing.
-    ``wall_s`` are own wall seconds, without those of children; ``cpu_s`` own CPU seconds likewise. ``visits`` counts
-    calls, ``bytes`` what they moved (messages or I/O), ``shortest_s`` is the shortest single call (NaN: unknown).
-    ``waits`` holds waiting that the tool measured itself, by kind (``traces.waits.KINDS``): seconds out of ``wall_s``.
-    ``counts`` holds what else was counted, by the names of ``Profile.counts``. ``actual_s`` is the wall time of the
-    run: None takes that of the processor with the most seconds, NaN says that no times were recorded at all.
-    ``status`` is that of the times: ``estimated`` for samples. An empty ``program`` is one that the format does not
-    name.
+    All arrays have the shape (nodes, processors); None is what the tool did not measure, zero what it saw to be
+    nothing. ``wall_s`` are own wall seconds, without those of children; ``cpu_s`` own CPU seconds likewise. ``visits``
+    counts calls, ``bytes`` what they moved (messages or I/O), ``shortest_s`` is the shortest single call (NaN where
+    unknown). ``waits`` holds waiting that the tool measured itself, by kind (``traces.waits.KINDS``): seconds out of
+    ``wall_s``. ``counts`` holds what else was counted, by the names of ``Profile.counts``.
+
+    ``actual_s`` is the wall time of the run: None takes that of the processor with the most seconds, NaN says that no
+    wall times were recorded at all. ``status`` is that of the times: ``estimated`` for samples. ``program`` is empty
+    where the format does not name it.
     """
 
     program: str

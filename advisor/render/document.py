@@ -103,7 +103,7 @@ def _profile(profile: Profile) -> Json:
         "build": profile.build,
         "processors": len(profile.processors),
         "regions": len(profile.regions),
-        "actual_s": profile.actual_s,
+        "actual_s": _finite(profile.actual_s),
         "reader": profile.reader,
     }
 

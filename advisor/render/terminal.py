@@ -42,7 +42,8 @@ def _head(advice: Advice, page: Page) -> list[Text]:
     profile = advice.profile
     program = shorten(page.name(profile.program), max(20, page.prose_width // 2), page.signs.ellipsis)
     machine = f", {page.name(profile.machine)}" if profile.machine else ""
-    top = wrap(f"{numbers.seconds(profile.actual_s)} on {processor_words(profile)}{machine}", page.prose_width)
+    elapsed = numbers.seconds(profile.actual_s) if profile.timed else "without times,"
+    top = wrap(f"{elapsed} on {processor_words(profile)}{machine}", page.prose_width)
     first = line((program, "bold"), ": ", (top[0], "bold"))
     lines = [first] if first.cell_len <= page.width else [line((program, "bold")), line((top[0], "bold"))]
     lines += [line((part, "bold")) for part in top[1:]]
