@@ -86,7 +86,7 @@ class Services(Protocol):
     """What a command may ask the application for."""
 
     def read(self, path: Path) -> Profile:
-        """Return the run recorded at ``path``; raises ``InputError``."""
+        """Return the newest run recorded at ``path``; raises ``InputError``."""
 
     def advise(self, path: Path) -> Advice:
         """Return the advice on the run recorded at ``path``; raises ``InputError``."""

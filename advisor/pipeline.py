@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from advisor import bounds, facts, gaps, loads, machines, quality, ranking, rules, sidecar
+from advisor import bounds, facts, gaps, loads, machines, merging, quality, ranking, rules, sidecar
 from advisor.efficiencies import efficiencies
-from advisor.errors import DocumentError
+from advisor.errors import DocumentError, InputError
 from advisor.model import Advice, Total
 from advisor.ranking import Gain, Ranking
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.facts import Fact
-    from advisor.host import Host
+    from advisor.host import Found, Host
     from advisor.machines import Machine
     from advisor.model import Bound, Gap, Grade, Need, Profile, Recommendation, Verdict
     from advisor.rules import Matches, RuleBook
@@ -37,11 +37,28 @@ def advise(paths: Sequence[Path], options: Options, host: Host) -> Advice:
 
     Raises ``InputError`` for what cannot be read and ``DocumentError`` for mistakes in rules or machine models.
     """
-    runs = sorted((_read(path, options, host) for path in paths), key=lambda run: run.started or "")
+    runs, problems = read(paths, options, host)
     history: list[Advice] = []
     for run in runs[:-1]:
         history.append(advise_on(run, options, host, history))
-    return advise_on(runs[-1], options, host, history)
+    advice = advise_on(runs[-1], options, host, history)
+    return replace(advice, problems=(*problems, *advice.problems))
+
+
+def read(paths: Sequence[Path], options: Options, host: Host) -> tuple[list[Profile], tuple[str, ...]]:
+    """Return the runs at ``paths``, the oldest first, and what could not be read of directories that hold runs.
+
+    What several tools recorded of one run is one profile; it is called like the path if no tool named the program.
+    Raises ``InputError`` for a path that holds no run.
+    """
+    recordings: list[Profile] = []
+    problems: list[str] = []
+    for path in paths:
+        found, failed = _recordings(path, options, host)
+        recordings += found
+        problems += failed
+    runs = [merging.merge(run) for run in merging.together(recordings)]
+    return [replace(run, program=run.program or paths[0].resolve().name) for run in runs], tuple(problems)
 
 
 def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[Advice] = ()) -> Advice:
@@ -90,9 +107,22 @@ def _without_times(
     )  # fmt: skip
 
 
-def _read(path: Path, options: Options, host: Host) -> Profile:
-    """Return the run at ``path`` with what its sidecar and the user say about it."""
-    profile = sidecar.apply(host.read(path), path)
+def _recordings(path: Path, options: Options, host: Host) -> tuple[list[Profile], list[str]]:
+    """Return what was recorded at ``path``, and the messages on what is damaged there if there is anything else."""
+    recordings, errors = [], []
+    for found in host.find(path):
+        try:
+            recordings.append(_recording(found, options, host))
+        except InputError as error:
+            errors.append(error)
+    if not recordings:
+        raise errors[0]
+    return recordings, [str(error) for error in errors]
+
+
+def _recording(found: Found, options: Options, host: Host) -> Profile:
+    """Return what was found, with what its sidecar and the user say about it."""
+    profile = sidecar.apply(host.read(found), found.path)
     return replace(profile, cores=options.cores or profile.cores)
 
 

@@ -61,12 +61,12 @@ def test_the_reader_of_the_tutorial_reads(tmp_path: Path) -> None:
     (tmp_path / "run17").write_text(
         "sitetimer heat 12.5\nsolve 0 8.1\nsolve 1 4\nsolve 1 4\nio 0 1\n", encoding="utf-8"
     )
-    profile = loaded.read(tmp_path / "run17")
+    profile = loaded.read(*loaded.find(tmp_path / "run17"))
     assert [region.name for region in profile.regions] == ["io", "solve"]
     assert profile.phases[0].arrays["work_s"].tolist() == [[[1], [0]], [[8.1], [8]]]
     (tmp_path / "bad").write_text("sitetimer heat 12.5\nsolve 0\n", encoding="utf-8")
     with pytest.raises(InputError, match="bad:2: expected: region rank seconds"):
-        loaded.read(tmp_path / "bad")
+        loaded.read(*loaded.find(tmp_path / "bad"))
 
 
 def test_the_findings_of_the_tutorial(tmp_path: Path) -> None:

@@ -128,11 +128,12 @@ def test_the_surest_reader_reads(tmp_path: Path) -> None:
     loaded = load(tmp_path, a=doubtful, b=SURE)
     path = PROFILES / "fig4.json"
     assert loaded.sniff_all(path) == (("b", 0.9), ("a", 0.2))
-    assert loaded.read(path).program == "fig4"
+    assert loaded.read(*loaded.find(path)).program == "fig4"
 
 
 def test_arrays_of_a_profile_that_was_read_can_not_be_changed_by_accident(tmp_path: Path) -> None:
-    profile = load(tmp_path, reader=SURE).read(PROFILES / "fig4.json")
+    loaded = load(tmp_path, reader=SURE)
+    profile = loaded.read(*loaded.find(PROFILES / "fig4.json"))
     with pytest.raises(ValueError, match="read-only"):
         profile.phases[0].arrays["work_s"][:] = 0
 
@@ -140,7 +141,7 @@ def test_arrays_of_a_profile_that_was_read_can_not_be_changed_by_accident(tmp_pa
 def test_an_unknown_format_is_named_with_the_known_ones(tmp_path: Path) -> None:
     never = SURE.replace("0.9", "None")
     with pytest.raises(UnknownFormatError, match=r"known here: first, second"):
-        load(tmp_path, second=never, first=never.replace("None", "0")).read(PROFILES / "fig4.json")
+        load(tmp_path, second=never, first=never.replace("None", "0")).find(PROFILES / "fig4.json")
 
 
 @pytest.mark.parametrize("answer", ["2", "'high'", "float('nan')", "1 / 0", "True"])
@@ -168,7 +169,7 @@ def test_what_a_reader_can_not_read_is_one_clear_error(tmp_path: Path, body: str
     loaded = load(tmp_path, reader="\n    " + reader)
     path = PROFILES / "fig4.json"
     with pytest.raises(InputError) as caught:
-        loaded.read(path)
+        loaded.read(*loaded.find(path))
     assert str(caught.value).startswith(str(path))
     assert message in str(caught.value)
 
@@ -178,14 +179,14 @@ def test_what_is_no_file_is_never_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name, reason in (("pipe", "neither a file"), ("none", "No such file"), ("a\0b", "null byte")):
         with pytest.raises(InputError, match=reason):
-            loaded.read(tmp_path / name)
+            loaded.read(*loaded.find(tmp_path / name))
 
 
 def test_what_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = load(tmp_path, reader=SURE)
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may read everything
     with pytest.raises(InputError, match="Permission denied"):
-        loaded.read(PROFILES / "fig4.json")
+        loaded.read(*loaded.find(PROFILES / "fig4.json"))
 
 
 # Gains, facts, rules, machines

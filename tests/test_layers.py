@@ -18,7 +18,7 @@ ROWS = (
     ("errors", "units", "model"),
     ("grouping", "documents", "strict_json", "bundled", "machines", "sidecar", "contract", "soundness"),
     ("traces", "callpaths", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality",
-     "facts", "rules", "ranking"),
+     "merging", "facts", "rules", "ranking"),
     ("hookspecs", "commands", "host", "command_list", "readers"),
     ("pipeline",),
     ("render",),

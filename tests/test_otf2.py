@@ -333,16 +333,15 @@ def test_a_place_without_an_archive_is_an_input_error(tmp_path: Path) -> None:
     assert advisor_sniff(tmp_path) is None
 
 
-def test_only_anchor_files_and_directories_with_one_are_claimed(tmp_path: Path) -> None:
-    assert advisor_sniff(TRACES / "eztrace-io") == 1.0
+def test_only_anchor_files_are_claimed(tmp_path: Path) -> None:
+    assert advisor_sniff(TRACES / "eztrace-io") is None
     assert advisor_sniff(anchor("scorep-is")) == 1.0
     assert advisor_sniff(TRACES / "README.md") is None
     (tmp_path / "foreign.otf2").write_text("not a trace")
-    assert advisor_sniff(tmp_path) is None
+    assert advisor_sniff(tmp_path / "foreign.otf2") is None
     (tmp_path / "other.otf2").write_text("not a trace")
     with pytest.raises(InputError, match="2 OTF2 archives here"):
         read_trace(tmp_path)
-    assert advisor_sniff(tmp_path) is None
 
 
 _EVENTS = st.lists(

@@ -78,9 +78,11 @@ class _Services:
     host: Host
 
     def read(self, path: Path) -> Profile:
-        """Return the run recorded at ``path``."""
+        """Return the newest run recorded at ``path``."""
+        from advisor import pipeline
+
         with progress.working(f"reading {path}"):
-            return self.host.read(path)
+            return pipeline.read([path], pipeline.Options(), self.host)[0][-1]
 
     def advise(self, path: Path) -> Advice:
         """Return the advice on the run recorded at ``path``."""

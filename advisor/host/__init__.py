@@ -19,6 +19,7 @@ from advisor.contract import ContractError
 from advisor.errors import AdvisorError, InputError, PluginError, UnknownFormatError
 from advisor.host import answers, discovery
 from advisor.host.discovery import Loaded, explain
+from advisor.host.search import Found, Search
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from advisor.machines import Machine
     from advisor.model import Advice, Bound, Finding, Gap, Profile, Recommendation
 
-__all__ = ["Host", "Loaded", "load"]
+__all__ = ["Found", "Host", "Loaded", "load"]
 
 T = TypeVar("T")
 
@@ -68,25 +69,38 @@ class Host:
         plugins = (plugin for _, plugin in self._manager.list_name_plugin())
         return tuple(getattr(plugin, "__name__", type(plugin).__module__) for plugin in plugins if plugin is not None)
 
-    def sniff_all(self, path: Path) -> tuple[tuple[str, float], ...]:
-        """Return the readers that recognise ``path`` and how sure (0 to 1) each is, the surest first.
+    def sniff_all(self, path: Path, among: Collection[str] | None = None) -> tuple[tuple[str, float], ...]:
+        """Return the readers (of those ``among``) that recognise ``path`` and how sure (0 to 1), the surest first.
 
         Raises ``InputError`` for what is neither a file nor a directory, or may not be read.
         """
         _refuse_unreadable(path)
-        found = list(self._ask("advisor_sniff", answers.sureness, path=path))
+        found = [
+            (plugin, sure)
+            for plugin, implementation in self._implementations("advisor_sniff")
+            if among is None or plugin in among
+            if (sure := self._call(plugin, "advisor_sniff", implementation, {"path": path}, answers.sureness))
+        ]
         return tuple(sorted(found, key=lambda answer: -answer[1]))
 
-    def read(self, path: Path) -> Profile:
-        """Return the run at ``path``, read by the reader that is surest of it.
+    def find(self, path: Path) -> tuple[Found, ...]:
+        """Return the profiles at ``path``, a file or a directory with everything in it.
 
-        Raises ``UnknownFormatError`` where none is, and ``InputError`` where the data are damaged or the reader fails.
+        Raises ``UnknownFormatError`` where there is none, and ``InputError`` for what may not be read.
         """
-        recognised = self.sniff_all(path)
-        if not recognised:
+        _refuse_unreadable(path)
+        search = Search(lambda entry, among: tuple(reader for reader, _ in self.sniff_all(entry, among)))
+        found = tuple(search.find(path))
+        if search.exhausted:
+            self._failures[f"{path}: only the first {search.seen:,} files and directories were looked at"] = None
+        if not found:
             known = sorted(plugin.name for plugin in self.plugins if "advisor_read" in plugin.hooks)
             raise UnknownFormatError(path, f"is in no format that is known here: {', '.join(known) or 'there is none'}")
-        reader = recognised[0][0]
+        return found
+
+    def read(self, found: Found) -> Profile:
+        """Return the run that was found; raises ``InputError`` where the data are damaged or the reader fails."""
+        path, reader = found.path, found.reader
         implementation = dict(self._implementations("advisor_read"))[reader]
         try:
             return answers.profile(_answer(implementation, {"path": path}))

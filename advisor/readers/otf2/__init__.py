@@ -48,8 +48,8 @@ def _compile(anchor: Path, compiled: bool | None) -> bool:
 
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
-    """Return 1 for an OTF2 anchor file or a directory that contains one, else None."""
-    return 1.0 if any(map(archive.is_anchor, archive.anchors(path))) else None
+    """Return 1 for an OTF2 anchor file, else None."""
+    return 1.0 if archive.is_anchor(path) else None
 
 
 @hookimpl

@@ -1,0 +1,79 @@
+"""What lies at a path: each profile in it once, with the reader that is surest of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+#: How far below a directory profiles are looked for, and at how many files and directories at most.
+DEPTH: Final = 6
+MOST: Final = 20_000
+
+#: Asks readers, all of them or those of the given names, who recognises a path; the surest first.
+Sniff = Callable[[Path, "Collection[str] | None"], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A profile that was found: a file or directory, and the name of the reader to read it with."""
+
+    path: Path
+    reader: str
+
+
+class Search:
+    """Looks through a directory once; ``seen`` counts the entries that were looked at."""
+
+    def __init__(self, sniff: Sniff) -> None:
+        self._sniff = sniff
+        self.seen = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the search ended before it had seen everything."""
+        return self.seen > MOST
+
+    def find(self, path: Path, taken: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[Found]:
+        """Yield the profiles at ``path``.
+
+        A reader that takes a directory as one profile (``taken``) reads everything of its format in it; other readers
+        may have files there as well.
+        """
+        self.seen += 1
+        folder = path.is_dir()
+        if not folder and taken and self._sniff(path, taken):
+            return
+        claims = tuple(reader for reader in self._sniff(path, None) if reader not in taken)
+        if not folder:
+            yield from (Found(path, reader) for reader in claims[:1])
+            return
+        yield from (Found(path, reader) for reader in claims)
+        for entry in _entries(path) if depth < DEPTH else ():
+            if self.exhausted:
+                return
+            yield from self.find(entry, taken.union(claims), depth + 1)
+
+
+def _entries(folder: Path) -> list[Path]:
+    """Return the directories and the files that hold anything in ``folder``, by name; no hidden and no linked ones."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [Path(entry.path) for entry in entries if not entry.name.startswith(".") and _is_worth(entry)]
+    except OSError:
+        return []
+    return sorted(found)
+
+
+def _is_worth(entry: os.DirEntry[str]) -> bool:
+    try:
+        if entry.is_dir(follow_symlinks=False):
+            return True
+        return entry.is_file() and entry.stat().st_size > 0 and os.access(entry.path, os.R_OK)
+    except OSError:
+        return False

@@ -1,0 +1,210 @@
+"""Several recordings of one run: which belong together, what each brings, and where they disagree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from profile_strategies import profiles
+
+from advisor import gaps, merging, soundness
+from advisor.bounds import compute
+from advisor.model import Causes, Phase, Processor, Profile, Region
+
+TWO = (Processor(0), Processor(1))
+STATUS: dict[str, Any] = dict.fromkeys(
+    ("wall_s", "wait_s", "sync_s", "transfer_s", "io_s", "cpu_s", "os_s"), "measured"
+)
+
+
+def phase(name: str, work: list[float], wait: list[float]) -> Phase:
+    """One phase of the regions ``main`` and ``solve`` on two processors, with ten iterations."""
+    rows = np.array([[0.1 * w for w in work], [0.9 * w for w in work]])
+    wall = np.repeat(rows[:, :, None] / 10, 10, axis=2)
+    waits = np.zeros_like(wall)
+    waits[0] = np.repeat(np.array(wait)[:, None] / 10, 10, axis=1)
+    zero = np.zeros_like(wall)
+    arrays = {"wall_s": wall + waits, "wait_s": waits, "sync_s": zero, "transfer_s": zero, "io_s": zero}
+    return Phase(name, "parallel", np.array([0, 1]), arrays, duration_s=(wall + waits).sum(axis=(0, 1)) / 2)
+
+
+def trace(**changed: object) -> Profile:
+    made = Profile(
+        program="heat",
+        run="t1",
+        reader="trace",
+        actual_s=10.0,
+        processors=TWO,
+        regions=(Region("main", "heat.c"), Region("solve", "heat.c", 42)),
+        phases=(phase("first", [4.0, 2.0], [0.0, 2.0]), phase("second", [6.0, 6.0], [0.0, 0.0])),
+        status=STATUS,
+        counts={"calls": np.ones((2, 2))},
+    )
+    return replace(made, **dict(changed))
+
+
+def counted(**changed: object) -> Profile:
+    made = Profile(
+        program="/somewhere/heat",
+        run="c1",
+        reader="counter",
+        actual_s=math.nan,
+        processors=TWO,
+        regions=(Region("solve", "/src/heat.c"), Region("helper")),
+        phases=(Phase("the whole run", "whole", np.array([0, 1]), {}),),
+        status={},
+        counts={"compiled_ops.load": np.array([[30.0, 20.0], [3.0, 2.0]])},
+    )
+    return replace(made, **dict(changed))
+
+
+def io_log(seconds: tuple[float, float] = (2.0, 0.0), **changed: object) -> Profile:
+    one = np.array([0])
+    causes = Causes(
+        kinds=("file",), targets=("out.dat",), category=np.array([3]), kind=one, phase=one, call=one,
+        caller=one - 1, processor=one, partner=one - 1, target=one, size_class=np.array([12]),
+        seconds=np.array([seconds[0]]), count=np.array([1000]), bytes=np.array([4096000]),
+    )  # fmt: skip
+    array = np.array([[[seconds[0]], [seconds[1]]]])
+    made = Profile(
+        program="heat",
+        run="i1",
+        reader="io",
+        actual_s=9.8,
+        processors=TWO,
+        regions=(Region("write"),),
+        phases=(Phase("the whole run", "whole", np.array([0]), {"io_s": array}),),
+        status={"io_s": "measured"},
+        causes=causes,
+    )
+    return replace(made, **dict(changed))
+
+
+def seconds(profile: Profile) -> dict[str, float | None]:
+    return {bound.name: bound.seconds for bound in compute(profile)}
+
+
+@given(profiles())
+def test_one_recording_alone_is_itself(profile: Profile) -> None:
+    assert merging.merge([profile]) is profile
+    assert merging.together([profile]) == [[profile]]
+
+
+def test_counts_go_to_the_regions_of_the_same_name_and_nothing_is_lost() -> None:
+    merged = merging.merge([counted(), trace()])
+    soundness.check(merged)
+    assert [region.name for region in merged.regions] == ["main", "solve", "helper"]
+    assert merged.counts["compiled_ops.load"].tolist() == [[0, 0], [30, 20], [3, 2]]
+    assert merged.counts["calls"].tolist() == [[1, 1], [1, 1], [0, 0]]
+    assert merged.reader == "trace+counter"
+    assert merged.actual_s == 10.0
+    assert seconds(merged) == seconds(trace())
+    assert [note.text for note in merged.notes if note.name == "merged"] == ["times of trace; counts of counter"]
+
+
+def test_a_trace_without_functions_takes_all_counts_in_the_program() -> None:
+    only = trace(regions=(Region("heat"), Region("MPI_Barrier")))
+    for one in only.phases:
+        one.arrays["wall_s"][1] = 0.0
+    merged = merging.merge([only, counted()])
+    assert merged.counts["compiled_ops.load"].tolist() == [[33, 22], [0, 0]]
+
+
+def test_functions_of_the_same_name_in_other_files_are_others() -> None:
+    merged = merging.merge([trace(), counted(regions=(Region("solve", "/lib/other.c"), Region("helper")))])
+    assert merged.counts["compiled_ops.load"].tolist() == [[0, 0], [0, 0], [30, 20], [3, 2]]
+
+
+def test_io_that_only_a_log_saw_moves_seconds_from_computation() -> None:
+    merged = merging.merge([io_log(), trace()])
+    soundness.check(merged)
+    io = [one.arrays["io_s"].sum(axis=(0, 2)).tolist() for one in merged.phases]
+    assert io == [[pytest.approx(0.8), 0.0], [pytest.approx(1.2), 0.0]]
+    before, after = seconds(trace()), seconds(merged)
+    assert after["IPC"] == pytest.approx((before["IPC"] or 0) - 1.0)
+    for name in ("IPCO", "IPCOL", "IPCOLM", "IPCOLMD", "IPCOLMDSW", "actual"):
+        assert after[name] == pytest.approx(before[name])
+    found = {gap.name: gap.seconds for gap in gaps.attribute(merged, compute(merged))}
+    assert found["O"] == pytest.approx(1.0)
+    assert merged.status["io_s"] == "estimated"
+
+
+def test_the_files_of_the_io_are_laid_over_the_phases() -> None:
+    causes = merging.merge([io_log(), trace()]).causes
+    assert causes is not None
+    assert causes.phase.tolist() == [0, 1]
+    assert causes.seconds == pytest.approx([0.8, 1.2])
+    assert causes.count.tolist() == [400, 600]
+    assert [causes.targets[n] for n in causes.target] == ["out.dat", "out.dat"]
+
+
+def test_more_io_than_a_processor_can_have_done_is_cut_to_its_computing_time() -> None:
+    merged = merging.merge([io_log((50.0, 0.0)), trace()])
+    assert sum(one.arrays["io_s"].sum() for one in merged.phases) == pytest.approx(10.0)
+    assert seconds(merged)["I"] == pytest.approx(4.0)
+
+
+def test_disagreement_is_reported_and_the_leader_stands() -> None:
+    merged = merging.merge([trace(cores=4), io_log(cores=8, actual_s=14.0)])
+    assert [note.text for note in merged.notes if note.name == "contradiction"] == [
+        "cores: trace says 4, io 8",
+        "the run took 10.0 s for trace, 14.0 s for io; they may be different runs",
+    ]
+    assert (merged.cores, merged.actual_s) == (4, 10.0)
+
+
+def test_a_recording_of_some_processors_says_so() -> None:
+    half = counted(processors=TWO[:1], counts={"compiled_ops.load": np.ones((2, 1))})
+    merged = merging.merge([trace(), half])
+    assert "compiled_ops.load" not in merged.counts
+    assert [note.text for note in merged.notes if note.name == "partial recording"] == [
+        "counter recorded 1 of 2 processors; its counts and times are left out"
+    ]
+
+
+def test_what_is_known_of_the_run_is_joined() -> None:
+    merged = merging.merge(
+        [trace(parameters={"N": 64.0}), counted(build="b7", language="c", parameters={"steps": 5.0})]
+    )
+    assert (merged.build, merged.language, dict(merged.parameters)) == ("b7", "c", {"N": 64.0, "steps": 5.0})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        trace(run="t2"),
+        counted(program="wave"),
+        counted(build="b8"),
+        counted(parameters={"N": 128.0}),
+        io_log(processors=(*TWO, Processor(2))),
+    ],
+    ids=["the same tool twice", "another program", "another build", "another size", "other processors"],
+)
+def test_what_does_not_belong_together_stays_apart(other: Profile) -> None:
+    assert len(merging.together([trace(build="b7", parameters={"N": 64.0}), other])) == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [counted(), counted(program=""), counted(processors=TWO[:1]), io_log(build="b7"), counted(program="./heat")],
+)
+def test_what_belongs_together(other: Profile) -> None:
+    assert len(merging.together([trace(build="b7"), other])) == 1
+
+
+def test_a_name_that_the_system_cut_off_is_the_same_program() -> None:
+    long = trace(program="a_very_long_program_name")
+    assert len(merging.together([long, counted(program="a_very_long_pro")])) == 1
+    assert len(merging.together([long, counted(program="a_very_long")])) == 2
+
+
+def test_of_several_runs_the_nearest_in_time_is_taken_and_the_newest_comes_last() -> None:
+    old = trace(run="old", started="2026-11-19T10:00:00")
+    new = trace(run="new", started="2026-11-20T10:00:00")
+    log = io_log(started="2026-11-19T10:00:01+00:00")
+    runs = merging.together([new, log, old])
+    assert [[one.run for one in run] for run in runs] == [["old", "i1"], ["new"]]
