@@ -112,7 +112,7 @@ def _recordings(path: Path, options: Options, host: Host) -> tuple[list[Profile]
     recordings, errors = [], []
     for found in host.find(path):
         try:
-            recordings.append(_recording(found, options, host))
+            recordings.append(_recording(found, path, options, host))
         except InputError as error:
             errors.append(error)
     if not recordings:
@@ -120,9 +120,9 @@ def _recordings(path: Path, options: Options, host: Host) -> tuple[list[Profile]
     return recordings, [str(error) for error in errors]
 
 
-def _recording(found: Found, options: Options, host: Host) -> Profile:
-    """Return what was found, with what its sidecar and the user say about it."""
-    profile = sidecar.apply(host.read(found), found.path)
+def _recording(found: Found, top: Path, options: Options, host: Host) -> Profile:
+    """Return what was found below ``top``, with what its sidecar and the user say about it."""
+    profile = sidecar.apply(host.read(found), found.path, top=top)
     return replace(profile, cores=options.cores or profile.cores)
 
 

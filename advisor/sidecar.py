@@ -42,15 +42,21 @@ class Sidecar:
     parameters: Mapping[str, str | float] = field(default_factory=dict)
 
 
-def find(path: Path) -> Path | None:
-    """Return the sidecar of the profile at ``path``: inside a profile that is a directory, else beside the profile."""
-    places = (path, path.parent) if path.is_dir() else (path.parent,)
-    return next((place / NAME for place in places if (place / NAME).is_file()), None)
+def find(path: Path, top: Path | None = None) -> Path | None:
+    """Return the sidecar of the profile at ``path``: inside a profile that is a directory, else beside the profile.
+
+    Where the profile was found below the directory ``top``, the nearest one up to there, or beside ``top``, counts.
+    """
+    places = [path, path.parent] if path.is_dir() else [path.parent]
+    above = [] if top is None or top not in path.parents else [top, top.parent]
+    while above and places[-1] not in above:
+        places.append(places[-1].parent)
+    return next((place / NAME for place in (*places, *above) if (place / NAME).is_file()), None)
 
 
-def read(path: Path) -> Sidecar | None:
+def read(path: Path, top: Path | None = None) -> Sidecar | None:
     """Return what the sidecar of the profile at ``path`` says, None without one; raises ``InputError``."""
-    file = find(path)
+    file = find(path, top)
     return _statements(strict_json.read(file, SIZE_LIMIT)) if file is not None and file != path else None
 
 
@@ -85,13 +91,15 @@ def _parameter(node: Node) -> str | float:
     return node.text(1000) if isinstance(node.value, str) else node.number()
 
 
-def apply(profile: Profile, path: Path, environment: Mapping[str, str] = os.environ) -> Profile:
-    """Return the profile with what its sidecar says; raises ``InputError`` for mistakes in the sidecar.
+def apply(
+    profile: Profile, path: Path, environment: Mapping[str, str] = os.environ, top: Path | None = None
+) -> Profile:
+    """Return the profile with what its sidecar says (see ``find``); raises ``InputError`` for mistakes in the sidecar.
 
     The sidecar outranks what the tool recorded: it is there because somebody knows better. ``GAPWATCH_BUILD`` names the
     build where neither does.
     """
-    said = read(path) or Sidecar()
+    said = read(path, top) or Sidecar()
     return replace(
         profile,
         build=said.build or profile.build or environment.get(BUILD_VARIABLE, "").strip() or None,

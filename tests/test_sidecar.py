@@ -27,6 +27,18 @@ def applied(folder: Path, said: object, **environment: str) -> Profile:
     return sidecar.apply(FIGURE, folder / "profile", environment)
 
 
+def test_a_sidecar_above_the_files_of_a_profile_counts_up_to_the_directory_that_was_named(tmp_path: Path) -> None:
+    run = tmp_path / "outside" / "run" / "trace" / "files"
+    run.mkdir(parents=True)
+    (tmp_path / "gapwatch.json").write_text('{"build": "far"}')
+    top = tmp_path / "outside" / "run"
+    assert sidecar.read(run / "log", top) is None
+    (tmp_path / "outside" / "gapwatch.json").write_text('{"build": "beside"}')
+    assert sidecar.read(run / "log", top) == sidecar.Sidecar(build="beside")
+    (run.parent / "gapwatch.json").write_text('{"build": "near"}')
+    assert sidecar.read(run / "log", top) == sidecar.Sidecar(build="near")
+
+
 def test_a_profile_takes_what_its_sidecar_says(tmp_path: Path) -> None:
     profile = applied(tmp_path, ALL)
     assert (profile.build, profile.machine, profile.language) == ("v1.3-2-gabc", "epyc", "fortran")
