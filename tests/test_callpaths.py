@@ -196,8 +196,8 @@ def test_every_second_is_in_one_place(given_paths: CallPaths) -> None:
         assert profile.causes.seconds.sum() == pytest.approx(float(np.sum(parts)))
 
 
-@given(call_paths(), st.randoms(use_true_random=False))
-def test_the_order_of_processors_changes_nothing(given_paths: CallPaths, chance: object) -> None:
+@given(call_paths())
+def test_the_order_of_processors_changes_nothing(given_paths: CallPaths) -> None:
     order = np.arange(len(given_paths.processors))[::-1]
     assert given_paths.wall_s is not None
     turned = paths(
@@ -209,4 +209,4 @@ def test_the_order_of_processors_changes_nothing(given_paths: CallPaths, chance:
     straight = paths(given_paths.nodes, given_paths.processors, wall_s=given_paths.wall_s, visits=given_paths.visits)
     one, other = from_call_paths(straight, "x"), from_call_paths(turned, "x")
     seconds = [{b.name: b.seconds for b in compute(profile)} for profile in (one, other)]
-    assert seconds[0] == pytest.approx(seconds[1])
+    assert seconds[0] == pytest.approx(seconds[1], abs=1e-9)
