@@ -15,7 +15,7 @@ from advisor.hookspecs import hookimpl
 from advisor.readers.native import npz
 from advisor.readers.native.arrays import ArraySource
 from advisor.readers.native.parse import FORMAT, document
-from advisor.readers.native.write import write
+from advisor.writing import write
 
 if TYPE_CHECKING:
     from pathlib import Path
