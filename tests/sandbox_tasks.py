@@ -1,0 +1,96 @@
+"""Tasks for children of the sandbox: well behaved ones and every kind of the other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from advisor.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def prepare() -> None:
+    """Nothing to load."""
+
+
+def handle(task: dict[str, Any]) -> object:
+    """Do what the task names."""
+    act: Callable[[dict[str, Any]], object] = globals()["do_" + task["do"]]
+    return act(task)
+
+
+def do_echo(task: dict[str, Any]) -> object:
+    return task["value"]
+
+
+def do_pid(task: dict[str, Any]) -> int:
+    return os.getpid()
+
+
+def do_refuse(task: dict[str, Any]) -> None:
+    raise InputError("some.file", "half a record", "3:1")
+
+
+def do_raise(task: dict[str, Any]) -> None:
+    raise KeyError("no key")
+
+
+def do_exit(task: dict[str, Any]) -> None:
+    print("about to leave", flush=True)
+    os._exit(task.get("code", 0))
+
+
+def do_crash(task: dict[str, Any]) -> None:
+    os.abort()
+
+
+def do_hang(task: dict[str, Any]) -> None:
+    while True:
+        time.sleep(3600)
+
+
+def do_burn(task: dict[str, Any]) -> None:
+    while True:
+        pass
+
+
+def do_eat(task: dict[str, Any]) -> None:
+    hoard = []
+    while True:
+        hoard.append(bytearray(1 << 24))
+
+
+def do_print(task: dict[str, Any]) -> str:
+    for _ in range(20_000):
+        print("x" * 1000)
+    os.write(1, b"raw")
+    return "done"
+
+
+def do_forget(task: dict[str, Any]) -> object:
+    os.chdir("/")
+    os.umask(0o777)
+    sys.stdout = None  # type: ignore[assignment]
+    return "gone"
+
+
+def do_leave_a_child(task: dict[str, Any]) -> int:
+    """Start a process that outlives the task, then hang."""
+    sleeper = subprocess.Popen(["sleep", "3600"])
+    with open(task["file"], "w", encoding="ascii") as file:
+        file.write(str(sleeper.pid))
+    do_hang(task)
+    return 0
+
+
+def do_flood(task: dict[str, Any]) -> str:
+    return "x" * (65 << 20)
+
+
+def do_nonsense(task: dict[str, Any]) -> object:
+    return object()

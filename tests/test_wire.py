@@ -1,0 +1,40 @@
+"""What is packed comes back the same, and nothing else can be made of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from native_documents import PROFILES
+from profile_strategies import plain, profiles
+
+from advisor import wire
+from advisor.contract import ContractError
+from advisor.host import load
+from advisor.model import Advice, Profile, Region
+from advisor.pipeline import Options, advise
+from advisor.render.document import document
+
+
+@given(profiles())
+def test_a_profile_comes_back_as_it_was(profile: Profile) -> None:
+    assert plain(wire.unpack(Profile, json.loads(json.dumps(wire.pack(profile))))) == plain(profile)
+
+
+def test_advice_comes_back_as_it_was() -> None:
+    advice = advise([PROFILES / "fig4.json"], Options(machine="host"), load())
+    back = wire.unpack(Advice, json.loads(json.dumps(wire.pack(advice))))
+    assert document(back) == document(advice)
+    assert back.recommendations == advice.recommendations
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [{}, [], None, {"name": "a"}, {"name": 3, "file": None, "line": None, "threaded": False},
+     {"name": "a", "file": None, "line": "x", "threaded": False}],
+    ids=repr,
+)  # fmt: skip
+def test_what_was_not_packed_is_refused(damaged: object) -> None:
+    with pytest.raises(ContractError):
+        wire.unpack(Region, damaged)
