@@ -5,7 +5,8 @@
     │   └── UnknownFormatError   no reader recognises the path
     ├── DocumentError            mistakes in YAML documents (rules, machines), all of them at once
     ├── UsageError               a command line that asks for something impossible
-    └── PluginError              a plugin that failed; only its own result is lost
+    ├── PluginError              a plugin that failed; only its own result is lost
+    └── StoreError               a history that cannot be opened, read or written
 
 ``GateCrossed`` (exit code 1) is no error: a ``--fail-on`` condition came true.
 """
@@ -43,6 +44,10 @@ class UsageError(AdvisorError):
 
 class PluginError(AdvisorError):
     """A plugin that raised or returned something that is not what its hook promises."""
+
+
+class StoreError(AdvisorError):
+    """A history that cannot be opened, read or written; says which, and what to do."""
 
 
 class GateCrossed(AdvisorError):

@@ -19,10 +19,10 @@ ROWS = (
     ("grouping", "documents", "strict_json", "bundled", "machines", "sidecar", "contract", "wire", "soundness",
      "writing"),
     ("traces", "callpaths", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality",
-     "merging", "facts", "rules", "ranking"),
+     "merging", "comparison", "facts", "rules", "ranking"),
     ("hookspecs", "commands", "host", "sandbox", "command_list", "readers", "sampling"),
     ("pipeline",),
-    ("render",),
+    ("store", "render"),
     ("cli",),
 )  # fmt: skip
 ROW_OF = {name: number for number, row in enumerate(ROWS) for name in row}

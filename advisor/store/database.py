@@ -1,0 +1,196 @@
+"""Opening the database: who may write, how it is kept safe on this file system, what happens when it is damaged.
+
+Killed writers lose nothing: SQLite's journal sees to that. What SQLite does not notice is a write-ahead log that was
+deleted, or a database copied without it: rows are gone and every check passes. So each transaction counts itself, in
+the database and after it in a file of its own; a database that knows of fewer is set aside.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import sqlite3
+import struct
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from advisor.errors import StoreError
+from advisor.store import filesystems
+from advisor.store.schema import STEPS, VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NAME: Final = "history.sqlite"
+LOCK: Final = "lock"
+COUNTER: Final = "commits"
+#: A writer may hold the database for a moment; a reader waits that long (seconds).
+PATIENCE_S: Final = 10.0
+_COUNT: Final = struct.Struct("<Q")
+
+
+def read(folder: Path) -> sqlite3.Connection:
+    """Return a connection that only reads; raises ``StoreError`` where there is no history or it cannot be read."""
+    path = folder / NAME
+    if not path.exists():
+        raise StoreError(f"there is no history in {folder}; gapwatch watch makes one")
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=PATIENCE_S)
+        _harden(connection)
+        _refuse_other_version(connection, path)
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {error}") from error
+    return connection
+
+
+class Writer:
+    """The one process that writes: holds the lock until ``close``.
+
+    ``set_aside`` says why an older database was moved away, None where all was well. Raises ``StoreError`` where
+    another process writes, or the database is of a newer gapwatch.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        self.path = folder / NAME
+        self._lock = _locked(folder / LOCK)
+        self._counter = os.open(folder / COUNTER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self.set_aside = self._damage()
+            if self.set_aside:
+                _move_away(self.path)
+                os.pwrite(self._counter, _COUNT.pack(0), 0)
+            self.connection = self._open()
+        except BaseException:
+            os.close(self._lock)
+            os.close(self._counter)
+            raise
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Everything in the block becomes visible together and lasts, or none of it; raises ``StoreError``."""
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            yield self.connection
+            self.connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'commits'")
+            (count,) = self.connection.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
+            self.connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back()
+            raise StoreError(f"{self.path}: {error}") from error
+        except BaseException:
+            self._roll_back()
+            raise
+        os.pwrite(self._counter, _COUNT.pack(count), 0)
+
+    def backup(self, target: Path) -> None:
+        """Write a complete copy to ``target``, which must not exist; a plain copy of the file would not be one."""
+        with suppress(FileExistsError):
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with sqlite3.connect(target) as copy:
+                self.connection.backup(copy)
+            copy.close()
+            return
+        raise StoreError(f"{target} exists; name a file that does not")
+
+    def close(self) -> None:
+        """Let others write."""
+        self.connection.close()
+        os.close(self._counter)
+        os.close(self._lock)
+
+    def _roll_back(self) -> None:
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def _open(self) -> sqlite3.Connection:
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        self.path.chmod(0o600)
+        connection = sqlite3.connect(self.path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
+        _harden(connection)
+        local = not filesystems.is_network(self.path.parent)
+        connection.execute(f"PRAGMA journal_mode = {'WAL' if local else 'DELETE'}")
+        connection.execute(f"PRAGMA synchronous = {'NORMAL' if local else 'FULL'}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        _migrate(connection, self.path)
+        return connection
+
+    def _damage(self) -> str | None:
+        """Return what is wrong with the database that is there, None where nothing is."""
+        said = os.pread(self._counter, _COUNT.size, 0)
+        known = _COUNT.unpack(said)[0] if len(said) == _COUNT.size else 0
+        if not self.path.exists() or not self.path.stat().st_size:
+            return f"all of its {known} transactions are missing" if known else None
+        try:
+            with _closing(sqlite3.connect(self.path, timeout=PATIENCE_S)) as connection:
+                (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                if found != "ok":
+                    return f"it is damaged: {found}"
+                (version,) = connection.execute("PRAGMA user_version").fetchone()
+                _refuse_other_version(connection, self.path)
+                commits = "SELECT value FROM meta WHERE name = 'commits'"
+                (count,) = connection.execute(commits).fetchone() if version else (0,)
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise StoreError(f"{self.path}: {error}") from error
+            return f"it cannot be read: {error}"
+        except sqlite3.DatabaseError as error:
+            return f"it is damaged: {error}"
+        return f"{known - count} of its transactions are missing" if count < known else None
+
+
+@contextmanager
+def _closing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _harden(connection: sqlite3.Connection) -> None:
+    """Trust neither functions nor anything else that a database file could bring along."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+
+
+def _refuse_other_version(connection: sqlite3.Connection, path: Path) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise StoreError(f"{path} was written by a newer gapwatch (version {version}, here {VERSION}): update this one")
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the tables to today's version, step by step; before the first step the database is copied."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if 0 < version < VERSION:
+        with _closing(sqlite3.connect(path.with_suffix(f".version-{version}"))) as copy:
+            connection.backup(copy)
+    for number, step in enumerate(STEPS[version:], start=version + 1):
+        connection.executescript(f"BEGIN IMMEDIATE; {step}; PRAGMA user_version = {number}; COMMIT;")
+
+
+def _locked(path: Path) -> int:
+    """Return the open lock file, which says who holds it; raises ``StoreError`` where another process does."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip()
+        os.close(descriptor)
+        raise StoreError(f"{path.parent} is in use by another gapwatch{f' ({holder})' if holder else ''}") from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+    return descriptor
+
+
+def _move_away(path: Path) -> None:
+    """Rename the database and its journal, keeping both; a number tells several apart."""
+    number = 1
+    while path.with_suffix(f".damaged-{number}").exists():
+        number += 1
+    for suffix in ("", "-wal", "-shm"):
+        old = path.with_name(path.name + suffix)
+        if old.exists():
+            old.rename(path.with_name(f"{path.stem}.damaged-{number}{suffix}"))

@@ -1,0 +1,105 @@
+"""Every file that was ever seen, and the one state that it is in."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+
+State = Literal["waiting", "ingested", "duplicate", "quarantined", "ignored"]
+STATES: Final[tuple[State, ...]] = ("waiting", "ingested", "duplicate", "quarantined", "ignored")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What tells that a file is still the same: never its time compared with ours."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Signature:
+        """Return the signature of a file from what ``stat`` says."""
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+class Ledger:
+    """The files of the database; every method works inside the transaction that its caller opened."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._folders: dict[bytes, int] = {}
+
+    def known(self, folder: Path) -> dict[bytes, tuple[Signature, State]]:
+        """Return the files known in ``folder`` by name."""
+        rows = self._connection.execute(
+            "SELECT name, device, inode, size, mtime_ns, ctime_ns, state FROM files "
+            "JOIN folders ON folders.id = folder WHERE path = ?",
+            (os.fsencode(folder),),
+        )
+        return {name: (Signature(*numbers), state) for name, *numbers, state in rows}
+
+    def put(
+        self,
+        folder: Path,
+        files: Mapping[bytes, Signature],
+        state: State,
+        reason: str | None = None,
+        unit: int | None = None,
+    ) -> None:
+        """Note the state of files of a folder, whatever it was."""
+        number = self._folder(folder)
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (number, name, s.device, s.inode, s.size, s.mtime_ns, s.ctime_ns, state, reason, unit)
+                for name, s in files.items()
+            ],
+        )
+
+    def forget(self, folder: Path, names: Iterable[bytes]) -> None:
+        """Drop files that are gone; runs that came of them stay."""
+        number = self._folder(folder)
+        self._connection.executemany(
+            "DELETE FROM files WHERE folder = ? AND name = ?", [(number, name) for name in names]
+        )
+
+    def waiting(self) -> list[tuple[Path, bytes, Signature]]:
+        """Return all files whose fate is still open."""
+        rows = self._connection.execute(
+            "SELECT path, name, device, inode, size, mtime_ns, ctime_ns FROM files "
+            "JOIN folders ON folders.id = folder WHERE state = 'waiting' ORDER BY path, name"
+        )
+        return [(Path(os.fsdecode(path)), name, Signature(*numbers)) for path, name, *numbers in rows]
+
+    def counts(self) -> dict[State, int]:
+        """Return how many files are in each state; together they are all files that were ever seen and still exist."""
+        found = dict(self._connection.execute("SELECT state, count(*) FROM files GROUP BY state").fetchall())
+        return {state: found.get(state, 0) for state in STATES}
+
+    def troubles(self, most: int = 100) -> list[tuple[str, State, str]]:
+        """Return path, state and reason of files in quarantine or waiting for one, the newest first."""
+        rows = self._connection.execute(
+            "SELECT path, name, state, reason FROM files JOIN folders ON folders.id = folder "
+            "WHERE state = 'quarantined' OR (state = 'waiting' AND reason IS NOT NULL) ORDER BY ctime_ns DESC LIMIT ?",
+            (most,),
+        )
+        return [
+            (os.path.join(os.fsdecode(path), os.fsdecode(name)), state, reason) for path, name, state, reason in rows
+        ]
+
+    def _folder(self, folder: Path) -> int:
+        path = os.fsencode(folder)
+        if path not in self._folders:
+            self._connection.execute("INSERT OR IGNORE INTO folders (path) VALUES (?)", (path,))
+            [row] = self._connection.execute("SELECT id FROM folders WHERE path = ?", (path,)).fetchall()
+            self._folders[path] = row[0]
+        return self._folders[path]

@@ -1,0 +1,95 @@
+"""What changed between builds: the changes add up, and noise is never called a change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from native_documents import PROFILES
+from profile_strategies import profiles
+
+from advisor.bounds import compute
+from advisor.comparison import compare
+from advisor.gaps import attribute
+from advisor.host import load
+from advisor.loads import summarize
+from advisor.model import Advice, Phase, Processor, Profile, Region
+from advisor.pipeline import Options, advise_on
+from advisor.readers import native
+
+WHOLE = advise_on(native.advisor_read(PROFILES / "fig4.json"), Options(), load())
+
+
+def advised(profile: Profile) -> Advice:
+    """Advice with bounds and gaps only, which is what comparing looks at."""
+    summary = summarize(profile)
+    levels = compute(profile, None, summary)
+    return replace(WHOLE, profile=profile, bounds=levels, gaps=attribute(profile, levels, summary))
+
+
+def run(chance: np.random.Generator, build: str, extra: float = 0.0, noise: float = 0.01) -> Advice:
+    """A run of two phases on four ranks, 10 s, with ``extra`` seconds more in the second phase of rank 2."""
+    phases = []
+    for number in range(2):
+        work = np.full((2, 4, 5), 0.5) * chance.normal(1.0, noise, (2, 4, 1))
+        if number:
+            work[1, 2] += extra / 5
+        duration = work.sum(axis=0).max(axis=0)
+        phases.append(Phase(f"phase {number}", "parallel", np.array([0, 1]), {"work_s": work}, duration_s=duration))
+    total = sum(float(phase.duration_s.sum()) for phase in phases if phase.duration_s is not None)
+    profile = Profile(
+        program="heat", run=str(chance.integers(10**9)), reader="test", build=build, actual_s=total,
+        processors=tuple(Processor(rank) for rank in range(4)), regions=(Region("main"), Region("solve")),
+        phases=tuple(phases), status={"work_s": "measured"},
+    )  # fmt: skip
+    return advised(profile)
+
+
+@given(st.lists(profiles(), min_size=2, max_size=4))
+def test_the_changes_add_up_to_that_of_the_run_time(several: list[Profile]) -> None:
+    runs = [advised(profile) for profile in several]
+    found = compare(runs[:1], runs[1:])
+    assert sum(change.delta_s for change in found.changes) == pytest.approx(found.actual.delta_s, abs=1e-6)
+    assert found.actual.before_s == pytest.approx(several[0].actual_s)
+
+
+def test_with_one_run_of_each_nothing_is_more_than_noise() -> None:
+    chance = np.random.default_rng(1)
+    found = compare([run(chance, "a")], [run(chance, "b", extra=5.0)])
+    assert {change.beyond_noise for change in found.changes} == {None}
+    assert found.worst is None
+    assert found.actual.delta_s > 4
+
+
+def test_unchanged_builds_raise_no_alarm() -> None:
+    chance = np.random.default_rng(2)
+    builds = [[run(chance, f"b{number}") for _ in range(3)] for number in range(20)]
+    for number in range(1, len(builds)):
+        found = compare(builds[number - 1], builds[number], builds[: number - 1])
+        assert not [change for change in (found.actual, *found.changes) if change.beyond_noise]
+
+
+def test_a_fault_of_five_per_cent_is_found_with_its_place() -> None:
+    right = 0
+    for trial in range(40):
+        chance = np.random.default_rng(100 + trial)
+        before = [run(chance, "good") for _ in range(3)]
+        after = [run(chance, "bad", extra=0.5) for _ in range(3)]
+        earlier = [[run(chance, f"old{n}") for _ in range(3)] for n in range(3)]
+        worst = compare(before, after, earlier).worst
+        right += worst is not None and worst.name in ("L", "M'") and worst.places[0][0] == "solve"
+    assert right >= 38
+
+
+def test_bounds_that_one_run_does_not_know_are_merged() -> None:
+    chance = np.random.default_rng(3)
+    known, whole = run(chance, "a"), run(chance, "b")
+    less = replace(
+        whole, bounds=tuple(replace(b, seconds=None) if b.name in ("IPCOLM", "IPCOLMD") else b for b in whole.bounds)
+    )
+    names = [change.name for change in compare([known], [less]).changes]
+    assert "M'+D" in "".join(names)
+    assert "M'" not in names

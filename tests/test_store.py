@@ -1,0 +1,303 @@
+"""The history survives its writer, its disk and its users; what it says was stored is there."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from native_documents import PROFILES
+
+from advisor.errors import StoreError
+from advisor.host import load
+from advisor.pipeline import Options, advise
+from advisor.render.document import document
+from advisor.store import filesystems
+from advisor.store.database import NAME, Writer, read
+from advisor.store.ledger import Ledger, Signature
+from advisor.store.runs import Runs, Unit
+from advisor.store.schema import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from advisor.model import Advice
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ADVICE = advise([PROFILES / "fig4.json"], Options(), load())
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Writer]:
+    made = Writer(tmp_path / "state")
+    yield made
+    made.close()
+
+
+def unit(name: str, digest: str = "d") -> Unit:
+    return Unit(Path("/data") / name, "native", digest)
+
+
+def add(writer: Writer, *units: Unit, advice: Advice = ADVICE) -> int:
+    with writer.transaction() as connection:
+        return Runs(connection).add(advice, units, NOW)
+
+
+def test_a_run_comes_back_as_it_was_stored(writer: Writer) -> None:
+    number = add(writer, unit("a"))
+    runs = Runs(read(writer.path.parent))
+    assert document(runs.advice(number)) == document(ADVICE)
+    (entry,) = runs.entries("fig4")
+    assert (entry.number, entry.program, entry.actual_s, entry.verdict) == (number, "fig4", 47.0, "advice")
+    assert runs.units(number) == (unit("a"),)
+    assert runs.programs() == ("fig4",)
+
+
+def test_a_unit_that_changed_replaces_its_run(writer: Writer) -> None:
+    first = add(writer, unit("a", "old"))
+    assert add(writer, unit("a", "new"), unit("b", "more")) == first
+    runs = Runs(writer.connection)
+    assert [one.digest for one in runs.units(first)] == ["new", "more"]
+    assert len(runs.entries()) == 1
+    assert runs.holder("more", Path("/data/c")) == Path("/data/b")
+    assert runs.holder("more", Path("/data/b")) is None
+
+
+def test_a_transaction_that_fails_leaves_nothing(writer: Writer) -> None:
+    def failing() -> None:
+        with writer.transaction() as connection:
+            Runs(connection).add(ADVICE, [unit("a")], NOW)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        failing()
+    assert Runs(writer.connection).entries() == ()
+
+
+def test_only_the_user_can_see_it_whatever_the_mask(tmp_path: Path) -> None:
+    mask = os.umask(0)
+    try:
+        made = Writer(tmp_path / "state")
+        add(made, unit("a"))
+    finally:
+        os.umask(mask)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "state").iterdir()}
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
+    assert set(modes.values()) == {0o600}, modes
+    made.close()
+
+
+def test_a_second_writer_is_refused_and_told_who_is_there(writer: Writer) -> None:
+    with pytest.raises(StoreError, match=rf"in use by another gapwatch \(process {os.getpid()} on "):
+        Writer(writer.path.parent)
+
+
+def test_readers_do_not_disturb_the_writer(writer: Writer) -> None:
+    reader = read(writer.path.parent)
+    with writer.transaction() as connection:
+        Runs(connection).add(ADVICE, [unit("a")], NOW)
+        assert Runs(reader).entries() == ()
+    assert len(Runs(reader).entries()) == 1
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        reader.execute("DELETE FROM runs")
+
+
+def test_there_is_no_history_before_there_is_one(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no history in"):
+        read(tmp_path)
+
+
+def test_a_history_of_a_newer_gapwatch_is_left_alone(writer: Writer) -> None:
+    folder = writer.path.parent
+    writer.connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    writer.close()
+    before = (folder / NAME).read_bytes()
+    for open_it in (Writer, read):
+        with pytest.raises(StoreError, match="newer gapwatch"):
+            open_it(folder)
+    assert (folder / NAME).read_bytes() == before
+    writer.__init__(folder.parent / "other")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("damage", ["pages", "header", "foreign"])
+def test_a_damaged_history_is_set_aside_and_a_new_one_made(tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "state"
+    made = Writer(folder)
+    for number in range(50):
+        add(made, unit(f"{number}"))
+    made.close()
+    content = bytearray((folder / NAME).read_bytes())
+    if damage == "pages":
+        content[4096::512] = bytes(byte ^ 0xFF for byte in content[4096::512])
+    elif damage == "header":
+        content[:100] = bytes(100)
+    else:
+        content = bytearray(b"This is a letter to somebody." * 100)
+    (folder / NAME).write_bytes(content)
+    made = Writer(folder)
+    assert made.set_aside is not None
+    assert (folder / "history.damaged-1").read_bytes() == content
+    assert add(made, unit("a")) == 1
+    made.close()
+
+
+def test_a_lost_log_is_noticed_though_sqlite_calls_it_sound(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    script = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from advisor.store.database import Writer\n"
+        "made = Writer(Path(sys.argv[1]))\n"
+        "for n in range(20):\n"
+        "    with made.transaction() as connection:\n"
+        "        connection.execute('INSERT INTO folders (path) VALUES (?)', (b'%d' % n,))\n"
+        "os._exit(9)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, folder], check=False)
+    (folder / f"{NAME}-wal").unlink()
+    made = Writer(folder)
+    assert made.set_aside is not None
+    assert "transactions are missing" in made.set_aside or "cannot be read" in made.set_aside
+    made.close()
+
+
+def test_a_backup_is_complete(writer: Writer, tmp_path: Path) -> None:
+    add(writer, unit("a"))
+    writer.backup(tmp_path / "copy.sqlite")
+    with sqlite3.connect(tmp_path / "copy.sqlite") as copy:
+        assert document(Runs(copy).advice(1)) == document(ADVICE)
+    copy.close()
+    with pytest.raises(StoreError, match="exists"):
+        writer.backup(tmp_path / "copy.sqlite")
+
+
+def test_old_runs_can_be_dropped_and_their_files_stay_known(writer: Writer) -> None:
+    for number in range(5):
+        add(writer, unit(f"{number}", f"d{number}"))
+    with writer.transaction() as connection:
+        assert Runs(connection).prune(2) == 3
+        assert Runs(connection).prune(2) == 0
+    assert [entry.number for entry in Runs(writer.connection).entries()] == [4, 5]
+    assert Runs(writer.connection).unit(Path("/data/0")) is not None
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from advisor.store.database import Writer
+made = Writer(Path(sys.argv[1]))
+print(made.connection.execute("SELECT count(*) FROM folders").fetchone()[0], flush=True)
+while True:
+    with made.transaction() as connection:
+        count = made.connection.execute("SELECT count(*) FROM folders").fetchone()[0]
+        rows = [(b"%d-%d" % (count, n),) for n in range(5000)]
+        connection.executemany("INSERT INTO folders (path) VALUES (?)", rows)
+    print("stored", flush=True)
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_writers_lose_nothing_that_they_said_was_stored(tmp_path: Path, seed: int) -> None:
+    """A few of the two hundred of tests/crashes.py."""
+    assert kill_repeatedly(tmp_path / "state", 5, seed) > 0
+
+
+def kill_repeatedly(folder: Path, times: int, seed: int) -> int:
+    """Kill writers in the midst of large transactions; return how many transactions they had acknowledged."""
+    chance, acknowledged = random.Random(seed), 0
+    for _ in range(times):
+        process = subprocess.Popen([sys.executable, "-c", KILLED, folder], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) >= 5000 * acknowledged
+        time.sleep(chance.uniform(0.0, 0.3))
+        process.send_signal(signal.SIGKILL)
+        acknowledged += process.stdout.read().count("stored")
+        process.stdout.close()
+        process.wait()
+        made = Writer(folder)
+        assert made.set_aside is None
+        (rows,) = made.connection.execute("SELECT count(*) FROM folders").fetchone()
+        assert rows >= 5000 * acknowledged
+        assert rows % 5000 == 0
+        acknowledged = rows // 5000
+        made.close()
+    return acknowledged
+
+
+# The ledger
+
+
+SIGNATURE = Signature(1, 2, 3, 4, 5)
+
+
+def test_every_file_is_in_exactly_one_state(writer: Writer) -> None:
+    folder, strange = Path("/data"), b"\xff\x00\n\x1b-rf".replace(b"\x00", b"")
+    with writer.transaction() as connection:
+        ledger = Ledger(connection)
+        ledger.put(folder, {b"a": SIGNATURE, strange: SIGNATURE}, "waiting")
+        ledger.put(folder, {b"a": SIGNATURE}, "quarantined", "damaged: byte 3")
+        ledger.put(folder / "deeper", {b"a": SIGNATURE}, "ignored", "in no format that is known")
+    ledger = Ledger(writer.connection)
+    assert ledger.known(folder) == {b"a": (SIGNATURE, "quarantined"), strange: (SIGNATURE, "waiting")}
+    assert ledger.counts() == {"waiting": 1, "ingested": 0, "duplicate": 0, "quarantined": 1, "ignored": 1}
+    assert ledger.waiting() == [(folder, strange, SIGNATURE)]
+    assert ledger.troubles() == [("/data/a", "quarantined", "damaged: byte 3")]
+    with writer.transaction():
+        ledger.forget(folder, [strange])
+    assert sum(ledger.counts().values()) == 2
+
+
+def test_an_impossible_state_is_refused(writer: Writer) -> None:
+    with writer.transaction() as connection:
+        connection.execute("INSERT INTO folders (path) VALUES (x'2f')")
+    with pytest.raises(StoreError, match="CHECK"), writer.transaction() as connection:
+        connection.execute("INSERT INTO files VALUES (1, x'61', 1, 1, 1, 1, 1, 'lost', NULL, NULL)")
+
+
+# File systems
+
+
+MOUNTS = """\
+22 28 0:21 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+23 22 0:22 / /home rw - nfs4 server:/home rw
+24 22 0:23 / /home/me/my\\040local rw - xfs /dev/sdb1 rw
+25 22 0:24 / /lower rw - overlay overlay rw
+26 22 0:25 / /homework rw - tmpfs tmpfs rw
+27 22 0:26 / /twice rw - ext4 /dev/sdc1 rw
+28 22 0:27 / /twice rw - lustre lustre rw
+broken line
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "network", "announced"),
+    [
+        ("/", "ext4", False, True),
+        ("/home/me/runs", "nfs4", True, False),
+        ("/home/me/my local/x", "xfs", False, True),
+        ("/lower/a", "overlay", False, False),
+        ("/homework", "tmpfs", False, True),
+        ("/twice/x", "lustre", True, False),
+    ],
+)
+def test_file_systems_are_told_by_their_mounts(
+    tmp_path: Path, path: str, kind: str, network: bool, announced: bool
+) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(MOUNTS)
+    assert filesystems.kind(Path(path), str(mounts)) == kind
+    assert filesystems.is_network(Path(path), str(mounts)) is network
+    assert filesystems.announces(Path(path), str(mounts)) is announced
+
+
+def test_without_the_list_of_mounts_nothing_is_known(tmp_path: Path) -> None:
+    assert filesystems.kind(tmp_path, str(tmp_path / "none")) is None
