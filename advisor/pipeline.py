@@ -171,8 +171,12 @@ def _needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
 
 
 def _verdict(grade: Grade, found: Sequence[Gap], matches: Matches, ranked: Ranking) -> Verdict:
-    """Return whether there is advice; nothing is insignificant where no gap is known, or a large one is undecided."""
+    """Return whether there is advice.
+
+    Nothing is insignificant where no gap is known, a large one is undecided, or waiting hides in what counts as work.
+    """
     if ranked.recommendations:
         return "advice"
-    known = found and grade.letter != "F" and not matches.leaves_open
+    hidden = any(note.name == quality.HIDDEN for note in grade.notes)
+    known = found and grade.letter != "F" and not matches.leaves_open and not hidden
     return "nothing significant" if known else "insufficient evidence"

@@ -42,6 +42,9 @@ PENALTIES: Final = {
     "few iterations": 0.05,
     "cores unknown": 0.02,
 }
+#: The note of a profile in which waiting counts as work, since processors poll while they wait: what it shows of
+#: imbalance is the least there is, and that it shows nothing means nothing.
+HIDDEN: Final = "waiting hidden"
 #: The lowest score of each letter.
 LETTERS: Final[tuple[tuple[Literal["A", "B", "C", "D", "F"], float], ...]] = (
     ("A", 0.9),

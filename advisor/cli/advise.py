@@ -11,6 +11,8 @@ from advisor.cli import gates, output, places, progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from advisor.model import Advice
+
 NAME = "advise"
 HELP = "say where the seconds of a run go and what to do next"
 
@@ -56,12 +58,22 @@ def run(args: argparse.Namespace) -> int:
 
 def show(paths: Sequence[Path], args: argparse.Namespace) -> int:
     """Write the advice on the newest of the paths, then judge the gates."""
+    deliver(advice_on(paths, args), args)
+    return 0
+
+
+def advice_on(paths: Sequence[Path], args: argparse.Namespace) -> Advice:
+    """Return the advice on the newest of the paths, as the options of the command line want it."""
     from advisor import pipeline
 
     rules = (*places.rule_files(), *args.rules)
     options = pipeline.Options(places.machine(args.machine), rules, args.order, args.cores)
     with progress.working(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs"):
-        advice = pipeline.advise(paths, options, places.load_host())
+        return pipeline.advise(paths, options, places.load_host())
+
+
+def deliver(advice: Advice, args: argparse.Namespace, head: str = "") -> None:
+    """Write advice, in text behind ``head``, then judge the gates."""
     if args.form == "json":
         from advisor.render.document import document, to_json
 
@@ -69,7 +81,6 @@ def show(paths: Sequence[Path], args: argparse.Namespace) -> int:
     else:
         from advisor.render.terminal import screen
 
-        text = screen(advice, output.page(args, verbose=args.verbose))
+        text = head + screen(advice, output.page(args, verbose=args.verbose))
     output.emit(text, args.output)
     gates.judge(args.fail_on, advice)
-    return 0

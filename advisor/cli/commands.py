@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from advisor.cli import advise, demo, machines, plugins, rules
+from advisor.cli import advise, demo, machines, plugins, rules, run
 
 if TYPE_CHECKING:
     import argparse
@@ -24,5 +24,5 @@ class BuiltIn(Protocol):
         """Do what the command does and return the exit code."""
 
 
-_MODULES: tuple[BuiltIn, ...] = (advise, demo, rules, machines, plugins)
+_MODULES: tuple[BuiltIn, ...] = (advise, demo, run, rules, machines, plugins)
 COMMANDS: Mapping[str, BuiltIn] = {module.NAME: module for module in _MODULES}
