@@ -27,6 +27,8 @@ CLOSING = """\
 | 1 | a `--fail-on` gate was crossed; the reason is the last line on standard error |
 | 2 | bad usage or input, or a result that could not be written; one message on standard error |
 | 2 | mistakes found by `rules check`, an example that fails in `rules test`; they are the result, on standard output |
+| other | of `run`: the exit status of the program, where that is not 0 (128 + n: it was ended by signal n); this \
+outranks 1, and what is said on standard error tells it from 1 to 3 of gapwatch |
 | 3 | a mistake in gapwatch itself; `GAPWATCH_DEBUG=1` shows the traceback |
 
 ## Text and where it goes
@@ -103,7 +105,8 @@ def _name(action: argparse.Action) -> str:
 def _usage(action: argparse.Action) -> str:
     if action.option_strings:
         return f"[{_name(action)}]" + ("…" if isinstance(action.default, list) else "")
-    return {"+": f"{_value(action)}…", "*": f"[{_value(action)}…]"}.get(str(action.nargs), _value(action))
+    several = {"...": f"-- {_value(action)}…", "+": f"{_value(action)}…", "*": f"[{_value(action)}…]"}
+    return several.get(str(action.nargs), _value(action))
 
 
 def _meaning(action: argparse.Action) -> str:

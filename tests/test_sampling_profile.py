@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sampled_runs import process, recording, thread
 
 from advisor import bounds, gaps, quality, soundness, writing
+from advisor.errors import AdvisorError
 from advisor.model import CAUSE_CATEGORIES
 from advisor.readers import native
 from advisor.sampling.procfs import Counters
@@ -100,7 +101,7 @@ def test_ranks_that_come_late_and_leave_early() -> None:
     profile = made(recording(*ranks))
     assert [(one.from_s, one.to_s) for one in profile.processors] == [(1, 9), (4, 9)]
     assert {name: each.tolist() for name, each in profile.outside.items()} == {
-        "start-up": [1, 1], "shutdown": [1, 1], "not running": [0, 3],
+        "start-up": [1, 1], "shutdown": [1, 1], "not running": [0, 3], "other programs": [0, 0],
     }  # fmt: skip
 
 
@@ -226,3 +227,8 @@ def test_the_parts_of_every_processor_add_up_to_its_time(values: list[tuple[floa
     assert all(float(array.min()) >= 0 for array in arrays.values())
     elapsed = arrays["wall_s"].sum(axis=(0, 2)) + sum(profile.outside.values())
     assert (elapsed <= 10.0 + 0.03 * len(values)).all()
+
+
+def test_nobody_to_be_seen_is_an_error() -> None:
+    with pytest.raises(AdvisorError, match="no process of the program"):
+        sampled(recording())

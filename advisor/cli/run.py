@@ -16,7 +16,7 @@ from advisor.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
     from advisor.model import Profile
-    from advisor.sampling.profile import Sampled
+    from advisor.sampling.records import Recording
 
 NAME = "run"
 HELP = "run a program, sample its processes, and advise on that; no profiler needed"
@@ -64,16 +64,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("which program? gapwatch run -- CMD (gapwatch run --help says more)")
     _flush()
     recording = record(command, args.interval)
-    from advisor.sampling import notes, profile, tools  # only now: the program had the machine for itself
+    from advisor.sampling import notes  # only now, as what follows: the program had the machine for itself
 
-    found = profile.sampled(recording)
-    file = _keep(profile.profile_of(found, tools.next_command(found)), args.profile)
     if recording.code:
         output.complain(notes.ending(recording.code))
-    output.complain(f"sampled into {file}; gapwatch advise reads it again")
     status = recording.code if recording.code >= 0 else _SIGNALLED - recording.code
     try:
-        _advise(file, found, args)
+        _advise(recording, args)
     except AdvisorError as error:
         if not status:
             raise
@@ -88,9 +85,12 @@ def _flush() -> None:
             stream.flush()
 
 
-def _advise(file: Path, found: Sampled, args: argparse.Namespace) -> None:
-    from advisor.sampling import table, tools
+def _advise(recording: Recording, args: argparse.Namespace) -> None:
+    from advisor.sampling import profile, table, tools
 
+    found = profile.sampled(recording)
+    file = _keep(profile.profile_of(found, tools.next_command(found)), args.profile)
+    output.complain(f"sampled into {file}; gapwatch advise reads it again")
     advice = tools.here(advise.advice_on([file], args), found)
     head = ""
     if args.form == "text":

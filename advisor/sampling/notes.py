@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from advisor.sampling.profile import Sampled
 
+#: Share of the time in which other programs held the processors, from which on the seconds are doubtful.
+DISPLACED: Final = 0.05
 #: Fewer samples than this tell little about what blocked threads wait for.
 FEW: Final = 20
 #: CPU time of processes that were never seen is worth a note from this share of all CPU time on.
@@ -28,6 +30,7 @@ PENALTIES: Final = {
     HIDDEN: 0.1,
     "few samples": 0.1,
     "processes missed": 0.1,
+    "other programs": 0.2,
     "calls not seen": 0.1,
     "files not seen": 0.1,
     "program failed": 0.1,
@@ -37,7 +40,8 @@ PENALTIES: Final = {
 def of(run: Sampled, collect: str | None) -> tuple[Note, ...]:
     """Return the notes on a sampled run; ``collect`` is the command that shows more."""
     return (
-        *_of_method(run, collect), *_of_sight(run), *_of_processes(run), *_of_idleness(run), *_of_end(run)
+        *_of_method(run, collect), *_of_sight(run),
+        *_of_machine(run), *_of_processes(run), *_of_idleness(run), *_of_end(run)
     )  # fmt: skip
 
 
@@ -69,6 +73,15 @@ def _of_method(run: Sampled, collect: str | None) -> Iterator[Note]:
         )
         if who != "threads" or any(processor.thread > 0 for processor in run.processors):
             yield _note(HIDDEN, what, collect)
+
+
+def _of_machine(run: Sampled) -> Iterator[Note]:
+    """Yield whether other programs were in the way."""
+    life_s = sum(one.life_s for one in run.spent)
+    share = sum(one.delay_s for one in run.spent) / life_s if life_s > 0 else 0.0
+    if run.displaced and share >= DISPLACED:
+        text = f"other programs held the processors for {format_share(share)} of the time"
+        yield _note("other programs", text, "run it again on a machine that does nothing else")
 
 
 def _of_sight(run: Sampled) -> Iterator[Note]:

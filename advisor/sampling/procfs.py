@@ -62,6 +62,14 @@ def _content(path: str) -> bytes | None:
         return None
 
 
+def _words(path: str) -> bytes:
+    """Return arguments or an environment; nothing of a process that has ended and was not waited for yet."""
+    try:
+        return _content(path) or b""
+    except Gone:
+        return b""
+
+
 def stat(pid: int, tid: int | None = None) -> Stat:
     """Return the state of a process, or of one of its threads."""
     content = _content(f"/proc/{pid}/stat" if tid is None else f"/proc/{pid}/task/{tid}/stat")
@@ -154,7 +162,7 @@ def switches(pid: int, tid: int) -> tuple[int, int] | None:
 
 def program(pid: int, name: str) -> str:
     """Return the name of the program that a process runs, for an interpreter that of the script; else ``name``."""
-    arguments = [os.fsdecode(part) for part in (_content(f"/proc/{pid}/cmdline") or b"").split(b"\0")[:3]]
+    arguments = [os.fsdecode(part) for part in _words(f"/proc/{pid}/cmdline").split(b"\0")[:3]]
     if not arguments[0]:
         return name
     called = PurePath(arguments[0]).name.lstrip("-") or name
@@ -169,7 +177,7 @@ def rank(pid: int, inherited: Mapping[str, str]) -> tuple[int | None, int | None
 
     What is ``inherited`` says nothing about this process: a batch script has a rank of its own.
     """
-    found = _numbers(_content(f"/proc/{pid}/environ") or b"", {*RANK_KEYS, *SIZE_KEYS} - set(inherited))
+    found = _numbers(_words(f"/proc/{pid}/environ"), {*RANK_KEYS, *SIZE_KEYS} - set(inherited))
     of_rank = next((found[key] for key in RANK_KEYS if key in found), None)
     return of_rank, next((found[key] for key in SIZE_KEYS if key in found), None)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.errors import AdvisorError
 from advisor.model import CAUSE_CATEGORIES, Causes, Phase, Processor, Profile, Region
 from advisor.sampling import notes, roles
 from advisor.sampling.spent import by_call, own_counters, spent
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from advisor.sampling.spent import Spent
 
 READER: Final = "gapwatch run"
+#: The seconds outside the program in which other programs held its processors.
+DISPLACED: Final = "other programs"
 BUILD_VARIABLE: Final = "GAPWATCH_BUILD"
 _COMMAND_LIMIT: Final = 4000
 _READING: Final = ("read", "pread")
@@ -47,9 +50,21 @@ class Sampled:
         """Whether there is one processor only, which waits for nobody."""
         return len(self.processors) == 1
 
+    @property
+    def cores(self) -> int:
+        """The processors of the machine on which the program might run; 0 where that is not known."""
+        return len(frozenset().union(*(lane.process.affinity for lane in self.lanes)))
+
+    @property
+    def displaced(self) -> bool:
+        """Whether it was other programs that kept this one from its processors: there were enough for itself."""
+        return len(self.processors) <= self.cores
+
 
 def sampled(recording: Recording) -> Sampled:
-    """Return who did the work of a run, and what each of them spent."""
+    """Return who did the work of a run, and what each of them spent; raises ``AdvisorError`` if nobody was seen."""
+    if not recording.processes:
+        raise AdvisorError("no process of the program was to be seen under /proc, so there is nothing to advise on")
     lanes = tuple(roles.lanes(roles.applications(recording.processes)))
     places = sorted({(lane.rank, lane.number) for lane in lanes})
     processor = tuple(places.index((lane.rank, lane.number)) for lane in lanes)
@@ -71,7 +86,7 @@ def profile_of(run: Sampled, collect: str | None = None) -> Profile:
     table = _Table(run)
     return Profile(
         program=_busiest(run),
-        run=f"{recording.started} {recording.processes[0].pid}" if recording.processes else recording.started,
+        run=f"{recording.started} {recording.processes[0].pid}",
         reader=READER,
         actual_s=recording.wall_s,
         processors=run.processors,
@@ -80,7 +95,7 @@ def profile_of(run: Sampled, collect: str | None = None) -> Profile:
         status=table.status(),
         build=os.environ.get(BUILD_VARIABLE, "").strip() or None,
         started=recording.started,
-        cores=len(frozenset().union(*(lane.process.affinity for lane in run.lanes))) or None,
+        cores=run.cores or None,
         parameters=_parameters(recording),
         outside=_outside(run),
         counts=table.counts(),
@@ -117,11 +132,15 @@ def _outside(run: Sampled) -> dict[str, FloatArray]:
     there = np.zeros(len(run.processors))
     np.add.at(there, list(run.processor), [one.life_s for one in run.spent])
     each = np.ones(len(run.processors))
-    return {
+    parts = {
         "start-up": first * each,
         "shutdown": (wall_s - last) * each,
         "not running": np.maximum(last - first - there, 0.0),
     }
+    if run.displaced:
+        parts[DISPLACED] = np.zeros(len(run.processors))
+        np.add.at(parts[DISPLACED], list(run.processor), [one.delay_s for one in run.spent])
+    return parts
 
 
 class _Table:
@@ -148,12 +167,12 @@ class _Table:
         own = {name: self._zeros() for name in ("wall_s", "cpu_s", "work_s", "io_s", "wait_s", "os_s")}
         for lane, one, q in zip(self.run.lanes, self.run.spent, self.run.processor, strict=True):
             row = self.programs.index(lane.process.name)
-            in_files = sum(one.io_s.values())
-            own["wall_s"][row, q] += max(one.life_s - in_files, 0.0)
+            delay_s = 0.0 if self.run.displaced else one.delay_s
+            own["wall_s"][row, q] += one.cpu_s + one.wait_s + delay_s
             own["cpu_s"][row, q] += one.cpu_s
-            own["work_s"][row, q] += one.cpu_s + one.delay_s
+            own["work_s"][row, q] += one.cpu_s + delay_s
             own["wait_s"][row, q] += one.wait_s
-            own["os_s"][row, q] += one.delay_s + (one.wait_s if self.run.alone else 0.0)
+            own["os_s"][row, q] += delay_s + (one.wait_s if self.run.alone else 0.0)
             for (call, _), seconds in one.io_s.items():
                 for name in ("wall_s", "work_s", "io_s"):
                     own[name][self._row(call), q] += seconds
