@@ -71,6 +71,9 @@ WORDS: Final = {
     "sync_s": "time of synchronizing",
     "io_s": "time of input and output",
 }
+HELD_WAITING: Final = (
+    "only input and output are told apart, so waiting, synchronizing and imbalance are in here, up to the whole run"
+)
 HELD_OS: Final = "no CPU times were recorded, so computation holds what the operating system took"
 
 
@@ -91,28 +94,35 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Quantities:
-    """Seconds of computation, computation with transfer, work (``wall - wait - sync``), sync and wait."""
+    """Seconds of computation, computation with transfer, work (``wall - wait - sync``), sync and wait.
+
+    ``all_but_io`` tells that nothing but I/O is told apart: then computation with transfer holds everything else.
+    """
 
     computation: Quantity
     communication: Quantity
     work: Quantity
     sync: Quantity
     wait: Quantity
+    all_but_io: bool = False
 
 
 def quantities(profile: Profile) -> Quantities:
     """Return what the arrays of ``profile`` make up (docs/concepts.md).
 
     Work is ``work_s`` where it is stated, else ``wall_s - wait_s - sync_s``. Computation is ``cpu_s``, else work
-    without transfer and I/O, which then holds what the operating system took and is estimated.
+    without transfer and I/O, which then holds what the operating system took and is estimated. Where a tool recorded
+    nothing but I/O, computation with transfer is all the rest.
     """
     work = _work(profile)
+    all_but_io = _only_io(profile) and not work.known
     return Quantities(
         computation=_computation(profile, work),
-        communication=_communication(profile, work),
+        communication=_all_but_io(profile) if all_but_io else _communication(profile, work),
         work=work,
         sync=_sum(profile, ("sync_s", 1.0)),
         wait=_sum(profile, ("wait_s", 1.0)),
+        all_but_io=all_but_io,
     )
 
 
@@ -172,6 +182,19 @@ def _communication(profile: Profile, work: Quantity) -> Quantity:
     if profile.has("cpu_s"):
         return _sum(profile, ("cpu_s", 1.0), ("transfer_s", 1.0))
     return _without_system(profile, work, "io_s")
+
+
+def _only_io(profile: Profile) -> bool:
+    """Return whether a tool told input and output, and nothing else, from the rest of the wall time."""
+    others = ("cpu_s", "transfer_s", "wait_s", "sync_s")
+    whole = not profile.has_phases and profile.has("wall_s") and profile.has("io_s")
+    return whole and not any(profile.has(name) for name in others)
+
+
+def _all_but_io(profile: Profile) -> Quantity:
+    rest = _sum(profile, ("wall_s", 1.0), ("io_s", -1.0))
+    status = worst(("estimated", rest.status))
+    return Quantity(rest.terms, status, joined((HELD_WAITING, rest.reason)), command(profile, "wait_s"))
 
 
 def _without_system(profile: Profile, work: Quantity, *names: str) -> Quantity:

@@ -108,6 +108,9 @@ class Phase:
 
 #: Categories of a cause: which of a processor's seconds it explains; ``outside`` are those in no phase.
 CAUSE_CATEGORIES = ("transfer", "wait", "sync", "io", "outside")
+#: Kinds of causes of I/O of which it is known whether they begin at a block of the file system.
+ALIGNED_FILE = "aligned file"
+UNALIGNED_FILE = "unaligned file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ class Causes:
 
     All columns have the same length. ``category`` indexes ``CAUSE_CATEGORIES``; ``kind`` indexes
     ``kinds`` (``late sender``, ``late receiver``, ``late root``, ``collective``, ``barrier``, ``message``,
-    ``unmatched``, ``thread barrier``, ``thread start``, ``file``, ``start-up``, ``shutdown`` …).
+    ``unmatched``, ``thread barrier``, ``thread start``, ``file``, ``unaligned file``, ``start-up``, ``shutdown`` …).
     ``phase`` indexes ``Profile.phases`` (-1: outside); ``call`` and ``caller`` index ``Profile.regions`` (caller -1:
     unknown); ``processor`` and ``partner`` index ``Profile.processors`` (-1: none or all); ``target`` indexes
     ``targets`` (files, -1: none); ``size_class`` is the bit length of the bytes of one call (-1: unknown).

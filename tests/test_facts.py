@@ -41,7 +41,8 @@ comm.point_to_point_share comm.collective_share comm.reductions_per_iteration co
 comm.collectives_per_iteration comm.alltoall_share comm.share
 sync.barriers_per_iteration sync.share sync.work_between_s sync.empty_phases sync.thread_share
 sync.fork_joins_per_iteration
-io.share io.operations_per_iteration io.mean_operation_B io.processors_share io.fsync_share io.metadata_share
+io.share io.operations_per_iteration io.mean_operation_B io.small_share io.unaligned_share io.shared_share
+io.processors_share io.fsync_share io.metadata_share
 io.one_processor io.mpi_io
 cache.l1_miss_ratio cache.ll_miss_ratio memory.bandwidth_share processor.vectorized_share
 processor.false_sharing_share os.share

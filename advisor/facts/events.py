@@ -29,11 +29,13 @@ FORCING: Final = "forcing to storage"
 METADATA: Final = "metadata"
 DATA: Final = "data"
 MPI_IO: Final = "MPI-IO"
+#: Writing and forcing to storage, in one sum of seconds.
+BLENDED: Final = "data, forced to storage or not"
 
-_FORCING: Final = frozenset({"fsync", "fdatasync", "sync", "sync_file_range", "syncfs", "mpi_file_sync"})
+_FORCING: Final = frozenset({"fsync", "fdatasync", "sync", "sync_file_range", "syncfs", "mpi_file_sync", "posix sync"})
 _METADATA: Final = re.compile(
     "(f?open|creat)(64|at)?|fdopen|freopen|f?close|[fl]?stat|access|unlink|rename|mkdir|(open|read|close)dir|f?truncate|"
-    "dup[23]?|mpi_file_(open|close|delete|set_size|preallocate|set_view)"
+    "dup[23]?|mpi_file_(open|close|delete|set_size|preallocate|set_view)|(posix|stdio|mpi-io) metadata"
 )
 _DATA: Final = ("read", "write", "put", "get", "print", "scan", "sendfile")
 _REDUCING: Final = ("reduce", "scan")
@@ -57,14 +59,14 @@ def traits(name: str) -> frozenset[str]:
 
 
 def _io_traits(call: str) -> set[str]:
-    found = {MPI_IO} if call.startswith("mpi_file_") else set()
+    found = {MPI_IO} if call.startswith(("mpi_file_", "mpi-io ")) else set()
     if call in _FORCING:
         found.add(FORCING)
     elif _METADATA.fullmatch(call):
         found.add(METADATA)
     elif any(word in call for word in _DATA):
         found.add(DATA)
-    return found
+    return found | ({BLENDED} if call.endswith(" and sync") else set())
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class CallTable:
 def call_table(profile: Profile) -> CallTable:
     """Return the traits of all regions of ``profile``."""
     found = [traits(region.name) for region in profile.regions]
-    names = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, FORCING, METADATA, DATA, MPI_IO)
+    names = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, FORCING, METADATA, DATA, MPI_IO, BLENDED)
     return CallTable({name: np.array([name in each for each in found], dtype=bool) for name in names})
 
 
@@ -114,6 +116,16 @@ class Events:
     def count(self) -> int:
         """Calls of all rows."""
         return int(self.causes.count[self.rows].sum())
+
+    @property
+    def in_shared_files(self) -> Events | None:
+        """The rows on files that more than one processor is at; None where the file of a row is not known."""
+        target, processor = self.causes.target[self.rows], self.causes.processor[self.rows]
+        if (target < 0).any():
+            return None
+        users = np.unique(np.stack((target, processor)), axis=1)
+        files, count = np.unique(users[0], return_counts=True)
+        return Events(self.causes, self.calls, self.rows[np.isin(target, files[count > 1])])
 
     @property
     def processors(self) -> npt.NDArray[np.int64]:

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.facts import events
 from advisor.facts.source import share_of
+from advisor.model import ALIGNED_FILE, UNALIGNED_FILE
 
 if TYPE_CHECKING:
     from advisor.facts.source import Compute, Source
 
 #: Messages of at most so many bytes are small.
 SMALL_MESSAGE_B: Final = 4096
+#: Reads and writes of at most so many bytes are small.
+SMALL_IO_B: Final = 100 << 10
 #: Share of the I/O time from which one processor counts as the one that does it.
 ALONE: Final = 0.9
 #: Phases with at least this share of all work count iterations by their work, others by their number.
@@ -82,6 +85,39 @@ def _seconds_per_message(source: Source) -> float | None:
     return share_of(source.events.of("transfer", ("message",)).seconds, sent)
 
 
+def _forcing(source: Source) -> float | None:
+    """Return the share of forcing to storage; not known where its seconds are in those of writing."""
+    if source.events is None or source.events.of("io", (), events.BLENDED).seconds > 0:
+        return None
+    return _seconds_share("io", (), events.FORCING, source)
+
+
+def _counted_operations(source: Source) -> events.Events | None:
+    """Return the reads and writes of known size."""
+    return None if source.events is None else source.events.of("io", (), events.DATA).sized
+
+
+def _small_operations(source: Source) -> float | None:
+    found = _counted_operations(source)
+    return None if found is None else found.share_up_to(SMALL_IO_B)
+
+
+def _unaligned(source: Source) -> float | None:
+    """Return the share of unaligned operations; not known where no operation tells its alignment."""
+    found = _counted_operations(source)
+    if found is None:
+        return None
+    unaligned = found.of("io", (UNALIGNED_FILE,)).count
+    known = unaligned + found.of("io", (ALIGNED_FILE,)).count
+    return unaligned / known if known else None if found.count else 0.0
+
+
+def _in_shared_files(source: Source) -> float | None:
+    found = _counted_operations(source)
+    shared = None if found is None else found.in_shared_files
+    return None if found is None or shared is None else share_of(shared.count, found.count)
+
+
 def _io_processors(source: Source) -> float | None:
     if source.events is None:
         return None
@@ -117,7 +153,10 @@ VALUES: Final[dict[str, Compute]] = {
     "io.operations_per_iteration": partial(_per_iteration, "io", (), events.DATA),
     "io.mean_operation_B": partial(_mean_bytes, "io", (), events.DATA),
     "io.processors_share": _io_processors,
-    "io.fsync_share": partial(_seconds_share, "io", (), events.FORCING),
+    "io.small_share": _small_operations,
+    "io.unaligned_share": _unaligned,
+    "io.shared_share": _in_shared_files,
+    "io.fsync_share": _forcing,
     "io.metadata_share": partial(_seconds_share, "io", (), events.METADATA),
     "io.one_processor": _one_does_io,
     "io.mpi_io": _uses_mpi_io,

@@ -45,6 +45,7 @@ _CACHE: Final = "{launch}valgrind --tool=cachegrind --cache-sim=yes ./PROGRAM"
 _MEMORY: Final = "{launch}likwid-perfctr -C 0 -g MEM ./PROGRAM, then gapwatch advise --machine host PATH"
 _SHARING: Final = "{launch}perf c2c record ./PROGRAM, then perf c2c report"
 _VECTOR: Final = "{launch}valgrind --tool=callgrind --dump-instr=yes ./PROGRAM"
+_DARSHAN: Final = "DARSHAN_LOGPATH=. DXT_ENABLE_IO_TRACE=1 {launch}env LD_PRELOAD=libdarshan.so ./PROGRAM"
 _CPU: Final = MISSING["cpu_s"].command
 
 
@@ -202,11 +203,20 @@ _INPUT_OUTPUT: Final = (
         """
         io.operations_per_iteration | count  | reads and writes / who does them / iterations with work
         io.mean_operation_B         | B      | bytes / reads and writes whose size is known; 0 without any
+        io.small_share              | share  | reads and writes of at most 100 KiB / those whose size is known
+        io.shared_share             | share  | reads and writes in files that several processors access / all
         io.processors_share         | share  | processors that do input or output / all
-        io.fsync_share              | share  | seconds in fsync and the like / all input and output
         io.metadata_share           | share  | seconds in open, close, stat and the like / all input and output
         io.one_processor            | yes/no | one of several processors spends at least 90 % of the input and output
         io.mpi_io                   | yes/no | files are accessed through MPI
+        """,
+    ),
+    *_facts(
+        "io_s causes",
+        _DARSHAN,
+        """
+        io.unaligned_share | share | reads and writes that begin inside a block of the file system / all
+        io.fsync_share     | share | seconds in fsync and the like / all input and output
         """,
     ),
 )

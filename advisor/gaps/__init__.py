@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.gaps.attribution import ROUNDING, between, letters_between, source, total
+from advisor.gaps.attribution import ROUNDING, between, letters, source, total
 from advisor.gaps.causes import causes_of, grouped
 from advisor.measures import joined, worst
 from advisor.model import BOUND_NAMES, Bound, Gap, Share
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from advisor.gaps.causes import Rows
     from advisor.loads import Loads, Spread
     from advisor.machines import Machine
-    from advisor.model import FloatArray, IntArray, Profile
+    from advisor.model import FloatArray, IntArray, Profile, Status
 
 __all__ = ["attribute", "ceiling", "phase_shares"]
 
@@ -105,7 +105,7 @@ def _ends(gap: Gap, origin: Source) -> tuple[Bound, Bound]:
 
 def _gap(origin: Source, rows: Rows | None, bounds: Sequence[Bound], lower: Bound, upper: Bound) -> Gap:
     seconds = (upper.seconds or 0.0) - (lower.seconds or 0.0)
-    members = letters_between(lower.name, upper.name)
+    members = letters(origin, lower.name, upper.name)
     pieces = between(origin, lower, upper)
     spread = total(origin, pieces)
     actual = origin.profile.actual_s
@@ -116,13 +116,20 @@ def _gap(origin: Source, rows: Rows | None, bounds: Sequence[Bound], lower: Boun
         upper=upper.name,
         seconds=seconds,
         share=seconds / actual if actual else 0.0,
-        status=worst((lower.status, upper.status)),
+        status=_status(origin, lower, upper),
         regions=_regions(origin, spread),
         processors=_processors(origin, spread),
         iterations=_iterations(origin, spread),
         causes=causes_of(origin, rows, pieces, seconds),
     )
     return replace(gap, reason=_reason(origin.profile, gap, bounds, lower, upper))
+
+
+def _status(origin: Source, lower: Bound, upper: Bound) -> Status:
+    """Return how sure a gap is: as its bounds; of I/O seen alone as that, whatever else the lower bound holds."""
+    if lower.name == "IPC" and origin.loads.quantities.all_but_io:
+        return worst((origin.profile.status.get("io_s", "measured"), upper.status))
+    return worst((lower.status, upper.status))
 
 
 def _reason(profile: Profile, gap: Gap, bounds: Sequence[Bound], lower: Bound, upper: Bound) -> str | None:

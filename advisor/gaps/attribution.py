@@ -69,6 +69,8 @@ def between(source: Source, lower: Bound, upper: Bound) -> tuple[Piece, ...]:
     low, high = lower.seconds or 0.0, upper.seconds or 0.0
     if _PLACE[upper.name] <= _PLACE["IPCO"]:
         return _averages(source, lower, upper.name, _average(source, upper.name, high))
+    if lower.name == "IPC" and source.loads.quantities.all_but_io:
+        return _io_and_rest(source, upper, high - low)
     if not source.loads.quantities.work.known:
         return (_without_work(source, lower, upper),)
     pieces: tuple[Piece, ...] = ()
@@ -93,6 +95,40 @@ def letters_between(lower: str, upper: str) -> tuple[str, ...]:
     """Return the letters of the gaps from one bound up to another."""
     levels = LEVELS[_PLACE[lower] + 1 : _PLACE[upper] + 1]
     return tuple(level.gap for level in levels if level.gap)
+
+
+def letters(source: Source, lower: str, upper: str) -> tuple[str, ...]:
+    """Return the letters of the gap between two bounds that have a value.
+
+    Where nothing but I/O is told apart, everything else is in IPC, and all that lies above it is the I/O that was seen,
+    with X where processors' times do not fill the run.
+    """
+    if lower != "IPC" or not source.loads.quantities.all_but_io:
+        return letters_between(lower, upper)
+    gap = source.values.get(upper, 0.0) - source.values["IPC"]
+    left = gap - float(_seen_io(source).iterations.sum())
+    return ("O",) if abs(left) <= ROUNDING * source.profile.actual_s else ("O", "X")
+
+
+def _io_and_rest(source: Source, upper: Bound, gap_s: float) -> tuple[Piece, ...]:
+    """Return the I/O that was seen, a mean over the processors, and what lies outside of their times."""
+    seen = Piece(("O",), _seen_io(source))
+    if letters(source, "IPC", upper.name) == ("O",):
+        return (seen,)
+    return (seen, Piece(("X",), _outside(source, gap_s - float(seen.spread.iterations.sum()))))
+
+
+def _seen_io(source: Source) -> Spread:
+    """Return the mean over the processors of their I/O seconds."""
+    loads, profile = source.loads, source.profile
+    arrays = [phase.arrays["io_s"] for phase in profile.phases]
+    share = 1.0 / loads.processors
+    return Spread(
+        np.concatenate([each.sum(axis=(1, 2)) for each in arrays]) * share,
+        loads.empty.rest,
+        sum((each.sum(axis=(0, 2)) for each in arrays), np.zeros(loads.processors)) * share,
+        np.concatenate([each.sum(axis=(0, 1)) for each in arrays]) * share,
+    )
 
 
 def _averages(source: Source, lower: Bound, upper: str, top: Spread) -> tuple[Piece, ...]:

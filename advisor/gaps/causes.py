@@ -16,7 +16,7 @@ import numpy as np
 
 from advisor.gaps import inner_waits
 from advisor.grouping import sums
-from advisor.model import CAUSE_CATEGORIES, Share
+from advisor.model import CAUSE_CATEGORIES, UNALIGNED_FILE, Share
 from advisor.units import format_bytes
 
 if TYPE_CHECKING:
@@ -216,7 +216,8 @@ def _detail(source: Source, causes: Causes, row: int) -> str:
         whom = f" for {source.profile.processors[partner].name}" if partner >= 0 else ""
         return f" waits{whom}"
     if category == "io" and target >= 0:
-        return f" on {causes.targets[target]}"
+        unaligned = ", unaligned" if causes.kinds[int(causes.kind[row])] == UNALIGNED_FILE else ""
+        return f" on {causes.targets[target]}{unaligned}"
     if category == "transfer" and size >= 0:
         return f" moves {size_words(size)}"
     return ""

@@ -79,6 +79,12 @@ _IO_CALLS = _words(
     "closedir stat fstat lstat access sendfile mmap_read pipe dup dup2 dup3 select poll"
 )
 
+#: What a tool that only sums up input and output calls its kinds.
+_SUMMED_IO = re.compile(
+    "(POSIX|STDIO|MPI-IO) ((collective |independent )?(read|write)|write and sync|sync|metadata)"
+    "|MPI-IO (collective |independent )write and sync"
+)
+
 _OPENMP_ROLES = MappingProxyType(
     {
         "PARALLEL": Role.OMP_PARALLEL,
@@ -143,6 +149,8 @@ def classify(name: str, role: str = "FUNCTION", paradigm: str = "USER") -> tuple
         return name, Role.FINALIZE
     if paradigm in ("OPENMP", "OPENMP_TARGET") or name.startswith(("!$omp ", "OpenMP ")):
         return name, _openmp(name, role)
+    if _SUMMED_IO.fullmatch(name):
+        return name, Role.IO
     return _mpi(name, role, paradigm) or _call(name, role, paradigm) or (name, Role.USER)
 
 

@@ -1,0 +1,168 @@
+"""The process that reads a log with libdarshan-util, through the cffi backend of the package ``darshan``.
+
+The library trusts its input: on some logs it aborts or asks for any amount of memory. This process may die. It writes
+one marshalled ``Contents`` to its standard output, or a text that says why there is none.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import resource
+import sys
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MEMORY: Final = 4 << 30
+#: Modules whose records are a row of counters and a row of times.
+TABLES: Final = {"POSIX": "posix_file", "MPI-IO": "mpiio_file", "STDIO": "stdio_file"}
+TRACES: Final = ("DXT_POSIX",)
+HEATMAP: Final = "HEATMAP"
+_LONGEST_COMMAND: Final = 8192
+
+
+class Table(TypedDict):
+    """The records of one module: ids and ranks, counters and times (records, columns) as bytes, and their names."""
+
+    ids: bytes
+    ranks: bytes
+    counters: bytes
+    times: bytes
+    counter_names: list[str]
+    time_names: list[str]
+
+
+class Contents(TypedDict):
+    """A log: ``names`` by record id, ``heat`` (id, rank, bytes read, bytes written), ``traced`` (id, rank, host,
+    reads, writes, seconds reading, seconds writing), ``modules`` with a mark where some files were left out."""
+
+    version: str
+    command: bytes
+    job: int
+    processes: int
+    start: int
+    seconds: float
+    names: dict[int, bytes]
+    modules: dict[str, bool]
+    tables: dict[str, Table]
+    heat: list[tuple[int, int, int, int]]
+    traced: list[tuple[int, int, bytes, int, int, float, float]]
+
+
+def main(arguments: dict[str, Any]) -> None:
+    """Read the log and write what it holds; whatever the library prints goes to the standard error."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    try:
+        answer: Any = _Library().contents(arguments["log"])
+    except _DamagedError as error:
+        answer = str(error)
+    output.write(marshal.dumps(answer))
+    output.close()
+    os._exit(0)
+
+
+class _DamagedError(Exception):
+    """The library cannot read a part of the log."""
+
+
+class _Library:
+    """The functions of libdarshan-util that are needed here."""
+
+    def __init__(self) -> None:
+        import darshan.backend.cffi_backend as backend
+        import numpy as np
+
+        self._backend, self._ffi, self._call, self._np = backend, backend.ffi, backend.libdutil, np
+
+    def contents(self, path: str) -> Contents:
+        """Return everything that is read of the log."""
+        handle = self._call.darshan_log_open(os.fsencode(path))
+        if handle == self._ffi.NULL:
+            raise _DamagedError("the header cannot be read")
+        log = {"handle": handle, "modules": None, "name_records": None}
+        modules = self._backend.log_get_modules(log)
+        job = self._ffi.new("struct darshan_job *")
+        seconds = self._ffi.new("double *")
+        if self._call.darshan_log_get_job(handle, job) < 0:
+            raise _DamagedError("the description of the job cannot be read")
+        self._call.darshan_log_get_job_runtime(handle, job[0], seconds)
+        return {
+            "version": self._ffi.string(self._ffi.cast("char *", handle)).decode("ascii", "replace"),
+            "command": self._command(handle),
+            "job": job.jobid,
+            "processes": job.nprocs,
+            "start": job.start_time_sec,
+            "seconds": seconds[0],
+            "names": self._names(handle),
+            "modules": {name: module["partial_flag"] for name, module in modules.items()},
+            "tables": {
+                name: self._table(handle, name, modules[name]["idx"], struct)
+                for name, struct in TABLES.items()
+                if name in modules
+            },
+            "heat": list(self._heat(handle, modules[HEATMAP]["idx"])) if HEATMAP in modules else [],
+            "traced": [row for name in TRACES if name in modules for row in self._traced(handle, modules[name]["idx"])],
+        }
+
+    def _command(self, handle: object) -> bytes:
+        text = self._ffi.new("char[]", _LONGEST_COMMAND)
+        self._call.darshan_log_get_exe(handle, text)
+        return bytes(self._ffi.string(text))
+
+    def _names(self, handle: object) -> dict[int, bytes]:
+        records = self._ffi.new("struct darshan_name_record **")
+        count = self._ffi.new("int *")
+        self._call.darshan_log_get_name_records(handle, records, count)
+        return {records[0][i].id: bytes(self._ffi.string(records[0][i].name)) for i in range(count[0])}
+
+    def _records(self, handle: object, module: int) -> Iterator[Any]:
+        """Yield each record of a module; it is valid until the next one."""
+        record = self._ffi.new("void **")
+        while (found := self._call.darshan_log_get_record(handle, module, record)) == 1:
+            yield record[0]
+            self._call.darshan_free(record[0])
+            record[0] = self._ffi.NULL
+        if found < 0:
+            raise _DamagedError("a record cannot be read")
+
+    def _table(self, handle: object, name: str, module: int, struct: str) -> Table:
+        kind = f"struct darshan_{struct} *"
+        ids, ranks, counters, times = bytearray(), bytearray(), bytearray(), bytearray()
+        for raw in self._records(handle, module):
+            record = self._ffi.cast(kind, raw)
+            ids += record.base_rec.id.to_bytes(8, sys.byteorder)
+            ranks += record.base_rec.rank.to_bytes(8, sys.byteorder, signed=True)
+            counters += self._ffi.buffer(record.counters)
+            times += self._ffi.buffer(record.fcounters)
+        return {
+            "ids": bytes(ids),
+            "ranks": bytes(ranks),
+            "counters": bytes(counters),
+            "times": bytes(times),
+            "counter_names": self._backend.counter_names(name),
+            "time_names": self._backend.fcounter_names(name),
+        }
+
+    def _heat(self, handle: object, module: int) -> Iterator[tuple[int, int, int, int]]:
+        for raw in self._records(handle, module):
+            record = self._ffi.cast("struct darshan_heatmap_record *", raw)
+            bins = (self._np.frombuffer(self._ffi.buffer(part, 8 * record.nbins), "i8")
+                    for part in (record.read_bins, record.write_bins))  # fmt: skip
+            read, written = (int(each.sum()) for each in bins)
+            yield record.base_rec.id, record.base_rec.rank, read, written
+
+    def _traced(self, handle: object, module: int) -> Iterator[tuple[int, int, bytes, int, int, float, float]]:
+        """Yield the sums over each traced file and rank; all writes stand before all reads."""
+        for raw in self._records(handle, module):
+            record = self._ffi.cast("struct dxt_file_record *", raw)
+            writes, reads = record.write_count, record.read_count
+            segments = self._ffi.buffer(raw + self._ffi.sizeof("struct dxt_file_record"), 32 * (writes + reads))
+            span = self._np.frombuffer(segments, "f8").reshape(-1, 4)
+            took = span[:, 3] - span[:, 2]
+            host = bytes(self._ffi.string(record.hostname, 64))
+            base = record.base_rec
+            yield base.id, base.rank, host, reads, writes, float(took[writes:].sum()), float(took[:writes].sum())

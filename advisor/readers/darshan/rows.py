@@ -1,0 +1,181 @@
+"""Cells -> rows: seconds, operations and bytes of one sort of call on one file by one rank, by size and alignment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.readers.darshan.cells import COLLECTIVE, KINDS, SIZES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+    from advisor.readers.darshan.cells import Cells
+    from advisor.readers.darshan.logs import Table, Traced
+
+_READ, _WRITE, _METADATA = range(3)
+_LOWEST: Final = np.array([0, *(size + 1 for size in SIZES)], dtype=np.float64)
+_HIGHEST: Final = np.array([*SIZES, 2.0**40])
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Columns of the same length: the call, file and rank, seconds, operations, bytes, and the mean of their bytes.
+
+    ``each`` is -1 where no operation with bytes is counted. ``alignment`` tells (1) operations that begin at a block of
+    the file system from (2) those that begin inside one, where that is known (else 0). ``calls`` is what the interface
+    was asked for; of MPI-IO through POSIX that is more than ``count``, which leaves to POSIX what POSIX does.
+    """
+
+    call: npt.NDArray[np.str_]
+    file: IntArray
+    rank: IntArray
+    seconds: FloatArray
+    count: IntArray
+    calls: IntArray
+    bytes: IntArray
+    each: IntArray
+    alignment: IntArray
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of all parts."""
+    return Rows(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Rows)))
+
+
+def nothing() -> Rows:
+    """Return no rows."""
+    none = np.zeros(0, dtype=np.int64)
+    return Rows(np.zeros(0, dtype=np.str_), none, none, np.zeros(0), none, none, none, none, none)
+
+
+def metadata(cells: Cells) -> Rows:
+    """Return the rows of opening, closing, seeking and looking up."""
+    some = np.flatnonzero((cells.operations[:, _METADATA] > 0) | (cells.seconds[:, _METADATA] > 0))
+    count = cells.operations[some, _METADATA]
+    call = np.full(len(cells), f"{cells.module} {KINDS[_METADATA]}")
+    return _plain(cells, some, call, cells.seconds[some, _METADATA], count, count)
+
+
+def through_others(cells: Cells, table: Table, which: npt.NDArray[np.bool_]) -> Rows:
+    """Return the rows of reads and writes of which the operations are counted elsewhere."""
+    parts = []
+    for kind in (_READ, _WRITE):
+        some = np.flatnonzero(which & ((cells.operations[:, kind] > 0) | (cells.seconds[:, kind] > 0)))
+        call = _names(cells, table, kind, np.zeros(len(cells), dtype=bool))
+        none = np.zeros(len(some), dtype=np.int64)
+        parts.append(_plain(cells, some, call, cells.seconds[some, kind], none, cells.operations[some, kind]))
+    return joined(parts)
+
+
+def data(cells: Cells, table: Table, traced: Mapping[tuple[int, int], Traced]) -> Rows:
+    """Return the rows of reads and writes, and those of forcing data to storage where its time is known."""
+    counts, moved = _split(cells)
+    forcing = _forcing(cells, traced)
+    told = ~np.isnan(forcing)
+    parts = []
+    for kind in (_READ, _WRITE):
+        seconds = cells.seconds[:, kind]
+        if kind == _WRITE:
+            seconds = np.where(told, seconds - np.nan_to_num(forcing), seconds)
+        call = _names(cells, table, kind, told)
+        total = counts[:, kind].sum(axis=(1, 2))
+        cell, size, unaligned = np.nonzero(counts[:, kind])
+        count, size_bytes = counts[cell, kind, size, unaligned], moved[cell, kind, size, unaligned]
+        parts.append(
+            Rows(
+                call[cell], cells.file[cell], cells.rank[cell], seconds[cell] * count / total[cell], count, count,
+                size_bytes, size_bytes // count, (1 + unaligned) * (cells.module == "POSIX"),
+            )
+        )  # fmt: skip
+        left = np.flatnonzero((total == 0) & (seconds > 0))
+        none = np.zeros(len(left), dtype=np.int64)
+        parts.append(_plain(cells, left, call, seconds[left], none, none))
+        if kind == _WRITE:
+            blended = np.flatnonzero(~told & (cells.forced > 0))
+            none = np.zeros(len(blended), dtype=np.int64)
+            parts.append(_plain(cells, blended, call, np.zeros(len(blended)), none, cells.forced[blended]))
+    some = np.flatnonzero(told & (cells.forced > 0))
+    force = np.full(len(cells), f"{cells.module} sync")
+    parts.append(_plain(cells, some, force, forcing[some], cells.forced[some], cells.forced[some]))
+    return joined(parts)
+
+
+def _plain(
+    cells: Cells, some: IntArray, call: npt.NDArray[np.str_], seconds: FloatArray, count: IntArray, calls: IntArray
+) -> Rows:
+    """Return one row for each of ``some`` cells, of operations without bytes."""
+    nothing = np.zeros(len(some), dtype=np.int64)
+    return Rows(
+        call[some], cells.file[some], cells.rank[some], seconds, count, calls,
+        nothing, nothing - 1, nothing,
+    )  # fmt: skip
+
+
+def _names(cells: Cells, table: Table, kind: int, told: npt.NDArray[np.bool_]) -> npt.NDArray[np.str_]:
+    """Return what reads or writes are called in each cell: the interface, how they are done, what is in their time."""
+    how = np.full(len(cells), "")
+    if cells.module == "MPI-IO":
+        together = sum((np.maximum(table.counters[name], 0) for name in COLLECTIVE[kind]), np.zeros(1, np.int64))
+        total = np.zeros(len(table), dtype=np.int64)
+        np.add.at(total, cells.record, cells.operations[:, kind])
+        mixed = np.where(together >= total, "collective ", "")
+        how = np.where(together == 0, "independent ", mixed)[cells.record]
+    forced = np.zeros(len(table), dtype=np.int64)
+    np.add.at(forced, cells.record, cells.forced)
+    blended = (forced[cells.record] > 0) & ~told & (kind == _WRITE) & (cells.module != "STDIO")
+    tail = np.where(blended, f"{KINDS[kind]} and sync", KINDS[kind])
+    return np.char.add(np.char.add(f"{cells.module} ", how), tail)
+
+
+def _forcing(cells: Cells, traced: Mapping[tuple[int, int], Traced]) -> FloatArray:
+    """Return the seconds of forcing data to storage: writing less the single writes that DXT traced, NaN without."""
+    found = np.full(len(cells), np.nan)
+    if cells.module != "POSIX" or not traced:
+        return found
+    pairs = zip(cells.file.tolist(), cells.rank.tolist(), strict=True)
+    for n, key in enumerate(pairs):
+        seen = traced.get(key)
+        if seen is not None and seen.writes == cells.operations[n, _WRITE]:
+            found[n] = max(cells.seconds[n, _WRITE] - seen.writing_s, 0.0)
+    return found
+
+
+def _split(cells: Cells) -> tuple[IntArray, IntArray]:
+    """Return operations and their bytes (cells, kinds, sizes, 2), the aligned ones first.
+
+    Darshan counts unaligned operations of a file over all sizes: here each size has as large a part of them.
+    """
+    shape = cells.sized.shape
+    flat = cells.sized.reshape(len(cells), shape[1] * shape[2])
+    before = np.cumsum(flat, axis=1)
+    ratio = np.divide(cells.unaligned, before[:, -1], out=np.zeros(len(cells)), where=before[:, -1] > 0)
+    unaligned = _differences(np.minimum(ratio, 1.0)[:, None] * before).reshape(shape)
+    counts = np.stack([cells.sized - unaligned, unaligned], axis=3)
+    exact = (_mean_bytes(cells)[:, :, :, None] * counts).reshape(*shape[:2], 2 * shape[2])
+    moved = _differences(np.cumsum(exact, axis=2)).reshape(counts.shape)
+    return counts, np.maximum(moved, 0)
+
+
+def _differences(sums: FloatArray) -> IntArray:
+    """Return whole numbers whose sums along the last axis are the rounded ``sums``."""
+    whole: IntArray = np.rint(sums).astype(np.int64)
+    whole[..., 1:] -= whole[..., :-1].copy()
+    return whole
+
+
+def _mean_bytes(cells: Cells) -> FloatArray:
+    """Return the mean bytes of an operation by class of size (cells, kinds, sizes): within it, and right in sum."""
+    count, total = cells.sized.astype(np.float64), cells.bytes.astype(np.float64)
+    least, most = (count * _LOWEST).sum(axis=2), (count * _HIGHEST).sum(axis=2)
+    part = np.divide(total - least, most - least, out=np.zeros_like(total), where=most > least)
+    mean = _LOWEST + (_HIGHEST - _LOWEST) * np.clip(part, 0.0, 1.0)[:, :, None]
+    single = (count > 0).sum(axis=2) == 1
+    exact = np.divide(total, count.sum(axis=2), out=np.zeros_like(total), where=count.sum(axis=2) > 0)
+    found: FloatArray = np.where(single[:, :, None], exact[:, :, None], mean)
+    return found
