@@ -108,10 +108,10 @@ def _of_processes(run: Sampled) -> Iterator[Note]:
     helping = sum(len(process.threads) for process in recording.processes if id(process) in chosen) - len(run.lanes)
     if helping > 0:
         yield _note("helper threads", f"{helping} threads that hardly worked are not counted")
-    seen = sum(process.cpu_s for process in recording.processes)
-    missed = recording.used_s - seen
+    threads = [thread for process in recording.processes for thread in process.threads.values()]
+    missed = recording.used_s - sum(thread.cpu_s * thread.tail for thread in threads)
     if missed > MISSED * recording.used_s and missed > 0.01:
-        text = f"{format_seconds(missed)} of CPU time went to processes that ended before they were seen"
+        text = f"{format_seconds(missed)} of CPU time went to processes that were too short to be seen"
         yield _note("processes missed", text, "sample with a shorter --interval")
     if recording.left_running:
         yield _note("still running", f"{recording.left_running} processes went on after the program had ended")

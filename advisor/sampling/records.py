@@ -25,8 +25,8 @@ class Blocked(NamedTuple):
 class Thread:
     """One thread; times in seconds since the program was started, CPU times since the thread was.
 
-    ``blocked`` weighs what the thread was seen blocked in by the seconds between the samples, ``delay_s`` is the time
-    for which it could have run and had no processor.
+    ``blocked`` weighs what the thread was seen blocked in by the seconds between the samples, ``in_call`` is the last
+    of that; ``delay_s`` is the time for which it could have run and had no processor.
     """
 
     tid: int
@@ -40,6 +40,13 @@ class Thread:
     cpus: set[int] = field(default_factory=set)
     switches: tuple[int, int] = (0, 0)
     blocked: dict[Blocked, float] = field(default_factory=dict)
+    in_call: Blocked | None = None
+
+    @property
+    def tail(self) -> float:
+        """What times up to the last sample are multiplied with to reach up to the end, as if all went on alike."""
+        seen_s = self.last_s - self.start_s
+        return ((self.end_s or self.last_s) - self.start_s) / seen_s if seen_s > 0 else 1.0
 
 
 @dataclass(slots=True)

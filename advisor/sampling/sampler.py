@@ -113,19 +113,21 @@ class Sampler:
     def _look_at_thread(self, process: Process, tid: int, stat: procfs.Stat, now: float, weight: float) -> None:
         start_s = min(max(stat.started_s - self._boot_s, 0.0), now)
         thread = process.threads.setdefault(tid, Thread(tid, start_s, start_s))
-        ran = procfs.on_cpu(process.pid, tid)
-        thread.cpu_s, thread.delay_s = ran or (stat.user_s + stat.system_s, 0.0)
+        ran = procfs.on_cpu(process.pid, tid) or (stat.user_s + stat.system_s, 0.0)
+        if ran[0] != thread.cpu_s or thread.in_call is None:  # else it has not moved since
+            thread.in_call = self._blocked(process.pid, tid, stat.state) if stat.state in "SD" else None
+        thread.cpu_s, thread.delay_s = ran
         thread.system_s = min(stat.system_s, thread.cpu_s)
         thread.last_s = now
         thread.samples += 1
         thread.cpus.add(stat.cpu)
-        if stat.state not in "ZX" and (blocked := self._blocked(process.pid, tid, stat.state)):
-            thread.blocked[blocked] = thread.blocked.get(blocked, 0.0) + weight
+        if stat.state in "SD" and thread.in_call is not None:
+            thread.blocked[thread.in_call] = thread.blocked.get(thread.in_call, 0.0) + weight
         if self.samples % _SELDOM == 0 or stat.state == "Z":
             thread.switches = procfs.switches(process.pid, tid) or thread.switches
 
     def _blocked(self, pid: int, tid: int, state: str) -> Blocked | None:
-        """Return what a thread is blocked in; None where it runs.
+        """Return what a blocked thread waits for; None where nothing tells.
 
         A call of less than some 100 us is often over before it can be asked for; the state tells of it all the same.
         """
