@@ -70,6 +70,9 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         for row in rows:
             titles = titles or row
+            more = len(row) - len(titles)
+            if more > 0 and titles[0] == "Region":
+                row[: more + 1] = [",".join(row[: more + 1])]  # DLB does not quote names, and they may hold commas
             if len(row) != len(titles):
                 reason = f"{len(row)} cells below {len(titles)} titles; DLB writes JSON as well, which is safer"
                 raise InputError(path, reason, f"line {rows.line_num}")
