@@ -72,17 +72,21 @@ def advised(folder: Path, *command: str, **more: str) -> dict[str, Any]:
 
 
 def seconds(document: dict[str, Any]) -> dict[str, float]:
-    return {gap["name"]: gap["seconds"] for gap in document["gaps"]}
+    """The gaps but the last, which holds what other programs and starting took."""
+    return {gap["name"]: gap["seconds"] for gap in document["gaps"] if gap["to"] != "actual"}
 
 
 def test_a_program_that_writes_all_the_time(tmp_path: Path) -> None:
     document = advised(tmp_path, sys.executable, script(tmp_path, "writes.py", WRITES))
     found = seconds(document)
+    (gap,) = [gap for gap in document["gaps"] if gap["name"] == "O"]
     assert max(found, key=lambda name: found[name]) == "O"
-    waited = {region["name"] for gap in document["gaps"] if gap["name"] == "O" for region in gap["regions"]}
-    if "fsync" in waited:  # not in memory, where forcing to storage takes no time
+    waited = {region["name"]: region["seconds"] for region in gap["regions"]}
+    if waited.get("fsync", 0.0) > 0.5 * gap["seconds"]:  # not in memory, where forcing to storage takes no time
         assert document["recommendations"][0]["action"] == "G-19"
         assert document["recommendations"][0]["region"]["name"] == "fsync"
+    elif "blocked on disk" in waited:
+        assert document["verdict"] == "insufficient evidence"
 
 
 def test_a_rank_that_has_nothing_to_do(tmp_path: Path) -> None:
@@ -91,7 +95,7 @@ def test_a_rank_that_has_nothing_to_do(tmp_path: Path) -> None:
     launcher = script(tmp_path, "launch.py", RANKS)
     document = advised(tmp_path, sys.executable, launcher, busy, idle)
     found = seconds(document)
-    assert max(("O", "L"), key=lambda name: found.get(name, 0.0)) == "L"
+    assert max(found, key=lambda name: found[name]) == "L"
     assert document["profile"]["processors"] == 2
     assert "rank 1 worked" in " ".join(note["text"] for note in document["profile"]["quality"])
     assert document["verdict"] == ("advice" if SHARES_CORES else "insufficient evidence")

@@ -68,6 +68,8 @@ def test_calls_that_were_over_before_they_could_be_named_are_like_the_others() -
 def test_unknown_calls_alone_have_a_name_all_the_same() -> None:
     profile = made(recording(process("app", 0, 10, 4.0, blocked={Blocked("file", UNKNOWN): 2.0})))
     assert [region.name for region in profile.regions] == ["app", "blocked on disk"]
+    assert profile.causes is None
+    assert total(profile, "io_s") == pytest.approx(6.0)
 
 
 def test_system_time_counts_as_reading_and_writing_as_far_as_the_calls_explain_it() -> None:

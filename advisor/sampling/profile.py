@@ -14,7 +14,7 @@ import numpy as np
 from advisor.errors import AdvisorError
 from advisor.model import CAUSE_CATEGORIES, Causes, Phase, Processor, Profile, Region
 from advisor.sampling import notes, roles
-from advisor.sampling.spent import by_call, own_counters, spent
+from advisor.sampling.spent import ON_DISK, by_call, own_counters, spent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,8 @@ READER: Final = "gapwatch run"
 #: The seconds outside the program in which other programs held its processors.
 DISPLACED: Final = "other programs"
 BUILD_VARIABLE: Final = "GAPWATCH_BUILD"
+#: If a larger share of the time in files is in calls without a name, nothing is said about the calls.
+_UNNAMED: Final = 0.25
 _COMMAND_LIMIT: Final = 4000
 _READING: Final = ("read", "pread")
 _WRITING: Final = ("write", "pwrite")
@@ -201,8 +203,12 @@ class _Table:
         return dict(found)
 
     def causes(self) -> Causes | None:
-        """Return why time went into files: a row per call, file and processor."""
-        if not self.calls:
+        """Return why time went into files: a row per call, file and processor.
+
+        None where most of the calls could not be named: rules would take that for knowledge about them.
+        """
+        seconds = by_call(self.run.spent)
+        if not seconds or seconds.get(ON_DISK, 0.0) > _UNNAMED * sum(seconds.values()):
             return None
         return _columns([row for number in range(len(self.run.lanes)) for row in self._rows(number)])
 

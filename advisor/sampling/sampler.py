@@ -115,23 +115,23 @@ class Sampler:
         thread = process.threads.setdefault(tid, Thread(tid, start_s, start_s))
         ran = procfs.on_cpu(process.pid, tid) or (stat.user_s + stat.system_s, 0.0)
         if ran[0] != thread.cpu_s or thread.in_call is None:  # else it has not moved since
-            thread.in_call = self._blocked(process.pid, tid, stat.state) if stat.state in "SD" else None
+            thread.in_call = self._blocked(process.pid, tid, stat.state)
         thread.cpu_s, thread.delay_s = ran
         thread.system_s = min(stat.system_s, thread.cpu_s)
         thread.last_s = now
         thread.samples += 1
         thread.cpus.add(stat.cpu)
-        if stat.state in "SD" and thread.in_call is not None:
+        if thread.in_call is not None:
             thread.blocked[thread.in_call] = thread.blocked.get(thread.in_call, 0.0) + weight
         if self.samples % _SELDOM == 0 or stat.state == "Z":
             thread.switches = procfs.switches(process.pid, tid) or thread.switches
 
     def _blocked(self, pid: int, tid: int, state: str) -> Blocked | None:
-        """Return what a blocked thread waits for; None where nothing tells.
+        """Return what a thread is blocked in; None where it runs.
 
-        A call of less than some 100 us is often over before it can be asked for; the state tells of it all the same.
+        The state was read a moment before. Both count: a call of some 100 us is often over, or begins, in between.
         """
-        found = procfs.call(pid, tid)
+        found = procfs.call(pid, tid) if state not in "ZX" else None
         if found is None:
             return _BY_STATE.get(state)
         number, descriptor = found

@@ -143,6 +143,6 @@ def by_call(found: Iterable[Spent]) -> dict[str, float]:
 def mostly(thread: Thread) -> str | None:
     """Return the call in which a thread was blocked most of the time; None where it was never seen blocked."""
     calls: dict[str, float] = defaultdict(float)
-    for what, weight in thread.blocked.items():
-        calls[ON_DISK if what.sort == "file" and what.call == UNKNOWN else what.call] += weight
+    for what, weight in _named(thread.blocked).items():
+        calls[what.call] += weight
     return max(calls, key=lambda call: calls[call], default=None)

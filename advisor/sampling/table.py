@@ -17,7 +17,7 @@ ROWS: Final = 12
 _BUSY: Final = 0.8
 _COLUMNS: Final = (
     Column("processor"), Column("program"), Column("time", "s"), Column("CPU", "share"), Column("files", "share"),
-    Column("off the CPU", "share"), Column("then mostly in"), Column("peak memory", "B"), Column("bound to"),
+    Column("queued", "share"), Column("waiting", "share"), Column("then mostly in"), Column("peak memory", "B"), Column("bound to"),
 )  # fmt: skip
 
 
@@ -50,7 +50,8 @@ def _row(run: Sampled, n: int) -> tuple[str | float | int | None, ...]:
         one.life_s,
         one.cpu_s / life_s,
         sum(one.io_s.values()) / life_s,
-        (one.wait_s + one.delay_s) / life_s,
+        one.delay_s / life_s,
+        one.wait_s / life_s,
         mostly(lane.thread) if one.cpu_s < _BUSY * life_s else None,
         lane.process.peak_B,
         f"{len(cpus)} CPUs" if len(cpus) > 1 else f"CPU {cpus[0]}" if cpus else None,
