@@ -17,7 +17,8 @@ ROWS: Final = 12
 _BUSY: Final = 0.8
 _COLUMNS: Final = (
     Column("processor"), Column("program"), Column("time", "s"), Column("CPU", "share"), Column("files", "share"),
-    Column("queued", "share"), Column("waiting", "share"), Column("then mostly in"), Column("peak memory", "B"), Column("bound to"),
+    Column("queued", "share"), Column("waiting", "share"), Column("then mostly in"),
+    Column("peak memory", "B"), Column("bound to"),
 )  # fmt: skip
 
 
