@@ -51,6 +51,15 @@ def test_time_in_files_is_time_off_the_processor_in_calls_on_files() -> None:
     assert gap(profile, "O") == pytest.approx(6.0)
 
 
+def test_to_get_a_processor_again_is_part_of_the_call_that_gave_it_up() -> None:
+    run = process("app", 0, 10, 4.0, delay=4.0, blocked={FSYNC: 1.0})
+    run.first.switches = (3, 1)
+    assert total(made(recording(run)), "io_s") == pytest.approx(5.0)
+    assert made(recording(run)).outside["other programs"].tolist() == pytest.approx([1.0])
+    run.first.switches = (0, 9)
+    assert made(recording(run)).outside["other programs"].tolist() == pytest.approx([4.0])
+
+
 def test_the_call_and_the_file_are_the_cause() -> None:
     causes = made(recording(process("app", 0, 10, 4.0, blocked={FSYNC: 1.0}))).causes
     assert causes is not None

@@ -1,7 +1,8 @@
 """What a thread spent its time on, from CPU times that are measured and states that were seen at the samples.
 
-Time off the processor is measured: life - CPU time - time in the run queue. What it was spent on is estimated: in
-proportion to the calls in which the thread was seen blocked.
+Time off the processor is measured: life - CPU time - time in the run queue. Of the latter only that counts in which the
+processor was taken away: to get one again after a call that gave it up is part of that call. What time off the
+processor was spent on is estimated: in proportion to the calls in which the thread was seen blocked.
 """
 
 from __future__ import annotations
@@ -55,11 +56,18 @@ def spent(lane: Lane, since_s: float, own: Counters | None, alone: bool) -> Spen
     factor = life_s / seen_s if seen_s > 0 else 1.0
     cpu_s = min(thread.cpu_s * factor, life_s)
     delay_s = min(thread.delay_s * factor, life_s - cpu_s)
-    found = Spent(start_s, life_s, cpu_s, delay_s, life_s - cpu_s - delay_s)
+    given_up_s = delay_s * _given_up(thread)
+    found = Spent(start_s, life_s, cpu_s, delay_s - given_up_s, life_s - cpu_s - delay_s + given_up_s)
     _tell_files(found, _named(thread.blocked), alone)
     if own is not None:
         _tell_cpu(found, lane, own, factor)
     return found
+
+
+def _given_up(thread: Thread) -> float:
+    """Return the share of its switches in which a thread gave up its processor by itself."""
+    total = sum(thread.switches)
+    return thread.switches[0] / total if total else 0.0
 
 
 def own_counters(processes: Sequence[Process]) -> dict[int, Counters]:
