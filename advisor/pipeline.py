@@ -58,7 +58,12 @@ def read(paths: Sequence[Path], options: Options, host: Host) -> tuple[list[Prof
         recordings += found
         problems += failed
     runs = [merging.merge(run) for run in merging.together(recordings)]
-    return [replace(run, program=run.program or paths[0].resolve().name) for run in runs], tuple(problems)
+    return [named(run, paths[0]) for run in runs], tuple(problems)
+
+
+def named(run: Profile, path: Path) -> Profile:
+    """Return the run, called like ``path`` where no tool named the program."""
+    return run if run.program else replace(run, program=path.resolve().name)
 
 
 def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[Advice] = ()) -> Advice:
@@ -112,7 +117,7 @@ def _recordings(path: Path, options: Options, host: Host) -> tuple[list[Profile]
     recordings, errors = [], []
     for found in host.find(path):
         try:
-            recordings.append(_recording(found, path, options, host))
+            recordings.append(recording(found, path, options, host))
         except InputError as error:
             errors.append(error)
     if not recordings:
@@ -120,7 +125,7 @@ def _recordings(path: Path, options: Options, host: Host) -> tuple[list[Profile]
     return recordings, [str(error) for error in errors]
 
 
-def _recording(found: Found, top: Path, options: Options, host: Host) -> Profile:
+def recording(found: Found, top: Path, options: Options, host: Host) -> Profile:
     """Return what was found below ``top``, with what its sidecar and the user say about it."""
     profile = sidecar.apply(host.read(found), found.path, top=top)
     return replace(profile, cores=options.cores or profile.cores)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -56,9 +57,15 @@ def _built(hint: Any, value: Json) -> Any:  # noqa: ANN401 - annotations are dat
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {key: _built(get_args(hint)[1], item) for key, item in value.items()}
     if isinstance(hint, type) and is_dataclass(hint):
-        hints = get_type_hints(hint, include_extras=True)
-        return hint(**{field.name: _built(hints[field.name], value[field.name]) for field in fields(hint)})
+        return hint(**{name: _built(kind, value[name]) for name, kind in _hints(hint)})
     return value if origin in (Literal, Annotated) else _scalar(hint, value)
+
+
+@cache
+def _hints(record: type) -> tuple[tuple[str, Any], ...]:
+    """Return the names and annotations of a record's fields."""
+    hints = get_type_hints(record, include_extras=True)
+    return tuple((field.name, hints[field.name]) for field in fields(record))
 
 
 def _scalar(hint: Any, value: Json) -> Any:  # noqa: ANN401

@@ -23,6 +23,7 @@ ROWS = (
     ("hookspecs", "commands", "host", "sandbox", "command_list", "readers", "sampling"),
     ("pipeline",),
     ("store", "render"),
+    ("watch",),
     ("cli",),
 )  # fmt: skip
 ROW_OF = {name: number for number, row in enumerate(ROWS) for name in row}

@@ -21,7 +21,7 @@ from otf2_archives import Archive, Printed, listing
 
 from advisor.errors import InputError, UsageError
 from advisor.readers import otf2 as reader
-from advisor.readers.otf2 import advisor_sniff, read_trace
+from advisor.readers.otf2 import advisor_read, advisor_sniff, read_trace
 from advisor.traces.events import Kind, Role, Trace
 
 if TYPE_CHECKING:
@@ -333,8 +333,14 @@ def test_a_place_without_an_archive_is_an_input_error(tmp_path: Path) -> None:
     assert advisor_sniff(tmp_path) is None
 
 
-def test_only_anchor_files_are_claimed(tmp_path: Path) -> None:
+def test_anchor_files_and_their_directories_are_claimed_and_parts_only_with_them(tmp_path: Path) -> None:
     assert advisor_sniff(TRACES / "eztrace-io") is None
+    assert advisor_sniff(anchor("scorep-is").parent) == 1.0
+    parts = [file for file in anchor("scorep-is").parent.rglob("*") if file.suffix in (".def", ".evt")]
+    assert {advisor_sniff(part) for part in parts} == {0.1}
+    (tmp_path / "lonely.evt").write_bytes(parts[0].read_bytes())
+    with pytest.raises(InputError, match="no OTF2 archive here"):
+        advisor_read(tmp_path / "lonely.evt")
     assert advisor_sniff(anchor("scorep-is")) == 1.0
     assert advisor_sniff(TRACES / "README.md") is None
     (tmp_path / "foreign.otf2").write_text("not a trace")

@@ -13,6 +13,7 @@ import socket
 import sqlite3
 import struct
 from contextlib import contextmanager, suppress
+from threading import RLock
 from typing import TYPE_CHECKING, Final
 
 from advisor.errors import StoreError
@@ -53,6 +54,7 @@ class Writer:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._guard = RLock()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
         self.path = folder / NAME
@@ -70,8 +72,21 @@ class Writer:
             raise
 
     @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection to one thread at a time, to read only; raises ``StoreError``."""
+        with self._guard:
+            try:
+                yield self.connection
+            except sqlite3.Error as error:
+                raise StoreError(f"{self.path}: {error}") from error
+
+    @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Everything in the block becomes visible together and lasts, or none of it; raises ``StoreError``."""
+        with self._guard:
+            yield from self._in_transaction()
+
+    def _in_transaction(self) -> Iterator[sqlite3.Connection]:
         try:
             self.connection.execute("BEGIN IMMEDIATE")
             yield self.connection

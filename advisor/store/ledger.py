@@ -72,6 +72,13 @@ class Ledger:
             "DELETE FROM files WHERE folder = ? AND name = ?", [(number, name) for name in names]
         )
 
+    def folders(self, root: Path) -> set[Path]:
+        """Return the directories at and below ``root`` in which files are known."""
+        top = os.fsencode(root)
+        rows = self._connection.execute("SELECT path FROM folders WHERE id IN (SELECT DISTINCT folder FROM files)")
+        below = top.rstrip(b"/") + b"/"
+        return {Path(os.fsdecode(path)) for (path,) in rows if path == top or path.startswith(below)}
+
     def waiting(self) -> list[tuple[Path, bytes, Signature]]:
         """Return all files whose fate is still open."""
         rows = self._connection.execute(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Bytes of event files from which on compiling the callbacks takes less time than it saves (about a million events).
 _WORTH_COMPILING = 13_000_000
+#: How sure it is that a file with events or definitions is a profile: not without its anchor file.
+_PART = 0.1
 
 
 def read_trace(path: Path, compiled: bool | None = None) -> Trace:
@@ -48,8 +50,12 @@ def _compile(anchor: Path, compiled: bool | None) -> bool:
 
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
-    """Return 1 for an OTF2 anchor file, else None."""
-    return 1.0 if archive.is_anchor(path) else None
+    """Return 1 for an OTF2 anchor file and the directory that holds it, little for the other files of an archive."""
+    if path.is_dir():
+        return 1.0 if any(map(archive.is_anchor, archive.anchors_in(path))) else None
+    if archive.is_anchor(path):
+        return 1.0
+    return _PART if archive.is_part(path) else None
 
 
 @hookimpl

@@ -52,13 +52,28 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
+def anchors_in(folder: Path) -> list[Path]:
+    """Return what may be anchor files directly in a directory."""
+    return [entry for entry in _entries(folder) if entry.suffix == ".otf2"]
+
+
 def is_anchor(path: Path) -> bool:
     """Whether the file begins as an OTF2 anchor file does."""
+    return _MAGIC in _beginning(path)
+
+
+def is_part(path: Path) -> bool:
+    """Whether the file begins as the files with events and definitions do."""
+    begin = _beginning(path)
+    return len(begin) > 1 and begin[0] == _CHUNK and begin[1] in _ORDERS
+
+
+def _beginning(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return _MAGIC in file.read(8)
+            return file.read(8)
     except OSError:
-        return False
+        return b""
 
 
 def check_definitions(file: Path) -> None:

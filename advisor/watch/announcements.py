@@ -1,0 +1,118 @@
+"""What the file system announces: directories to look at now. Only hints, a scan finds all the rest.
+
+With its default events watchdog wakes itself up by its own scans of many directories; only those are taken here that
+say that a file is complete or a directory is new.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Final
+
+from watchdog import events
+from watchdog.observers import Observer
+
+from advisor.store import filesystems
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from watchdog.observers.api import BaseObserver
+
+_WANTED: Final[list[type[events.FileSystemEvent]]] = [
+    events.FileClosedEvent,
+    events.FileMovedEvent,
+    events.FileCreatedEvent,
+    events.DirCreatedEvent,
+    events.DirMovedEvent,
+]
+
+
+class Announcements:
+    """Collects what happens below the roots; ``silent`` names the roots of which nothing will be heard, and why."""
+
+    def __init__(self, roots: Sequence[Path], wake: Event) -> None:
+        self._wake = wake
+        self._lock = Lock()
+        self._folders: set[Path] = set()
+        self._closed: set[tuple[Path, bytes]] = set()
+        self._watched: dict[Path, tuple[int, int]] = {}
+        self._observer: BaseObserver | None = None
+        self._roots = tuple(roots)
+        self.silent: dict[Path, str] = {}
+        self.arm()
+
+    def arm(self) -> None:
+        """Watch the roots that are there; again where one was replaced by another directory of the same name."""
+        identities = {root: _identity(root) for root in self._roots}
+        present = {root: number for root, number in identities.items() if number is not None}
+        if present == self._watched and self._observer is not None and self._listens():
+            return
+        self.stop()
+        self.silent = {
+            root: f"{filesystems.kind(root)} announces no changes"
+            for root in present
+            if not filesystems.announces(root)
+        }
+        self._observer = Observer()
+        for root in present:
+            if root in self.silent:
+                continue
+            try:
+                self._observer.schedule(_Handler(self), str(root), recursive=True, event_filter=_WANTED)
+            except OSError as error:
+                self.silent[root] = f"{error.strerror}: too many directories are watched"
+        try:
+            self._observer.start()
+        except OSError as error:
+            self._observer = None
+            self.silent = dict.fromkeys(present, f"{error.strerror}: too many directories are watched")
+        self._watched = present
+
+    def _listens(self) -> bool:
+        """Return whether all threads of watchdog still run."""
+        observer = self._observer
+        return observer is not None and observer.is_alive() and all(one.is_alive() for one in observer.emitters)
+
+    def take(self) -> tuple[set[Path], set[tuple[Path, bytes]]]:
+        """Return the directories in which something happened since the last call, and the files closed there."""
+        with self._lock:
+            taken = self._folders, self._closed
+            self._folders, self._closed = set(), set()
+        return taken
+
+    def note(self, event: events.FileSystemEvent) -> None:
+        """Note what happened; called from watchdog's thread."""
+        moved = isinstance(event, events.FileMovedEvent | events.DirMovedEvent)
+        path = Path(os.fsdecode(event.dest_path if moved else event.src_path))
+        with self._lock:
+            self._folders.add(path if event.is_directory else path.parent)
+            if moved or isinstance(event, events.FileClosedEvent):
+                self._closed.add((path.parent, os.fsencode(path.name)))
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Stop watching."""
+        if self._observer is not None:
+            self._observer.stop()
+            self._observer.join()
+        self._observer = None
+
+
+class _Handler(events.FileSystemEventHandler):
+    def __init__(self, announcements: Announcements) -> None:
+        self._announcements = announcements
+
+    def on_any_event(self, event: events.FileSystemEvent) -> None:
+        """Pass on what was asked for."""
+        self._announcements.note(event)
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    try:
+        status = root.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

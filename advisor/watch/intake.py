@@ -1,0 +1,173 @@
+"""From files that have settled to runs in the history: who is asked for what, and what becomes of each file.
+
+The steps of one unit (a file, or a directory that is one profile): identify, hash, advise, store. Between any two of
+them the process may be killed: what is not stored waits in the ledger and is done again; what is stored is not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor import wire
+from advisor.contract import ContractError
+from advisor.model import Advice
+from advisor.sandbox import TaskFailed
+from advisor.store.items import Items
+from advisor.store.ledger import Ledger
+from advisor.store.runs import Runs, Unit
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from advisor.store.database import Writer
+    from advisor.store.ledger import Signature, State
+
+#: Asks a child: a task in, its result out, or ``TaskFailed``.
+Ask = Callable[[dict[str, object]], object]
+#: A unit whose reading failed this often through no fault of its data is set aside until gapwatch is updated.
+TRIES: Final = 3
+#: Among so many runs of a program, the latest, another recording of the same run is looked for.
+_LATEST: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one unit: the state of its files, why, and the run that came of it."""
+
+    path: Path
+    state: State
+    reason: str | None = None
+    run: int | None = None
+    advice: Advice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A unit that settled, to be read by ``reader``: its files by directory; ``root`` is the watched one above it."""
+
+    root: Path
+    path: Path
+    reader: str
+    files: Mapping[Path, Mapping[bytes, Signature]]
+
+
+def identify(
+    ask: Ask, root: Path, folder: Path, files: Mapping[bytes, Signature]
+) -> tuple[list[Candidate], dict[bytes, Signature]]:
+    """Return the units that files of a directory belong to, and the files that are no profiles; ``TaskFailed``."""
+    names = [os.fsdecode(name) for name in files]
+    answer = ask({"do": "identify", "root": str(root), "folder": str(folder), "names": names})
+    if not isinstance(answer, dict):
+        raise TaskFailed("fault", "identified nothing")
+    units: dict[tuple[str, str], dict[bytes, Signature]] = {}
+    foreign: dict[bytes, Signature] = {}
+    for name, signature in files.items():
+        unit = answer.get(os.fsdecode(name))
+        if isinstance(unit, list) and len(unit) == 2:
+            units.setdefault((str(unit[0]), str(unit[1])), {})[name] = signature
+        else:
+            foreign[name] = signature
+    found = [Candidate(root, Path(path), reader, {folder: mine}) for (path, reader), mine in units.items()]
+    return found, foreign
+
+
+class Intake:
+    """Reads units in children and writes what comes of them; several threads may take units, each asking its child."""
+
+    def __init__(self, writer: Writer, options: Mapping[str, object]) -> None:
+        self._writer = writer
+        self._options = dict(options)
+        self._failures: dict[Path, int] = {}
+
+    def take(self, unit: Candidate, ask: Ask, now: datetime) -> Outcome:
+        """Read a unit and store its run; the files of the unit are in the state of the outcome afterwards."""
+        try:
+            read = self._read(unit, ask)
+            self._failures.pop(unit.path, None)
+        except TaskFailed as failed:
+            read = self._failed(unit, failed)
+        with self._writer.transaction() as connection:
+            outcome = read if isinstance(read, Outcome) else _store(connection, unit.path, *read, now)
+            place = Runs(connection).unit(unit.path)
+            for folder, files in unit.files.items():
+                Ledger(connection).put(folder, files, outcome.state, outcome.reason, place)
+        return outcome
+
+    def _read(self, unit: Candidate, ask: Ask) -> tuple[tuple[Unit, ...], Advice] | Outcome:
+        """Return the units of the run that this one belongs to, and the advice on it, or that it is a duplicate."""
+        mine = Unit(unit.path, unit.reader, _digest(unit, ask))
+        with self._writer.reading() as connection:
+            held = Runs(connection).holder(mine.digest, unit.path)
+        if held is not None:
+            return Outcome(unit.path, "duplicate", f"the same as {held}")
+        advice = self._advice(unit.root, (mine,), ask)
+        if advice is None:
+            raise TaskFailed("fault", "no advice came back")
+        return self._beside(unit.root, mine, advice, ask) or ((mine,), advice)
+
+    def _failed(self, unit: Candidate, failed: TaskFailed) -> Outcome:
+        if failed.kind == "refused":
+            return Outcome(unit.path, "waiting", failed.reason)
+        tries = self._failures[unit.path] = self._failures.get(unit.path, 0) + 1
+        state: State = "quarantined" if tries >= TRIES else "waiting"
+        return Outcome(unit.path, state, f"reading it with {unit.reader!r} failed {tries} times: {failed.reason}")
+
+    def _advice(self, top: Path, units: Sequence[Unit], ask: Ask) -> Advice | None:
+        """Return the advice on the run of ``units``; None where they are of several runs."""
+        places = [[str(unit.path), unit.reader] for unit in units]
+        answer = ask({"do": "advise", "units": places, "top": str(top), "options": self._options})
+        if answer is None:
+            return None
+        try:
+            return wire.unpack(Advice, answer)
+        except ContractError as error:
+            raise TaskFailed("fault", f"the advice is unsound: {error}") from error
+
+    def _beside(self, top: Path, mine: Unit, advice: Advice, ask: Ask) -> tuple[tuple[Unit, ...], Advice] | None:
+        """Return a known run that ``mine`` is another recording of: its units, mine included, and the advice on it."""
+        with self._writer.reading() as connection:
+            runs = Runs(connection)
+            entries = runs.entries(advice.profile.program, _LATEST)
+            known = [runs.units(one.number) for one in entries if advice.profile.reader not in one.reader.split("+")]
+        for units in reversed(known):
+            if mine.path in {one.path for one in units} or not _near(mine.path, units):
+                continue
+            merged = self._advice(top, (*units, mine), ask)
+            if merged is not None:
+                return (*units, mine), merged
+        return None
+
+
+def _digest(unit: Candidate, ask: Ask) -> str:
+    answer = ask({"do": "digest", "units": [[str(unit.path), unit.reader]]})
+    if not (isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], str)):
+        raise TaskFailed("fault", "hashed nothing")
+    return answer[0]
+
+
+def _near(path: Path, units: Sequence[Unit]) -> bool:
+    """Return whether a path lies above or below the directory of one of the units, or beside it."""
+    return any(
+        path.parent.is_relative_to(unit.path.parent)
+        or unit.path.parent.is_relative_to(path.parent)
+        or path.parent.parent == unit.path.parent.parent
+        for unit in units
+    )
+
+
+def _store(connection: sqlite3.Connection, path: Path, units: Sequence[Unit], advice: Advice, now: datetime) -> Outcome:
+    """Add the run to the history and to the life of its items."""
+    runs, items = Runs(connection), Items(connection)
+    profile = advice.profile
+    earlier = [entry for entry in runs.entries(profile.program, _LATEST) if entry.build != profile.build]
+    number = runs.add(advice, units, now)
+    waiting = any(item.state == "applied" and item.realised_s is None for item in items.of(profile.program))
+    before = [runs.advice(one.number) for one in earlier if one.build == earlier[-1].build] if waiting else []
+    items.update(number, advice, before, now)
+    return Outcome(path, "ingested", None, number, advice)

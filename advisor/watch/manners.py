@@ -1,0 +1,37 @@
+"""A guest on other people's machines: low priority, few cores, and out of the way when the machine is busy."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from typing import Final
+
+import psutil
+
+#: The machine is busy when that many more processes want to run than there are cores.
+_CROWDED: Final = 1.5
+
+
+def step_back(nice: int) -> None:
+    """Let everything else run first: CPU time by ``nice``, and the disk only when it is idle."""
+    with suppress(OSError):
+        os.nice(max(nice - os.nice(0), 0))
+    with suppress(OSError, AttributeError, psutil.Error):
+        psutil.Process().ionice(psutil.IOPRIO_CLASS_IDLE)
+
+
+def is_crowded(own: int) -> bool:
+    """Return whether others want the cores; ``own`` processes of ours are running."""
+    cores = psutil.cpu_count() or 1
+    return psutil.getloadavg()[0] - own > _CROWDED * cores
+
+
+def tell_service(state: str) -> None:
+    """Tell systemd, if it started this process, how it is: ``READY=1``, ``WATCHDOG=1``, ``STOPPING=1``."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.connect("\0" + address[1:] if address.startswith("@") else address)
+        channel.sendall(state.encode("utf-8"))

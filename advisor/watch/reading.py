@@ -1,0 +1,138 @@
+"""The threads that have settled directories read: each asks a child of its own and waits for it."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from threading import Lock, local
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from advisor.sandbox import Limits, TaskFailed, Worker
+from advisor.store.ledger import Ledger
+from advisor.watch.intake import TRIES, Intake, Outcome, identify
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from advisor.store.database import Writer
+    from advisor.store.ledger import Signature
+    from advisor.watch.config import Config
+    from advisor.watch.intake import Candidate
+    from advisor.watch.settling import Settling
+
+_MODULE: Final = "advisor.watch.work"
+_UNKNOWN: Final = "in no format that is known"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What became of ``files`` of a directory: those that found their state at once, and of each unit the outcome.
+
+    Files that are in neither belong to a unit that was not complete yet, or that another thread was reading.
+    """
+
+    files: Mapping[bytes, Signature]
+    settled: Mapping[bytes, Signature]
+    units: tuple[tuple[Candidate, Outcome], ...] = ()
+
+
+class Readers:
+    """A pool of threads with a child each."""
+
+    def __init__(self, config: Config, writer: Writer, settling: Settling) -> None:
+        self._config, self._writer, self._settling = config, writer, settling
+        self._intake = Intake(writer, _options(config))
+        self._pool = ThreadPoolExecutor(config.jobs, thread_name_prefix="reader")
+        self._lock = Lock()
+        self._own = local()
+        self._workers: list[Worker] = []
+        self._taken: set[Path] = set()
+        self._closed = False
+        self._failures: dict[Path, int] = {}
+
+    def submit(self, root: Path, folder: Path, files: Mapping[bytes, Signature]) -> Future[Served]:
+        """Have the files of a settled directory read."""
+        return self._pool.submit(self._serve, root, folder, files)
+
+    def close(self) -> None:
+        """End all children; what they were reading stays as it was."""
+        self._closed = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.stop()
+        self._pool.shutdown(wait=True)
+
+    def _ask(self, task: dict[str, object]) -> object:
+        if self._closed:
+            raise TaskFailed("killed", "gapwatch is ending")
+        worker: Worker | None = getattr(self._own, "worker", None)
+        if worker is None:
+            limits = Limits(self._config.memory_B, self._config.task_s, max(int(self._config.task_s), 1))
+            worker = self._own.worker = Worker(_MODULE, limits)
+            self._workers.append(worker)
+        return worker.ask(task)
+
+    def _serve(self, root: Path, folder: Path, files: Mapping[bytes, Signature]) -> Served:
+        try:
+            candidates, foreign = identify(self._ask, root, folder, files)
+        except TaskFailed as failed:
+            return self._one_by_one(root, folder, files, failed)
+        self._failures.pop(folder, None)
+        if foreign:
+            with self._writer.transaction() as connection:
+                Ledger(connection).put(folder, foreign, "ignored", _UNKNOWN)
+        units = tuple(done for candidate in candidates if (done := self._take(candidate)) is not None)
+        return Served(files, foreign, units)
+
+    def _one_by_one(self, root: Path, folder: Path, files: Mapping[bytes, Signature], failed: TaskFailed) -> Served:
+        """Find the file of a directory over which a child fell; the others are served."""
+        if len(files) > 1:
+            parts = [self._serve(root, folder, {name: each}) for name, each in files.items()]
+            settled = {name: each for part in parts for name, each in part.settled.items()}
+            return Served(files, settled, tuple(unit for part in parts for unit in part.units))
+        [name] = files
+        place = folder / os.fsdecode(name)
+        tries = self._failures[place] = self._failures.get(place, 0) + 1
+        if tries < TRIES:
+            return self._serve(root, folder, files)
+        del self._failures[place]
+        with self._writer.transaction() as connection:
+            Ledger(connection).put(folder, files, "quarantined", f"looking at it failed {tries} times: {failed.reason}")
+        return Served(files, files)
+
+    def _take(self, candidate: Candidate) -> tuple[Candidate, Outcome] | None:
+        """Read a unit, a directory with all its waiting files; None where it is not complete, or being read."""
+        whole = self._whole(candidate)
+        with self._lock:
+            if whole is None or whole.path in self._taken:
+                return None
+            self._taken.add(whole.path)
+        try:
+            outcome = self._intake.take(whole, self._ask, datetime.now(UTC))
+            if outcome.state != "waiting":
+                for folder, files in whole.files.items():
+                    self._settling.done(folder, set(files))
+            return whole, outcome
+        finally:
+            with self._lock:
+                self._taken.discard(whole.path)
+
+    def _whole(self, candidate: Candidate) -> Candidate | None:
+        [folder] = candidate.files
+        pending = self._settling.below(folder).get(folder, {})
+        if not candidate.files[folder].keys() <= pending.keys():
+            return None  # another directory of the same unit came first, and took these along
+        if candidate.path.parent == folder:
+            return candidate
+        if self._settling.busy_below(candidate.path, monotonic()):
+            return None
+        return replace(candidate, files={**self._settling.below(candidate.path), **candidate.files})
+
+
+def _options(config: Config) -> dict[str, object]:
+    return {"machine": config.machine, "rules": [str(path) for path in config.rules], "cores": config.cores}

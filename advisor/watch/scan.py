@@ -1,0 +1,80 @@
+"""One look at a directory tree: every file with what tells whether it changed, bounded in memory by one directory."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from advisor.store.ledger import Signature
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The files of one directory by name; ``special`` says of those that are no files what they are."""
+
+    path: Path
+    files: dict[bytes, Signature] = field(default_factory=dict)
+    special: dict[bytes, tuple[Signature, str]] = field(default_factory=dict)
+
+
+_KINDS = (
+    (stat.S_ISFIFO, "is a pipe"),
+    (stat.S_ISSOCK, "is a socket"),
+    (stat.S_ISCHR, "is a device"),
+    (stat.S_ISBLK, "is a device"),
+)
+
+
+def walk(root: Path, without: Collection[Path] = ()) -> Iterator[Folder]:
+    """Yield the directories at and below ``root``, except hidden ones and those ``without``; each only once.
+
+    Links to directories are not followed. What vanishes or may not be entered while looking is left out.
+    """
+    seen: set[tuple[int, int]] = set()
+    rest = [root]
+    left_out = {path.resolve() for path in without}
+    while rest:
+        path = rest.pop()
+        try:
+            status = path.stat()
+            if (status.st_dev, status.st_ino) in seen or path.resolve() in left_out:
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            folder, inside = _look(path)
+        except OSError:
+            continue
+        yield folder
+        rest += sorted(inside, reverse=True)
+
+
+def _look(path: Path) -> tuple[Folder, list[Path]]:
+    """Return the files of a directory and the directories in it."""
+    folder, inside = Folder(path), []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    inside.append(path / entry.name)
+                elif not (entry.is_symlink() and entry.is_dir()):
+                    _note(folder, entry)
+            except OSError:
+                continue
+    return folder, inside
+
+
+def _note(folder: Folder, entry: os.DirEntry[str]) -> None:
+    status = entry.stat()
+    name, signature = os.fsencode(entry.name), Signature.of(status)
+    if stat.S_ISREG(status.st_mode):
+        folder.files[name] = signature
+    else:
+        kind = next((words for test, words in _KINDS if test(status.st_mode)), "is no file")
+        folder.special[name] = signature, kind

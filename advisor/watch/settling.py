@@ -1,0 +1,112 @@
+"""When is a file complete? When nobody changed it for a while; formats with an end mark say so themselves when read.
+
+A file counts as quiet from the moment at which it was last seen to change, by a clock that only runs forward: the times
+that a file server writes mean nothing here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from advisor.store.ledger import Signature
+
+
+@dataclass(slots=True)
+class _Pending:
+    signature: Signature
+    quiet_since: float
+    not_before: float
+
+
+class Settling:
+    """The files that wait, by directory; all times are seconds of one monotonic clock. Threads may share it."""
+
+    def __init__(self, quiet_s: float) -> None:
+        self._quiet_s = quiet_s
+        self._folders: dict[Path, dict[bytes, _Pending]] = {}
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        with self._lock:
+            return sum(map(len, self._folders.values()))
+
+    def observe(self, folder: Path, files: Mapping[bytes, Signature], now: float) -> None:
+        """Note files that are new or may have changed; the wait begins anew for those that did."""
+        with self._lock:
+            pending = self._folders.setdefault(folder, {})
+            for name, signature in files.items():
+                known = pending.get(name)
+                if known is None or known.signature != signature:
+                    pending[name] = _Pending(signature, now, now + self._quiet_s)
+
+    def hurry(self, folder: Path, name: bytes, until: float) -> None:
+        """Let a file wait no longer than until then: whoever wrote it has closed it."""
+        with self._lock:
+            pending = self._folders.get(folder, {}).get(name)
+            if pending is not None:
+                pending.not_before = min(pending.not_before, until)
+
+    def postpone(self, folder: Path, name: bytes, until: float) -> None:
+        """Let a file wait on, at least until then: what read it found it incomplete."""
+        with self._lock:
+            pending = self._folders.get(folder, {}).get(name)
+            if pending is not None:
+                pending.not_before = until
+
+    def quiet_s(self, folder: Path, name: bytes, now: float) -> float:
+        """Return for how long a file has not changed; 0 for one that does not wait."""
+        with self._lock:
+            pending = self._folders.get(folder, {}).get(name)
+            return 0.0 if pending is None else now - pending.quiet_since
+
+    def done(self, folder: Path, names: Mapping[bytes, Signature] | set[bytes]) -> None:
+        """Forget files that found their state, or are gone."""
+        with self._lock:
+            pending = self._folders.get(folder, {})
+            for name in list(names):
+                pending.pop(name, None)
+            if not pending:
+                self._folders.pop(folder, None)
+
+    def ready(self, now: float) -> list[tuple[Path, dict[bytes, Signature]]]:
+        """Return the directories in which every waiting file is due, with these files.
+
+        A directory in which one file is still being written waits as a whole: its files may belong together.
+        """
+        with self._lock:
+            return [
+                (folder, {name: one.signature for name, one in files.items()})
+                for folder, files in self._folders.items()
+                if files and all(one.not_before <= now for one in files.values())
+            ]
+
+    def below(self, place: Path) -> dict[Path, dict[bytes, Signature]]:
+        """Return the waiting files at and below a directory."""
+        with self._lock:
+            return {
+                folder: {name: one.signature for name, one in files.items()}
+                for folder, files in self._folders.items()
+                if folder == place or place in folder.parents
+            }
+
+    def busy_below(self, folder: Path, now: float) -> bool:
+        """Return whether a file at or below a directory is not due yet."""
+        with self._lock:
+            return any(
+                one.not_before > now
+                for path, files in self._folders.items()
+                if path == folder or folder in path.parents
+                for one in files.values()
+            )
+
+    def next_due(self) -> float | None:
+        """Return when the next directory is due, None where nothing waits."""
+        with self._lock:
+            due = [max(one.not_before for one in files.values()) for files in self._folders.values() if files]
+            return min(due, default=None)

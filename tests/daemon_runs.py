@@ -1,0 +1,115 @@
+"""Daemons for tests: real directories, real children, and what they told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Self
+
+from advisor.store.database import read
+from advisor.store.ledger import Ledger
+from advisor.store.runs import Runs
+from advisor.watch.config import Config
+from advisor.watch.daemon import Daemon
+from advisor.watch.events import Backlog, FileSettled, Remark, RunTaken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.store.ledger import State
+    from advisor.store.runs import Entry
+    from advisor.watch.events import Event
+
+FIG4 = json.loads((Path(__file__).parent / "profiles" / "fig4.json").read_text(encoding="utf-8"))
+CONFIG = Config(scan_s=0.5, poll_s=0.5, quiet_s=0.2, patience_s=1.0, task_s=20.0, nice=0)
+#: How long a test waits for what must happen (seconds).
+PATIENCE_S = 60.0
+
+
+def profile(path: Path, **changed: object) -> Path:
+    """Write a profile; ``run`` tells several apart."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(FIG4 | {"run": path.stem} | changed), encoding="utf-8")
+    return path
+
+
+class Watch:
+    """A daemon in a thread of its own, over one directory below ``top``."""
+
+    def __init__(self, top: Path, config: Config = CONFIG, root: Path | None = None) -> None:
+        self.root, self.state = root or top / "runs", top / "state"
+        self.root.mkdir(exist_ok=True)
+        self.told: list[Event] = []
+        self.daemon = Daemon(replace(config, roots=(self.root,)), self.state, self.told.append)
+        self._errors: list[BaseException] = []
+        self._thread = Thread(target=self._run)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.until(lambda: any(isinstance(event, Backlog) for event in self.told))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.daemon.stop()
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive()
+        if self._errors:
+            raise self._errors[0]
+
+    def _run(self) -> None:
+        try:
+            self.daemon.run()
+        except BaseException as error:
+            self._errors.append(error)
+
+    def once(self) -> Self:
+        """Run until nothing waits any more."""
+        self.daemon.run(once=True)
+        return self
+
+    def until(self, happened: Callable[[], bool]) -> None:
+        """Wait until something is so."""
+        end = monotonic() + PATIENCE_S
+        while not happened():
+            assert monotonic() < end, f"it never happened; told: {[one for one in self.told if not is_backlog(one)]}"
+            assert not self._errors, self._errors
+            sleep(0.02)
+
+    @property
+    def runs(self) -> list[RunTaken]:
+        """The runs that were told of."""
+        return [event for event in self.told if isinstance(event, RunTaken)]
+
+    @property
+    def settled(self) -> list[FileSettled]:
+        """The files that were told of."""
+        return [event for event in self.told if isinstance(event, FileSettled)]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What was said of the daemon itself."""
+        return [event.text for event in self.told if isinstance(event, Remark)]
+
+    def counts(self) -> dict[State, int]:
+        """The files by state, as the history has them."""
+        connection = read(self.state)
+        try:
+            return Ledger(connection).counts()
+        finally:
+            connection.close()
+
+    def entries(self) -> tuple[Entry, ...]:
+        """The runs in the history."""
+        connection = read(self.state)
+        try:
+            return Runs(connection).entries()
+        finally:
+            connection.close()
+
+
+def is_backlog(event: Event) -> bool:
+    """Whether an event only says how much there is to do."""
+    return isinstance(event, Backlog)
