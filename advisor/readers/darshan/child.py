@@ -26,6 +26,7 @@ _LONGEST_COMMAND: Final = 8192
 class Table(TypedDict):
     """The records of one module: ids and ranks, counters and times (records, columns) as bytes, and their names."""
 
+    version: int
     ids: bytes
     ranks: bytes
     counters: bytes
@@ -100,7 +101,7 @@ class _Library:
             "names": self._names(handle),
             "modules": {name: module["partial_flag"] for name, module in modules.items()},
             "tables": {
-                name: self._table(handle, name, modules[name]["idx"], struct)
+                name: self._table(handle, name, modules[name], struct)
                 for name, struct in TABLES.items()
                 if name in modules
             },
@@ -129,16 +130,17 @@ class _Library:
         if found < 0:
             raise _DamagedError("a record cannot be read")
 
-    def _table(self, handle: object, name: str, module: int, struct: str) -> Table:
+    def _table(self, handle: object, name: str, module: dict[str, int], struct: str) -> Table:
         kind = f"struct darshan_{struct} *"
         ids, ranks, counters, times = bytearray(), bytearray(), bytearray(), bytearray()
-        for raw in self._records(handle, module):
+        for raw in self._records(handle, module["idx"]):
             record = self._ffi.cast(kind, raw)
             ids += record.base_rec.id.to_bytes(8, sys.byteorder)
             ranks += record.base_rec.rank.to_bytes(8, sys.byteorder, signed=True)
             counters += self._ffi.buffer(record.counters)
             times += self._ffi.buffer(record.fcounters)
         return {
+            "version": module["ver"],
             "ids": bytes(ids),
             "ranks": bytes(ranks),
             "counters": bytes(counters),

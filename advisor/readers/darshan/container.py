@@ -42,8 +42,11 @@ _SINCE: Final = b"3.41"
 _ZLIB, _BZIP2, _PLAIN = 0, 1, 2
 
 
-def check(path: Path) -> None:
-    """Raise ``InputError`` with the place where a log is cut off, or its bytes are not those that were written."""
+def unpacked_sizes(path: Path) -> frozenset[int]:
+    """Return how many bytes the parts hold.
+
+    Raises ``InputError`` with the place where a log is cut off, or its bytes are not those that were written.
+    """
     size = path.stat().st_size
     if size > FILE_LIMIT:
         raise InputError(path, f"is larger than {FILE_LIMIT:,} bytes")
@@ -53,18 +56,26 @@ def check(path: Path) -> None:
         raise InputError(path, f"ends inside the header of {layout.size} bytes: the log is cut off", f"byte {size}")
     if content[_COMPRESSION_AT] not in (_ZLIB, _BZIP2, _PLAIN):
         raise InputError(path, "the kind of compression is unknown: the log is damaged", f"byte {_COMPRESSION_AT}")
-    left = UNPACKED_LIMIT
+    sizes: list[int] = []
     for start, end in _parts(path, content, layout):
-        left -= _unpacked(path, memoryview(content)[start:end], start, content[_COMPRESSION_AT], left)
+        left = UNPACKED_LIMIT - sum(sizes)
+        sizes.append(_unpacked(path, memoryview(content)[start:end], start, content[_COMPRESSION_AT], left))
+    return frozenset(sizes)
 
 
 def _parts(path: Path, content: bytes, layout: _Layout) -> list[tuple[int, int]]:
     """Return where the parts begin and end, in their order: without gaps from the header to the end of the file."""
     order = "<" if content[8] else ">"
     table = struct.unpack_from(f"{order}{2 * (1 + layout.modules)}Q", content, layout.map_at)
-    stored = sorted((start, start + length) for start, length in zip(table[::2], table[1::2], strict=True) if length)
+    places = list(zip(table[::2], table[1::2], strict=True))
+    stored = sorted((start, start + length) for start, length in places if length)
     if not stored:
         raise InputError(path, "the header names no part: the log is damaged", f"byte {layout.map_at}")
+    edges = {0, stored[0][0], *(end for _, end in stored)}
+    for number, (start, length) in enumerate(places):
+        if not length and start not in edges:
+            place = f"byte {layout.map_at + 16 * number}"
+            raise InputError(path, "an empty part begins inside another one: the log is damaged", place)
     parts = [(layout.size, stored[0][0]), *stored]
     for (_, end), (start, _) in pairwise(parts):
         if start != end:

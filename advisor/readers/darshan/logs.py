@@ -31,6 +31,8 @@ _START: Final = (
 PATIENCE_S: Final = 120.0
 PROCESS_LIMIT: Final = 1 << 22
 LONGEST_S: Final = 1e9
+#: Bytes of a record in the file, by the version of the module's format; the library makes the newest of all of them.
+RECORD_BYTES: Final = {"POSIX": {3: 664, 4: 704}, "MPI-IO": {2: 544, 3: 560}, "STDIO": {1: 240, 2: 248}}
 #: Stands in a counter that Darshan could not observe.
 UNKNOWN: Final = -1
 
@@ -83,10 +85,16 @@ class Log:
 
 def read_log(path: Path) -> Log:
     """Return the log at ``path``; raises ``InputError`` where it is damaged or the package is not installed."""
-    container.check(path)
+    sizes = container.unpacked_sizes(path)
     if importlib.util.find_spec("darshan") is None:
         raise InputError(path, f"Darshan logs are read with the package darshan: {INSTALL}")
-    return _checked(path, _contents(path))
+    contents = _contents(path)
+    for name, raw in contents["tables"].items():
+        each = RECORD_BYTES[name].get(raw["version"])
+        if each is not None and each * (len(raw["ids"]) // 8) not in sizes:
+            reason = f"no part holds its {len(raw['ids']) // 8:,} records of version {raw['version']}"
+            raise InputError(path, f"{reason}: the log is damaged", name)
+    return _checked(path, contents)
 
 
 def _contents(path: Path) -> Contents:
@@ -115,13 +123,13 @@ def _checked(path: Path, found: Contents) -> Log:
         raise InputError(path, f"{found['processes']} processes are impossible", "the job")
     if not 0.0 < found["seconds"] < LONGEST_S:
         raise InputError(path, f"a run time of {found['seconds']:g} s is impossible", "the job")
-    names = {key: text.decode("utf-8", "surrogateescape") for key, text in found["names"].items()}
+    names = {_signed(key): text.decode("utf-8", "surrogateescape") for key, text in found["names"].items()}
     tables = {name: _table(path, name, raw, found["processes"]) for name, raw in found["tables"].items()}
-    traced = {(row[0], row[1]): Traced(row[3], row[4], row[5], row[6]) for row in found["traced"]}
+    traced = {(_signed(row[0]), row[1]): Traced(row[3], row[4], row[5], row[6]) for row in found["traced"]}
     hosts = {rank: host.decode("utf-8", "replace") for _, rank, host, *_ in found["traced"] if rank >= 0}
     heat: dict[tuple[str, int], tuple[int, int]] = {}
     for key, rank, read, written in found["heat"]:
-        module = names.get(key, "").removeprefix("heatmap:").replace("MPIIO", "MPI-IO")
+        module = names.get(_signed(key), "").removeprefix("heatmap:").replace("MPIIO", "MPI-IO")
         heat[module, rank] = (read, written)
     return Log(
         version=found["version"],
@@ -139,6 +147,11 @@ def _checked(path: Path, found: Contents) -> Log:
         partial=tuple(name for name, left_out in found["modules"].items() if left_out),
         negative_s=-sum(float(np.minimum(each, 0.0).sum()) for t in tables.values() for each in _seconds(t).values()),
     )
+
+
+def _signed(number: int) -> int:
+    """Return the id of a file as the same 64 bits with a sign, as arrays hold it."""
+    return number - (1 << 64) if number >> 63 else number
 
 
 def _table(path: Path, module: str, raw: RawTable, processes: int) -> Table:

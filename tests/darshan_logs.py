@@ -1,0 +1,73 @@
+"""Logs of Darshan as the reader has them in memory, made by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.readers.darshan.logs import Log, Table, Traced
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TIMES = {
+    "READ": "READ_TIME",
+    "WRITE": "WRITE_TIME",
+    "META": "META_TIME",
+    "FASTEST": "FASTEST_RANK_TIME",
+    "SLOWEST": "SLOWEST_RANK_TIME",
+}
+COUNTERS = {
+    "POSIX": "READS WRITES OPENS SEEKS STATS MMAPS FSYNCS FDSYNCS BYTES_READ BYTES_WRITTEN FILE_NOT_ALIGNED",
+    "MPI-IO": "INDEP_READS COLL_READS SPLIT_READS NB_READS INDEP_WRITES COLL_WRITES SPLIT_WRITES NB_WRITES INDEP_OPENS "
+    "COLL_OPENS VIEWS SYNCS BYTES_READ BYTES_WRITTEN",
+}
+EXTREMES = ("FASTEST_RANK", "SLOWEST_RANK", "FASTEST_RANK_BYTES", "SLOWEST_RANK_BYTES")
+
+
+def table(module: str, ranks: list[int] | None = None, ids: list[int] | None = None, **columns: list[float]) -> Table:
+    """The records of a module; columns that are not named are zero, ids count from 1."""
+    n = len(next(iter(columns.values())))
+    names = [*COUNTERS[module].split(), *EXTREMES]
+    names += [name for name in columns if name.startswith("SIZE_")]
+    nothing = [0] * n
+    return Table(
+        np.array(ids or range(1, n + 1), dtype=np.int64),
+        np.array(ranks or nothing, dtype=np.int64),
+        {name: np.array(columns.get(name, nothing), dtype=np.int64) for name in names},
+        {long: np.array(columns.get(short, nothing), dtype=np.float64) for short, long in TIMES.items()},
+    )
+
+
+def log(
+    tables: dict[str, Table],
+    processes: int = 1,
+    *,
+    seconds: float = 10.0,
+    version: str = "3.41",
+    names: Mapping[int, str] | None = None,
+    heat: dict[tuple[str, int], tuple[int, int]] | None = None,
+    traced: dict[tuple[int, int], Traced] | None = None,
+    modules: tuple[str, ...] | None = None,
+    partial: tuple[str, ...] = (),
+) -> Log:
+    """A log with these records; files are called by their ids."""
+    ids = {number for each in tables.values() for number in each.ids.tolist()}
+    negative = -sum(float(np.minimum(column, 0).sum()) for each in tables.values() for column in each.times.values())
+    return Log(
+        version=version,
+        command="./program --arguments",
+        job=1,
+        processes=processes,
+        start=0,
+        seconds=seconds,
+        names={number: f"file {number}" for number in ids} | dict(names or {}),
+        tables=tables,
+        heat=heat or {},
+        traced=traced or {},
+        hosts={},
+        modules=modules or tuple(tables),
+        partial=partial,
+        negative_s=negative,
+    )
