@@ -178,10 +178,10 @@ def _needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
 def _verdict(grade: Grade, found: Sequence[Gap], matches: Matches, ranked: Ranking) -> Verdict:
     """Return whether there is advice.
 
-    Nothing is insignificant where no gap is known, a large one is undecided, or waiting hides in what counts as work.
+    Nothing is insignificant where no gap is known, a large one is undecided, or waiting is not told from work.
     """
     if ranked.recommendations:
         return "advice"
-    hidden = any(note.name == quality.HIDDEN for note in grade.notes)
+    hidden = any(note.name in (quality.HIDDEN, quality.UNTOLD) for note in grade.notes)
     known = found and grade.letter != "F" and not matches.leaves_open and not hidden
     return "nothing significant" if known else "insufficient evidence"

@@ -45,6 +45,8 @@ PENALTIES: Final = {
 #: The note of a profile in which waiting counts as work, since processors poll while they wait: what it shows of
 #: imbalance is the least there is, and that it shows nothing means nothing.
 HIDDEN: Final = "waiting hidden"
+#: The note of a profile that does not tell work from waiting at all.
+UNTOLD: Final = "waiting unknown"
 #: The lowest score of each letter.
 LETTERS: Final[tuple[tuple[Literal["A", "B", "C", "D", "F"], float], ...]] = (
     ("A", 0.9),
@@ -170,7 +172,7 @@ def _of_phases(profile: Profile, loads: Loads) -> Iterator[Note]:
     """Yield doubts about how finely the profile tells apart."""
     if not loads.quantities.work.known:
         how = "waiting is not known, so load, communication and waiting cannot be told apart"
-        yield _note("waiting unknown", how, command(profile, "wait_s"))
+        yield _note(UNTOLD, how, command(profile, "wait_s"))
     if not profile.has_phases and len(profile.processors) > 1:
         how = "no synchronizations are known, so imbalance, synchronization and waiting cannot be told apart"
         yield _note("no phases", how, command(profile, "phases"))

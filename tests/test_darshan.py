@@ -237,6 +237,12 @@ def test_advice_on_a_directory_with_a_log() -> None:
     assert advice.gaps[0].name == "O"
 
 
+def test_that_io_is_short_says_nothing_about_the_rest() -> None:
+    advice = pipeline.advise([LOGS / CLEAN], pipeline.Options(), host.load())
+    assert advice.gaps[0].share < 0.01
+    assert advice.verdict == "insufficient evidence"
+
+
 def test_a_log_is_told_by_its_content(tmp_path: Path) -> None:
     for case in CASES:
         assert darshan.advisor_sniff(LOGS / case / "log.darshan") == 1.0

@@ -255,3 +255,32 @@ def test_many_places_are_listed_up_to_a_limit_and_the_others_together(monkeypatc
 
 def test_size_classes_are_named_by_their_bytes() -> None:
     assert [size_words(number) for number in (0, 1, 17)] == ["0 B", "1 B to 2 B", "64 KiB to 128 KiB"]
+
+
+def only_io(actual_s: float, status: str = "measured") -> Profile:
+    wall, io = np.full((2, 2, 1), 2.0), np.array([[[0.0], [0.0]], [[1.5], [0.5]]])
+    whole = Phase("the whole run", "whole", np.array([0, 1]), {"wall_s": wall, "io_s": io})
+    return build([whole], actual_s=actual_s, status={"wall_s": "measured", "io_s": status})
+
+
+@pytest.mark.parametrize("status", ["measured", "estimated"])
+def test_io_that_alone_is_told_apart_has_a_gap_of_its_own(status: str) -> None:
+    profile = only_io(4.0, status)
+    levels = bounds.compute(profile)
+    (gap,) = gaps.attribute(profile, levels)
+    assert [(bound.name, bound.seconds) for bound in levels if bound.seconds is not None] == [
+        ("IPC", 3.0),
+        ("actual", 4.0),
+    ]
+    assert (gap.name, gap.members, gap.seconds, gap.status) == ("O", ("O",), 1.0, status)
+    assert seconds(gap.regions) == {("the whole run", "region 1"): 1.0}
+    assert seconds(gap.processors) == {(None, "rank 0"): 0.75, (None, "rank 1"): 0.25}
+    assert "up to the whole run" in (gap.reason or "")
+
+
+def test_what_lies_outside_of_the_ranks_times_is_not_io() -> None:
+    profile = only_io(5.0)
+    (gap,) = gaps.attribute(profile, bounds.compute(profile))
+    assert (gap.name, gap.seconds, gap.status) == ("O+X", 2.0, "measured")
+    assert seconds(gap.regions) == {("the whole run", "region 1"): 1.0, (None, "rest"): 1.0}
+    assert sum(share.seconds for share in gap.processors) == pytest.approx(2.0)

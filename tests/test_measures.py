@@ -71,3 +71,32 @@ def test_the_least_sure_status_wins_and_reasons_are_said_once() -> None:
     assert worst([]) == "measured"
     assert joined(["a; b", None, "b; c"]) == "a; b; c"
     assert joined([None]) is None
+
+
+def only_io(*more: str) -> Profile:
+    arrays = {name: np.full((2, 2, 1), 2.0) for name in ("wall_s", *more)}
+    arrays["io_s"] = np.array([[[0.0], [0.0]], [[1.5], [0.5]]])
+    whole = Phase("the whole run", "whole", np.array([0, 1]), arrays)
+    return build([whole], actual_s=4.0)
+
+
+def test_where_nothing_but_io_is_told_apart_the_rest_is_one_quantity() -> None:
+    found = quantities(only_io())
+    assert found.all_but_io
+    assert dict(found.communication.terms) == {"wall_s": 1, "io_s": -1}
+    assert found.communication.status == "estimated"
+    assert "waiting" in (found.communication.reason or "")
+    assert not any(each.known for each in (found.computation, found.work, found.sync, found.wait))
+
+
+@pytest.mark.parametrize("more", ["cpu_s", "transfer_s", "wait_s", "sync_s"])
+def test_io_is_not_alone_where_something_else_is_told_apart(more: str) -> None:
+    assert not quantities(only_io(more)).all_but_io
+
+
+def test_one_rank_alone_waits_for_nobody_so_its_work_is_known() -> None:
+    alone = only_io()
+    first = replace(alone.phases[0], arrays={name: array[:, :1] for name, array in alone.phases[0].arrays.items()})
+    found = quantities(replace(alone, processors=alone.processors[:1], phases=(first,)))
+    assert found.work.known
+    assert not found.all_but_io
