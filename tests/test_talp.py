@@ -226,6 +226,13 @@ def test_threads_are_averaged(tmp_path: Path) -> None:
     assert profile.counts["instructions"][0].tolist() == [8000, 8000]
 
 
+def test_nothing_is_said_about_calls_that_are_not_known() -> None:
+    profile = talp.advisor_read(JSON[0])
+    assert profile.causes is None
+    assert "messages" not in profile.counts
+    assert profile.phases[0].arrays["wait_s"].any()
+
+
 def test_counters_that_were_not_measured_are_absent() -> None:
     assert not {"instructions", "cycles"} & talp.advisor_read(JSON[0]).counts.keys()
 

@@ -78,6 +78,9 @@ def read_call_paths(path: Path) -> CallPaths:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run that TALP measured at ``path``; raises ``InputError`` with the place of what is damaged."""
+    from dataclasses import replace
+
     from advisor.callpaths.profile import from_call_paths
 
-    return from_call_paths(read_call_paths(path), path)
+    # Which MPI calls were made is not recorded, so nothing can be said about who waited for whom.
+    return replace(from_call_paths(read_call_paths(path), path), causes=None)
