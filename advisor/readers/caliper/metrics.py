@@ -1,0 +1,114 @@
+"""What Caliper's attributes measure: their names say how values were summed up, and mostly in which unit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+#: Titles of columns that Caliper's recipes give; all are seconds.
+_EXCLUSIVE_TITLES: Final = ("time", "Time", "Time (E)", "time (exc)", "Total time (exc)", "Total time (E)")
+_INCLUSIVE_TITLES: Final = ("time (inc)", "Time (I)", "Total time", "Total time (inc)", "Total time (I)")
+_MEAN_TITLES: Final = ("Avg time/rank", "Avg time/rank (inc)", "Avg time/rank (I)")
+_MEAN_EXCLUSIVE_TITLES: Final = ("Avg time/rank (exc)", "Avg time/rank (E)")
+_CALLS: Final = ("Calls", "sum#sum#region.count", "sum#region.count", "region.count")
+
+_DURATION: Final = re.compile(r"((?:[a-z_]+#)*)time\.(inclusive\.)?duration(\.ns)?")
+_SUMS: Final = frozenset({"sum", "scale", "iscale", "inclusive", "inclusive_scale"})
+_UNITS: Final = {
+    "sec": 1.0, "s": 1.0, "seconds": 1.0, "msec": 1e-3, "ms": 1e-3,
+    "usec": 1e-6, "us": 1e-6, "microseconds": 1e-6, "nsec": 1e-9, "ns": 1e-9, "nanoseconds": 1e-9,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """One attribute with a time: how it was summed up, in which unit (seconds), and whether the file says the unit.
+
+    ``kind`` is ``sum``, ``avg``, ``min`` or ``max``; ``depth`` counts how often it was summed up.
+    """
+
+    name: str
+    kind: str
+    inclusive: bool
+    depth: int
+    unit_s: float
+    stated: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The attributes to use of those that a file has, None where it has none that fits.
+
+    ``wall`` is time without what was called, ``inclusive`` with it, ``mean`` an average over ranks. ``average`` and
+    ``shortest`` belong to the same attribute as ``wall``, ``shortest_call`` to a whole call.
+    """
+
+    wall: Meaning | None
+    inclusive: Meaning | None
+    mean: Meaning | None
+    average: Meaning | None
+    shortest: Meaning | None
+    shortest_call: Meaning | None
+    calls: str | None
+
+    @property
+    def time(self) -> Meaning | None:
+        """The attribute that times come from: the time without what was called, where there is one."""
+        return self.wall or self.inclusive or self.mean
+
+
+def wanted(name: str) -> bool:
+    """Return whether an attribute's values can matter."""
+    return meaning(name) is not None or name in _CALLS or name in ("count", "sum#count", "aggregate.slot")
+
+
+def meaning(name: str, unit: str | None = None) -> Meaning | None:
+    """Return what the attribute ``name`` measures, None when it is no time; ``unit`` is what the file says."""
+    for titles, kind, inclusive in (
+        (_EXCLUSIVE_TITLES, "sum", False),
+        (_INCLUSIVE_TITLES, "sum", True),
+        (_MEAN_TITLES, "avg", True),
+        (_MEAN_EXCLUSIVE_TITLES, "avg", False),
+    ):
+        if name in titles:
+            return Meaning(name, kind, inclusive, 2, _UNITS.get(unit or "sec", 1.0))
+    found = _DURATION.fullmatch(name)
+    if found is None:
+        return None
+    steps = [step for step in found[1].split("#") if step]
+    kind = steps[0] if steps and steps[0] in ("avg", "min", "max") else "sum"
+    rest = steps[1:] if kind != "sum" else steps
+    if not set(rest) <= _SUMS:
+        return None
+    inclusive = bool(found[2]) or any(step.startswith(("inclusive", "iscale")) for step in rest)
+    stated = _UNITS.get(unit or "")
+    scaled = any(step.endswith("scale") for step in steps)
+    unit_s = stated or (1.0 if scaled else 1e-9 if found[3] else 1e-6)
+    return Meaning(name, kind, inclusive, len(steps), unit_s, bool(stated or scaled or found[3]))
+
+
+def choose(names: Iterable[str], units: Mapping[str, str]) -> Choice:
+    """Return which of the attributes ``names`` to use; of several the one that was summed up most often."""
+    known = sorted(names)
+    found = [each for each in (meaning(name, units.get(name)) for name in known) if each is not None]
+
+    def best(kind: str, inclusive: bool, depth: int | None = None) -> Meaning | None:
+        fitting = [each for each in found if each.kind == kind and each.inclusive == inclusive]
+        fitting = [each for each in fitting if depth is None or each.depth == depth]
+        return max(fitting, key=lambda each: each.depth, default=None)
+
+    wall, inclusive = best("sum", False), best("sum", True)
+    depth = wall.depth if wall else 0
+    return Choice(
+        wall=wall,
+        inclusive=inclusive,
+        mean=next((each for each in found if each.kind == "avg" and each.depth > 1), None),
+        average=best("avg", False, depth),
+        shortest=best("min", False, depth),
+        shortest_call=best("min", True, inclusive.depth if inclusive else 0),
+        calls=next((name for name in _CALLS if name in known), None),
+    )

@@ -1,0 +1,258 @@
+"""Native ``.cali`` files: a tree of nodes, and records that refer to it.
+
+A line is ``__rec=node``, ``__rec=ctx`` (a snapshot) or ``__rec=globals`` (the last one), with fields ``key=a=b=c``.
+``\\`` escapes the separators. Nodes are values of attributes, attributes themselves are nodes, and their own nodes say
+what they are; the first twelve are given. See ``CaliReader.cpp`` and ``Attribute.h`` of Caliper.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import numpy as np
+
+from advisor.errors import InputError
+from advisor.model import Note
+from advisor.readers.caliper.metrics import wanted
+from advisor.readers.caliper.numbers import finite, whole_numbers
+from advisor.readers.caliper.tables import ACTIVITIES, END, RANK, THREAD, Columns, Paths, Table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_LONGEST: Final = 1 << 20  # bytes of a line
+_NESTED: Final = 256  # bit of the property of attributes that make up the path of regions
+_NAME, _PROPERTY = 8, 10  # nodes that are given: attributes that name an attribute and hold its properties
+_TYPE: Final = 9
+_FIELD: Final = re.compile(r"(?:^|,)([a-z_]+)=((?:[^\\,]|\\.)*)", re.DOTALL)
+_VALUE: Final = re.compile(r"(?:^|=)((?:[^\\=]|\\.)*)", re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A value of an attribute, given by its number, below the node ``parent`` (-1: none)."""
+
+    attribute: int
+    data: str
+    parent: int
+
+
+#: Types of values, and the attributes by which attributes are described.
+_GIVEN: Final = {
+    **{number: _Node(_TYPE, "", -1) for number in (*range(8), 11)},
+    _NAME: _Node(_NAME, "cali.attribute.name", 3),
+    _TYPE: _Node(_NAME, "cali.attribute.type", 7),
+    _PROPERTY: _Node(_NAME, "cali.attribute.prop", 1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What the references of a record say: the path of regions, an ended region, values such as rank and thread."""
+
+    path: int
+    ends: bool
+    values: tuple[tuple[str, str], ...]
+
+
+class _Reading:
+    """One pass over a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.line = path, 0
+        self.nodes = dict(_GIVEN)
+        self.paths, self.columns = Paths(), Columns()
+        self.path_of: list[int] = []
+        self.ends: list[bool] = []
+        self.globals: dict[str, str] = {}
+        self.ended = False
+        self._contexts: dict[str, _Context] = {}
+        self._wanted: dict[str, list[tuple[int, str]]] = {}
+
+    def error(self, reason: str) -> InputError:
+        return InputError(self.path, reason, f"line {self.line}")
+
+    def record(self, text: str) -> None:
+        """Take in one line."""
+        kind, _, rest = text.partition(",")
+        fields: dict[str, str] = dict(_FIELD.findall(rest))
+        if sum(len(key) + len(value) + 2 for key, value in fields.items()) != len(rest) + 1:
+            raise self.error("the line is no record of Caliper")
+        if self.ended and kind != "__rec=node":
+            raise self.error("records after the last one: several profiles in one file")
+        if kind == "__rec=node":
+            self._node(fields)
+        elif kind == "__rec=ctx":
+            self._snapshot(fields)
+        elif kind == "__rec=globals":
+            self._globals(fields)
+        else:
+            raise self.error(f"unknown record {kind[:40]!r}")
+
+    def _number(self, text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 19):
+            raise self.error(f"{text[:40]!r} is no number of a node")
+        return int(text)
+
+    def _known(self, text: str) -> int:
+        number = self._number(text)
+        if number not in self.nodes:
+            raise self.error(f"node {number} is not defined")
+        return number
+
+    def _node(self, fields: dict[str, str]) -> None:
+        if not {"id", "attr", "data"} <= fields.keys():
+            raise self.error("a node without id, attr or data")
+        number, attribute = self._number(fields["id"]), self._known(fields["attr"])
+        parent = self._known(fields["parent"]) if "parent" in fields else -1
+        node = _Node(attribute, _plain(fields["data"]), parent)
+        if self.nodes.setdefault(number, node) != node:
+            raise self.error(f"node {number} is defined twice")
+
+    def _snapshot(self, fields: dict[str, str]) -> None:
+        refs = fields.get("ref", "")
+        context = self._contexts.get(refs)
+        if context is None:
+            context = self._contexts.setdefault(refs, self._context(refs))
+        for name, value in context.values:
+            self._set(name, value)
+        for name, value in self._immediate(fields):
+            self._set(name, value)
+        self.columns.next()
+        self.path_of.append(context.path)
+        self.ends.append(context.ends)
+
+    def _set(self, name: str, text: str) -> None:
+        try:
+            value = float(text)
+        except ValueError:
+            raise self.error(f"{text[:40]!r} is no number for {name}") from None
+        if not abs(value) < np.inf:
+            raise self.error(f"{text[:40]!r} is no finite number for {name}")
+        self.columns.set(name, value)
+
+    def _immediate(self, fields: dict[str, str]) -> list[tuple[str, str]]:
+        """Return the values that stand in a record itself and can matter."""
+        if "attr" not in fields and "data" not in fields:
+            return []
+        attributes, data = fields.get("attr", ""), fields.get("data", "")
+        values = _VALUE.findall(data) if "\\" in data else data.split("=")
+        if len(values) != attributes.count("=") + 1:
+            raise self.error("as many attributes as values were expected")
+        places = self._wanted.get(attributes)
+        if places is None:
+            named = [self._attribute(text) for text in attributes.split("=")]
+            places = [(n, name) for n, name in enumerate(named) if name in (RANK, THREAD) or wanted(name)]
+            self._wanted[attributes] = places
+        return [(name, _plain(values[n])) for n, name in places]
+
+    def _attribute(self, text: str) -> str:
+        node: _Node = self.nodes[self._known(text)]
+        if node.attribute != _NAME:
+            raise self.error(f"node {text} is no attribute")
+        return node.data
+
+    def chain(self, refs: str) -> list[tuple[int, str]]:
+        """Return attribute and value of the nodes that ``refs`` lead to, outermost first, the last reference first."""
+        found: list[tuple[int, str]] = []
+        for text in refs.split("=") if refs else ():
+            at, steps = self._known(text), 0
+            while at >= 0:
+                node = self.nodes[at]
+                found.append((node.attribute, node.data))
+                at, steps = node.parent, steps + 1
+                if steps > len(self.nodes):
+                    raise self.error(f"node {text} is its own parent")
+        return found[::-1]
+
+    def _context(self, refs: str) -> _Context:
+        at, ends, values, activity = -1, False, [], None
+        for attribute, data in self.chain(refs):
+            name = self.nodes[attribute].data
+            if self._property(attribute) & _NESTED:
+                at = self.paths.add(at, data)
+            elif END.fullmatch(name):
+                ends = True
+            elif name in ACTIVITIES:
+                activity = (data, ACTIVITIES[name])
+            elif name in (RANK, THREAD):
+                values.append((name, data))
+        if activity is not None:
+            at = self.paths.add(at, *activity)
+        return _Context(at, ends, tuple(values))
+
+    def _property(self, attribute: int) -> int:
+        at, steps = self.nodes[attribute].parent, 0
+        while at >= 0 and steps < 100:
+            node = self.nodes[at]
+            if node.attribute == _PROPERTY:
+                return self._number(node.data)
+            at, steps = node.parent, steps + 1
+        return 0
+
+    def units(self) -> dict[str, str]:
+        """Return the units that attributes state."""
+        found = {}
+        for node in self.nodes.values():
+            at, steps = (node.parent, 0) if node.attribute == _NAME else (-1, 0)
+            while at >= 0 and steps < 100:
+                above = self.nodes[at]
+                if self.nodes[above.attribute].data == "attribute.unit":
+                    found[node.data] = above.data
+                at, steps = above.parent, steps + 1
+        return found
+
+    def _globals(self, fields: dict[str, str]) -> None:
+        for attribute, data in self.chain(fields.get("ref", "")):
+            self.globals[self.nodes[attribute].data] = data
+        self.ended = True
+
+
+def read(path: Path, stream: BinaryIO) -> Table:
+    """Return the records of the ``.cali`` file at ``path``, opened as ``stream``; raises ``InputError`` with a line."""
+    reading = _Reading(path)
+    while line := stream.readline(_LONGEST + 1):
+        reading.line += 1
+        if len(line) > _LONGEST:
+            raise reading.error(f"a line of more than {_LONGEST:,} bytes")
+        if not line.endswith(b"\n"):
+            raise reading.error("the file ends in the middle of a line")
+        text = line[:-1].decode("utf-8", "surrogateescape")
+        if text:
+            reading.record(text)
+    return _table(reading)
+
+
+def _table(reading: _Reading) -> Table:
+    values = reading.columns.arrays()
+    for name, column in values.items():
+        finite(column, reading.path, name)
+    count = reading.columns.count
+    ends = np.array(reading.ends, dtype=bool)
+    return Table(
+        file=reading.path,
+        places=tuple(reading.paths.places),
+        path=np.array(reading.path_of, dtype=np.int64),
+        rank=whole_numbers(values.pop(RANK, None), count, reading.path, RANK),
+        thread=whole_numbers(values.pop(THREAD, None), count, reading.path, THREAD),
+        ends=ends if ends.any() else None,
+        values=values,
+        units=reading.units(),
+        globals=reading.globals,
+        notes=() if reading.ended else (_UNFINISHED,),
+    )
+
+
+_UNFINISHED: Final = Note(
+    "Caliper file without end",
+    "the record that closes a .cali file is missing; later records may be lost with it",
+    0.3,
+    "run the program to its end, or copy the file anew",
+)
+
+
+def _plain(text: str) -> str:
+    return _ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], text) if "\\" in text else text

@@ -1,0 +1,118 @@
+"""One Caliper file as columns: what all its layouts become before call paths are made of them."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.traces.events import Role
+from advisor.traces.regions import classify
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray, Note
+
+RANK: Final = "mpi.rank"
+THREAD: Final = "omp.thread.id"
+#: Attributes that are not part of the path of regions, and what the time is spent on where they are set.
+ACTIVITIES: Final = {"omp.sync": Role.OMP_BARRIER, "omp.work": Role.OMP_WORK, "io.region": Role.IO}
+#: What the begin and end of a region set; ends of iterations are no ends of regions.
+END: Final = re.compile(r"event\.end#(?!iteration#).*")
+
+_MPI_NAME: Final = re.compile(r"p?mpi_\w+", re.IGNORECASE)
+
+
+def role_of(label: str) -> tuple[str, Role]:
+    """Return name and role of an annotated region: only MPI functions are library calls, whatever others are called."""
+    return classify(label) if _MPI_NAME.fullmatch(label) else (label, Role.USER)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path of regions: the last region's name and role, and ``parent``, the path above (-1: none)."""
+
+    name: str
+    role: Role
+    parent: int
+
+
+class Paths:
+    """Paths of regions, each once, parents before their children."""
+
+    __slots__ = ("_numbers", "places")
+
+    def __init__(self) -> None:
+        self.places: list[Place] = []
+        self._numbers: dict[Place, int] = {}
+
+    def add(self, parent: int, label: str, role: Role | None = None) -> int:
+        """Return the number of the path that leads from ``parent`` (-1: none) to ``label``."""
+        name, known = role_of(label)
+        return self.number(Place(label, role, parent) if role is not None else Place(name, known, parent))
+
+    def number(self, place: Place) -> int:
+        """Return the number of ``place``, which is added when it is new."""
+        found = self._numbers.setdefault(place, len(self.places))
+        if found == len(self.places):
+            self.places.append(place)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The records of one file.
+
+    All arrays have one entry per record: ``path`` the number of the path in ``places`` (-1: outside of all regions),
+    ``rank`` and ``thread`` (-1: not recorded), ``ends`` whether the record was taken when a region ended (None: the
+    file does not tell), ``values`` the metrics by attribute, NaN where a record has none. ``units`` holds what the file
+    says the unit of an attribute is. ``globals`` is what was recorded once for the whole run.
+    """
+
+    file: Path
+    places: tuple[Place, ...]
+    path: IntArray
+    rank: IntArray
+    thread: IntArray
+    ends: npt.NDArray[np.bool_] | None
+    values: Mapping[str, FloatArray]
+    units: Mapping[str, str] = field(default_factory=dict)
+    globals: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+
+class Columns:
+    """Columns of numbers that grow record by record; what a record does not set is NaN."""
+
+    __slots__ = ("_columns", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._columns: dict[str, array[float]] = {}
+
+    def set(self, name: str, value: float) -> None:
+        """Set ``name`` of the record at hand; the first value counts."""
+        column = self._columns.setdefault(name, array("d"))
+        missing = self.count - len(column)
+        if missing > 0:
+            column.extend(repeat(np.nan, missing))
+        if missing >= 0:
+            column.append(value)
+
+    def next(self) -> None:
+        """Go on to the next record."""
+        self.count += 1
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """Return the columns (records,) by name."""
+        for column in self._columns.values():
+            column.extend(repeat(np.nan, self.count - len(column)))
+        return {name: np.array(column, dtype=np.float64) for name, column in self._columns.items()}
