@@ -203,6 +203,8 @@ def test_facts_about_io_have_values() -> None:
     assert found["io.metadata_share"] == pytest.approx(0.16, abs=0.01)
     assert (found["io.one_processor"], found["io.mpi_io"]) == (False, False)
     assert "io.fsync_share" not in found, "Darshan adds the seconds of fsync to those of writing"
+    assert found["io.forced_share"] == pytest.approx(0.835, abs=0.01)
+    assert found["io.forced_B"] == pytest.approx(256 * 1024, rel=0.001)
     collective = values(read(BTIO))
     assert collective["io.mpi_io"] is True
     assert collective["io.unaligned_share"] == pytest.approx(20 / 26)
@@ -234,7 +236,32 @@ def test_advice_on_a_directory_with_a_log() -> None:
     advice = pipeline.advise([LOGS / IO], pipeline.Options(), host.load())
     assert advice.profile.reader == "darshan"
     assert [finding.kind for finding in advice.findings] == ["small file access"]
-    assert advice.gaps[0].name == "O"
+    assert advice.verdict == "advice"
+    first = advice.recommendations[0]
+    assert (first.action, first.gaps) == ("G-19", ("O",))
+    assert first.ceiling_s == pytest.approx(advice.gaps[0].seconds)
+
+
+SMALL = {"WRITES": 500, "SIZE_WRITE_100_1K": 500, "BYTES_WRITTEN": 50_000, "WRITE": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("columns", "writers", "ranks", "action"),
+    [(SMALL, 4, 4, "G-17"), (SMALL, 2, 5, "G-18"), ({"OPENS": 500, "META": 1.0}, 4, 4, "G-23")],
+)
+def test_rules_about_io_fire_from_a_log_alone(columns: dict[str, float], writers: int, ranks: int, action: str) -> None:
+    each = {name: [value] * writers for name, value in columns.items()}
+    found = from_log(log({"POSIX": table("POSIX", list(range(writers)), None, **each)}, ranks), Path("log"))
+    advice = pipeline.advise_on(found, pipeline.Options(), host.load())
+    assert [one.action for one in advice.recommendations] == [action]
+
+
+def test_one_rank_that_does_all_io_is_named() -> None:
+    columns = {"WRITES": [9.0], "SIZE_WRITE_1M_4M": [9.0], "BYTES_WRITTEN": [18e6], "WRITE": [4.0]}
+    found = from_log(log({"POSIX": table("POSIX", [0], None, **columns)}, 4), Path("log"))
+    advice = pipeline.advise_on(found, pipeline.Options(), host.load())
+    assert advice.gaps[0].seconds == pytest.approx(1.0)
+    assert [one.action for one in advice.recommendations] == ["G-21"]
 
 
 def test_that_io_is_short_says_nothing_about_the_rest() -> None:

@@ -42,7 +42,7 @@ comm.collectives_per_iteration comm.alltoall_share comm.share
 sync.barriers_per_iteration sync.share sync.work_between_s sync.empty_phases sync.thread_share
 sync.fork_joins_per_iteration
 io.share io.operations_per_iteration io.mean_operation_B io.small_share io.unaligned_share io.shared_share
-io.processors_share io.fsync_share io.metadata_share
+io.forced_share io.forced_B io.processors_share io.fsync_share io.metadata_share
 io.one_processor io.mpi_io
 cache.l1_miss_ratio cache.ll_miss_ratio memory.bandwidth_share processor.vectorized_share
 processor.false_sharing_share os.share
@@ -254,7 +254,11 @@ def test_input_and_output() -> None:
     assert one["io.processors_share"] == 0.25
     assert one["io.mean_operation_B"] == 4 * 2**20
     assert everybody["io.one_processor"] is False
-    assert everybody["io.fsync_share"] == pytest.approx(0.8)
+    assert everybody["io.fsync_share"] == everybody["io.forced_share"] == pytest.approx(0.8)
+    assert (one["io.forced_share"], one["io.forced_B"]) == (0, 0)
+    assert everybody["io.forced_B"] > 0
+    assert everybody["io.small_share"] in (0, 1)
+    assert "io.unaligned_share" not in everybody, "a trace does not tell where an operation begins"
     assert everybody["io.operations_per_iteration"] == 4
     assert at("io-metadata")["io.metadata_share"] == pytest.approx(0.6)
     assert at("io-all")["io.mpi_io"] is False
@@ -300,8 +304,17 @@ def test_operating_system() -> None:
         ("!$omp implicit barrier @solve.c:12", set()),
         ("fsync", {"forcing to storage"}),
         ("open64", {"metadata"}),
-        ("pwrite", {"data"}),
-        ("MPI_File_write_all", {"data", "MPI-IO"}),
+        ("pwrite", {"data", "writes"}),
+        ("MPI_File_write_all", {"data", "writes", "MPI-IO"}),
+        ("POSIX read", {"data"}),
+        ("POSIX write and sync", {"data", "writes", "data, forced to storage or not"}),
+        ("POSIX sync, timed as writing", {"forcing to storage"}),
+        ("POSIX sync", {"forcing to storage"}),
+        ("POSIX metadata", {"metadata"}),
+        ("STDIO write", {"data", "writes"}),
+        ("MPI-IO collective write", {"data", "writes", "MPI-IO"}),
+        ("MPI-IO metadata", {"metadata", "MPI-IO"}),
+        ("POSIX writer", set()),
         ("MPI_File_open", {"metadata", "MPI-IO"}),
         ("MPI_File_sync", {"forcing to storage", "MPI-IO"}),
         ("lseek", set()),

@@ -28,16 +28,19 @@ EXPLICIT_BARRIERS: Final = "explicit barriers"
 FORCING: Final = "forcing to storage"
 METADATA: Final = "metadata"
 DATA: Final = "data"
+WRITES: Final = "writes"
 MPI_IO: Final = "MPI-IO"
 #: Writing and forcing to storage, in one sum of seconds.
 BLENDED: Final = "data, forced to storage or not"
 
-_FORCING: Final = frozenset({"fsync", "fdatasync", "sync", "sync_file_range", "syncfs", "mpi_file_sync", "posix sync"})
+_FORCING: Final = frozenset({"fsync", "fdatasync", "sync", "sync_file_range", "syncfs", "mpi_file_sync"})
+_SUMMED_FORCING: Final = re.compile("(posix|mpi-io) sync(, timed as writing)?")
 _METADATA: Final = re.compile(
     "(f?open|creat)(64|at)?|fdopen|freopen|f?close|[fl]?stat|access|unlink|rename|mkdir|(open|read|close)dir|f?truncate|"
     "dup[23]?|mpi_file_(open|close|delete|set_size|preallocate|set_view)|(posix|stdio|mpi-io) metadata"
 )
 _DATA: Final = ("read", "write", "put", "get", "print", "scan", "sendfile")
+_WRITING: Final = ("write", "put", "print")
 _REDUCING: Final = ("reduce", "scan")
 
 
@@ -60,12 +63,12 @@ def traits(name: str) -> frozenset[str]:
 
 def _io_traits(call: str) -> set[str]:
     found = {MPI_IO} if call.startswith(("mpi_file_", "mpi-io ")) else set()
-    if call in _FORCING:
+    if call in _FORCING or _SUMMED_FORCING.fullmatch(call):
         found.add(FORCING)
     elif _METADATA.fullmatch(call):
         found.add(METADATA)
     elif any(word in call for word in _DATA):
-        found.add(DATA)
+        found |= {DATA} | ({WRITES} if any(word in call for word in _WRITING) else set())
     return found | ({BLENDED} if call.endswith(" and sync") else set())
 
 
@@ -79,7 +82,7 @@ class CallTable:
 def call_table(profile: Profile) -> CallTable:
     """Return the traits of all regions of ``profile``."""
     found = [traits(region.name) for region in profile.regions]
-    names = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, FORCING, METADATA, DATA, MPI_IO, BLENDED)
+    names = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, FORCING, METADATA, DATA, WRITES, MPI_IO, BLENDED)
     return CallTable({name: np.array([name in each for each in found], dtype=bool) for name in names})
 
 

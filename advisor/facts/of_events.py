@@ -92,6 +92,25 @@ def _forcing(source: Source) -> float | None:
     return _seconds_share("io", (), events.FORCING, source)
 
 
+def _forced(source: Source) -> float | None:
+    """Return the share of forcing to storage, and of the writing that is in one sum with it."""
+    if source.events is None:
+        return None
+    found = [source.events.of("io", (), trait).seconds for trait in (events.FORCING, events.BLENDED)]
+    return share_of(sum(found), source.events.of("io").seconds)
+
+
+def _bytes_between_forcing(source: Source) -> float | None:
+    """Return the bytes written for each time that data are forced to storage; 0 where they never are."""
+    if source.events is None:
+        return None
+    times, writes = source.events.of("io", (), events.FORCING).count, source.events.of("io", (), events.WRITES)
+    if not times:
+        return 0.0
+    mean = writes.mean_bytes()
+    return None if mean is None else mean * writes.sized.count / times
+
+
 def _counted_operations(source: Source) -> events.Events | None:
     """Return the reads and writes of known size."""
     return None if source.events is None else source.events.of("io", (), events.DATA).sized
@@ -157,6 +176,8 @@ VALUES: Final[dict[str, Compute]] = {
     "io.unaligned_share": _unaligned,
     "io.shared_share": _in_shared_files,
     "io.fsync_share": _forcing,
+    "io.forced_share": _forced,
+    "io.forced_B": _bytes_between_forcing,
     "io.metadata_share": partial(_seconds_share, "io", (), events.METADATA),
     "io.one_processor": _one_does_io,
     "io.mpi_io": _uses_mpi_io,

@@ -81,8 +81,7 @@ _IO_CALLS = _words(
 
 #: What a tool that only sums up input and output calls its kinds.
 _SUMMED_IO = re.compile(
-    "(POSIX|STDIO|MPI-IO) ((collective |independent )?(read|write)|write and sync|sync|metadata)"
-    "|MPI-IO (collective |independent )write and sync"
+    "(POSIX|STDIO|MPI-IO) ((collective |independent )?(read|write( and sync)?)|sync(, timed as writing)?|metadata)"
 )
 
 _OPENMP_ROLES = MappingProxyType(

@@ -96,14 +96,14 @@ def data(cells: Cells, table: Table, traced: Mapping[tuple[int, int], Traced]) -
         left = np.flatnonzero((total == 0) & (seconds > 0))
         none = np.zeros(len(left), dtype=np.int64)
         parts.append(_plain(cells, left, call, seconds[left], none, none))
-        if kind == _WRITE:
-            blended = np.flatnonzero(~told & (cells.forced > 0))
-            none = np.zeros(len(blended), dtype=np.int64)
-            parts.append(_plain(cells, blended, call, np.zeros(len(blended)), none, cells.forced[blended]))
-    some = np.flatnonzero(told & (cells.forced > 0))
-    force = np.full(len(cells), f"{cells.module} sync")
-    parts.append(_plain(cells, some, force, forcing[some], cells.forced[some], cells.forced[some]))
-    return joined(parts)
+    return joined([*parts, _sync(cells, forcing)])
+
+
+def _sync(cells: Cells, forcing: FloatArray) -> Rows:
+    """Return the rows of forcing data to storage; where its time is in that of writing they have none."""
+    some = np.flatnonzero((cells.forced > 0) & (cells.module != "STDIO"))
+    name = np.where(np.isnan(forcing), f"{cells.module} sync, timed as writing", f"{cells.module} sync")
+    return _plain(cells, some, name, np.nan_to_num(forcing)[some], cells.forced[some], cells.forced[some])
 
 
 def _plain(
