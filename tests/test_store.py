@@ -22,7 +22,7 @@ from advisor.host import load
 from advisor.pipeline import Options, advise
 from advisor.render.document import document
 from advisor.store import filesystems
-from advisor.store.database import NAME, Writer, read
+from advisor.store.database import NAME, Writer, copy, read
 from advisor.store.ledger import Ledger, Signature
 from advisor.store.runs import Runs, Unit
 from advisor.store.schema import VERSION
@@ -172,12 +172,12 @@ def test_a_lost_log_is_noticed_though_sqlite_calls_it_sound(tmp_path: Path) -> N
 
 def test_a_backup_is_complete(writer: Writer, tmp_path: Path) -> None:
     add(writer, unit("a"))
-    writer.backup(tmp_path / "copy.sqlite")
-    with sqlite3.connect(tmp_path / "copy.sqlite") as copy:
-        assert document(Runs(copy).advice(1)) == document(ADVICE)
-    copy.close()
+    copy(writer.path.parent, tmp_path / "copy.sqlite")
+    with sqlite3.connect(tmp_path / "copy.sqlite") as copied:
+        assert document(Runs(copied).advice(1)) == document(ADVICE)
+    copied.close()
     with pytest.raises(StoreError, match="exists"):
-        writer.backup(tmp_path / "copy.sqlite")
+        copy(writer.path.parent, tmp_path / "copy.sqlite")
 
 
 def test_old_runs_can_be_dropped_and_their_files_stay_known(writer: Writer) -> None:

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from advisor.cli import advise, demo, machines, plugins, rules, run
+from advisor.cli import (
+    advise,
+    compare,
+    config,
+    demo,
+    history,
+    keeping,
+    lifecycle,
+    machines,
+    plugins,
+    rules,
+    run,
+    status,
+    watch,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -14,8 +28,13 @@ if TYPE_CHECKING:
 class BuiltIn(Protocol):
     """What a module of a command holds."""
 
-    NAME: str
-    HELP: str
+    @property
+    def NAME(self) -> str:
+        """What the command is called."""
+
+    @property
+    def HELP(self) -> str:
+        """One line on what it does."""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Give the command its arguments."""
@@ -24,5 +43,11 @@ class BuiltIn(Protocol):
         """Do what the command does and return the exit code."""
 
 
-_MODULES: tuple[BuiltIn, ...] = (advise, demo, run, rules, machines, plugins)
+_MODULES: tuple[BuiltIn, ...] = (
+    advise, demo, run,
+    watch, status, history, compare,
+    lifecycle.applied, lifecycle.ack, lifecycle.suppress,
+    keeping.export, keeping.backup, config,
+    rules, machines, plugins,
+)  # fmt: skip
 COMMANDS: Mapping[str, BuiltIn] = {module.NAME: module for module in _MODULES}

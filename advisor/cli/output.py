@@ -57,14 +57,15 @@ def page(args: argparse.Namespace, *, verbose: bool = False) -> Page:
     to_file = getattr(args, "output", None) is not None
     stream = None if to_file else sys.stdout
     return Page(
-        width=getattr(args, "page_width", None) or _stream_width(stream),
+        width=getattr(args, "page_width", None) or width(stream),
         encoding="utf-8" if to_file else encoding_of(stream, os.environ),
         color=wants_color(getattr(args, "color", "auto"), stream, os.environ),
         verbose=verbose,
     )
 
 
-def _stream_width(stream: TextIO | None) -> int:
+def width(stream: TextIO | None) -> int:
+    """Return how many columns text on ``stream`` has: those of its terminal at this moment, else ``PIPE_WIDTH``."""
     if stream is None or not stream.isatty():
         return PIPE_WIDTH
     return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))

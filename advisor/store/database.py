@@ -12,7 +12,7 @@ import os
 import socket
 import sqlite3
 import struct
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Final
 
@@ -44,6 +44,37 @@ def read(folder: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {error}") from error
     return connection
+
+
+def holder(folder: Path) -> str | None:
+    """Return who writes to the history, None where nobody does."""
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip() or "somebody"
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def copy(folder: Path, target: Path) -> None:
+    """Write a complete copy of the history to ``target``, also while it is written to; raises ``StoreError``.
+
+    ``target`` must not exist. A plain copy of the file would lack what stands in its journal.
+    """
+    source = read(folder)
+    try:
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with _closing(sqlite3.connect(target)) as made:
+            source.backup(made)
+    except OSError as error:
+        raise StoreError(f"{target}: {error.strerror}; name a file that does not exist") from error
+    finally:
+        source.close()
 
 
 class Writer:
@@ -100,16 +131,6 @@ class Writer:
             self._roll_back()
             raise
         os.pwrite(self._counter, _COUNT.pack(count), 0)
-
-    def backup(self, target: Path) -> None:
-        """Write a complete copy to ``target``, which must not exist; a plain copy of the file would not be one."""
-        with suppress(FileExistsError):
-            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            with sqlite3.connect(target) as copy:
-                self.connection.backup(copy)
-            copy.close()
-            return
-        raise StoreError(f"{target} exists; name a file that does not")
 
     def close(self) -> None:
         """Let others write."""

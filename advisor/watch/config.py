@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from advisor import units
 from advisor.documents.scalars import suggestion
-from advisor.errors import UsageError
+from advisor.errors import DocumentError, Problem, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,25 +44,34 @@ class Config:
 
 
 def read(path: Path) -> Config:
-    """Return the configuration in the file at ``path``; raises ``UsageError`` with all of its mistakes."""
+    """Return the configuration in the file at ``path``.
+
+    Raises ``DocumentError`` with all mistakes in it, ``UsageError`` where it cannot be read as TOML at all.
+    """
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        entries = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     found: dict[str, Any] = {}
     problems = []
     for name, value in entries.items():
-        if name not in _READ:
-            problems.append(f"{path}: {name!r} is no setting{suggestion(name, _READ)}")
-            continue
-        field, convert = _READ[name]
         try:
+            if name not in _READ:
+                raise ValueError(f"{name!r} is no setting{suggestion(name, _READ)}")
+            field, convert = _READ[name]
             found[field] = convert(value, path.parent)
         except ValueError as error:
-            problems.append(f"{path}: {name}: {error}")
+            problems.append(Problem(str(path), _line(text, name), 1, str(error)))
     if problems:
-        raise UsageError("\n".join(problems))
+        raise DocumentError(problems)
     return Config(**found)
+
+
+def _line(text: str, name: str) -> int:
+    """Return the line in which a setting begins."""
+    begin = re.search(rf"^\s*[\"']?{re.escape(name)}[\"']?\s*[=.\]]|^\s*\[+\s*{re.escape(name)}", text, re.MULTILINE)
+    return text.count("\n", 0, begin.start()) + 1 if begin else 1
 
 
 def with_flags(config: Config, flags: Mapping[str, Any]) -> Config:

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from advisor import __version__
+from advisor.errors import AdvisorError
 from advisor.store import filesystems
 from advisor.store.database import Writer
 from advisor.store.ledger import Ledger
@@ -50,6 +51,12 @@ class Daemon:
         self._wake, self._stopped = Flag(), Flag()
         self._settling = Settling(config.quiet_s)
         self._serving: dict[Path, Future[Served]] = {}
+        self._reload: Callable[[], Config] | None = None
+
+    def reload(self, read: Callable[[], Config]) -> None:
+        """Go on with another configuration soon, if it can be read; safe to call from a signal handler."""
+        self._reload = read
+        self._wake.set()
 
     def stop(self) -> None:
         """End ``run`` soon; safe to call from a signal handler."""
@@ -89,6 +96,7 @@ class Daemon:
         due = dict.fromkeys(self._config.roots, 0.0)
         manners.tell_service("READY=1")
         while not self._stopped.is_set():
+            due = self._reconfigured(due)
             self._announced.arm()
             self._look(due)
             self._take_in(once)
@@ -99,6 +107,26 @@ class Daemon:
             manners.tell_service("WATCHDOG=1")
             self._wake.wait(self._pause(min(due.values(), default=0.0)))
             self._wake.clear()
+
+    def _reconfigured(self, due: dict[Path, float]) -> dict[Path, float]:
+        """Return when each root is to be scanned, after a change of the configuration; a broken one changes nothing."""
+        read, self._reload = self._reload, None
+        if read is None:
+            return due
+        try:
+            config = read()
+        except AdvisorError as error:
+            self._tell(Remark(f"the configuration stays as it was: {error}"))
+            return due
+        self._announced.stop()
+        self._announced = Announcements(config.roots, self._wake)
+        self._readers.close()
+        self._readers = Readers(config, self._writer, self._settling)
+        self._serving.clear()
+        self._settling.quiet_time_s = config.quiet_s
+        self._config = config
+        self._tell(Remark("the configuration was read again"))
+        return dict.fromkeys(config.roots, 0.0)
 
     def _pause(self, next_scan: float) -> float:
         settled = self._settling.next_due()

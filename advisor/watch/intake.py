@@ -74,7 +74,12 @@ def identify(
         else:
             foreign[name] = signature
     found = [Candidate(root, Path(path), reader, {folder: mine}) for (path, reader), mine in units.items()]
-    return found, foreign
+    return sorted(found, key=lambda unit: (_written(unit), unit.path)), foreign
+
+
+def _written(unit: Candidate) -> int:
+    """Return when the first file of a unit was written, by the clock of the file system: only an order."""
+    return min(signature.mtime_ns for files in unit.files.values() for signature in files.values())
 
 
 class Intake:

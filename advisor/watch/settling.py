@@ -28,7 +28,7 @@ class Settling:
     """The files that wait, by directory; all times are seconds of one monotonic clock. Threads may share it."""
 
     def __init__(self, quiet_s: float) -> None:
-        self._quiet_s = quiet_s
+        self.quiet_time_s = quiet_s
         self._folders: dict[Path, dict[bytes, _Pending]] = {}
         self._lock = Lock()
 
@@ -43,7 +43,7 @@ class Settling:
             for name, signature in files.items():
                 known = pending.get(name)
                 if known is None or known.signature != signature:
-                    pending[name] = _Pending(signature, now, now + self._quiet_s)
+                    pending[name] = _Pending(signature, now, now + self.quiet_time_s)
 
     def hurry(self, folder: Path, name: bytes, until: float) -> None:
         """Let a file wait no longer than until then: whoever wrote it has closed it."""

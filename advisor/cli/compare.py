@@ -1,0 +1,105 @@
+"""``gapwatch compare A B``: which gap moved by how many seconds between two builds, and is that more than noise?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advisor.cli import history_places, output, reports
+from advisor.errors import GateCrossed, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from advisor.commands import Report
+    from advisor.comparison import Change, Comparison
+    from advisor.model import Advice
+    from advisor.store.runs import Entry, Runs
+
+NAME = "compare"
+HELP = "say which gap moved between two builds or runs, where, and whether that is more than noise"
+#: So many other builds of the program tell how noisy its runs are.
+_NOISE_BUILDS = 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Give the command its arguments."""
+    parser.add_argument("before", metavar="A", help="a build, or the number of a run (gapwatch history)")
+    parser.add_argument("after", metavar="B", help="another one")
+    parser.add_argument("--program", metavar="NAME", help="the program, where several have such builds")
+    parser.add_argument("--fail-on", choices=("regression",), help="exit with 1 if a gap grew by more than noise")
+    history_places.add_state(parser)
+    output.add_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare and show; returns the exit code."""
+    from advisor.comparison import compare
+
+    runs = history_places.runs(args)
+    program, before, after = _chosen(runs, args)
+    chosen = {entry.number for entry in (*before, *after)}
+    builds: dict[str, list[Entry]] = {}
+    for entry in runs.entries(program):
+        if entry.number not in chosen and entry.build is not None:
+            builds.setdefault(entry.build, []).append(entry)
+    earlier = [_advice(runs, build) for build in list(builds.values())[-_NOISE_BUILDS:] if len(build) > 1]
+    found = compare(_advice(runs, before), _advice(runs, after), earlier)
+    code = reports.show(_report(found), args)
+    if args.fail_on == "regression" and (worst := found.worst):
+        raise GateCrossed(f"{worst.name} grew by {worst.delta_s:.3g} s from {found.before} to {found.after}")
+    return code
+
+
+def _chosen(runs: Runs, args: argparse.Namespace) -> tuple[str, list[Entry], list[Entry]]:
+    """Return the program and the runs that the two names stand for."""
+    entries = [entry for entry in runs.entries() if args.program in (None, entry.program)]
+    sides = [
+        [entry for entry in entries if name in (entry.build, str(entry.number))] for name in (args.before, args.after)
+    ]
+    for name, side in zip((args.before, args.after), sides, strict=True):
+        if not side:
+            known = ", ".join(dict.fromkeys(entry.build or str(entry.number) for entry in entries[-12:]))
+            raise UsageError(f"no run or build is called {name!r}; the last ones are {known or 'none'}")
+    programs = {entry.program for entry in sides[0]} & {entry.program for entry in sides[1]}
+    if len(programs) != 1:
+        names = ", ".join(sorted({entry.program for side in sides for entry in side}))
+        raise UsageError(f"name one program with --program: {names}")
+    [program] = programs
+    before, after = ([entry for entry in side if entry.program == program] for side in sides)
+    return program, before, after
+
+
+def _advice(runs: Runs, entries: list[Entry]) -> list[Advice]:
+    return [runs.advice(entry.number) for entry in entries]
+
+
+def _report(found: Comparison) -> Report:
+    from advisor.commands import Column, Report, Table, Text
+
+    columns = (
+        Column("gap"), Column("before", "s"), Column("after", "s"), Column("change", "s"), Column("noise", "s"),
+        Column("more than noise"), Column("where"),
+    )  # fmt: skip
+    rows = tuple(_row(change) for change in (*found.changes, found.actual))
+    title = f"{found.program}: from {found.before} ({_runs(found.runs[0])}) to {found.after} ({_runs(found.runs[1])})"
+    return Report(title, (Table("", columns, rows), Text(_sentence(found))))
+
+
+def _row(change: Change) -> tuple[str | float | None, ...]:
+    beyond = {None: "unknown", True: "yes", False: "no"}[change.beyond_noise]
+    places = "; ".join(f"{name} {seconds:+.3g} s" for name, seconds in change.places)
+    return (change.name, change.before_s, change.after_s, change.delta_s, change.noise_s, beyond, places)
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
+def _sentence(found: Comparison) -> str:
+    if found.actual.beyond_noise is None:
+        return "Each build ran once, so nothing can be told from noise: repeat the runs."
+    worst = found.worst
+    if worst is None:
+        return "No gap grew by more than noise."
+    where = f", most of it in {worst.places[0][0]}" if worst.places else ""
+    return f"{worst.name} grew by {worst.delta_s:.3g} s{where}."

@@ -1,0 +1,37 @@
+"""Where the history is: ``--state``, ``GAPWATCH_STATE``, or where this system keeps such data of a user."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from advisor.store.runs import Runs
+
+STATE_VARIABLE = "GAPWATCH_STATE"
+
+
+def add_state(parser: argparse.ArgumentParser) -> None:
+    """Give a command the option that names the directory of the history."""
+    parser.add_argument("--state", metavar="DIR", type=Path, help="where the history is kept (default: the user's own)")
+
+
+def state(args: argparse.Namespace) -> Path:
+    """Return the directory of the history."""
+    said = args.state or os.environ.get(STATE_VARIABLE)
+    if said:
+        return Path(said).expanduser().absolute()
+    import platformdirs
+
+    return platformdirs.user_state_path("gapwatch")
+
+
+def runs(args: argparse.Namespace) -> Runs:
+    """Return the runs of the history, to read; raises ``StoreError``."""
+    from advisor.store.database import read
+    from advisor.store.runs import Runs
+
+    return Runs(read(state(args)))

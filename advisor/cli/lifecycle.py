@@ -1,0 +1,79 @@
+"""``gapwatch applied``, ``ack`` and ``suppress``: what a user says of an item of advice."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from advisor.cli import history_places, output
+
+if TYPE_CHECKING:
+    from advisor.store.items import ItemState
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One of the three commands: what it is called, what it says of an item, and what is said in return."""
+
+    NAME: str
+    HELP: str
+    state: ItemState
+    said: str
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Give the command its arguments."""
+        parser.add_argument("item", metavar="ACTION", help="an action such as A-29, or an item of gapwatch history")
+        parser.add_argument("--region", metavar="NAME", help="the region, where the action is advised at several")
+        parser.add_argument("--program", metavar="NAME", help="the program, where several have such an item")
+        if self.state == "suppressed":
+            parser.add_argument(
+                "--until", metavar="DAY", type=_day, help="bring it up again after that day, such as 2027-01-31"
+            )
+        if self.state != "applied":
+            parser.add_argument("--reason", metavar="TEXT", help="why, for whoever reads the history")
+        history_places.add_state(parser)
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Note it in the history; returns the exit code."""
+        from advisor.store.database import Writer
+        from advisor.store.items import Items
+
+        writer = Writer(history_places.state(args))
+        try:
+            with writer.transaction() as connection:
+                items = Items(connection)
+                item = items.named(args.program, args.item, args.region)
+                reason, until = getattr(args, "reason", None), getattr(args, "until", None)
+                items.mark(item, self.state, datetime.now(UTC), reason=reason, until=until)
+        finally:
+            writer.close()
+        from advisor.render.clean import clean
+
+        place = f" at {item.region or item.phase}" if item.region or item.phase else ""
+        output.emit(clean(f"{item.action} ({item.title}){place}: {self.said}") + "\n")
+        return 0
+
+
+def _day(text: str) -> str:
+    wrong = argparse.ArgumentTypeError(f"expected a day such as 2027-01-31, found {text!r}")
+    if not _DAY.fullmatch(text):
+        raise wrong
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise wrong from None
+
+
+applied = Command(
+    "applied", "say that an action was carried out, so that the next build shows what it won", "applied",
+    "applied; the next build will show what it won",
+)  # fmt: skip
+ack = Command(
+    "ack", "acknowledge an item: it is known, and stays listed without being new", "acknowledged", "acknowledged"
+)
+suppress = Command("suppress", "suppress an item, for good or until a day, with a reason", "suppressed", "suppressed")

@@ -1,0 +1,49 @@
+"""``gapwatch status``: what became of every file, and whether the daemon runs; answers whatever that is doing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advisor.cli import history_places, output, reports
+
+if TYPE_CHECKING:
+    import argparse
+
+    from advisor.commands import Report
+
+NAME = "status"
+HELP = "say whether the daemon runs, what became of every file, and what is in the way"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Give the command its arguments."""
+    history_places.add_state(parser)
+    output.add_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the state of everything; returns the exit code."""
+    return reports.show(_report(args), args)
+
+
+def _report(args: argparse.Namespace) -> Report:
+    from advisor.commands import Column, Report, Table, Text
+    from advisor.store.database import holder, read
+    from advisor.store.ledger import Ledger
+    from advisor.store.runs import Runs
+
+    folder = history_places.state(args)
+    connection = read(folder)
+    who = holder(folder)
+    counts = Ledger(connection).counts()
+    rows: list[tuple[str | int, ...]] = [(state, count) for state, count in counts.items()]
+    rows.append(("all together", sum(counts.values())))
+    parts: list[Text | Table] = [
+        Text(f"{who} writes to the history in {folder}" if who else f"nobody writes to the history in {folder}"),
+        Table("Files", (Column("state"), Column("files")), tuple(rows)),
+        Text(f"{len(Runs(connection).entries())} runs of {', '.join(Runs(connection).programs()) or 'no program yet'}"),
+    ]
+    troubles = Ledger(connection).troubles()
+    if troubles:
+        parts.append(Table("In the way", (Column("file"), Column("state"), Column("why")), tuple(troubles)))
+    return Report("", tuple(parts))

@@ -1,0 +1,82 @@
+"""``gapwatch watch``: the daemon beside the builds, on a screen, as lines, or as documents."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.cli import config as config_command
+from advisor.cli import history_places, output, places
+from advisor.errors import UsageError
+
+if TYPE_CHECKING:
+    from advisor.watch.config import Config
+
+NAME = "watch"
+HELP = "watch directories, and advise on every run that profilers write there"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Give the command its arguments."""
+    parser.add_argument("roots", metavar="DIR", nargs="*", type=Path, help="where profilers write (else: --config)")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="settings (default: the user's gapwatch.toml)")
+    history_places.add_state(parser)
+    parser.add_argument("--once", action="store_true", help="read what is there and end, instead of watching on")
+    parser.add_argument(
+        "--as", dest="form", choices=("live", "lines", "json"),
+        help="a screen, a line for each event, or a document for each run (default: live on a terminal, else lines)",
+    )  # fmt: skip
+    parser.add_argument("--jobs", metavar="N", type=_jobs, help="profiles read at the same time (default: 1)")
+    parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the runs (gapwatch machines list)")
+
+
+def _jobs(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"expected a number of jobs, found {text!r}")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Watch until a signal ends it; returns the exit code."""
+    from advisor.cli.watchers import watcher
+    from advisor.watch import manners
+    from advisor.watch.daemon import Daemon
+
+    settings = _settings(args)
+    state = settings.state or history_places.state(args)
+    shown = watcher(args.form or ("live" if _is_terminal() else "lines"), settings, state, output.page(args))
+    daemon = Daemon(settings, state, shown.tell)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: daemon.stop())
+    signal.signal(signal.SIGHUP, lambda *_: daemon.reload(lambda: _settings(args)))
+    manners.step_back(settings.nice)
+    with shown:
+        daemon.run(once=args.once)
+    return 0
+
+
+def _settings(args: argparse.Namespace) -> Config:
+    """Return what the file and the command line say; raises ``UsageError``."""
+    from advisor.watch import config
+
+    flags = {
+        "roots": tuple(path.absolute() for path in args.roots) or None,
+        "state": args.state,
+        "jobs": args.jobs,
+        "machine": places.machine(args.machine),
+        "rules": places.rule_files() or None,
+    }
+    found = config.with_flags(config_command.read(args), flags)
+    if not found.roots:
+        raise UsageError("which directories? gapwatch watch DIR…, or roots in gapwatch.toml")
+    missing = [str(root) for root in found.roots if not root.is_dir()]
+    if len(missing) == len(found.roots):
+        raise UsageError(f"no such directory: {', '.join(missing)}")
+    return found
+
+
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()

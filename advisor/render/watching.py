@@ -1,0 +1,111 @@
+"""What the daemon shows: one line for each event, or a screen that is drawn anew when something changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from advisor.render import numbers
+from advisor.render.page import draw
+from advisor.render.sections import heading, paragraph
+from advisor.render.steps import next_steps
+from advisor.render.text import line, shorten
+from advisor.render.waterfall import waterfall
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.text import Text
+
+    from advisor.comparison import Comparison
+    from advisor.model import Advice
+    from advisor.render.page import Page
+
+_TROUBLES = 3
+_CHANGES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The newest run of a program, its number in the history, and what changed since the build before."""
+
+    number: int
+    advice: Advice
+    change: Comparison | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Everything on the live screen: programs, the newest last; files by state; what is in the way."""
+
+    roots: Sequence[str]
+    programs: Sequence[Program]
+    counts: Mapping[str, int]
+    reading: int
+    troubles: Sequence[str]
+
+
+def run_line(number: int, advice: Advice, page: Page) -> str:
+    """Return one line on a run: program, build, seconds, and the first thing to do."""
+    profile = advice.profile
+    build = f" {page.name(profile.build)}" if profile.build else ""
+    elapsed = numbers.seconds(profile.actual_s) if profile.timed else "no times"
+    first = advice.recommendations[0] if advice.recommendations else None
+    what: str = advice.verdict
+    if first is not None:
+        place = f" at {page.name(first.region)}" if first.region else ""
+        what = f"{first.title} [{first.action}]{place}, at most {numbers.seconds(first.ceiling_s)}"
+    return page.remark(f"run {number}: {profile.program}{build}: {elapsed}: {what}")
+
+
+def change_lines(change: Comparison, page: Page) -> list[str]:
+    """Return what moved by more than noise, the largest first; one line where nothing did, or nobody knows."""
+    head = f"since {change.before}: run time {_signed(change.actual.delta_s)}"
+    if change.actual.beyond_noise is None:
+        return [page.remark(f"{head} (one run each: noise is not known)")]
+    moved = sorted((one for one in change.changes if one.beyond_noise), key=lambda one: -abs(one.delta_s))
+    if not moved:
+        return [page.remark(f"{head}, within noise")]
+    lines = [page.remark(head)]
+    for one in moved[:_CHANGES]:
+        place = f" in {one.places[0][0]}" if one.places else ""
+        lines.append(page.remark(f"  {one.name} {_signed(one.delta_s)}{place} (noise {numbers.seconds(one.noise_s)})"))
+    return lines
+
+
+def screen(shown: Screen, page: Page) -> str:
+    """Return the live screen as one string for ``page``."""
+    lines: list[Text] = []
+    for program in shown.programs:
+        lines += [*_program(program, page), line()]
+    if not shown.programs:
+        where = ", ".join(page.name(root) for root in shown.roots)
+        lines += [*paragraph(f"Waiting for the first profile in {where}", page, "bold"), line()]
+    return draw([*lines, *_state(shown, page)], page)
+
+
+def _program(program: Program, page: Page) -> list[Text]:
+    advice, profile = program.advice, program.advice.profile
+    name = shorten(page.name(profile.program), max(20, page.prose_width // 2), page.signs.ellipsis)
+    build = f" {page.name(profile.build)}" if profile.build else ""
+    elapsed = numbers.seconds(profile.actual_s) if profile.timed else "without times"
+    lines = heading(f"{name}{build}: {elapsed}", page, f"run {program.number}, evidence {advice.grade.letter}")
+    if program.change is not None:
+        style = "yellow" if program.change.worst else "dim"
+        lines += [part for text in change_lines(program.change, page) for part in paragraph(text, page, style)]
+    lines += waterfall(advice, page) if advice.gaps else []
+    steps = next_steps(advice, page)
+    return lines + ([line(), *steps] if steps else paragraph(advice.verdict, page, "bold"))
+
+
+def _state(shown: Screen, page: Page) -> list[Text]:
+    counts = ", ".join(f"{count} {state}" for state, count in shown.counts.items() if count)
+    reading = f"; reading {shown.reading}" if shown.reading else ""
+    lines = paragraph(f"files: {counts or 'none yet'}{reading}", page, "dim")
+    for trouble in shown.troubles[-_TROUBLES:]:
+        lines += paragraph(page.remark(trouble), page, "yellow")
+    return lines
+
+
+def _signed(seconds: float) -> str:
+    return f"{'+' if seconds >= 0 else '-'}{numbers.seconds(abs(seconds))}"

@@ -1,0 +1,252 @@
+"""The daemon and its history from the command line: real processes, real files, signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from daemon_runs import PATIENCE_S, profile
+
+from advisor import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FAST = "scan = 0.3\npoll = 0.3\nquiet = 0.1\npatience = 0.5\nnice = 0\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with settings of its own, in which the history is ``state`` and the profiles go to ``runs``."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("GAPWATCH_STATE", str(tmp_path / "state"))
+    (tmp_path / "config" / "gapwatch").mkdir(parents=True)
+    (tmp_path / "config" / "gapwatch" / "gapwatch.toml").write_text(FAST)
+    (tmp_path / "runs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class Shown(NamedTuple):
+    """What a command gave."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> Shown:
+    code = cli.main(arguments)
+    return Shown(code, *capsys.readouterr())
+
+
+def once(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert cli.main(["watch", "runs", "--once", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """Leave the handlers of this process as they were."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+def test_each_run_is_a_line_and_changes_stand_below(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile(place / "runs" / "one.json", build="v1")
+    assert once(capsys, "--as", "lines").startswith("run 1: fig4 v1: 47.0 s: Decompose")
+    profile(place / "runs" / "two.json", build="v2", actual_s=50)
+    lines = once(capsys, "--as", "lines").splitlines()
+    assert lines[0].startswith("run 2: fig4 v2: 50.0 s: ")
+    assert lines[1] == "  since v1: run time +3.00 s (one run each: noise is not known)"
+
+
+def test_as_json_there_is_one_document_a_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(3):
+        profile(place / "runs" / f"{number}.json")
+    documents = [json.loads(text) for text in once(capsys, "--as", "json").splitlines()]
+    assert [document["schema"] for document in documents] == ["gapwatch/advice/1"] * 3
+
+
+def test_the_history_tells_runs_items_and_their_life(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile(place / "runs" / "one.json", build="v1")
+    once(capsys)
+    shown = run(capsys, "history", "--as", "json")
+    runs, items = json.loads(shown.out)["parts"]
+    assert runs["rows"][0][:3] == [1, "fig4", "v1"]
+    action = items["rows"][0][1]
+    assert items["rows"][0][4] == "new"
+    assert run(capsys, "suppress", action, "--reason", "later", "--until", "2999-01-01").out.endswith("suppressed\n")
+    assert json.loads(run(capsys, "history", "fig4", "--as", "json").out)["parts"][1]["rows"][0][4] == "suppressed"
+    assert run(capsys, "applied", action).code == 0
+    assert run(capsys, "ack", "A-99").code == 2
+    assert "no run of 'nothing' in the history; there are fig4" in run(capsys, "history", "nothing").err
+
+
+def test_builds_are_compared_against_their_noise(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for build, elapsed in (("v1", 47.0), ("v2", 52.0)):
+        for repeat in range(3):
+            profile(place / "runs" / f"{build}-{repeat}.json", build=build, actual_s=elapsed + 0.01 * repeat)
+    once(capsys)
+    shown = run(capsys, "compare", "v1", "v2", "--as", "json")
+    table, verdict = json.loads(shown.out)["parts"]
+    changes = {row[0]: row for row in table["rows"]}
+    assert changes["actual"][3] == pytest.approx(5.0)
+    assert sum(row[3] for name, row in changes.items() if name != "actual") == pytest.approx(5.0)
+    assert "grew by 5 s" in verdict["text"]
+    assert run(capsys, "compare", "v1", "v2", "--fail-on", "regression").code == 1
+    assert run(capsys, "compare", "v2", "v1", "--fail-on", "regression").code == 0
+    assert "no run or build is called 'v3'; the last ones are v1, v2" in run(capsys, "compare", "v1", "v3").err
+
+
+def test_what_is_exported_and_backed_up_is_complete(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile(place / "runs" / "one.json")
+    once(capsys)
+    assert json.loads(run(capsys, "export").out)["profile"]["program"] == "fig4"
+    assert run(capsys, "backup", "copy/../copy.sqlite").code == 2
+    assert run(capsys, "backup", "copy.sqlite").code == 0
+    shutil.rmtree(place / "state")
+    (place / "state").mkdir()
+    (place / "copy.sqlite").rename(place / "state" / "history.sqlite")
+    assert json.loads(run(capsys, "history", "--as", "json").out)["parts"][0]["rows"][0][1] == "fig4"
+
+
+def test_status_counts_every_file_and_says_what_is_in_the_way(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "runs" / "half.json").write_bytes(profile(place / "runs" / "one.json").read_bytes()[:150])
+    once(capsys)
+    parts = json.loads(run(capsys, "status", "--as", "json").out)["parts"]
+    assert parts[0]["text"].startswith("nobody writes to the history")
+    assert dict(parts[1]["rows"])["all together"] == 2
+    assert [row[1] for row in parts[3]["rows"]] == ["quarantined"]
+
+
+def test_without_a_history_every_command_says_how_to_get_one(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["history"], ["status"], ["compare", "a", "b"], ["export"], ["backup", "x"]):
+        shown = run(capsys, *command)
+        assert shown.code == 2
+        assert "there is no history" in shown.err
+
+
+def test_directories_must_be_named_and_be_there(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "which directories?" in run(capsys, "watch").err
+    assert "no such directory: " in run(capsys, "watch", "nowhere").err
+
+
+def test_the_configuration_is_shown_and_checked(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = json.loads(run(capsys, "config", "show", "--as", "json").out)
+    assert ["quiet", "0.1"] in shown["parts"][1]["rows"]
+    assert run(capsys, "config", "check").out.endswith("fine\n")
+    (place / "bad.toml").write_text("quiet = 'soon'\nnise = 3\n")
+    checked = run(capsys, "config", "check", "--config", "bad.toml")
+    assert checked.code == 2
+    assert len(checked.err.splitlines()) == 2
+
+
+class Process:
+    """``gapwatch watch`` as a process of its own."""
+
+    def __init__(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "gapwatch", "watch", "runs", *arguments]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.lines: list[str] = []
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def line(self) -> str:
+        """The next line that it writes."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+
+def test_signals_end_the_daemon_and_the_next_goes_on(place: Path) -> None:
+    with Process("--as", "lines") as daemon:
+        profile(place / "runs" / "one.json")
+        assert daemon.line().startswith("run 1: fig4")
+        daemon.process.send_signal(signal.SIGTERM)
+        assert daemon.process.wait(PATIENCE_S) == 0
+    with Process("--as", "lines", "--once") as daemon:
+        profile(place / "runs" / "two.json")
+        assert daemon.line().startswith("run 2: fig4")
+        assert daemon.process.wait(PATIENCE_S) == 0
+
+
+def test_a_hangup_reads_the_configuration_again_and_a_broken_one_changes_nothing(place: Path) -> None:
+    settings = place / "config" / "gapwatch" / "gapwatch.toml"
+    with Process("--as", "lines") as daemon:
+        profile(place / "runs" / "one.json")
+        assert daemon.line().startswith("run 1")
+        settings.write_text("quiet = nonsense")
+        daemon.process.send_signal(signal.SIGHUP)
+        assert daemon.line().startswith("the configuration stays as it was: ")
+        settings.write_text(FAST + "jobs = 2\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        assert daemon.line().startswith("the configuration was read again")
+        profile(place / "runs" / "two.json")
+        assert daemon.line().startswith("run 2")
+
+
+def test_a_killed_daemon_leaves_no_children_and_loses_nothing(place: Path) -> None:
+    with Process("--as", "lines") as daemon:
+        profile(place / "runs" / "one.json")
+        assert daemon.line().startswith("run 1")
+        children = subprocess.run(
+            ["ps", "--ppid", str(daemon.process.pid), "-o", "pid="], capture_output=True, text=True, check=False
+        ).stdout.split()
+        assert children
+        daemon.process.kill()
+        daemon.process.wait()
+    end = time.monotonic() + PATIENCE_S
+    while any(Path(f"/proc/{pid}").exists() for pid in children):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    with Process("--as", "lines", "--once") as daemon:
+        profile(place / "runs" / "two.json")
+        assert daemon.line().startswith("run 2")
+
+
+def test_what_was_stopped_misses_nothing(place: Path) -> None:
+    """A stopped daemon hears no events of what happens; a few files here, 20,000 in benchmarks."""
+    with Process("--as", "lines") as daemon:
+        profile(place / "runs" / "one.json")
+        assert daemon.line().startswith("run 1")
+        daemon.process.send_signal(signal.SIGSTOP)
+        for number in range(50):
+            profile(place / "runs" / f"d{number % 7}" / f"{number}.json")
+        daemon.process.send_signal(signal.SIGCONT)
+        assert sorted(daemon.line().split(":")[0] for _ in range(50)) == sorted(f"run {n}" for n in range(2, 52))
+
+
+def test_the_live_screen_is_drawn_on_a_terminal(place: Path) -> None:
+    profile(place / "runs" / "one.json", build="v1")
+    script = (
+        "import pty, sys, os\n"
+        "def read(descriptor):\n"
+        "    return os.read(descriptor, 65536)\n"
+        f"command = [{sys.executable!r}, '-m', 'gapwatch', 'watch', 'runs', '--once']\n"
+        "sys.exit(os.waitstatus_to_exitcode(pty.spawn(command, read)))\n"
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=False, env={**os.environ, "TERM": "xterm"}
+    )
+    text = made.stdout.decode()
+    assert made.returncode == 0
+    assert "fig4 v1: 47.0 s" in text
+    assert "IPCO" in text
+    assert "files: 1 ingested" in text
