@@ -19,7 +19,7 @@ SHARED: Final = -1
 #: Stands for the file of several shared records that are taken together.
 OTHERS: Final = -2
 #: How many cells shared files may have.
-CELL_LIMIT: Final = 1_000_000
+CELL_LIMIT: Final = 200_000
 #: What calls do: read, write (fsync and fflush are in here) and the rest: open, close, seek, stat.
 KINDS: Final = ("read", "write", "metadata")
 #: The upper ends of Darshan's classes of sizes, bytes; the last one is open.

@@ -54,7 +54,7 @@ def from_log(log: Log, path: Path) -> Profile:
     found = _rows(log)
     program = PurePosixPath(log.command.split(" ", 1)[0]).name or path.stem
     names, call = np.unique(found.call, return_inverse=True)
-    regions = (Region(program), *(Region(str(name)) for name in names))
+    regions = (Region(program), *(Region(rows.CALLS[name]) for name in names.tolist()))
     io_s = _table(len(regions), log.processes, call + 1, found.rank, found.seconds)
     wall_s = io_s.copy()
     wall_s[0] = np.maximum(log.seconds - io_s.sum(axis=0), 0.0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.readers.darshan.cells import COLLECTIVE, KINDS, SIZES
+from advisor.readers.darshan.cells import COLLECTIVE, KINDS, SIZES, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,20 +19,33 @@ if TYPE_CHECKING:
     from advisor.readers.darshan.logs import Table, Traced
 
 _READ, _WRITE, _METADATA = range(3)
+#: How operations on a file are done: in MPI-IO alone or together, elsewhere (and where a file has both) not said.
+_HOW: Final = ("", "independent ", "collective ")
+#: All that calls may be called: the interface and what is done.
+CALLS: Final = tuple(
+    f"{module} {how}{what}"
+    for module in ("POSIX", "STDIO", "MPI-IO")
+    for what in (*KINDS, "write and sync", "sync", "sync, timed as writing")
+    for how in (_HOW if module == "MPI-IO" else ("",))
+)
+_NUMBER: Final = {name: number for number, name in enumerate(CALLS)}
+#: Cells that are divided into classes of size at a time, so that little memory is needed beside the rows.
+_BLOCK: Final = 1 << 14
 _LOWEST: Final = np.array([0, *(size + 1 for size in SIZES)], dtype=np.float64)
 _HIGHEST: Final = np.array([*SIZES, 2.0**40])
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Columns of the same length: the call, file and rank, seconds, operations, bytes, and the mean of their bytes.
+    """Columns of the same length: the call (an index into ``CALLS``), file, rank, seconds, operations, their bytes.
 
-    ``each`` is -1 where no operation with bytes is counted. ``alignment`` tells (1) operations that begin at a block of
-    the file system from (2) those that begin inside one, where that is known (else 0). ``calls`` is what the interface
-    was asked for; of MPI-IO through POSIX that is more than ``count``, which leaves to POSIX what POSIX does.
+    ``each`` is the mean of the bytes, -1 where no operation with bytes is counted. ``alignment`` tells (1) operations
+    that begin at a block of the file system from (2) those that begin inside one, where that is known (else 0).
+    ``calls`` is what the interface was asked for; of MPI-IO through POSIX that is more than ``count``, which leaves to
+    POSIX what POSIX does.
     """
 
-    call: npt.NDArray[np.str_]
+    call: IntArray
     file: IntArray
     rank: IntArray
     seconds: FloatArray
@@ -51,14 +64,14 @@ def joined(parts: Sequence[Rows]) -> Rows:
 def nothing() -> Rows:
     """Return no rows."""
     none = np.zeros(0, dtype=np.int64)
-    return Rows(np.zeros(0, dtype=np.str_), none, none, np.zeros(0), none, none, none, none, none)
+    return Rows(none, none, none, np.zeros(0), none, none, none, none, none)
 
 
 def metadata(cells: Cells) -> Rows:
     """Return the rows of opening, closing, seeking and looking up."""
     some = np.flatnonzero((cells.operations[:, _METADATA] > 0) | (cells.seconds[:, _METADATA] > 0))
     count = cells.operations[some, _METADATA]
-    call = np.full(len(cells), f"{cells.module} {KINDS[_METADATA]}")
+    call = np.full(len(cells), _NUMBER[f"{cells.module} {KINDS[_METADATA]}"])
     return _plain(cells, some, call, cells.seconds[some, _METADATA], count, count)
 
 
@@ -75,40 +88,42 @@ def through_others(cells: Cells, table: Table, which: npt.NDArray[np.bool_]) -> 
 
 def data(cells: Cells, table: Table, traced: Mapping[tuple[int, int], Traced]) -> Rows:
     """Return the rows of reads and writes, and those of forcing data to storage where its time is known."""
-    counts, moved = _split(cells)
     forcing = _forcing(cells, traced)
     told = ~np.isnan(forcing)
-    parts = []
+    parts = [_sync(cells, forcing)]
     for kind in (_READ, _WRITE):
-        seconds = cells.seconds[:, kind]
-        if kind == _WRITE:
-            seconds = np.where(told, seconds - np.nan_to_num(forcing), seconds)
         call = _names(cells, table, kind, told)
-        total = counts[:, kind].sum(axis=(1, 2))
-        cell, size, unaligned = np.nonzero(counts[:, kind])
-        count, size_bytes = counts[cell, kind, size, unaligned], moved[cell, kind, size, unaligned]
-        parts.append(
-            Rows(
-                call[cell], cells.file[cell], cells.rank[cell], seconds[cell] * count / total[cell], count, count,
-                size_bytes, size_bytes // count, (1 + unaligned) * (cells.module == "POSIX"),
-            )
-        )  # fmt: skip
-        left = np.flatnonzero((total == 0) & (seconds > 0))
+        seconds = cells.seconds[:, kind] - (np.nan_to_num(forcing) if kind == _WRITE else 0.0)
+        for start in range(0, len(cells), _BLOCK):
+            block = np.arange(start, min(start + _BLOCK, len(cells)))
+            parts.append(_operations(chosen(cells, block), kind, call[block], seconds[block]))
+        left = np.flatnonzero((cells.sized[:, kind].sum(axis=1) == 0) & (seconds > 0))
         none = np.zeros(len(left), dtype=np.int64)
         parts.append(_plain(cells, left, call, seconds[left], none, none))
-    return joined([*parts, _sync(cells, forcing)])
+    return joined(parts)
+
+
+def _operations(cells: Cells, kind: int, call: IntArray, seconds: FloatArray) -> Rows:
+    """Return the rows of all reads or writes: their seconds are shared out by number."""
+    counts, moved = _split(cells)
+    cell, size, unaligned = np.nonzero(counts[:, kind])
+    count, size_bytes = counts[cell, kind, size, unaligned], moved[cell, kind, size, unaligned]
+    total = cells.sized[cell, kind].sum(axis=1)
+    return Rows(
+        call[cell], cells.file[cell], cells.rank[cell], seconds[cell] * count / total, count, count,
+        size_bytes, size_bytes // count, (1 + unaligned) * (cells.module == "POSIX"),
+    )  # fmt: skip
 
 
 def _sync(cells: Cells, forcing: FloatArray) -> Rows:
     """Return the rows of forcing data to storage; where its time is in that of writing they have none."""
     some = np.flatnonzero((cells.forced > 0) & (cells.module != "STDIO"))
-    name = np.where(np.isnan(forcing), f"{cells.module} sync, timed as writing", f"{cells.module} sync")
-    return _plain(cells, some, name, np.nan_to_num(forcing)[some], cells.forced[some], cells.forced[some])
+    in_writing, alone = (_NUMBER.get(f"{cells.module} {name}", -1) for name in ("sync, timed as writing", "sync"))
+    call = np.where(np.isnan(forcing), in_writing, alone)
+    return _plain(cells, some, call, np.nan_to_num(forcing)[some], cells.forced[some], cells.forced[some])
 
 
-def _plain(
-    cells: Cells, some: IntArray, call: npt.NDArray[np.str_], seconds: FloatArray, count: IntArray, calls: IntArray
-) -> Rows:
+def _plain(cells: Cells, some: IntArray, call: IntArray, seconds: FloatArray, count: IntArray, calls: IntArray) -> Rows:
     """Return one row for each of ``some`` cells, of operations without bytes."""
     nothing = np.zeros(len(some), dtype=np.int64)
     return Rows(
@@ -117,20 +132,26 @@ def _plain(
     )  # fmt: skip
 
 
-def _names(cells: Cells, table: Table, kind: int, told: npt.NDArray[np.bool_]) -> npt.NDArray[np.str_]:
+def _names(cells: Cells, table: Table, kind: int, told: npt.NDArray[np.bool_]) -> IntArray:
     """Return what reads or writes are called in each cell: the interface, how they are done, what is in their time."""
-    how = np.full(len(cells), "")
-    if cells.module == "MPI-IO":
-        together = sum((np.maximum(table.counters[name], 0) for name in COLLECTIVE[kind]), np.zeros(1, np.int64))
-        total = np.zeros(len(table), dtype=np.int64)
-        np.add.at(total, cells.record, cells.operations[:, kind])
-        mixed = np.where(together >= total, "collective ", "")
-        how = np.where(together == 0, "independent ", mixed)[cells.record]
     forced = np.zeros(len(table), dtype=np.int64)
     np.add.at(forced, cells.record, cells.forced)
     blended = (forced[cells.record] > 0) & ~told & (kind == _WRITE) & (cells.module != "STDIO")
-    tail = np.where(blended, f"{KINDS[kind]} and sync", KINDS[kind])
-    return np.char.add(np.char.add(f"{cells.module} ", how), tail)
+    words = (KINDS[kind], f"{KINDS[kind]} and sync")
+    names = np.array([[_NUMBER.get(f"{cells.module} {how}{word}", -1) for word in words] for how in _HOW])
+    found: IntArray = names[_manner(cells, table, kind), blended.astype(np.int64)]
+    return found
+
+
+def _manner(cells: Cells, table: Table, kind: int) -> IntArray:
+    """Return how the operations of each cell's file are done, an index into ``_HOW``."""
+    if cells.module != "MPI-IO":
+        return np.zeros(len(cells), dtype=np.int64)
+    together = sum((np.maximum(table.counters[name], 0) for name in COLLECTIVE[kind]), np.zeros(len(table), np.int64))
+    total = np.zeros(len(table), dtype=np.int64)
+    np.add.at(total, cells.record, cells.operations[:, kind])
+    alone, all_together, mixed = _HOW.index("independent "), _HOW.index("collective "), 0
+    return np.where(together == 0, alone, np.where(together >= total, all_together, mixed))[cells.record]
 
 
 def _forcing(cells: Cells, traced: Mapping[tuple[int, int], Traced]) -> FloatArray:
