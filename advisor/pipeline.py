@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from advisor import bounds, facts, gaps, loads, machines, merging, quality, ranking, rules, sidecar
 from advisor.efficiencies import efficiencies
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from advisor.machines import Machine
     from advisor.model import Bound, Gap, Grade, Need, Profile, Recommendation, Verdict
     from advisor.rules import Matches, RuleBook
+
+
+#: A gap that merges imbalance and waiting may hold that share of the run before "nothing significant" says too much.
+MERGED_SHARE: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[
         total=ranked.total,
         steps_to_revisit=ranked.steps_to_revisit,
         needs=_needs(grade, matches.needs),
-        verdict=_verdict(grade, found, matches, ranked),
+        verdict=_verdict(profile, grade, found, matches, ranked),
         problems=(*problems, *sheet.problems, *refused, *host.problems),
     )
 
@@ -175,13 +179,26 @@ def _needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
     return () if grade.letter == "F" else tuple(wanted)
 
 
-def _verdict(grade: Grade, found: Sequence[Gap], matches: Matches, ranked: Ranking) -> Verdict:
+def _merged_share(profile: Profile, found: Sequence[Gap]) -> float:
+    """Return the largest share of the run in a gap that merges imbalance and waiting, start-up and shutdown aside."""
+    edges = sum(float(seconds.mean()) for name, seconds in profile.outside.items() if name in ("start-up", "shutdown"))
+    shares = [
+        (gap.seconds - (edges if "X" in gap.members else 0.0)) / profile.actual_s
+        for gap in found
+        if len(gap.members) > 1 and {"L", "M'", "D", "W"} & set(gap.members)
+    ]
+    return max(shares, default=0.0)
+
+
+def _verdict(profile: Profile, grade: Grade, found: Sequence[Gap], matches: Matches, ranked: Ranking) -> Verdict:
     """Return whether there is advice.
 
-    Nothing is insignificant where no gap is known, a large one is undecided, or waiting is not told from work.
+    Nothing is insignificant where no gap is known, a large one is undecided or holds what could not be told apart, or
+    waiting is not told from work.
     """
     if ranked.recommendations:
         return "advice"
     hidden = any(note.name in (quality.HIDDEN, quality.UNTOLD) for note in grade.notes)
-    known = found and grade.letter != "F" and not matches.leaves_open and not hidden
+    merged = _merged_share(profile, found) > MERGED_SHARE
+    known = found and grade.letter != "F" and not (matches.leaves_open or hidden or merged)
     return "nothing significant" if known else "insufficient evidence"

@@ -20,13 +20,19 @@ if TYPE_CHECKING:
     from advisor.callpaths.tree import Tree
     from advisor.model import FloatArray, IntArray
 
+_MOST_UNNAMED: Final = 0.5
 #: The categories of a call's seconds, and the measures they are in.
 _MEASURES: Final = (("transfer", "transfer_s"), ("wait", "wait_s"), ("sync", "sync_s"), ("io", "io_s"))
 _COLLECTIVES: Final = (Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.SCAN)
 
 
-def collect(paths: CallPaths, tree: Tree, rows: Rows, calls: Sequence[Call]) -> Causes:
-    """Return one row for each call path, processor and category with seconds; partners and files are not known."""
+def collect(paths: CallPaths, tree: Tree, rows: Rows, calls: Sequence[Call]) -> Causes | None:
+    """Return one row for each call path, processor and category with seconds; partners and files are not known.
+
+    None where most of the communication is in calls without a name: then nobody knows what waits for what.
+    """
+    if not calls or _unnamed_share(paths, calls) > _MOST_UNNAMED:
+        return None
     cells = [
         _cells(number, call, category, measure) for number, call in enumerate(calls) for category, measure in _MEASURES
     ]
@@ -54,6 +60,17 @@ def collect(paths: CallPaths, tree: Tree, rows: Rows, calls: Sequence[Call]) -> 
         count=visits.astype(np.int64),
         bytes=moved.astype(np.int64),
     )
+
+
+def _unnamed_share(paths: CallPaths, calls: Sequence[Call]) -> float:
+    """Return the share of the seconds of communication in calls that the tool did not tell apart."""
+    seconds = [float(call.wait_s.sum() + call.sync_s.sum() + call.transfer_s.sum()) for call in calls]
+    unnamed = [
+        share
+        for share, call in zip(seconds, calls, strict=True)
+        if call.role == Role.COMM_OTHER and not paths.nodes[call.node].name.startswith("MPI_")
+    ]
+    return sum(unnamed) / sum(seconds) if sum(seconds) else 0.0
 
 
 def _cells(number: int, call: Call, category: str, measure: str) -> tuple[IntArray, IntArray, IntArray, FloatArray]:

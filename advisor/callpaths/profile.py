@@ -66,7 +66,7 @@ def from_call_paths(paths: CallPaths, path: Path | str) -> Profile:
         parameters=paths.parameters,
         outside=outside,
         counts=_counts(source),
-        causes=collect(source.paths, source.tree, source.rows, source.calls) if source.calls else None,
+        causes=collect(source.paths, source.tree, source.rows, source.calls),
         notes=paths.notes,
         ranks_expected=paths.ranks_expected,
     )

@@ -54,14 +54,18 @@ class Matches:
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """What should be measured, once each: what could decide about the most seconds first, about few not at all."""
-        stakes: dict[Need, float] = {}
+        """What should be measured, once each: what decides about the most seconds first, about few not at all.
+
+        Seconds that a gap is known to hold come before those that it can hold at most.
+        """
+        stakes: dict[Need, tuple[float, float]] = {}
         for match in self.undecided:
             for need in match.outcome.needs:
-                stakes[need] = max(stakes.get(need, 0.0), match.stake_s)
+                known, most = stakes.get(need, (0.0, 0.0))
+                stakes[need] = max(known, match.known_s), max(most, match.stake_s)
         actual_s = self.sheet.run.actual_s
-        worth = [need for need, stake in stakes.items() if need.command and is_significant(stake, actual_s)]
-        return tuple(sorted(worth, key=lambda need: (-stakes[need], need.fact)))
+        worth = [need for need, (_, most) in stakes.items() if need.command and is_significant(most, actual_s)]
+        return tuple(sorted(worth, key=lambda need: (*(-seconds for seconds in stakes[need]), need.fact)))
 
     @property
     def leaves_open(self) -> bool:
