@@ -1,7 +1,9 @@
-"""Logs of Darshan as the reader has them in memory, made by hand."""
+"""Logs of Darshan made by hand, as the reader has them in memory, and recorded ones with a part of them changed."""
 
 from __future__ import annotations
 
+import struct
+import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from advisor.readers.darshan.logs import Log, Table, Traced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 TIMES = {
     "READ": "READ_TIME",
@@ -71,3 +73,34 @@ def log(
         partial=partial,
         negative_s=negative,
     )
+
+
+#: The header of format 3.41, and where it says where the names of files and the parts of the modules are.
+HEADER, PLACES, JOB = 1328, 32, -1
+
+
+def unpacked(content: bytes) -> bytes:
+    """What a part of a log holds: the streams of all ranks."""
+    found = b""
+    while content:
+        stream = zlib.decompressobj()
+        found += stream.decompress(content)
+        content = stream.unused_data
+    return found
+
+
+def rewritten(content: bytes, number: int, change: Callable[[bytes], bytes]) -> bytes:
+    """A whole log in which one part is changed: that of the job (-1), the names (0) or module ``number - 1``."""
+    places = [list(struct.unpack_from("<QQ", content, PLACES + 16 * n)) for n in range(65)]
+    parts = {n: unpacked(content[start : start + size]) for n, (start, size) in enumerate(places) if size}
+    parts[JOB] = unpacked(content[HEADER : places[0][0]])
+    parts[number] = change(parts[number])
+    made = bytearray(content[:HEADER])
+    for n, part in sorted(parts.items()):
+        packed = zlib.compress(part)
+        if n >= 0:
+            struct.pack_into("<QQ", made, PLACES + 16 * n, len(made), len(packed))
+        made += packed
+    for n in set(range(65)) - set(parts):
+        struct.pack_into("<QQ", made, PLACES + 16 * n, 0, 0)
+    return bytes(made)

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 import damage
 import numpy as np
 import pytest
+from darshan_logs import rewritten
 
 from advisor.errors import InputError
 from advisor.readers import darshan
 from advisor.readers.darshan import container, logs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from advisor.readers.darshan.child import Contents, Table
 
 LOG = Path(__file__).parent / "profiles" / "darshan" / "faultlab-io256" / "log.darshan"
@@ -37,11 +40,11 @@ def test_a_flipped_bit_anywhere_changes_nothing_in_silence(tmp_path: Path, monke
     assert damage.bit_flips(LOG, tmp_path, darshan.advisor_read) == 0
 
 
-def is_refused(path: Path) -> bool:
+def is_refused(path: Path, read: Callable[[Path], object] = container.unpacked_sizes) -> bool:
     try:
-        container.unpacked_sizes(path)
+        read(path)
     except InputError as error:
-        return "damaged" in error.reason
+        return error.path == path
     return False
 
 
@@ -163,6 +166,54 @@ def test_impossible_records_are_refused(
     with pytest.raises(InputError, match=reason) as caught:
         logs._checked(LOG, changed(contents, column, values, kind))
     assert caught.value.place == "POSIX"
+
+
+NAMES, POSIX, HEATMAP = 0, 2, 16
+
+
+def test_a_log_that_is_written_anew_is_the_same(tmp_path: Path) -> None:
+    path = written(tmp_path, rewritten(LOG.read_bytes(), NAMES, lambda part: part))
+    assert damage.same(darshan.advisor_read(path), darshan.advisor_read(LOG))
+
+
+@pytest.mark.parametrize(
+    "name", [b"/a/operator[]<int>, 100 %", b"\xff\xfe\x1b[31m \n\t", "/ä/日本".encode(), b"x" * 4000]
+)
+def test_names_survive(tmp_path: Path, name: bytes) -> None:
+    old = b"/tmp/work/prof/faultlab.0.dat"
+    path = written(tmp_path, rewritten(LOG.read_bytes(), NAMES, lambda part: part.replace(old, name)))
+    causes = darshan.advisor_read(path).causes
+    assert causes is not None
+    assert name.decode("utf-8", "surrogateescape") in causes.targets
+
+
+def test_a_processes_count_that_no_run_has_is_refused(tmp_path: Path) -> None:
+    def many(part: bytes) -> bytes:
+        return part[:40] + (1 << 40).to_bytes(8, "little") + part[48:]
+
+    with pytest.raises(InputError, match="1099511627776 processes are impossible"):
+        darshan.advisor_read(written(tmp_path, rewritten(LOG.read_bytes(), -1, many)))
+
+
+@pytest.mark.parametrize("keep", [8, 100, 703, 705, 1400])
+def test_a_part_that_ends_inside_a_record_is_refused(tmp_path: Path, keep: int) -> None:
+    path = written(tmp_path, rewritten(LOG.read_bytes(), POSIX, lambda part: part[:keep]))
+    with pytest.raises(InputError):
+        darshan.advisor_read(path)
+
+
+@pytest.mark.parametrize("bins", [1 << 20, 1 << 40, (1 << 63) - 1, 1 << 63])
+def test_a_heat_map_that_promises_more_than_there_is_is_refused_or_left_out(tmp_path: Path, bins: int) -> None:
+    def wide(part: bytes) -> bytes:
+        return part[:24] + bins.to_bytes(8, "little") + part[32:]
+
+    path = written(tmp_path, rewritten(LOG.read_bytes(), HEATMAP, wide))
+    assert is_refused(path, darshan.advisor_read) or damage.same(darshan.advisor_read(path), darshan.advisor_read(LOG))
+
+
+def test_a_module_without_records_says_nothing(tmp_path: Path) -> None:
+    found = darshan.advisor_read(written(tmp_path, rewritten(LOG.read_bytes(), POSIX, lambda part: b"")))
+    assert not any(region.name.startswith("POSIX") for region in found.regions)
 
 
 def test_the_package_is_imported_in_a_process_of_its_own_only() -> None:

@@ -159,8 +159,8 @@ def _table(path: Path, module: str, raw: RawTable, processes: int) -> Table:
     prefix = f"{module.replace('-', '')}_"
     ids = np.frombuffer(raw["ids"], np.uint64).astype(np.int64)  # the same 64 bits
     ranks = np.frombuffer(raw["ranks"], np.int64)
-    counters = np.frombuffer(raw["counters"], np.int64).reshape(len(ids), -1)
-    times = np.frombuffer(raw["times"], np.float64).reshape(len(ids), -1)
+    counters = np.frombuffer(raw["counters"], np.int64).reshape(len(ids), len(raw["counter_names"]))
+    times = np.frombuffer(raw["times"], np.float64).reshape(len(ids), len(raw["time_names"]))
     if len(ids) and not (ranks.min() >= -1 and ranks.max() < processes):
         raise InputError(path, f"a file of rank {ranks.max()} in a run of {processes} processes", module)
     table = Table(
