@@ -217,7 +217,7 @@ _INPUT_OUTPUT: Final = (
         """
         io.unaligned_share | share | reads and writes that begin inside a block of the file system / all
         io.fsync_share     | share | seconds in fsync and the like / all input and output
-        io.forced_share    | share | the same, with writing where a tool adds both up / all input and output
+        io.forced_share    | share | seconds in fsync, and in writing where a tool adds both up / all input and output
         io.forced_B        | B     | bytes written / calls of fsync and the like; 0 without any
         """,
     ),

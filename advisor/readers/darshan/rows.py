@@ -196,7 +196,6 @@ def _mean_bytes(cells: Cells) -> FloatArray:
     least, most = (count * _LOWEST).sum(axis=2), (count * _HIGHEST).sum(axis=2)
     part = np.divide(total - least, most - least, out=np.zeros_like(total), where=most > least)
     mean = _LOWEST + (_HIGHEST - _LOWEST) * np.clip(part, 0.0, 1.0)[:, :, None]
-    single = (count > 0).sum(axis=2) == 1
-    exact = np.divide(total, count.sum(axis=2), out=np.zeros_like(total), where=count.sum(axis=2) > 0)
-    found: FloatArray = np.where(single[:, :, None], exact[:, :, None], mean)
+    sums = (mean * count).sum(axis=2)
+    found: FloatArray = mean * np.divide(total, sums, out=np.ones_like(total), where=sums > 0)[:, :, None]
     return found

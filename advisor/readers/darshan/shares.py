@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from advisor.model import FloatArray, IntArray
 
 _ROUNDS: Final = 30
+_NEXT_TO_ZERO: Final = 1e-100  # seconds
 #: The heat map is believed where its bytes are those of the records, but for this share.
 _CLOSE: Final = 0.01
 
@@ -51,14 +52,14 @@ def balanced(of_kind: FloatArray, of_rank: FloatArray, weights: FloatArray) -> F
     for _ in range(_ROUNDS):
         found *= _factor(of_rank, found.sum(axis=0))[None, :]
         found *= _factor(of_kind, found.sum(axis=1))[:, None]
-    lost = (found.sum(axis=1) <= 0) & (of_kind > 0)
+    lost = (found.sum(axis=1) <= _NEXT_TO_ZERO) & (of_kind > 0)
     found[lost] = (usable / usable.sum(axis=1, keepdims=True) * of_kind[:, None])[lost]
     return found
 
 
 def _factor(wanted: FloatArray, found: FloatArray) -> FloatArray:
-    """Return what ``found`` has to be multiplied by; nothing can be made of zero."""
-    factor: FloatArray = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+    """Return what ``found`` has to be multiplied by; nothing can be made of zero, or of what is next to it."""
+    factor: FloatArray = np.divide(wanted, found, out=np.zeros_like(found), where=found > _NEXT_TO_ZERO)
     return factor
 
 
