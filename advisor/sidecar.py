@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
@@ -89,6 +90,26 @@ def _text(found: Mapping[str, Node], name: str) -> str | None:
 
 def _parameter(node: Node) -> str | float:
     return node.text(1000) if isinstance(node.value, str) else node.number()
+
+
+def write(folder: Path, stated: Mapping[str, object], parameters: Mapping[str, str | float]) -> Path:
+    """State something about the profiles in ``folder``, on top of what its sidecar says, and return the file.
+
+    Raises ``InputError`` where a sidecar is there already that cannot be read.
+    """
+    file = folder / NAME
+    known: dict[str, object] = {}
+    if file.exists():
+        _statements(strict_json.read(file, SIZE_LIMIT))
+        known = json.loads(file.read_text(encoding="utf-8"))
+    if parameters:
+        before = known.get("parameters")
+        known["parameters"] = {**(before if isinstance(before, dict) else {}), **parameters}
+    text = json.dumps({"schema": SCHEMA, **known, **stated}, indent=2)
+    new = file.with_name(f"{NAME}.new")
+    new.write_text(text + "\n", encoding="utf-8")
+    new.replace(file)
+    return file
 
 
 def apply(

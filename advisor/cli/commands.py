@@ -16,6 +16,7 @@ from advisor.cli import (
     plugins,
     rules,
     run,
+    stamp,
     status,
     watch,
 )
@@ -46,7 +47,7 @@ class BuiltIn(Protocol):
 _MODULES: tuple[BuiltIn, ...] = (
     advise, demo, run,
     watch, status, history, compare,
-    lifecycle.applied, lifecycle.ack, lifecycle.suppress,
+    lifecycle.applied, lifecycle.ack, lifecycle.suppress, stamp,
     keeping.export, keeping.backup, config,
     rules, machines, plugins,
 )  # fmt: skip

@@ -24,7 +24,8 @@ class Config:
 
     A file is read when nobody changed it for ``quiet_s``; one that can't be read by then is tried again until it has
     been unchanged for ``patience_s``, and then set aside. Directories are scanned every ``scan_s``, or every ``poll_s``
-    where the file system announces no changes.
+    where the file system announces no changes. A run that names no build is of the one that ``source`` holds when its
+    profile has settled.
     """
 
     roots: tuple[Path, ...] = ()
@@ -41,6 +42,7 @@ class Config:
     machine: str | None = None
     rules: tuple[Path, ...] = ()
     cores: int | None = None
+    source: Path | None = None
 
 
 def read(path: Path) -> Config:
@@ -153,5 +155,6 @@ _READ: Final[dict[str, tuple[str, Callable[[object, Path], object]]]] = {
     "machine": ("machine", _name),
     "rules": ("rules", _paths),
     "cores": ("cores", _whole(1, 10**9)),
+    "source": ("source", _path),
 }
 assert {field for field, _ in _READ.values()} == {field.name for field in fields(Config)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor import wire
+from advisor import builds, wire
 from advisor.contract import ContractError
 from advisor.model import Advice
 from advisor.sandbox import TaskFailed
@@ -85,8 +85,9 @@ def _written(unit: Candidate) -> int:
 class Intake:
     """Reads units in children and writes what comes of them; several threads may take units, each asking its child."""
 
-    def __init__(self, writer: Writer, options: Mapping[str, object]) -> None:
+    def __init__(self, writer: Writer, options: Mapping[str, object], source: Path | None = None) -> None:
         self._writer = writer
+        self._source = source
         self._options = dict(options)
         self._failures: dict[Path, int] = {}
 
@@ -126,7 +127,9 @@ class Intake:
     def _advice(self, top: Path, units: Sequence[Unit], ask: Ask) -> Advice | None:
         """Return the advice on the run of ``units``; None where they are of several runs."""
         places = [[str(unit.path), unit.reader] for unit in units]
-        answer = ask({"do": "advise", "units": places, "top": str(top), "options": self._options})
+        build = builds.of_source(self._source) if self._source is not None else None
+        options = {**self._options, "build": build}
+        answer = ask({"do": "advise", "units": places, "top": str(top), "options": options})
         if answer is None:
             return None
         try:

@@ -46,7 +46,7 @@ class Readers:
 
     def __init__(self, config: Config, writer: Writer, settling: Settling) -> None:
         self._config, self._writer, self._settling = config, writer, settling
-        self._intake = Intake(writer, _options(config))
+        self._intake = Intake(writer, _options(config), config.source)
         self._pool = ThreadPoolExecutor(config.jobs, thread_name_prefix="reader")
         self._lock = Lock()
         self._own = local()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -98,4 +99,5 @@ def advise(units: Sequence[Found], top: Path, said: dict[str, Any]) -> dict[str,
     if len(runs) > 1:
         return None
     run = pipeline.named(merging.merge(runs[0]), units[0].path)
+    run = replace(run, build=run.build or said.get("build"))
     return cast("dict[str, object]", wire.pack(slim(pipeline.advise_on(run, options, host))))

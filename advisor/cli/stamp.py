@@ -1,0 +1,88 @@
+"""``gapwatch stamp DIR``: say which build the profiles in a directory are of, or run a command that writes them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.cli import output
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAME = "stamp"
+HELP = "name the build of the profiles in a directory (gapwatch.json), by git where no name is given"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Give the command its arguments."""
+    parser.add_argument("folder", metavar="DIR", type=Path, help="where the profiles are, or will be")
+    _add_options(parser)
+    parser.add_argument(
+        "command", metavar="CMD", nargs=argparse.REMAINDER,
+        help="a command to run with GAPWATCH_BUILD set, best after --; its exit status is that of gapwatch",
+    )  # fmt: skip
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--build", metavar="NAME", help="the build (default: the commit of --source, and its changes)")
+    parser.add_argument("--source", metavar="DIR", type=Path, default=Path(), help="the source tree (default: here)")
+    parser.add_argument(
+        "--parameter", metavar="NAME=VALUE", type=_parameter, action="append", default=[],
+        help="a size or setting of the runs, such as N=4096; may be given again",
+    )  # fmt: skip
+
+
+def _split(args: argparse.Namespace) -> list[str]:
+    """Return the command, after taking in the options between the directory and ``--``, which argparse leaves to it."""
+    words: list[str] = args.command
+    end = words.index("--") if "--" in words else len(words) if words[:1] and words[0].startswith("--") else 0
+    parser = argparse.ArgumentParser(prog=f"gapwatch {NAME} DIR", allow_abbrev=False)
+    _add_options(parser)
+    defaults = {name: getattr(args, name) for name in ("build", "source", "parameter")}
+    parser.set_defaults(**defaults)
+    parser.parse_args(words[:end], namespace=args)
+    return words[end + 1 :] if "--" in words else words[end:]
+
+
+def _parameter(text: str) -> tuple[str, str | float]:
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip() or not value.strip():
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, found {text!r}")
+    try:
+        return name.strip(), float(value)
+    except ValueError:
+        return name.strip(), value.strip()
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the sidecar, then run the command if there is one; returns its exit status, else 0."""
+    from advisor import builds, sidecar
+    from advisor.errors import UsageError
+
+    command = _split(args)
+    build = args.build or os.environ.get(sidecar.BUILD_VARIABLE) or builds.of_source(args.source)
+    if build is None:
+        raise UsageError(f"{args.source.absolute()} is in no git repository; name the build with --build")
+    args.folder.mkdir(parents=True, exist_ok=True)
+    file = sidecar.write(args.folder, {"build": build}, dict(args.parameter))
+    if command:
+        return _ran(command, {**os.environ, sidecar.BUILD_VARIABLE: build})
+    from advisor.render.clean import clean
+
+    output.emit(clean(f"{file}: build {build}") + "\n")
+    return 0
+
+
+def _ran(command: Sequence[str], environment: dict[str, str]) -> int:
+    import subprocess
+
+    from advisor.errors import UsageError
+
+    try:
+        code = subprocess.run(command, env=environment, check=False).returncode
+    except OSError as error:
+        raise UsageError(f"{command[0]}: {error.strerror}") from error
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,99 @@
+"""Which build a run is of: by git, by a stamp, by what the daemon is told of the source."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from daemon_runs import CONFIG, Watch, profile
+
+from advisor import builds, cli
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A repository with one commit."""
+    root = tmp_path / "source"
+    root.mkdir()
+    (root / "solve.c").write_text("int main(void) { return 0; }\n")
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+    return root
+
+
+def git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", "-C", root, *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_a_build_is_the_commit_and_what_was_changed_since(source: Path) -> None:
+    commit = git(source, "rev-parse", "HEAD")[:12]
+    assert builds.of_source(source) == commit
+    (source / "notes.txt").write_text("untracked files are no part of a build")
+    assert builds.of_source(source) == commit
+    (source / "solve.c").write_text("int main(void) { return 1; }\n")
+    first = builds.of_source(source)
+    (source / "solve.c").write_text("int main(void) { return 2; }\n")
+    second = builds.of_source(source)
+    assert first is not None
+    assert second is not None
+    assert first != second
+    assert first.startswith(f"{commit}+")
+
+
+def test_without_a_commit_or_repository_there_is_no_build(tmp_path: Path) -> None:
+    assert builds.of_source(tmp_path) is None
+    git(tmp_path, "init", "-q")
+    assert builds.of_source(tmp_path) is None
+    assert builds.of_source(tmp_path / "nowhere") is None
+
+
+def test_a_stamp_is_written_beside_what_is_there(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = tmp_path / "runs"
+    assert (
+        cli.main(["stamp", str(runs), "--source", str(source), "--parameter", "N=64", "--parameter", "mode=fast"]) == 0
+    )
+    commit = git(source, "rev-parse", "HEAD")[:12]
+    assert capsys.readouterr().out.endswith(f"build {commit}\n")
+    assert cli.main(["stamp", str(runs), "--build", "v2", "--parameter", "N=128"]) == 0
+    said = json.loads((runs / "gapwatch.json").read_text())
+    assert said == {
+        "schema": "gapwatch/sidecar/1", "parameters": {"N": 128.0, "mode": "fast"}, "build": "v2",
+    }  # fmt: skip
+
+
+def test_a_stamped_command_knows_its_build(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code = cli.main(["stamp", str(tmp_path), "--build", "v3", "--", "sh", "-c", "echo $GAPWATCH_BUILD; exit 7"])
+    assert (code, capfd.readouterr().out) == (7, "v3\n")
+    assert cli.main(["stamp", str(tmp_path), "--build", "v3", "--", "no-such-program"]) == 2
+
+
+def test_without_a_name_and_a_repository_nothing_is_stamped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GAPWATCH_BUILD", raising=False)
+    assert cli.main(["stamp", str(tmp_path / "runs"), "--source", str(tmp_path)]) == 2
+    assert "name the build with --build" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_damaged_stamp_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "gapwatch.json").write_text('{"build": ')
+    assert cli.main(["stamp", str(tmp_path), "--build", "v2"]) == 2
+    assert (tmp_path / "gapwatch.json").read_text() == '{"build": '
+
+
+def test_the_daemon_takes_the_build_of_the_source_where_nobody_names_one(source: Path, tmp_path: Path) -> None:
+    watch = Watch(tmp_path, replace(CONFIG, source=source))
+    profile(watch.root / "a.json")
+    profile(watch.root / "b.json", build="named")
+    watch.once()
+    assert [entry.build for entry in watch.entries()] == [git(source, "rev-parse", "HEAD")[:12], "named"]
