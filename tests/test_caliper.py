@@ -209,15 +209,21 @@ def test_a_directory_without_cali_files_is_not_taken(tmp_path: Path) -> None:
         caliper.read_call_paths(tmp_path)
 
 
-def test_files_without_ranks_are_numbered_in_the_order_of_their_names(tmp_path: Path) -> None:
-    for n, name in enumerate("ab"):
-        native(
-            tmp_path / f"{name}.cali",
-            f"__rec=node,id=200,attr=20,data=work\n__rec=ctx,ref=200,attr=106,data={n + 1}000000000\n",
-        )
+@pytest.mark.parametrize(
+    ("names", "ranks"), [(("a", "b"), [0, 1]), (("r-1", "r-0"), [1, 0]), (("rank7", "rank3"), [7, 3])]
+)
+def test_files_without_ranks_are_numbered_by_their_names(
+    tmp_path: Path, names: tuple[str, str], ranks: list[int]
+) -> None:
+    for n, name in enumerate(names):
+        body = f"__rec=node,id=200,attr=20,data=work\n__rec=ctx,ref=200,attr=106,data={n + 1}000000000\n"
+        native(tmp_path / f"{name}.cali", body)
+    assert caliper.advisor_sniff(tmp_path) == (None if names == ("a", "b") else 1.0)
     paths = caliper.read_call_paths(tmp_path)
-    assert [processor.rank for processor in paths.processors] == [0, 1]
-    assert named(paths, paths.wall_s) == {("work",): [1.0, 2.0]}
+    seconds = dict(
+        zip((processor.rank for processor in paths.processors), named(paths, paths.wall_s)["work",], strict=True)
+    )
+    assert seconds == {ranks[0]: 1.0, ranks[1]: 2.0}
 
 
 def test_only_its_own_files_are_claimed() -> None:

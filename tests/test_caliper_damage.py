@@ -117,7 +117,7 @@ def test_a_lost_record_is_noticed(tmp_path: Path, drop: int) -> None:
         ("__rec=ctx,ref=999,attr=106,data=5\n", "node 999 is not defined"),
         ("__rec=ctx,ref=x,attr=106,data=5\n", "'x' is no number of a node"),
         ("__rec=ctx,attr=106,data=5=6\n", "as many attributes as values"),
-        ("__rec=ctx,attr=106,data=five\n", "'five' is no number for sum#time.duration.ns"),
+        ("__rec=ctx,attr=106,data=five\n", "'five' is no finite number for sum#time.duration.ns"),
         ("__rec=ctx,attr=106,data=nan\n", "no finite number"),
         ("__rec=ctx,attr=106,data=1e999\n", "no finite number"),
         ("__rec=ctx,attr=106,data=-1\n", "-1 is impossible"),

@@ -13,6 +13,7 @@ from advisor.readers.caliper import checks, facts, times
 from advisor.readers.caliper.cells import OTHER, Cells
 from advisor.readers.caliper.metrics import choose
 from advisor.readers.caliper.tables import Paths, Place
+from advisor.readers.rank_numbers import by_name
 from advisor.traces.events import Role
 
 if TYPE_CHECKING:
@@ -69,10 +70,12 @@ def call_paths(tables: Sequence[Table], path: Path) -> CallPaths:
 
 
 def _processors(tables: Sequence[Table], path: Path) -> tuple[tuple[Processor, ...], list[IntArray]]:
-    """Return the processors, and for each table the processor of each record; files without ranks are numbered."""
+    """Return the processors, and for each table the processor of each record; those of files without ranks by name."""
     ranks = [np.maximum(table.rank, 0) for table in tables]
     if len(tables) > 1 and all((table.rank < 0).all() for table in tables):
-        ranks = [np.full(len(rank), n) for n, rank in enumerate(ranks)]
+        names = [table.file.stem for table in tables]
+        numbers = by_name(names, [None] * len(tables)) or range(len(tables))
+        ranks = [np.full(len(rank), n) for n, rank in zip(numbers, ranks, strict=True)]
     span = max(int(table.thread.max(initial=0)) for table in tables) + 1
     keys = [rank * span + np.maximum(table.thread, 0) for rank, table in zip(ranks, tables, strict=True)]
     seen: dict[int, Table] = {}

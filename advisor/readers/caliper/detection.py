@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.errors import InputError
+from advisor.readers.rank_numbers import by_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,9 +62,13 @@ def sniff_file(path: Path) -> float | None:
 
 def sniff_directory(path: Path) -> float | None:
     """Return 1 for a directory whose ``.cali`` files are of different ranks, and so of one run."""
-    ranks = [_rank(file) for file in _native_files(path)]
-    alone = len(ranks) == 1
-    return 1.0 if ranks and (alone or (None not in ranks and len(set(ranks)) == len(ranks))) else None
+    files = _native_files(path)
+    ranks = [_rank(file) for file in files]
+    if all(rank is None for rank in ranks):
+        apart = by_name([file.stem for file in files], ranks) is not None
+    else:
+        apart = None not in ranks and len(set(ranks)) == len(ranks)
+    return 1.0 if files and (apart or len(files) == 1) else None
 
 
 def files_of(path: Path) -> list[Path]:

@@ -63,7 +63,8 @@ class Choice:
 
 def wanted(name: str) -> bool:
     """Return whether an attribute's values can matter."""
-    return meaning(name) is not None or name in _CALLS or name in ("count", "sum#count", "aggregate.slot")
+    found = meaning(name)
+    return (found is not None and found.kind != "max") or name in _CALLS or name in ("count", "aggregate.slot")
 
 
 def meaning(name: str, unit: str | None = None) -> Meaning | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
@@ -20,6 +21,7 @@ from advisor.readers.caliper.numbers import finite, whole_numbers
 from advisor.readers.caliper.tables import ACTIVITIES, END, RANK, THREAD, Columns, Paths, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 _LONGEST: Final = 1 << 20  # bytes of a line
@@ -28,6 +30,7 @@ _NAME, _PROPERTY = 8, 10  # nodes that are given: attributes that name an attrib
 _TYPE: Final = 9
 _FIELD: Final = re.compile(r"(?:^|,)([a-z_]+)=((?:[^\\,]|\\.)*)", re.DOTALL)
 _VALUE: Final = re.compile(r"(?:^|=)((?:[^\\=]|\\.)*)", re.DOTALL)
+_NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -55,7 +58,16 @@ class _Context:
 
     path: int
     ends: bool
-    values: tuple[tuple[str, str], ...]
+    names: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Used:
+    """The attributes in a record that can matter, and their places among its values."""
+
+    names: tuple[str, ...]
+    places: list[int]
 
 
 class _Reading:
@@ -70,7 +82,7 @@ class _Reading:
         self.globals: dict[str, str] = {}
         self.ended = False
         self._contexts: dict[str, _Context] = {}
-        self._wanted: dict[str, list[tuple[int, str]]] = {}
+        self._used: dict[str, _Used] = {}
 
     def error(self, reason: str) -> InputError:
         return InputError(self.path, reason, f"line {self.line}")
@@ -117,37 +129,42 @@ class _Reading:
         context = self._contexts.get(refs)
         if context is None:
             context = self._contexts.setdefault(refs, self._context(refs))
-        for name, value in context.values:
-            self._set(name, value)
-        for name, value in self._immediate(fields):
-            self._set(name, value)
-        self.columns.next()
+        attributes = fields.get("attr", "")
+        used = self._used.get(attributes)
+        if used is None:
+            used = self._used.setdefault(attributes, self._places(attributes))
+        texts = self._values(fields.get("data", ""), attributes)
+        values = self._numbers(used.names, [texts[n] for n in used.places])
+        if context.names:
+            self.columns.add((*context.names, *used.names), [*self._numbers(context.names, context.values), *values])
+        else:
+            self.columns.add(used.names, values)
         self.path_of.append(context.path)
         self.ends.append(context.ends)
 
-    def _set(self, name: str, text: str) -> None:
-        try:
-            value = float(text)
-        except ValueError:
-            raise self.error(f"{text[:40]!r} is no number for {name}") from None
-        if not abs(value) < np.inf:
-            raise self.error(f"{text[:40]!r} is no finite number for {name}")
-        self.columns.set(name, value)
+    def _places(self, attributes: str) -> _Used:
+        """Return which of the values of a record with these attributes can matter."""
+        named = [self._attribute(text) for text in attributes.split("=")] if attributes else []
+        places = [n for n, name in enumerate(named) if name in (RANK, THREAD) or wanted(name)]
+        return _Used(tuple(named[n] for n in places), places)
 
-    def _immediate(self, fields: dict[str, str]) -> list[tuple[str, str]]:
-        """Return the values that stand in a record itself and can matter."""
-        if "attr" not in fields and "data" not in fields:
-            return []
-        attributes, data = fields.get("attr", ""), fields.get("data", "")
+    def _values(self, data: str, attributes: str) -> list[str]:
         values = _VALUE.findall(data) if "\\" in data else data.split("=")
         if len(values) != attributes.count("=") + 1:
             raise self.error("as many attributes as values were expected")
-        places = self._wanted.get(attributes)
-        if places is None:
-            named = [self._attribute(text) for text in attributes.split("=")]
-            places = [(n, name) for n, name in enumerate(named) if name in (RANK, THREAD) or wanted(name)]
-            self._wanted[attributes] = places
-        return [(name, _plain(values[n])) for n, name in places]
+        return values
+
+    def _numbers(self, names: Sequence[str], texts: Sequence[str]) -> list[float]:
+        try:
+            values = [float(text) for text in texts]
+        except ValueError:
+            values = []
+        if len(values) == len(texts) and isfinite(sum(values)):
+            return values
+        for name, text in zip(names, texts, strict=True):
+            if not _NUMBER.fullmatch(text) or not isfinite(float(text)):
+                raise self.error(f"{text[:40]!r} is no finite number for {name}")
+        raise self.error("the numbers of the record are too large")
 
     def _attribute(self, text: str) -> str:
         node: _Node = self.nodes[self._known(text)]
@@ -169,7 +186,8 @@ class _Reading:
         return found[::-1]
 
     def _context(self, refs: str) -> _Context:
-        at, ends, values, activity = -1, False, [], None
+        at, ends, activity = -1, False, None
+        values: dict[str, str] = {}
         for attribute, data in self.chain(refs):
             name = self.nodes[attribute].data
             if self._property(attribute) & _NESTED:
@@ -179,10 +197,10 @@ class _Reading:
             elif name in ACTIVITIES:
                 activity = (data, ACTIVITIES[name])
             elif name in (RANK, THREAD):
-                values.append((name, data))
+                values[name] = data
         if activity is not None:
             at = self.paths.add(at, *activity)
-        return _Context(at, ends, tuple(values))
+        return _Context(at, ends, tuple(values), tuple(values.values()))
 
     def _property(self, attribute: int) -> int:
         at, steps = self.nodes[attribute].parent, 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -27,6 +28,29 @@ _Value = str | float | bool | None
 _Record = dict[str, _Value]
 
 
+class _Use(Enum):
+    """What a key of a record is used for."""
+
+    NOTHING = 0
+    NUMBER = 1
+    END = 2
+    BEGIN = 3
+    ACTIVITY = 4
+    APART = 5
+
+
+def _use(name: str) -> _Use:
+    if name in (RANK, THREAD) or wanted(name):
+        return _Use.NUMBER
+    if name.startswith(_BEGIN):
+        return _Use.BEGIN
+    if name in ACTIVITIES:
+        return _Use.ACTIVITY
+    if name in _APART:
+        return _Use.APART
+    return _Use.END if END.fullmatch(name) else _Use.NOTHING
+
+
 class _Reading:
     """One pass over the records of a file."""
 
@@ -36,31 +60,50 @@ class _Reading:
         self.path_of: list[int] = []
         self.ends: list[bool] = []
         self._known: dict[str, int] = {"": -1}
-        self._used: dict[str, bool] = {}
+        self._uses: dict[str, _Use] = {}
         self._names: set[str] = set()
         self._slashed = re.compile("")
 
     def take(self, record: _Record) -> None:
         """Take in one record."""
-        for name in [name for name in record if name.startswith(_BEGIN)]:
-            self._learn(record[name])
-        where = self._known.get(text := self._text(record, _PATH))
-        if where is None:
-            where = -1
-            for label in self._slashed.findall(text) if self._names else text.split("/"):
-                where = self.paths.add(where, label)
-            self._known[text] = where
-        ends = False
+        ends, activity = False, None
+        numbers: dict[str, float] = {}
         for name, value in record.items():
-            if name in self._used or self._is_used(name):
-                ends |= self._use(name, value)
-            if name in ACTIVITIES and value is not None:
-                where = self.paths.add(where, str(value), ACTIVITIES[name])
-        if not text and any(name in record for name in _APART):
-            raise InputError(self.path, "written with separate-nested: which region lies in which is lost", self._at())
-        self.columns.next()
-        self.path_of.append(where)
+            use = self._uses.get(name)
+            if use is None:
+                use = self._uses.setdefault(name, _use(name))
+            if use is _Use.NOTHING or value is None:
+                continue
+            if use is _Use.NUMBER:
+                numbers[name] = self._number(name, value)
+            elif use is _Use.END:
+                ends = True
+            elif use is _Use.BEGIN:
+                self._learn(value)
+            elif use is _Use.ACTIVITY:
+                activity = (str(value), ACTIVITIES[name])
+            elif _PATH not in record:
+                reason = "written with separate-nested: which region lies in which is lost"
+                raise InputError(self.path, reason, self._at())
+        where = self._where(record.get(_PATH, ""))
+        self.path_of.append(where if activity is None else self.paths.add(where, *activity))
         self.ends.append(ends)
+        self.columns.add(tuple(numbers), tuple(numbers.values()))
+
+    def _at(self) -> str:
+        return f"record {self.columns.count + 1}"
+
+    def _where(self, text: _Value) -> int:
+        """Return the number of the path of regions ``text``."""
+        if not isinstance(text, str):
+            raise InputError(self.path, f"expected a string for {_PATH}", self._at())
+        found = self._known.get(text)
+        if found is None:
+            found = -1
+            for label in self._slashed.findall(text) if self._names else text.split("/"):
+                found = self.paths.add(found, label)
+            self._known[text] = found
+        return found
 
     def _learn(self, name: _Value) -> None:
         """Remember a region whose name has slashes, like those between the regions of a path."""
@@ -69,32 +112,11 @@ class _Reading:
             longest_first = sorted(self._names, key=len, reverse=True)
             self._slashed = re.compile(f"(?:{'|'.join(map(re.escape, longest_first))})(?=/|$)|[^/]+")
 
-    def _at(self) -> str:
-        return f"record {self.columns.count + 1}"
-
-    def _text(self, record: _Record, name: str) -> str:
-        value = record.get(name, "")
-        if not isinstance(value, str):
-            raise InputError(self.path, f"expected a string for {name}", self._at())
-        return value
-
-    def _is_used(self, name: str) -> bool:
-        used = name in (RANK, THREAD) or wanted(name) or END.fullmatch(name) is not None
-        if used:
-            self._used[name] = END.fullmatch(name) is not None
-        return used
-
-    def _use(self, name: str, value: _Value) -> bool:
-        """Take in a value that matters; return whether it says that a region ended."""
-        if self._used[name]:
-            return value is not None
-        if value is None:
-            return False
+    def _number(self, name: str, value: str | float) -> float:
         try:
-            self.columns.set(name, float(value))
+            return float(value)
         except ValueError:
             raise InputError(self.path, f"{str(value)[:40]!r} is no number for {name}", self._at()) from None
-        return False
 
 
 def read(path: Path, data: bytes, layout: str) -> Table:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from array import array
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,7 +13,7 @@ from advisor.traces.events import Role
 from advisor.traces.regions import classify
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -90,29 +89,31 @@ class Table:
 
 
 class Columns:
-    """Columns of numbers that grow record by record; what a record does not set is NaN."""
+    """Columns of numbers that grow record by record; what a record does not set is NaN.
 
-    __slots__ = ("_columns", "count")
+    Records that set the same names are kept together, as rows of a table each.
+    """
+
+    __slots__ = ("_tables", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        self._columns: dict[str, array[float]] = {}
+        self._tables: dict[tuple[str, ...], tuple[array[int], array[float]]] = {}
 
-    def set(self, name: str, value: float) -> None:
-        """Set ``name`` of the record at hand; the first value counts."""
-        column = self._columns.setdefault(name, array("d"))
-        missing = self.count - len(column)
-        if missing > 0:
-            column.extend(repeat(np.nan, missing))
-        if missing >= 0:
-            column.append(value)
-
-    def next(self) -> None:
-        """Go on to the next record."""
+    def add(self, names: tuple[str, ...], values: Sequence[float]) -> None:
+        """Add a record with ``values`` for ``names``; the first value of a name counts."""
+        table = self._tables.get(names)
+        if table is None:
+            table = self._tables.setdefault(names, (array("q"), array("d")))
+        table[0].append(self.count)
+        table[1].extend(values)
         self.count += 1
 
     def arrays(self) -> dict[str, FloatArray]:
         """Return the columns (records,) by name."""
-        for column in self._columns.values():
-            column.extend(repeat(np.nan, self.count - len(column)))
-        return {name: np.array(column, dtype=np.float64) for name, column in self._columns.items()}
+        found: dict[str, FloatArray] = {}
+        for names, (records, values) in self._tables.items():
+            rows = np.array(values, dtype=np.float64).reshape(len(records), len(names))
+            for n in range(len(names) - 1, -1, -1):
+                found.setdefault(names[n], np.full(self.count, np.nan))[np.array(records)] = rows[:, n]
+        return found

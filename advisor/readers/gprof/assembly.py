@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from advisor.errors import InputError
 from advisor.model import Note, Processor
 from advisor.readers.gprof.checks import notes
 from advisor.readers.gprof.report import place
+from advisor.readers.rank_numbers import by_name
 from advisor.traces.events import Role
 from advisor.traces.regions import classify
 
@@ -27,7 +27,6 @@ _OTHER: Final = Node("other functions")
 #: What ``-pg`` puts into every function.
 _OWN: Final = frozenset({"mcount", "_mcount", "__mcount", "__mcount_internal", "_mcount_private", "__fentry__"})
 _MPI: Final = re.compile(r"p?mpi_\w+", re.IGNORECASE)
-_RANK: Final = re.compile(r"rank[^0-9]{0,2}([0-9]{1,7})", re.IGNORECASE)
 
 
 def call_paths(reports: Sequence[Report], path: Path) -> CallPaths:
@@ -100,9 +99,9 @@ def _node(text: str) -> Node:
 
 def _ranks(reports: Sequence[Report]) -> list[int]:
     """Return the ranks of the processes: those that headings or names of files tell, else their order."""
+    nobody = [None] * len(reports)
     for texts in ([report.label for report in reports], [report.file.name for report in reports]):
-        found = [_RANK.search(text) for text in texts]
-        ranks = [int(each[1]) for each in found if each is not None]
-        if len(ranks) == len(reports) and max(Counter(ranks).values()) == 1:
+        ranks = by_name(texts, nobody)
+        if ranks is not None:
             return ranks
     return list(range(len(reports)))
