@@ -23,6 +23,11 @@ _MADE_OF: Final = {
     "misses.LLI": ("ILmr",),
     "misses.branch": ("Bcm", "Bim"),
 }
+#: Other events that valgrind can count: data of which nothing is computed here.
+_OTHERS: Final = (
+    "Bc Bcm Bi Bim Dr Dw D1mr D1mw DLmr DLmw Ge sysCount sysTime sysCpuTime ILdmr DLdmr DLdmw AcCost1 SpLoss1 AcCost2 "
+    "SpLoss2"
+).split()
 #: What is counted in code that is not the program's own work has this before its name.
 LIBRARY: Final = "library."
 
@@ -33,6 +38,12 @@ def named(events: Sequence[str]) -> dict[str, tuple[int, ...]]:
     found = {name: tuple(column[e] for e in parts) for name, parts in _MADE_OF.items() if set(parts) <= set(column)}
     used = {number for columns in found.values() for number in columns}
     return found | {f"valgrind.{event}": (number,) for event, number in column.items() if number not in used}
+
+
+def unknown(events: Sequence[str]) -> list[str]:
+    """Return the events that valgrind does not count."""
+    known = {event for parts in _MADE_OF.values() for event in parts}.union(_OTHERS)
+    return [event for event in events if event not in known]
 
 
 def columns(table: FloatArray, parts: dict[str, tuple[int, ...]]) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,13 +14,13 @@ from advisor.readers.valgrind.problems import MistakeError
 from advisor.readers.valgrind.scan import LineError, Scanner
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterator
     from pathlib import Path
 
 #: What is read at a time, and how long what belongs together may be at most.
 _PIECE: Final = 4 << 20
 _LONGEST: Final = 64 << 20
+_NUMBERS: Final = re.compile(r"\d+")
 #: Lines of counts, behind which a text may be cut: what is called stands on three lines and one of counts.
 _COUNTS: Final = frozenset(b"0123456789+-*\n")
 
@@ -29,12 +30,19 @@ def files_of(path: Path, pattern: re.Pattern[bytes]) -> list[Path]:
     if not path.is_dir():
         return [path]
     try:
-        found = sorted(outputs_in(path, pattern))
+        found = _with_damaged(path, list(outputs_in(path, pattern)))
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from error
     if not found:
         raise InputError(path, "no output of valgrind here")
     return found
+
+
+def _with_damaged(directory: Path, found: list[Path]) -> list[Path]:
+    """Return the files and those that are called alike, but for the numbers in them: what they hold may be lost."""
+    alike = {_NUMBERS.sub("0", file.name) for file in found}
+    others = (file for file in directory.iterdir() if _NUMBERS.sub("0", file.name) in alike and file.is_file())
+    return sorted({*found, *others})
 
 
 def read(path: Path, numbered: bool) -> Dump:
@@ -70,7 +78,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
             if len(rest) > _LONGEST:
                 raise MistakeError(f"{_LONGEST:,} bytes without a line of counts")
     if rest and not rest.endswith(b"\n"):
-        raise MistakeError("the last line is cut off")
+        raise LineError(rest.count(b"\n"), "the last line is cut off")
     if rest:
         yield rest
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from advisor.readers.valgrind.functions import Functions
     from advisor.readers.valgrind.processes import Processes
 
-PENALTIES: Final = {"totals disagree": 0.3, "order of ranks": 0.05, "functions folded": 0.1}
+PENALTIES: Final = {"totals disagree": 0.3, "order of ranks": 0.05, "functions folded": 0.1, "unknown events": 0.1}
 CACHES: Final = "valgrind --tool=callgrind --cache-sim=yes --branch-sim=yes ./PROGRAM"
 _NAMED: Final = 4
 #: Source lines are named that have at least this share of what is counted.
@@ -55,6 +55,8 @@ def _of_damage(dumps: Sequence[Dump], functions: Functions) -> Iterator[Note]:
     if off:
         names = ", ".join(dump.path.name for dump in off[:_NAMED])
         yield _note("totals disagree", f"lines and totals differ by up to {max(d.off for d in off):,.0f} in {names}")
+    if strange := counts.unknown(dumps[0].events):
+        yield _note("unknown events", f"valgrind is not known to count {', '.join(strange[:_NAMED])}")
     if functions.folded:
         yield _note("functions folded", f"the {functions.folded:,} functions with the fewest instructions are one")
 
