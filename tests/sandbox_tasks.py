@@ -18,8 +18,9 @@ def prepare() -> None:
     """Nothing to load."""
 
 
-def handle(task: dict[str, Any]) -> object:
-    """Do what the task names."""
+def handle(task: dict[str, Any], at: Callable[[str], None]) -> object:
+    """Do what the task names, after saying so."""
+    at(task["do"])
     act: Callable[[dict[str, Any]], object] = globals()["do_" + task["do"]]
     return act(task)
 

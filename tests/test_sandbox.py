@@ -70,6 +70,7 @@ def test_what_is_refused_says_why_and_costs_no_child(serving: Worker) -> None:
 def test_what_fails_loses_its_own_result(serving: Worker, task: dict[str, object], kind: str, reason: str) -> None:
     failed = failure(serving, **task)
     assert failed.kind == kind
+    assert failed.at == (task["do"] if kind == "killed" else None)
     assert reason in failed.reason
 
 

@@ -68,6 +68,7 @@ def _settings(args: argparse.Namespace) -> Config:
         "jobs": args.jobs,
         "machine": places.machine(args.machine),
         "rules": places.rule_files() or None,
+        "plugins": places.plugin_folders() or None,
     }
     found = config.with_flags(config_command.read(args), flags)
     if not found.roots:

@@ -39,22 +39,34 @@ __all__ = ["Found", "Host", "Loaded", "load"]
 T = TypeVar("T")
 
 
-def load(site_dirs: Sequence[Path] = (), blocked: Sequence[str] = (), *, entry_points: bool = True) -> Host:
+def load(
+    site_dirs: Sequence[Path] = (),
+    blocked: Sequence[str] = (),
+    *,
+    entry_points: bool = True,
+    asking: Callable[[str], None] | None = None,
+) -> Host:
     """Return a host with the plugins of installed packages (if ``entry_points``) and of the directories.
 
-    Plugins whose names are ``blocked`` are not even imported. Never raises for a plugin: see ``Host.plugins``.
+    Plugins whose names are ``blocked`` are not even imported. ``asking`` is told which plugin of others the host is
+    about to ask, which matters where the answer may be the end of the process. Never raises for a plugin: see
+    ``Host.plugins``.
     """
     manager = discovery.new_manager()
     with _aside():
-        return Host(manager, discovery.load(manager, site_dirs, blocked, entry_points))
+        return Host(manager, discovery.load(manager, site_dirs, blocked, entry_points), asking)
 
 
 class Host:
     """The plugins that were found, with what is wrong with each, and typed calls of their hooks."""
 
-    def __init__(self, manager: PluginManager, plugins: tuple[Loaded, ...]) -> None:
+    def __init__(
+        self, manager: PluginManager, plugins: tuple[Loaded, ...], asking: Callable[[str], None] | None = None
+    ) -> None:
         self._manager = manager
         self.plugins = plugins
+        self._asking = asking
+        self._others = {plugin.name for plugin in plugins if plugin.origin != discovery.OWN}
         self._failures: dict[str, None] = {}
 
     @property
@@ -218,6 +230,8 @@ class Host:
         accept: Callable[[object], T | None],
     ) -> T | None:
         """Return the checked answer of one implementation; None, and a note of it, where that fails."""
+        if self._asking is not None and plugin in self._others:
+            self._asking(plugin)
         try:
             return accept(_answer(implementation, arguments))
         except KeyboardInterrupt:

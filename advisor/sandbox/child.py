@@ -1,7 +1,8 @@
 """The child's side: takes one task after the other from standard input and answers on a descriptor of its own.
 
 Run as ``python -m advisor.sandbox.child MODULE MEMORY CPU``: ``MODULE`` has ``prepare()``, called once, and
-``handle(task)``, which returns the answer to a task. What tasks print goes to standard error.
+``handle(task, at)``, which returns the answer to a task and calls ``at`` with the name of what may end the process
+next. What tasks print goes to standard error.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from advisor.errors import AdvisorError
 from advisor.sandbox import frames
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -41,13 +43,13 @@ def main(name: str, memory_B: int, cpu_s: int) -> None:
         except frames.FrameError:
             return
         _allow(cpu_s)
-        frames.send(answers, _answer(module, task))
+        frames.send(answers, _answer(module, task, lambda name: frames.send(answers, {"at": name})))
 
 
-def _answer(module: ModuleType, task: frames.Document) -> frames.Document:
+def _answer(module: ModuleType, task: frames.Document, at: Callable[[str], None]) -> frames.Document:
     """Return what the task gives, or how it failed; only errors of ours are anything but faults."""
     try:
-        return {"result": module.handle(task)}
+        return {"result": module.handle(task, at)}
     except AdvisorError as error:
         return {"refused": str(error)}
     except MemoryError:

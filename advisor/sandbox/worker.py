@@ -10,6 +10,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Thread
+from time import monotonic
 from typing import IO, TYPE_CHECKING, Final, Literal
 
 from advisor.sandbox import frames
@@ -35,11 +36,15 @@ class Limits:
 
 
 class TaskFailed(Exception):
-    """A task without a result: ``refused`` for its data, a ``fault`` of its code, or ``killed`` for its limits."""
+    """A task without a result: ``refused`` for its data, a ``fault`` of its code, or ``killed`` for its limits.
 
-    def __init__(self, kind: Literal["refused", "fault", "killed"], reason: str) -> None:
+    ``at`` names what the task was about when its child was lost, as far as the task said.
+    """
+
+    def __init__(self, kind: Literal["refused", "fault", "killed"], reason: str, at: str | None = None) -> None:
         self.kind = kind
         self.reason = reason
+        self.at = at
         super().__init__(reason)
 
 
@@ -56,13 +61,14 @@ class Worker:
         self._printed: deque[bytes] = deque(maxlen=8)
         self._reader: Thread | None = None
         self._served = 0
+        self._at: str | None = None
 
     def ask(self, task: frames.Document) -> object:
         """Return the result of a task; raises ``TaskFailed``. After a fault the next task gets a new child."""
         child = self._ready()
         try:
             frames.send(_descriptor(child.stdin), task)
-            answer = frames.receive(_descriptor(child.stdout), self._limits.wall_s)
+            answer = self._answer(child, monotonic() + self._limits.wall_s)
         except frames.Late as error:
             raise self._lost(f"took more than {self._limits.wall_s:g} s") from error
         except (frames.Ended, OSError) as error:
@@ -76,6 +82,15 @@ class Worker:
             raise TaskFailed("refused", str(answer["refused"]))
         self.stop()
         raise TaskFailed("fault", str(answer.get("fault", "an answer without a result")))
+
+    def _answer(self, child: subprocess.Popen[bytes], end: float) -> frames.Document:
+        """Return the answer to the task at hand, noting on the way what it is about."""
+        self._at = None
+        while True:
+            answer = frames.receive(_descriptor(child.stdout), max(end - monotonic(), 0.0))
+            if answer.keys() != {"at"}:
+                return answer
+            self._at = str(answer["at"])
 
     def stop(self) -> None:
         """End the child and everything that it started."""
@@ -122,7 +137,7 @@ class Worker:
         if self._reader is not None:
             self._reader.join(_PATIENCE_S)
         said = b"".join(self._printed).decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
-        return TaskFailed("killed", f"{reason}{f' ({said[-300:]})' if said else ''}")
+        return TaskFailed("killed", f"{reason}{f' ({said[-300:]})' if said else ''}", self._at)
 
 
 def _ending(child: subprocess.Popen[bytes]) -> str | None:

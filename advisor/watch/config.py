@@ -43,6 +43,7 @@ class Config:
     rules: tuple[Path, ...] = ()
     cores: int | None = None
     source: Path | None = None
+    plugins: tuple[Path, ...] = ()
 
 
 def read(path: Path) -> Config:
@@ -156,5 +157,6 @@ _READ: Final[dict[str, tuple[str, Callable[[object, Path], object]]]] = {
     "rules": ("rules", _paths),
     "cores": ("cores", _whole(1, 10**9)),
     "source": ("source", _path),
+    "plugins": ("plugins", _paths),
 }
 assert {field for field, _ in _READ.values()} == {field.name for field in fields(Config)}

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from advisor.watch.settling import Settling
 
 _MODULE: Final = "advisor.watch.work"
+#: Tells the children where plugin files are.
+PLUGINS_VARIABLE: Final = "GAPWATCH_PLUGINS"
 _UNKNOWN: Final = "in no format that is known"
 
 
@@ -54,6 +56,7 @@ class Readers:
         self._taken: set[Path] = set()
         self._closed = False
         self._failures: dict[Path, int] = {}
+        self._deaths: dict[str, int] = {}
 
     def submit(self, root: Path, folder: Path, files: Mapping[bytes, Signature]) -> Future[Served]:
         """Have the files of a settled directory read."""
@@ -73,9 +76,22 @@ class Readers:
         worker: Worker | None = getattr(self._own, "worker", None)
         if worker is None:
             limits = Limits(self._config.memory_B, self._config.task_s, max(int(self._config.task_s), 1))
-            worker = self._own.worker = Worker(_MODULE, limits)
+            folders = os.pathsep.join(map(str, self._config.plugins))
+            worker = self._own.worker = Worker(_MODULE, limits, {PLUGINS_VARIABLE: folders})
             self._workers.append(worker)
-        return worker.ask(task)
+        return self._without_the_deadly(worker, task)
+
+    def _without_the_deadly(self, worker: Worker, task: dict[str, object]) -> object:
+        """Ask a child; where a plugin ends it, ask again without that plugin, which is left out for good in the end."""
+        blocked = {name for name, deaths in self._deaths.items() if deaths >= TRIES}
+        while True:
+            try:
+                return worker.ask({**task, "blocked": sorted(blocked)})
+            except TaskFailed as failed:
+                if failed.at is None or failed.at in blocked:
+                    raise
+                self._deaths[failed.at] = self._deaths.get(failed.at, 0) + 1
+                blocked.add(failed.at)
 
     def _serve(self, root: Path, folder: Path, files: Mapping[bytes, Signature]) -> Served:
         try:

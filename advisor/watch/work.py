@@ -17,15 +17,21 @@ from advisor.host import Found, Host, load
 from advisor.store.runs import slim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _CHUNK = 1 << 20
 
 
+class _Asked:
+    """Whom the host asks, told to whoever waits for the answer to the task at hand."""
+
+    tell: Callable[[str], None] = staticmethod(lambda name: None)
+
+
 @cache
-def _host() -> Host:
-    folders = filter(None, os.environ.get("GAPWATCH_PLUGIN_DIRS", "").split(os.pathsep))
-    return load([Path(folder) for folder in folders])
+def _host(blocked: tuple[str, ...] = ()) -> Host:
+    folders = filter(None, os.environ.get("GAPWATCH_PLUGINS", "").split(os.pathsep))
+    return load([Path(folder) for folder in folders], blocked, asking=lambda name: _Asked.tell(name))
 
 
 def prepare() -> None:
@@ -33,22 +39,24 @@ def prepare() -> None:
     _host()
 
 
-def handle(task: dict[str, Any]) -> object:
-    """Return the result of a task: ``identify``, ``digest`` or ``advise``."""
+def handle(task: dict[str, Any], at: Callable[[str], None]) -> object:
+    """Return the result of a task: ``identify``, ``digest`` or ``advise``; ``at`` is told which plugin is asked."""
+    _Asked.tell = at
+    host = _host(tuple(task.get("blocked", ())))
     if task["do"] == "identify":
-        return identify(Path(task["root"]), Path(task["folder"]), task["names"])
+        return identify(host, Path(task["root"]), Path(task["folder"]), task["names"])
     units = [Found(Path(path), reader) for path, reader in task["units"]]
     if task["do"] == "digest":
         return [digest(unit.path) for unit in units]
-    return advise(units, Path(task["top"]), task["options"])
+    left_out = tuple(f"plugin {name} is left out: it ended the process" for name in task.get("blocked", ()))
+    return advise(host, units, Path(task["top"]), task["options"], left_out)
 
 
-def identify(root: Path, folder: Path, names: Sequence[str]) -> dict[str, list[str] | None]:
+def identify(host: Host, root: Path, folder: Path, names: Sequence[str]) -> dict[str, list[str] | None]:
     """Return the unit that each file of a directory belongs to, as path and reader; None for what is no profile.
 
     A reader that takes a directory, the folder or one above it up to ``root``, takes its files in there.
     """
-    host = _host()
     taken: dict[str, Path] = {}
     for place in _down(root, folder):
         for reader, _ in host.sniff_all(place):
@@ -88,16 +96,18 @@ def digest(path: Path) -> str:
     return total.hexdigest()
 
 
-def advise(units: Sequence[Found], top: Path, said: dict[str, Any]) -> dict[str, object] | None:
+def advise(
+    host: Host, units: Sequence[Found], top: Path, said: dict[str, Any], problems: tuple[str, ...] = ()
+) -> dict[str, object] | None:
     """Return the advice on the run that ``units`` recorded, slim and packed; None where they are of several runs."""
     options = pipeline.Options(
         machine=said.get("machine"), rules=tuple(map(Path, said.get("rules", ()))), cores=said.get("cores")
     )
-    host = _host()
     recordings = [pipeline.recording(unit, top, options, host) for unit in units]
     runs = merging.together(recordings)
     if len(runs) > 1:
         return None
     run = pipeline.named(merging.merge(runs[0]), units[0].path)
     run = replace(run, build=run.build or said.get("build"))
-    return cast("dict[str, object]", wire.pack(slim(pipeline.advise_on(run, options, host))))
+    advice = pipeline.advise_on(run, options, host)
+    return cast("dict[str, object]", wire.pack(slim(replace(advice, problems=(*advice.problems, *problems)))))

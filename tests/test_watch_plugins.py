@@ -1,0 +1,75 @@
+"""What plugins do to their process happens to a child of the daemon; others' results stay as they were."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from daemon_runs import CONFIG, Watch, profile
+from site_folder import plugin
+
+GOOD = """
+    @hookimpl
+    def advisor_findings(profile):
+        return [Finding("", "seen", profile.program, "all is well")]
+"""
+
+#: What a plugin may do when it is asked for its findings.
+FAULTS = {
+    "raise": "raise ValueError('no idea')",
+    "print": "print('x' * 100_000); import os; os.write(1, b'raw'); return []",
+    "wander": "import os; os.chdir('/'); os.umask(0o777); return []",
+    "mute": "import sys; sys.stdout = None; return []",
+    "nonsense": "return [float('nan')]",
+}
+FATAL = {
+    "exit": "import os; os._exit(0)",
+    "crash": "import os; os.abort()",
+    "hang": "import time; time.sleep(3600)",
+    "eat": "x = []\n        while True: x.append(bytearray(1 << 24))",
+}
+
+
+def watch(tmp_path: Path, body: str) -> Watch:
+    """A daemon with a good plugin and one that does what ``body`` says."""
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    plugin(folder, "a_good", GOOD)
+    plugin(folder, "bad", f"\n    @hookimpl\n    def advisor_findings(profile):\n        {body}\n")
+    plugin(folder, "z_good", GOOD)
+    return Watch(tmp_path, replace(CONFIG, plugins=(folder,), task_s=3.0, memory_B=1 << 30))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_plugin_that_fails_loses_only_its_own_result(tmp_path: Path, fault: str) -> None:
+    here, mask = Path.cwd(), os.umask(0o22)
+    os.umask(mask)
+    daemon = watch(tmp_path, FAULTS[fault])
+    for number in range(2):
+        profile(daemon.root / f"{number}.json")
+    daemon.once()
+    assert [[one.plugin for one in run.advice.findings] for run in daemon.runs] == [["a_good", "z_good"]] * 2
+    assert Path.cwd() == here
+    assert os.umask(mask) == mask
+
+
+@pytest.mark.parametrize("fault", FATAL)
+def test_a_plugin_that_ends_its_process_ends_no_other(tmp_path: Path, fault: str) -> None:
+    daemon = watch(tmp_path, FATAL[fault])
+    profile(daemon.root / "a.json")
+    (daemon.root / "notes.txt").write_text("nothing")
+    daemon.once()
+    counts = daemon.counts()
+    assert counts["waiting"] == 0
+    assert counts["ignored"] == 1
+    assert counts["ingested"] + counts["quarantined"] == 1
+
+
+def test_a_plugin_that_kills_its_process_is_left_out_after_three_times(tmp_path: Path) -> None:
+    daemon = watch(tmp_path, FATAL["exit"])
+    profile(daemon.root / "a.json")
+    daemon.once()
+    assert [[one.plugin for one in run.advice.findings] for run in daemon.runs] == [["a_good", "z_good"]]
+    assert any("bad" in problem for run in daemon.runs for problem in run.advice.problems)
