@@ -24,10 +24,10 @@ _MADE_OF: Final = {
     "misses.branch": ("Bcm", "Bim"),
 }
 #: Other events that valgrind can count: data of which nothing is computed here.
-_OTHERS: Final = (
-    "Bc Bcm Bi Bim Dr Dw D1mr D1mw DLmr DLmw Ge sysCount sysTime sysCpuTime ILdmr DLdmr DLdmw AcCost1 SpLoss1 AcCost2 "
-    "SpLoss2"
-).split()
+_OTHERS: Final = frozenset({
+    "Bc", "Bcm", "Bi", "Bim", "Dr", "Dw", "D1mr", "D1mw", "DLmr", "DLmw", "Ge", "sysCount", "sysTime", "sysCpuTime",
+    "ILdmr", "DLdmr", "DLdmw", "AcCost1", "SpLoss1", "AcCost2", "SpLoss2",
+})  # fmt: skip
 #: What is counted in code that is not the program's own work has this before its name.
 LIBRARY: Final = "library."
 
