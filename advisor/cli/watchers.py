@@ -12,6 +12,7 @@ from advisor.cli import output
 from advisor.comparison import compare
 from advisor.errors import StoreError
 from advisor.render import watching
+from advisor.render.page import live
 from advisor.store.database import read
 from advisor.store.ledger import Ledger
 from advisor.store.runs import Runs
@@ -119,11 +120,7 @@ class _Live:
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
-        from rich.console import Console
-        from rich.live import Live
-
-        console = Console(markup=False, emoji=False, highlight=False, legacy_windows=False)
-        self._live = Live(console=console, auto_refresh=False, screen=False, vertical_overflow="visible")
+        self._live = live(self._page)
         self._live.start()
         self._draw(0)
         return self
@@ -146,8 +143,6 @@ class _Live:
             self._draw(event.reading)
 
     def _draw(self, reading: int) -> None:
-        from rich.text import Text
-
         page = replace(self._page, width=output.width(sys.stdout))
         with suppress(StoreError):
             counts = {str(state): count for state, count in Ledger(read(self._state)).counts().items()}
@@ -157,4 +152,4 @@ class _Live:
             self._last = now
             programs = list(self._programs.values())[-_PROGRAMS:]
             shown = watching.Screen(self._roots, programs, counts, reading, self._troubles[-_TROUBLES:])
-            self._live.update(Text.from_ansi(watching.screen(shown, page)), refresh=True)
+            self._live.update(watching.screen(shown, page), refresh=True)

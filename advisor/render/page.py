@@ -12,6 +12,7 @@ from advisor.render.clean import clean
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rich.live import Live
     from rich.text import Text
 
 #: Below this width tables become lists: columns would leave no room for the names in them.
@@ -117,3 +118,12 @@ def draw(lines: Iterable[Text], page: Page) -> str:
     for line in lines:
         console.print(line, soft_wrap=True)
     return stream.getvalue()
+
+
+def live(page: Page) -> Live:
+    """Return what draws lines anew in place on the terminal, when it is told to."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(markup=False, emoji=False, highlight=False, legacy_windows=False, no_color=not page.color)
+    return Live(console=console, auto_refresh=False, vertical_overflow="visible")

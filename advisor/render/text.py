@@ -1,6 +1,6 @@
 """Text in terminal cells: measured, padded, shortened, wrapped.
 
-``line`` is the only place that builds a ``rich`` text, and it cleans every part (``render.clean``).
+``line`` is the only place that makes a ``rich`` text of words, and it cleans every part (``render.clean``).
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ from rich.text import Text
 from advisor.render.clean import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 #: A space where a line may end: not the one between a number and its unit, a rank and its number, a name and its value.
 _BREAK = re.compile(r"(?<!\brank)(?<!\bthread)(?<! =) (?!= )(?!(?:%|[mun]?s|[KMGTP]i?B)(?:[,;.:)]|\s|$))")
 
 Part = str | tuple[str, str]
+
+
+def together(lines: Iterable[Text]) -> Text:
+    """Return the lines as one text."""
+    return Text("\n").join(lines)
 
 
 def line(*parts: Part, indent: int = 0) -> Text:

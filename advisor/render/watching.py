@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.render import numbers
-from advisor.render.page import draw
 from advisor.render.sections import heading, paragraph
 from advisor.render.steps import next_steps
-from advisor.render.text import line, shorten
+from advisor.render.text import line, shorten, together
 from advisor.render.waterfall import waterfall
 
 if TYPE_CHECKING:
@@ -73,15 +72,15 @@ def change_lines(change: Comparison, page: Page) -> list[str]:
     return lines
 
 
-def screen(shown: Screen, page: Page) -> str:
-    """Return the live screen as one string for ``page``."""
+def screen(shown: Screen, page: Page) -> Text:
+    """Return the live screen for ``page``."""
     lines: list[Text] = []
     for program in shown.programs:
         lines += [*_program(program, page), line()]
     if not shown.programs:
         where = ", ".join(page.name(root) for root in shown.roots)
         lines += [*paragraph(f"Waiting for the first profile in {where}", page, "bold"), line()]
-    return draw([*lines, *_state(shown, page)], page)
+    return together([*lines, *_state(shown, page)])
 
 
 def _program(program: Program, page: Page) -> list[Text]:
