@@ -381,3 +381,10 @@ def test_an_unclosed_file_is_read_with_a_note(tmp_path: Path) -> None:
     paths = caliper.read_call_paths(native(tmp_path / "x.cali", body, end=""))
     assert [note.name for note in paths.notes] == ["Caliper file without end"]
     assert not caliper.read_call_paths(native(tmp_path / "x.cali", body, END)).notes
+
+
+def test_what_cannot_be_opened_is_not_claimed(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert caliper.advisor_sniff(tmp_path / "loop") is None
+    assert caliper.advisor_sniff(tmp_path) is None
+    assert caliper.advisor_sniff(tmp_path / "nothing") is None

@@ -173,3 +173,10 @@ def test_too_many_functions_are_put_together(monkeypatch: pytest.MonkeyPatch) ->
     assert [node.name for node in paths.nodes] == ["binvcrhs_", "x_solve_", "y_solve_", "other functions"]
     assert paths.cpu_s.sum() == pytest.approx(1.21)
     assert paths.notes[-1].name == "too many functions"
+
+
+def test_what_cannot_be_opened_is_not_claimed(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert gprof.advisor_sniff(tmp_path / "loop") is None
+    assert gprof.advisor_sniff(tmp_path) is None
+    assert gprof.advisor_sniff(tmp_path / "nothing") is None

@@ -21,7 +21,10 @@ def advisor_sniff(path: Path) -> float | None:
     """Return how sure it is that ``path`` is a file of Caliper, or a directory of ``.cali`` files, a rank each."""
     from advisor.readers.caliper import detection
 
-    return detection.sniff_directory(path) if path.is_dir() else detection.sniff_file(path)
+    try:
+        return detection.sniff_directory(path) if path.is_dir() else detection.sniff_file(path)
+    except OSError:
+        return None
 
 
 def read_call_paths(path: Path) -> CallPaths:

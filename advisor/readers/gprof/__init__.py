@@ -18,7 +18,10 @@ def advisor_sniff(path: Path) -> float | None:
     """Return 1 for a report of gprof, or a directory of reports whose names tell their ranks; else None."""
     from advisor.readers.gprof import detection
 
-    return detection.sniff_directory(path) if path.is_dir() else detection.sniff_file(path)
+    try:
+        return detection.sniff_directory(path) if path.is_dir() else detection.sniff_file(path)
+    except OSError:
+        return None
 
 
 def read_call_paths(path: Path) -> CallPaths:
