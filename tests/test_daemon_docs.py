@@ -1,0 +1,30 @@
+"""The pages on the daemon say what it does: settings are real, tests that are named exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from advisor.watch import config
+
+ROOT = Path(__file__).parents[1]
+DAEMON = (ROOT / "docs" / "daemon.md").read_text(encoding="utf-8")
+FAULTS = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
+
+
+def test_the_configuration_on_the_page_is_one(tmp_path: Path) -> None:
+    [block] = re.findall(r"```toml\n(.*?)```", DAEMON, re.DOTALL)
+    path = tmp_path / "gapwatch.toml"
+    path.write_text(block, encoding="utf-8")
+    found = config.read(path)
+    assert found.quiet_s == config.Config().quiet_s
+    assert found.memory_B == config.Config().memory_B
+    assert found.roots == (Path("~/runs").expanduser(),)
+
+
+def test_every_test_that_is_named_exists() -> None:
+    named = re.findall(r"`(test_\w+\.py)(?:::(\w+)…?)?`", FAULTS)
+    assert len(named) > 20
+    for file, test in named:
+        text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+        assert f"def {test}" in text, f"{file}::{test}"
