@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import damage
 import numpy as np
@@ -16,6 +16,9 @@ from advisor.model import Profile
 from advisor.readers import hpctoolkit
 from advisor.readers.hpctoolkit import assembly
 from advisor.traces.events import Role
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def example() -> Run:
