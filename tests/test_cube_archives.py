@@ -191,6 +191,7 @@ def test_locations_that_are_no_threads(tmp_path: Path) -> None:
     changed = with_document(tmp_path, document(("<type>thread</type>", "<type>accelerator</type>")))
     profile = read(changed)
     assert [one.rank for one in profile.processors] == [1]
+    assert profile.ranks_expected == 2
     assert "1 locations are no threads" in notes(profile)["locations left out"]
 
 

@@ -22,8 +22,11 @@ TOKEN_LIMIT: Final = 1 << 20  # characters of one text or one tag
 _PIECE: Final = 1 << 16
 #: A piece of text without the character that begins or ends every tag.
 _LONG: Final = re.compile(rb"[^<>]{%d}" % TOKEN_LIMIT)
-#: Stands for a byte that is no UTF-8 while the parser works; from Unicode's last private plane.
+#: Stands for a byte that XML can't hold while the parser works; from Unicode's last private plane.
 _STRAY: Final = 0x10FE00
+#: Bytes that are no UTF-8, and control characters, which tools write into names all the same.
+_UNREADABLE: Final = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\udc80-\udcff]")
+_REPLACED: Final = re.compile("[\U0010fe01-\U0010feff]")
 
 
 class Handler(Protocol):
@@ -83,7 +86,8 @@ class _Parser(DefusedXMLParser):
 
 
 def parse(content: bytes, handler: Handler, path: Path, member: str | None = None, document_type: bool = False) -> None:
-    """Tell ``handler`` of the XML document ``content``; bytes that are no UTF-8 become surrogate escapes.
+    """Tell ``handler`` of the XML document ``content``; bytes that are no UTF-8 become surrogate
+    escapes, control characters stay.
 
     ``member`` is the part of the file ``path`` that holds the document. ``document_type`` allows one that is declared
     in the document itself. Raises ``InputError`` with the line for everything that is no plain XML document, and for
@@ -113,16 +117,18 @@ def _place(member: str | None, line: int, column: int) -> str:
 
 
 def _readable(content: bytes) -> tuple[bytes, bool]:
-    """Return ``content`` as UTF-8, and whether bytes that are none had to be replaced."""
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return content, False
-        text = content.decode("utf-8", "surrogateescape")
-        return re.sub("[\udc80-\udcff]", lambda stray: chr(ord(stray[0]) - 0xDC00 + _STRAY), text).encode(), True
-    return content, False
+    """Return ``content`` as XML that can be parsed, and whether bytes that are no UTF-8 or no text were replaced."""
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return content, False
+    text = content.decode("utf-8", "surrogateescape")
+    if not _UNREADABLE.search(text):
+        return content, False
+    return _UNREADABLE.sub(lambda stray: chr((ord(stray[0]) & 0xFF) + _STRAY), text).encode(), True
 
 
 def _restored(text: str) -> str:
-    return re.sub("[\U0010fe80-\U0010feff]", lambda stray: chr(ord(stray[0]) - _STRAY + 0xDC00), text)
+    return _REPLACED.sub(lambda sign: chr(_byte(sign[0]) + (0xDC00 if _byte(sign[0]) > 0x7F else 0)), text)
+
+
+def _byte(sign: str) -> int:
+    return ord(sign) - _STRAY

@@ -48,6 +48,7 @@ def _assembled(archive: Archive, anchor: Anchor) -> CallPaths:
     moved, counts = metrics.moved(table, found), metrics.counts(table)
     waits = {} if wall is None else metrics.waits(table)
     doubts = [*table.doubts, *disagreements(table, anchor, visits)]
+    ranks = {processor.rank for processor in processors}
     return CallPaths(
         program=_program(found),
         run=_identity(wall, visits),
@@ -61,6 +62,7 @@ def _assembled(archive: Archive, anchor: Anchor) -> CallPaths:
         waits=waits,
         counts=counts,
         actual_s=math.nan if wall is None else None,
+        ranks_expected=max(ranks) + 1 if max(ranks) + 1 > len(ranks) else None,
         notes=notes(archive, anchor, doubts, left_out, folded),
     )
 
