@@ -1,0 +1,93 @@
+"""What the metadata of a file say about the run; the command line stays where it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from html import unescape
+from typing import TYPE_CHECKING, Final
+from xml.etree.ElementTree import ParseError
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LIMIT: Final = 1 << 20
+_BEGIN, _END = b"<metadata>", b"</metadata>"
+_RANGE: Final = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Program, start (ISO 8601, UTC where known) and whether the XML could be read."""
+
+    program: str
+    started: str | None
+    sound: bool
+
+
+def of_run(header: bytes) -> Metadata:
+    """Return what the metadata in the second line of a file say about the run."""
+    begin, end = header.find(_BEGIN), header.rfind(_END)
+    if begin < 0:
+        return Metadata("", None, sound=True)
+    if end < begin or end - begin > _LIMIT:
+        return Metadata("", None, sound=False)
+    try:
+        found = {
+            attribute.findtext("name") or "": attribute.findtext("value") or ""
+            for attribute in fromstring(header[begin : end + len(_END)])
+        }
+    except (ParseError, DefusedXmlException, ValueError, LookupError):
+        return Metadata("", None, sound=False)
+    path = found.get("Executable") or (found.get("Command Line", "").split() or [""])[0]
+    return Metadata(path.rpartition("/")[2], _started(found.get("UTC Time") or found.get("Local Time")), sound=True)
+
+
+def host(header: bytes) -> str | None:
+    """Return the node that the file was written on."""
+    return _value(header, b"Hostname") or _value(header, b"Node Name")
+
+
+def cores(headers: Sequence[bytes]) -> int | None:
+    """Return on how many cores the processes might run, over all nodes; None where one does not say."""
+    allowed: dict[str | None, set[int]] = {}
+    for header in headers:
+        mine = _numbers(_value(header, b"CPUs Allowed List") or "")
+        if not mine:
+            return None
+        allowed.setdefault(host(header), set()).update(mine)
+    return sum(map(len, allowed.values())) or None
+
+
+def _value(header: bytes, name: bytes) -> str | None:
+    """Return the value of an attribute without reading the others: runs have thousands of files."""
+    mark = b"<name>" + name + b"</name><value>"
+    begin = header.find(mark)
+    end = header.find(b"</value>", begin)
+    if begin < 0 or end < 0 or end - begin > 10_000:
+        return None
+    return unescape(header[begin + len(mark) : end].decode("utf-8", "surrogateescape")) or None
+
+
+@lru_cache(maxsize=64)
+def _numbers(text: str) -> frozenset[int]:
+    """Return the numbers of a list such as ``0-3,8``; none where it is no list."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if not match:
+            return frozenset()
+        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return frozenset(found)
+
+
+def _started(text: str | None) -> str | None:
+    try:
+        return datetime.fromisoformat(text).isoformat() if text else None
+    except ValueError:
+        return None

@@ -1,0 +1,91 @@
+"""Damaged profiles of TAU: refused, or read with a note; what stands there twice shows what changed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import damage
+import pytest
+
+from advisor.readers import tau
+
+if TYPE_CHECKING:
+    from advisor.model import Profile
+
+PROFILES = Path(__file__).parent / "profiles" / "tau"
+FLAT = PROFILES / "faultlab-imbalance30"
+PATHS = PROFILES / "npb-lu.S.2-callpath"
+TRIED = damage.FLIPS if damage.FULL else damage.SAMPLE
+
+
+def copied(path: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(path, tmp_path / path.name))
+
+
+def read_all_metrics(folder: Path) -> Profile:
+    return tau.advisor_read(folder.parent)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_file_cut_off_anywhere(tmp_path: Path, rank: int) -> None:
+    damage.every_prefix(PATHS / f"profile.{rank}.0.0", tmp_path, tau.advisor_read, copied(PATHS, tmp_path))
+
+
+@pytest.mark.parametrize("metric", ["MULTI__TIME", "MULTI__CPU_TIME"])
+def test_a_file_of_one_metric_cut_off_anywhere(tmp_path: Path, metric: str) -> None:
+    target = copied(FLAT, tmp_path) / metric
+    damage.every_prefix(FLAT / metric / "profile.0.0.0", tmp_path, read_all_metrics, target)
+
+
+def test_a_single_file_cut_off_anywhere(tmp_path: Path) -> None:
+    damage.every_prefix(FLAT / "MULTI__TIME" / "profile.0.0.0", tmp_path, tau.advisor_read)
+
+
+def test_bits_turned_over(tmp_path: Path) -> None:
+    silent = damage.bit_flips(FLAT / "MULTI__TIME" / "profile.0.0.0", tmp_path, tau.advisor_read)
+    assert silent < 0.25 * TRIED, "more than names and their places"
+
+
+def test_bits_of_one_metric_turned_over(tmp_path: Path) -> None:
+    target = copied(FLAT, tmp_path) / "MULTI__TIME"
+    silent = damage.bit_flips(FLAT / "MULTI__TIME" / "profile.0.0.0", tmp_path, read_all_metrics, target)
+    assert silent < 0.02 * TRIED, "more than program, node and start of the run"
+
+
+def test_bits_of_a_trace_turned_over(tmp_path: Path) -> None:
+    trace = PROFILES / "trace" / "tautrace.0.0.0.trc"
+    content = trace.read_bytes()
+    for bit in range(8 * 64):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        (tmp_path / "x").write_bytes(changed)
+        assert tau.advisor_sniff(tmp_path / "x") in (None, 1)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_another_digit_anywhere_in_the_numbers_is_noticed(tmp_path: Path, part: int) -> None:
+    source = FLAT / "MULTI__TIME" / "profile.0.0.0"
+    whole = tau.advisor_read(source)
+    lines = source.read_text().splitlines(keepends=True)
+    places = [
+        (number, column)
+        for number, line in enumerate(lines)
+        if number != 1
+        for word in re.finditer(r'(?<=" )[\d. ]+|^\d+', line)
+        for column in range(*word.span())
+        if line[column].isdigit()
+    ]
+    assert len(places) > 200
+    silent = []
+    for number, column in places[part :: 4 if damage.FULL else 8]:
+        line = lines[number]
+        other = str((int(line[column]) + 5) % 10)
+        changed = [*lines[:number], line[:column] + other + line[column + 1 :], *lines[number + 1 :]]
+        (tmp_path / "profile.0.0.0").write_text("".join(changed))
+        found = damage._read(tau.advisor_read, tmp_path / "profile.0.0.0")
+        if found is not None and not damage.same(found, whole) and not damage._says_more(found, whole):
+            silent.append((number + 1, column + 1, line))
+    assert not silent
