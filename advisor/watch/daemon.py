@@ -41,6 +41,8 @@ _CLOSED_S: Final = 0.1
 _AGAIN: Final = 5
 #: Directories handed to the readers at a time; the rest waits in the ledger.
 _QUEUE: Final = 64
+#: Old runs are dropped after so many new ones.
+_PRUNE_EVERY: Final = 1000
 
 
 class Daemon:
@@ -223,7 +225,8 @@ class Daemon:
         if outcome.state != "waiting":
             if outcome.run is not None and outcome.advice is not None:
                 self._tell(RunTaken(outcome.run, outcome.path, outcome.advice))
-                self._prune()
+                if outcome.run % _PRUNE_EVERY == 0:
+                    self._prune()
             else:
                 self._tell(FileSettled(outcome.path, outcome.state, reason))
             return
