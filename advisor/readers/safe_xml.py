@@ -22,6 +22,7 @@ TOKEN_LIMIT: Final = 1 << 20  # characters of one text or one tag
 _PIECE: Final = 1 << 16
 #: A piece of text without the character that begins or ends every tag.
 _LONG: Final = re.compile(rb"[^<>]{%d}" % TOKEN_LIMIT)
+_OTHER_ENCODING: Final = re.compile(rb"""\s*<\?xml[^>]{0,200}encoding=["'](?!utf-?8["'])""", re.IGNORECASE)
 #: Stands for a byte that XML can't hold while the parser works; from Unicode's last private plane.
 _STRAY: Final = 0x10FE00
 #: Bytes that are no UTF-8, and control characters, which tools write into names all the same.
@@ -118,7 +119,7 @@ def _place(member: str | None, line: int, column: int) -> str:
 
 def _readable(content: bytes) -> tuple[bytes, bool]:
     """Return ``content`` as XML that can be parsed, and whether bytes that are no UTF-8 or no text were replaced."""
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff") or _OTHER_ENCODING.match(content):
         return content, False
     text = content.decode("utf-8", "surrogateescape")
     if not _UNREADABLE.search(text):

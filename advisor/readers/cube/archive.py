@@ -136,10 +136,15 @@ def _header(block: bytes, position: int) -> Header:
     if block[257:262] != b"ustar":
         raise ValueError(f"no header of a tar member at byte {position}")
     checksum = _OCTAL.fullmatch(block[148:156])
-    bare = block[:148] + b" " * 8 + block[156:]
-    sound = checksum is not None and int(checksum[1], 8) in (sum(bare), sum(bare) - 256 * sum(c > 127 for c in bare))
+    sound = checksum is not None and int(checksum[1], 8) in _sums(block[:148] + b" " * 8 + block[156:])
     name = block[:100].split(b"\0")[0].decode("utf-8", "surrogateescape")
     return Header(name, position + BLOCK, _size(block[124:136], position), block[156:157] in (b"0", b"\0"), sound)
+
+
+def _sums(block: bytes) -> Iterator[int]:
+    """Yield the checksum of a header, and the one of writers that take bytes for signed numbers."""
+    yield sum(block)
+    yield sum(block) - 256 * sum(byte > 127 for byte in block)
 
 
 def _size(text: bytes, position: int) -> int:
