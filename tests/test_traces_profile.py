@@ -67,6 +67,22 @@ def test_alternating_lone_workers_are_no_serial_phase() -> None:
     assert {phase.kind for phase in profile.phases} == {"parallel"}
 
 
+def test_what_a_process_does_after_its_shutdown_is_no_work() -> None:
+    """Extrae records MPI_Finalize as over before it has begun; the process then waits for the others in it."""
+    early = (
+        Line(0).enter(0.0, "main").call(0.0, 0.5, "MPI_Init").collective(0.5, 1.0, "MPI_Barrier").call(1.0, 2.0, "work")
+    )
+    early.call(2.0, 2.125, "MPI_Finalize").call(2.5, 3.0, "flush").leave(3.5, "main")
+    late = (
+        Line(1).enter(0.0, "main").call(0.0, 0.5, "MPI_Init").collective(0.5, 1.0, "MPI_Barrier").call(1.0, 4.0, "work")
+    )
+    late.call(4.0, 4.125, "MPI_Finalize").leave(4.5, "main")
+    profile = from_trace(build(early, late))
+    phase = profile.phases[-1]
+    total = {name: phase.arrays[name].sum(axis=(0, 2)).tolist() for name in ("wall_s", "wait_s", "transfer_s")}
+    assert total == {"wall_s": [3.0, 3.0], "wait_s": [2.0, 0.0], "transfer_s": [0.0, 0.0]}
+
+
 @given(st.lists(st.lists(st.lists(st.floats(0, 5), min_size=3, max_size=3), min_size=2, max_size=2), min_size=1))
 @settings(deadline=None, max_examples=40)
 def test_categories_and_time_outside_add_up_to_the_run(work: list[list[list[float]]]) -> None:

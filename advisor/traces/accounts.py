@@ -48,7 +48,8 @@ class Pieces:
 def waiting_for_the_end(calls: Calls, division: Division) -> Calls:
     """Return ``calls`` in which the call that shuts a process down lasts until the last process does so.
 
-    A tracer may stop at the shutdown's begin; the process is still there, waiting for the others.
+    A tracer may stop at the shutdown's begin, or record its end before it has begun; the process is still there,
+    waiting for the others.
     """
     closers = division.closing[-1][division.closing[-1] >= 0]
     end = calls.end_s.copy()
@@ -77,7 +78,7 @@ def _cut_group(
     call = calls.open_after[base:finish][moves]
     call = np.where(call >= 0, outermost(calls, np.maximum(call, 0)), -1)
     closer = division.closing[-1][where]
-    call = np.where(last & (closer >= 0), closer, call)
+    call = np.where((closer >= 0) & (last | (start >= calls.start_s[closer])), closer, call)
     idle = ~are_first_threads(trace)[where] & (np.r_[roles(trace)[calls.region], Role.USER][call] == Role.ROOT)
     call = np.where(idle, -1, call)
     joined = np.r_[kind[1:] == Kind.JOIN, False][: len(moves)] & ~last
