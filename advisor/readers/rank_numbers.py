@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NAMED: Final = re.compile(r"(?:rank|task)[-_.=]?(\d{1,7})(?!\d)", re.IGNORECASE)
-_LAST: Final = re.compile(r"(?<!\d)(\d{1,9})(?:\.(?:txt|csv|json|out|log))?$")
+_LAST: Final = re.compile(r"(?:^|[-._])(\d{1,9})(?:\.(?:txt|csv|json|out|log))?$")
 
 
 def by_name(names: Sequence[str], pids: Sequence[int | None]) -> list[int] | None:
