@@ -72,6 +72,6 @@ def test_the_page_lists_the_bounds_of_today(request: pytest.FixtureRequest) -> N
     found = SECTION.search(page)
     assert found is not None
     if request.config.getoption("--rewrite-golden"):
-        PAGE.write_text(page.replace(found[0], table()), encoding="utf-8")
+        PAGE.write_text(page[: found.start()] + table() + page[found.end() :], encoding="utf-8")
     else:
         assert found[0] == table(), "run: pytest --rewrite-golden tests/test_together.py"
