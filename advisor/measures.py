@@ -54,7 +54,7 @@ MISSING: Final[dict[str, Missing]] = {
     ),
     "compiled_ops": Missing(
         "the compiled operations were not counted",
-        "{launch}valgrind --tool=callgrind --dump-instr=yes ./PROGRAM",
+        "{launch}valgrind --tool=callgrind --cache-sim=yes --branch-sim=yes ./PROGRAM",
     ),
     "scheduled_cycles": Missing(
         "the compiler's schedule was not analysed", "{compiler} -O2 -S SOURCE -o loop.s && llvm-mca -mcpu=native loop.s"

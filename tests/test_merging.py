@@ -202,6 +202,13 @@ def test_a_name_that_the_system_cut_off_is_the_same_program() -> None:
     assert len(merging.together([long, counted(program="a_very_long")])) == 2
 
 
+def test_a_run_without_times_is_never_the_newest() -> None:
+    runs = merging.together(
+        [trace(started="2026-11-19T10:00:00"), counted(program="wave", started="2026-11-20T10:00:00")]
+    )
+    assert [run[0].timed for run in runs] == [False, True]
+
+
 def test_of_several_runs_the_nearest_in_time_is_taken_and_the_newest_comes_last() -> None:
     old = trace(run="old", started="2026-11-19T10:00:00")
     new = trace(run="new", started="2026-11-20T10:00:00")

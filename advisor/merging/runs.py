@@ -20,7 +20,7 @@ _COMM: Final = 15
 
 
 def together(recordings: Sequence[Profile]) -> list[list[Profile]]:
-    """Return the recordings by run, the oldest run first.
+    """Return the recordings by run, the oldest run first, and those without a run time before all others.
 
     Recordings of one run come from different readers, and agree on program, build, parameters and, as far as they are
     timed, on the number of ranks. Of several runs that a recording could belong to, it goes to the one nearest in time.
@@ -32,7 +32,11 @@ def together(recordings: Sequence[Profile]) -> list[list[Profile]]:
             min(fitting, key=lambda run: _distance(recording, run[0])).append(recording)
         else:
             runs.append([recording])
-    return sorted(runs, key=lambda run: min((one.started for one in run if one.started), default=""))
+    return sorted(runs, key=_age)
+
+
+def _age(run: Sequence[Profile]) -> tuple[bool, str]:
+    return any(one.timed for one in run), min((one.started for one in run if one.started), default="")
 
 
 def weight(recording: Profile) -> tuple[bool, bool, bool, int]:
