@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 PROFILES = Path(__file__).parent / "profiles" / "tau"
 FLAT = PROFILES / "faultlab-imbalance30"
-PATHS = PROFILES / "npb-lu.S.2-callpath"
 TRIED = damage.FLIPS if damage.FULL else damage.SAMPLE
 
 
@@ -29,9 +28,32 @@ def read_all_metrics(folder: Path) -> Profile:
     return tau.advisor_read(folder.parent)
 
 
-@pytest.mark.parametrize("rank", [0, 1])
-def test_a_file_cut_off_anywhere(tmp_path: Path, rank: int) -> None:
-    damage.every_prefix(PATHS / f"profile.{rank}.0.0", tmp_path, tau.advisor_read, copied(PATHS, tmp_path))
+PATHS = """\
+7 templated_functions_MULTI_TIME
+# Name Calls Subrs Excl Incl ProfileCalls # <metadata></metadata>
+".TAU application" 1 1 10 160 0 GROUP="TAU_UTILITY"
+"main [{a.c} {7,0}]" 1 3 50 150 0 GROUP="TAU_DEFAULT"
+".TAU application => main [{a.c} {7,0}]" 1 3 50 150 0 GROUP="TAU_CALLPATH|TAU_DEFAULT"
+"MPI_Allreduce()  " 3 0 100 100 0 GROUP="MPI"
+".TAU application => main [{a.c} {7,0}] => MPI_Allreduce()  " 3 0 100 100 0 GROUP="TAU_CALLPATH|MPI"
+"[SAMPLE] f [{a.c} {9}]" 2 0 20 20 0 GROUP="TAU_SAMPLE"
+".TAU application => main [{a.c} {7,0}] => [CONTEXT] main => [SAMPLE] f [{a.c} {9}]" 2 0 20 20 0 GROUP="TAU_SAMPLE"
+0 aggregates
+1 userevents
+# eventname numevents max min mean sumsqr
+"Message size for all-reduce" 3 8 8 8 192
+"""
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_call_paths_cut_off_anywhere(tmp_path: Path, several: bool) -> None:
+    source = tmp_path / "source" / "profile.0.0.0"
+    source.parent.mkdir()
+    source.write_text(PATHS)
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "profile.1.0.0").write_text(PATHS)
+    damage.every_prefix(source, tmp_path, tau.advisor_read, run if several else None)
 
 
 @pytest.mark.parametrize("metric", ["MULTI__TIME", "MULTI__CPU_TIME"])
