@@ -22,14 +22,16 @@ HERE = Path(__file__).parent / "profiles" / "dimemas"
 CASES = sorted(path.name for path in HERE.iterdir() if path.is_dir())
 RECORDED = HERE.parent / "paraver"
 TASK = re.compile(r"^ +\d+\t(.*)$", re.MULTILINE)
-COMMUNICATING = ("S'", "W", "X", "C'", "O")
 
 
 def expected(case: str) -> tuple[list[list[float]], list[list[float]]]:
     """The two tables per task that Dimemas prints: computation …, messages sent, bytes sent …"""
-    text = (HERE / case / "stats_L10us_BW1000.txt").read_text()
-    first, second = text.split(" Id.\tMess.sent")
-    return tuple([[float(x) for x in row.split("\t")] for row in TASK.findall(part)] for part in (first, second))  # type: ignore[return-value]
+    first, second = (HERE / case / "stats_L10us_BW1000.txt").read_text().split(" Id.\tMess.sent")
+    return table(first), table(second)
+
+
+def table(text: str) -> list[list[float]]:
+    return [[float(value) for value in row.split("\t")] for row in TASK.findall(text)]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -68,7 +70,7 @@ def test_the_bounds_are_those_of_the_trace_it_was_made_from(case: str) -> None:
             assert ours.seconds is None
     assert [phase.iterations for phase in profile.phases] == [phase.iterations for phase in whole.phases]
     assert [phase.kind for phase in profile.phases] == [phase.kind for phase in whole.phases]
-    assert profile.actual_s == pytest.approx(whole.actual_s, abs=0.001)
+    assert profile.actual_s == pytest.approx(whole.actual_s, abs=1e-9)
     assert profile.counts["messages"].sum() == whole.counts["messages"].sum() if "messages" in whole.counts else True
 
 
@@ -166,7 +168,7 @@ def test_a_trace_cut_off_anywhere(tmp_path: Path) -> None:
 def test_bits_turned_over(tmp_path: Path) -> None:
     """The format says nothing twice but where tasks begin; most of its lines are names and numbers nobody checks."""
     tried = damage.FLIPS if damage.FULL else damage.SAMPLE
-    assert damage.bit_flips(SMALL, tmp_path, dimemas.advisor_read) < 0.15 * tried
+    assert damage.bit_flips(SMALL, tmp_path, dimemas.advisor_read) < 0.08 * tried
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,14 @@ def test_a_trace_cut_off_anywhere(small: Path, tmp_path: Path) -> None:
 
 def test_names_cut_off_anywhere(small: Path, tmp_path: Path) -> None:
     shutil.copy(small, tmp_path)
+    names = small.with_name("trace.pcf")
+    text = names.read_text()
+    names.write_text(text[text.index("EVENT_TYPE") : text.index("GRADIENT_COLOR")] + text[text.rindex("EVENT_TYPE") :])
 
     def read(_: Path) -> Profile:
         return paraver.advisor_read(tmp_path / "trace.prv")
 
-    damage.every_prefix(small.with_name("trace.pcf"), tmp_path, read, tmp_path)
+    damage.every_prefix(names, tmp_path, read, tmp_path)
 
 
 def test_a_packed_trace_cut_off_anywhere(tmp_path: Path) -> None:
@@ -51,7 +54,7 @@ def test_a_packed_trace_cut_off_anywhere(tmp_path: Path) -> None:
 
 def test_bits_turned_over(small: Path, tmp_path: Path) -> None:
     tried = damage.FLIPS if damage.FULL else damage.SAMPLE
-    assert damage.bit_flips(small, tmp_path, paraver.advisor_read) < 0.06 * tried
+    assert damage.bit_flips(small, tmp_path, paraver.advisor_read) < 0.01 * tried
 
 
 def test_bits_turned_over_in_a_packed_trace(tmp_path: Path) -> None:

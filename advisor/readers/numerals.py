@@ -27,8 +27,11 @@ BLOCK: Final = 1 << 20
 LONGEST_LINE: Final = 1 << 25
 #: Digits that a 64-bit number may have; what is larger wraps around.
 MOST_DIGITS: Final = 20
+#: From this many digits on a number may be too large for 64 bits with a sign.
+_SAFE_DIGITS: Final = 19
 _COLON, _DOT, _NEWLINE, _MINUS, _ZERO = (ord(sign) for sign in ":.\n-0")
 NEWLINE: Final = b"\n"
+_ONE_SIGN: Final = bytes.maketrans(b".\n", b"::")
 _NUMERIC: Final = b"0123456789:.\n-"
 
 Octets = npt.NDArray[np.uint8]
@@ -171,20 +174,21 @@ def split(octets: Octets) -> tuple[IntArray, npt.NDArray[np.uint8], IntArray, in
     inner = inner[(inner > 0) & ~np.isin(octets[np.maximum(inner, 1) - 1], (_COLON, _NEWLINE))]
     wrong = min((*ends[bad[:1]].tolist(), *inner[:1].tolist()), default=-1)
     values = np.zeros(len(ends), dtype=np.int64)
-    if wrong < 0:
-        _read_digits(digit, starts, width, values)
-        np.negative(values, out=values, where=negative)
+    if wrong < 0 and len(ends):
+        values = np.fromstring(octets.tobytes().translate(_ONE_SIGN), dtype=np.int64, sep=":")
+        long = np.flatnonzero(width >= _SAFE_DIGITS)
+        values[long] = _read_digits(digit, starts[long], width[long]) * np.where(negative[long], -1, 1)
     lines = np.flatnonzero(signs == _NEWLINE) + 1
     return values, np.minimum(width, 255).astype(np.uint8), np.r_[0, lines].astype(np.int64), wrong
 
 
-def _read_digits(digit: Octets, starts: IntArray, width: IntArray, values: IntArray) -> None:
-    """Fill ``values``, one digit of every number at a time."""
-    left = np.arange(len(starts))
+def _read_digits(digit: Octets, starts: IntArray, width: IntArray) -> IntArray:
+    """Return numbers modulo 2^64, one digit of all of them at a time."""
+    values = np.zeros(len(starts), dtype=np.int64)
     for place in range(int(width.max(initial=0))):
-        if place:
-            left = left[width[left] > place]
+        left = np.flatnonzero(width > place)
         values[left] = values[left] * 10 + digit[starts[left] + place]
+    return values
 
 
 def _take_apart(

@@ -15,7 +15,7 @@ from advisor.traces.regions import classify
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model import FloatArray, IntArray, Profile, Status
+    from advisor.model import FloatArray, IntArray, Processor, Profile, Status
     from advisor.readers.dimemas.records import Records
     from advisor.readers.dimemas.virtual import Virtual
 
@@ -35,7 +35,7 @@ def profile(virtual: Virtual, records: Records, path: Path) -> Profile:
     """Return the profile of a trace; raises ``InputError`` for ``path`` where it holds no run."""
     found = from_trace(virtual.trace, path, "dimemas")
     with_io = any(region.role == Role.IO for region in virtual.trace.regions)
-    actual_s = float(virtual.clock_ns.max()) * _NANO if _clocked(virtual) else np.nan
+    actual_s = float((virtual.absent_ns + virtual.clock_ns).max()) * _NANO if _clocked(virtual) else np.nan
     talking = np.flatnonzero([classify(region.name)[1] in _WAITING for region in found.regions])
     status: dict[str, Status] = {"cpu_s": "estimated", "work_s": "estimated"}
     if with_io:
@@ -45,7 +45,7 @@ def profile(virtual: Virtual, records: Records, path: Path) -> Profile:
         actual_s=actual_s,
         phases=tuple(_computing(phase, with_io, talking) for phase in found.phases),
         status=status,
-        outside=_outside(virtual, actual_s) if _clocked(virtual) else {},
+        outside=_outside(virtual, actual_s, found.processors) if _clocked(virtual) else {},
         causes=None,
         processors=tuple(replace(processor, from_s=None, to_s=None) for processor in found.processors),
         paradigms=tuple(dict.fromkeys((*found.paradigms, *(("mpi",) if len(records.communicators) else ())))),
@@ -75,7 +75,10 @@ def _computing(phase: Phase, with_io: bool, talking: IntArray) -> Phase:
     return replace(phase, kind=kind, arrays=computed, start_s=None, duration_s=None)
 
 
-def _outside(virtual: Virtual, actual_s: float) -> dict[str, FloatArray]:
+def _outside(virtual: Virtual, actual_s: float, shown: tuple[Processor, ...]) -> dict[str, FloatArray]:
+    """Return what no phase holds, of the processors of the profile: threads without records are none."""
+    names = {(processor.rank, processor.thread) for processor in shown}
+    kept = np.array([(location.rank, location.thread) in names for location in virtual.trace.locations])
     ran = np.where(virtual.clock_ns >= 0, virtual.clock_ns, virtual.total_ns) * _NANO
     parts = {
         "start-up": virtual.before_ns * _NANO,
@@ -83,7 +86,7 @@ def _outside(virtual: Virtual, actual_s: float) -> dict[str, FloatArray]:
         "communication and waiting": ran - virtual.total_ns * _NANO,
         "not running": actual_s - ran,
     }
-    return {name: seconds for name, seconds in parts.items() if seconds.any()}
+    return {name: seconds[kept] for name, seconds in parts.items() if seconds[kept].any()}
 
 
 def _notes(found: Profile, virtual: Virtual, records: Records) -> tuple[Note, ...]:
@@ -91,8 +94,13 @@ def _notes(found: Profile, virtual: Virtual, records: Records) -> tuple[Note, ..
     kept.append(Note("communication not timed", _TEXT, 0.2, _COLLECT))
     if virtual.uneven:
         kept.append(Note("phases unknown", "the tasks take part in different numbers of synchronizations", 0.2))
+    if virtual.broken:
+        kept.append(Note("calls not whole", f"{virtual.broken} calls only begin, or only end", 0.1))
+    if virtual.contradicting:
+        text = f"{virtual.contradicting} threads compute longer than they run by the tracer's clock"
+        kept.append(Note("clock contradicts", text, 0.1))
     if virtual.undefined:
         kept.append(Note("names missing", f"{virtual.undefined} calls have no name: there is no .pcf file", 0.0))
     if records.others:
-        kept.append(Note("records not used", f"{records.others} records of other kinds are left out"))
+        kept.append(Note("records not used", f"{records.others} records of other kinds are left out", 0.05))
     return tuple(kept)

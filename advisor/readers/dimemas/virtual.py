@@ -49,16 +49,20 @@ class Virtual:
     """The trace of the computation, and what it has no place for.
 
     Per thread: ``before_ns`` and ``after_ns`` computation before MPI has started and after it ends, ``total_ns`` all of
-    it, each without what the trace has before the process exists; ``clock_ns`` how long the thread ran by the
-    tracer's own clock (-1 unknown). ``undefined`` calls have no name.
-    ``uneven`` tells that the tasks do not synchronize equally often, so that there are no phases.
+    it, each without ``absent_ns``, the time that the trace has before the process exists; ``clock_ns`` how long the
+    thread ran by the tracer's own clock (-1 unknown). ``broken`` calls begin or end only, ``undefined`` ones have no
+    name; by the clock of ``contradicting`` threads they compute longer than they run. ``uneven`` tells that the
+    tasks do not synchronize equally often, so that there are no phases.
     """
 
     trace: Trace
     before_ns: IntArray
     after_ns: IntArray
     total_ns: IntArray
+    absent_ns: IntArray
     clock_ns: IntArray
+    broken: int
+    contradicting: int
     undefined: int
     uneven: bool
 
@@ -87,6 +91,7 @@ class _Builder:
         sums = np.r_[0, np.cumsum(np.where(records.kind == Record.BURST, records.amount, 0))]
         self._own = sums[1:] - sums[records.first[:-1]][self._location]
         self._total = sums[records.first[1:]] - sums[records.first[:-1]]
+        self._broken = self._contradicting = 0
         self._operations = [TraceRegion(*classify(name)) for name in OPERATIONS]
 
     def build(self) -> Virtual:
@@ -106,7 +111,10 @@ class _Builder:
             before_ns=np.maximum(self._first_of(joint[starts]) - absent, 0),
             after_ns=self._after(self._ends(calls)),
             total_ns=self._total - absent,
+            absent_ns=absent,
             clock_ns=ran,
+            broken=self._broken,
+            contradicting=self._contradicting,
             undefined=self._known.undefined.total(),
             uneven=matrix is None,
         )
@@ -142,7 +150,8 @@ class _Builder:
         parts = [slice(low, high) for low, high in pairwise(edges)]
         pairing.judge(kind, group, known.own, parts)
         for part in parts:
-            pairing.close(kind[part], region[part], group[part], nested)
+            faults = pairing.close(kind[part], region[part], group[part], nested)
+            self._broken += faults.unopened + faults.unclosed
         kept = kind != pairing.NOTHING
         columns = {"region": region[kept], "group": group[kept]}
         return self._rows(index[kept], _AT, kind[kept], **columns)
@@ -277,4 +286,6 @@ class _Builder:
             values = self._records.amount[marks[self._location[marks] == thread]]
             if len(values) > 1 and values[-1] - values[0] >= self._total[thread] - before[thread]:
                 ran[thread] = values[-1] - values[0]
+            elif len(values) > 1:
+                self._contradicting += 1
         return ran, before

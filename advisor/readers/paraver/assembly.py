@@ -59,6 +59,8 @@ class Assembly:
 
     def trace(self, names: Labels, nodes: tuple[str, ...]) -> Trace:
         """Return the events of all threads; raises ``InputError`` where they make no sense."""
+        if self._rows.end.max() <= self._rows.begin.min():
+            raise InputError(self._path, "the trace holds no events, or no time passes in it")
         self._check_order()
         parts = [part for _, part in self._lines()]
         dropped = pairing.judge(self._columns["kind"], self._columns["group"], self._known.own, parts)
