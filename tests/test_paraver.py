@@ -317,6 +317,73 @@ def test_threads_work_in_the_parallel_regions_of_the_first_one(tmp_path: Path) -
     assert next(each for each in profile.regions if each.name == "loop._omp_fn.0").line == 20
 
 
+NEWER = """\
+EVENT_TYPE
+0 60100002  OpenMP Parallel
+VALUES
+0 End
+1 PARALLEL REGION Fork/Join
+2 PARALLEL REGION
+
+EVENT_TYPE
+0 60100004 OpenMP Synchronization
+VALUES
+0 End
+1 BARRIER
+2 JOIN (wait)
+9 CRITICAL
+
+EVENT_TYPE
+0 60100007 OpenMP Outlined function
+VALUES
+0 End
+1 main._omp_fn.0
+
+EVENT_TYPE
+0 60100107 OpenMP Outlined function at line/file
+VALUES
+0 End
+1 loop.c:7 [/src/loop.c:7, /bin/loop]
+
+"""
+
+
+def test_threads_of_newer_versions_are_told_by_the_names_in_the_pcf(tmp_path: Path) -> None:
+    parallel, sync, outlined, line = 60100002, 60100004, 60100007, 60100107
+
+    def part(thread: int, begin: int, end: int) -> list[str]:
+        return [
+            event(1, begin, (parallel, 2), (outlined, 1), (line, 1), thread=thread),
+            event(1, end, (outlined, 0), (line, 0), (sync, 2), thread=thread),
+            event(1, 480, (sync, 0), (parallel, 0), thread=thread),
+        ]
+
+    path = write(
+        tmp_path,
+        event(1, 0, (40000001, 1)),
+        event(1, 0, (40000001, 1), thread=2),
+        event(1, 100, (parallel, 1)),
+        *part(1, 110, 200),
+        *part(2, 120, 450),
+        event(1, 500, (parallel, 0)),
+        event(1, 1000, (40000001, 0)),
+        event(1, 1000, (40000001, 0), thread=2),
+        tasks=(2,),
+        comms=(),
+        names=NEWER,
+    )
+    trace = paraver.read_trace(path)
+    assert [kind for kind, *_ in rows(trace, 0)] == [
+        "ENTER", "FORK", "ENTER", "ENTER", "LEAVE", "ENTER", "LEAVE", "LEAVE", "JOIN", "LEAVE",
+    ]  # fmt: skip
+    profile = paraver.advisor_read(path)
+    region = [each.name for each in profile.regions].index("OpenMP implicit barrier")
+    waited = sum(phase.arrays["wait_s"][phase.regions == region].sum(axis=(0, 2)) for phase in profile.phases)
+    assert waited == pytest.approx([250e-9, 0.0])
+    work = next(each for each in profile.regions if each.name == "main._omp_fn.0")
+    assert (work.file, work.line, work.threaded) == ("/src/loop.c", 7, True)
+
+
 def test_own_events_enclose_calls_or_are_left_out(tmp_path: Path) -> None:
     path = write(
         tmp_path,

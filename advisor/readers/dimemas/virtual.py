@@ -138,19 +138,18 @@ class _Builder:
         group = np.searchsorted(known.calls, code)
         follower = np.minimum(index + 1, len(records.kind) - 1)
         lines = np.zeros(len(index), dtype=np.int64)
-        for function, line in catalogue.LINES.items():
+        for function, line in known.lines.items():
             mine = (code == function) & (records.kind[follower] == Record.EVENT) & (records.code[follower] == line)
             lines[mine] = records.amount[follower[mine]]
         entering = value != 0
         region = np.full(len(index), -1, dtype=np.int32)
         region[entering] = known.numbers(group[entering], value[entering], lines[entering])
         kind = np.where(entering, Kind.ENTER, Kind.LEAVE).astype(np.uint8)
-        nested = np.flatnonzero(np.isin(known.calls, tuple(catalogue.LINES)))
         edges = np.searchsorted(self._location[index], np.arange(len(records.rank) + 1)).tolist()
         parts = [slice(low, high) for low, high in pairwise(edges)]
         pairing.judge(kind, group, known.own, parts)
         for part in parts:
-            faults = pairing.close(kind[part], region[part], group[part], nested)
+            faults = pairing.close(kind[part], region[part], group[part], known.nested)
             self._broken += faults.unopened + faults.unclosed
         kept = kind != pairing.NOTHING
         columns = {"region": region[kept], "group": group[kept]}

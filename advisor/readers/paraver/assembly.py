@@ -65,6 +65,7 @@ class Assembly:
         parts = [part for _, part in self._lines()]
         dropped = pairing.judge(self._columns["kind"], self._columns["group"], self._known.own, parts)
         self._close()
+        self._fork()
         self._compact()
         self._complete_collectives()
         self._complete_files()
@@ -96,11 +97,10 @@ class Assembly:
             raise InputError(self._path, "damaged: time runs backwards here", place)
 
     def _close(self) -> None:
-        nested = np.flatnonzero(np.isin(self._known.calls, tuple(catalogue.LINES)))
         spent = np.isin(self._known.calls, (*catalogue.MPI_CALLS, catalogue.STARTING))
         for number, part in self._lines():
             kind, region, group = (self._columns[name][part] for name in ("kind", "region", "group"))
-            faults = pairing.close(kind, region, group, nested)
+            faults = pairing.close(kind, region, group, self._known.nested)
             self._tally.unopened += faults.unopened
             self._tally.unclosed += faults.unclosed
             if not self._known.by_states and self._rows.states[number].any():
@@ -110,6 +110,13 @@ class Assembly:
                 inside = int((self._columns["ticks"][part][called] * sign).sum())
                 states = np.delete(self._rows.states[number], _NO_CALL)
                 self._tally.unlike += inside != int(states.sum())
+
+    def _fork(self) -> None:
+        """Turn the beginnings and ends of what starts threads into forks and joins."""
+        kind, region = self._columns["kind"], self._columns["region"]
+        rows = np.flatnonzero(region == self._known.regions.get(catalogue.FORKED, -2))
+        kind[rows] = np.where(kind[rows] == Kind.ENTER, Kind.FORK, Kind.JOIN)
+        region[rows] = -1
 
     def _compact(self) -> None:
         """Forget the rows that became nothing."""

@@ -33,6 +33,9 @@ PARALLEL_FUNCTION, FUNCTION, THREAD_FUNCTION, TASK_FUNCTION = 60000018, 60000019
 LINES: Final = {function: function + 100 for function in (PARALLEL_FUNCTION, FUNCTION, THREAD_FUNCTION, TASK_FUNCTION)}
 #: Types below this number are the user's own.
 OWN_TYPES: Final = 10_000_000
+_ATTRIBUTES: Final = (
+    APPLICATION, PARALLEL, SENT, RECEIVED, ROOT, COMMUNICATOR, IO_DESCRIPTOR, IO_SIZE, FILE_NAME,
+)  # fmt: skip
 #: Hardware counters.
 COUNTERS: Final = range(42_000_000, 42_999_999)
 
@@ -65,6 +68,13 @@ _STATES: Final = {
     26: ("start of a message", Role.COMM_OTHER),
     27: ("waiting for links", Role.COMM_OTHER),
 }
+#: Types of Extrae from version 4 on, by the names that their values have in the .pcf.
+OUTLINED, PARALLELISM, SYNCHRONIZATION = "OpenMP Outlined function", "OpenMP Parallel", "OpenMP Synchronization"
+_OPENMP: Final = (OUTLINED, PARALLELISM, SYNCHRONIZATION, "OpenMP Worksharing", "OpenMP Tasking")
+_FORKING: Final = "Fork/Join"
+_JOINING: Final = {"BARRIER": _FIXED[THREAD_BARRIER], "JOIN (wait)": _FIXED[JOIN]}
+#: Stands for the fork and join of threads until its ends are found.
+FORKED: Final = TraceRegion("OpenMP fork and join", Role.TOOL)
 _FUNCTION_ROLES: Final = {PARALLEL_FUNCTION: Role.OMP_PARALLEL, TASK_FUNCTION: Role.OMP_WORK}
 _PLACE: Final = re.compile(r"([^\[\]]*):(\d{1,9})\s*(?:\[(.*):\d+(?:, (.*))?\])?")
 
@@ -74,24 +84,19 @@ class Catalogue:
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
-        self.by_states = not any(number in MPI_CALLS or number in LINES for number in labels.types)
-        calls = {IO_CALL, WORKSHARING, *_FIXED, *LINES}
+        self._openmp = {number: name for number, name in labels.types.items() if name in _OPENMP}
+        numbers = {name: number for number, name in labels.types.items()}
+        outlined, line = numbers.get(OUTLINED), numbers.get(f"{OUTLINED} at line/file")
+        self.lines = dict(LINES) if outlined is None or line is None else {**LINES, outlined: line}
+        told = {*MPI_CALLS, *self.lines, *self._openmp}
+        self.by_states = told.isdisjoint(labels.types)
+        calls = {IO_CALL, WORKSHARING, *_FIXED, *self.lines, *self._openmp}
         calls |= {number for number in labels.types if number in MPI_CALLS or number < OWN_TYPES}
         calls |= set() if self.by_states else set(MPI_CALLS[:_MPI_TYPES])
         self.calls: IntArray = np.array(sorted(calls), dtype=np.int64)
         self.own: IntArray = np.flatnonzero(self.calls < OWN_TYPES)
-        others = (
-            APPLICATION,
-            PARALLEL,
-            SENT,
-            RECEIVED,
-            ROOT,
-            COMMUNICATOR,
-            IO_DESCRIPTOR,
-            IO_SIZE,
-            FILE_NAME,
-            *LINES.values(),
-        )
+        self.nested: IntArray = np.flatnonzero(np.isin(self.calls, (*self.lines, *self._openmp)))
+        others = (*_ATTRIBUTES, *self.lines.values())
         self.types: IntArray = np.array(sorted({*calls, *others}), dtype=np.int64)
         self.listed: IntArray = np.array(sorted(labels.types), dtype=np.int64)
         self.regions: dict[TraceRegion, int] = {TraceRegion("the program", Role.ROOT): 0}
@@ -138,7 +143,7 @@ class Catalogue:
         key = (kind, value, line)
         if key not in self._met:
             self._met[key] = self.regions.setdefault(self._region(*key), len(self.regions))
-        if kind in MPI_CALLS or kind == IO_CALL or kind in LINES:
+        if kind in MPI_CALLS or kind == IO_CALL or kind in self.lines:
             self.undefined[kind] += times if value not in self._names(kind) else 0
         return self._met[key]
 
@@ -146,10 +151,12 @@ class Catalogue:
         if kind in _FIXED:
             return _FIXED[kind]
         name = self._names(kind).get(value)
-        if kind in LINES:
-            file, number = place(self._names(LINES[kind]).get(line, ""))
+        if kind in self.lines:
+            file, number = place(self._names(self.lines[kind]).get(line, ""))
             role = _FUNCTION_ROLES.get(kind, Role.USER)
             return TraceRegion(name or f"function {value}", role, file, number)
+        if kind in self._openmp and kind not in self.lines:
+            return _construct(self._openmp[kind], name or str(value))
         if kind == WORKSHARING:
             return TraceRegion(f"OpenMP {(name or 'worksharing').lower()}", Role.OMP_WORK)
         if kind < OWN_TYPES:
@@ -157,6 +164,17 @@ class Catalogue:
         if kind == IO_CALL and not name:
             return TraceRegion(f"I/O call {value}", Role.IO)
         return TraceRegion(*classify(name or f"{self._labels.types.get(kind, kind)} {value}"))
+
+
+def _construct(kind: str, name: str) -> TraceRegion:
+    """Return the region of an OpenMP construct."""
+    if kind == PARALLELISM and name.endswith(_FORKING):
+        return FORKED
+    if kind == SYNCHRONIZATION and name in _JOINING:
+        return _JOINING[name]
+    waits = kind == SYNCHRONIZATION and not name.startswith("JOIN")
+    role = Role.OMP_LOCK if waits else Role.OMP_PARALLEL if kind == PARALLELISM else Role.OMP_WORK
+    return TraceRegion(f"OpenMP {name.lower()}", role)
 
 
 def place(label: str) -> tuple[str | None, int | None]:

@@ -175,7 +175,7 @@ class Rows:
     def _calls(self, block: _Block, chosen: IntArray, group: IntArray) -> Columns:
         """Return beginnings and ends of calls."""
         value, line = block.values[chosen], np.zeros(len(chosen), dtype=np.int64)
-        for function, lines in catalogue.LINES.items():
+        for function, lines in self._known.lines.items():
             mine = np.flatnonzero(block.types[chosen] == function)
             line[mine] = block.attribute(lines, block.of_line[chosen[mine]], 0)
         entering = value != 0
