@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 
 #: Kinds of rows that are dropped.
 NOTHING: Final = 0
-SENDING: Final = (Role.SEND, Role.SENDRECV, Role.POST)
-POSTING: Final = (Role.RECV, Role.SENDRECV, Role.POST)
-COMPLETING: Final = (Role.RECV, Role.SENDRECV, Role.WAIT)
+#: By role: whether such a call can send a message, post its receive, complete that.
+SENDING, POSTING, COMPLETING = (
+    np.isin(np.arange(max(Role) + 1), roles)
+    for roles in (
+        (Role.SEND, Role.SENDRECV, Role.POST),
+        (Role.RECV, Role.SENDRECV, Role.POST),
+        (Role.RECV, Role.SENDRECV, Role.WAIT),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +124,9 @@ class Line:
     ) -> None:
         self._ticks = ticks
         self._role = role
-        enters = np.flatnonzero((kind == Kind.ENTER) & np.isin(role, (*SENDING, *COMPLETING)))
-        leaves = np.flatnonzero((kind == Kind.LEAVE) & np.isin(role, (*SENDING, *COMPLETING)))
+        holding = (SENDING | COMPLETING)[role]
+        enters = np.flatnonzero((kind == Kind.ENTER) & holding)
+        leaves = np.flatnonzero((kind == Kind.LEAVE) & holding)
         self._enters, self._leaves = _alternating(enters, leaves)
 
     def sends(self, message: IntArray, ticks: IntArray) -> Ends:
@@ -149,10 +156,10 @@ class Line:
     def _roles(self, call: IntArray) -> npt.NDArray[np.int64]:
         return self._role[self._enters[call]] if len(self._enters) else np.full(len(call), -1)
 
-    def _chosen(self, roles: tuple[Role, ...]) -> IntArray:
-        return np.flatnonzero(np.isin(self._role[self._enters], roles))
+    def _chosen(self, roles: npt.NDArray[np.bool_]) -> IntArray:
+        return np.flatnonzero(roles[self._role[self._enters]])
 
-    def _at_begin(self, ticks: IntArray, roles: tuple[Role, ...]) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    def _at_begin(self, ticks: IntArray, roles: npt.NDArray[np.bool_]) -> tuple[IntArray, npt.NDArray[np.bool_]]:
         """Return the call among ``roles`` that was open at each time, the later of two, and whether there is one."""
         chosen = self._chosen(roles)
         if not len(chosen):
@@ -161,7 +168,7 @@ class Line:
         call = chosen[np.maximum(place, 0)]
         return call, (place >= 0) & (self._ticks[self._leaves[call]] >= ticks)
 
-    def _at_end(self, ticks: IntArray, roles: tuple[Role, ...]) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    def _at_end(self, ticks: IntArray, roles: npt.NDArray[np.bool_]) -> tuple[IntArray, npt.NDArray[np.bool_]]:
         """Return the call among ``roles`` that ends at each time or is open then, the earlier one of two."""
         chosen = self._chosen(roles)
         if not len(chosen):
