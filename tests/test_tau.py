@@ -285,7 +285,7 @@ def test_names_that_compilers_make(tmp_path: Path) -> None:
         ("write()", "TAU_IO|TAU_USER", "write", Role.IO),
         ("write_ [{write.f} {5,0}]", "TAU_DEFAULT", "write_", Role.USER),
         ("OpenMP_Parallel_Region main.omp_fn.0 [{a.c} {9, 0}]", "TAU_OPENMP",
-         "OpenMP_Parallel_Region main.omp_fn.0 [{a.c} {9, 0}]", Role.OMP_PARALLEL),
+         "OpenMP_Parallel_Region main.omp_fn.0", Role.OMP_PARALLEL),
         ("OpenMP_Sync_Region_Barrier_Implicit x [{a.c} {9,0}]", "TAU_OPENMP",
          "OpenMP_Sync_Region_Barrier_Implicit x", Role.OMP_BARRIER),
         ("OpenMP_Work_Loop x", "TAU_OPENMP", "OpenMP_Work_Loop x", Role.OMP_WORK),

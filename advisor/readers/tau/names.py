@@ -21,7 +21,7 @@ SAMPLE, CONTEXT = "[SAMPLE]", "[CONTEXT]"
 _SAMPLING: Final = (SAMPLE, CONTEXT, "[UNWIND]", "[INTERMEDIATE]", "[SUMMARY]")
 #: ``name [{file} {12,3}-{20,1}]``, with the type of a C function before it; samples have ``{12}`` or no line.
 _PLACE: Final = re.compile(
-    r"(.*?)(?: +C)? *\[\{([^{}]*)\}(?: *\{(\d{1,9})(?:,\d+)?\}(?:-\{\d+(?:,\d+)?\})?)?\]", re.DOTALL
+    r"(.*?)(?: +C)? *\[\{([^{}]*)\}(?: *\{(\d{1,9})(?:, *\d+)?\}(?:-\{\d+(?:, *\d+)?\})?)?\]", re.DOTALL
 )
 _THROTTLED: Final = " [THROTTLED]"
 _OPARI: Final = re.compile(r"(.+?) *\[OpenMP(?: location: file:(.*?) *<(\d{1,9})(?:, *\d+)?>)?\]")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from advisor.errors import InputError, UsageError
+from advisor.readers.libotf2.compiled import keep_compiled
 from advisor.readers.tau import checks, layout, sheet
 from advisor.readers.tau.moved import Moved
 from advisor.readers.tau.sheet import Names
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 
     Parse = Callable[[Frame], tuple[IntArray, FloatArray]]
 
-#: Bytes of profiles from which on loading the compiled parser takes less time than it saves.
-_WORTH_COMPILING: Final = 60_000_000
+#: Bytes of profiles from which on loading the compiled parser takes less time than it saves, and compiling it anew.
+_WORTH_LOADING: Final = 150_000_000
+_WORTH_COMPILING: Final = 1_000_000_000
 PROCESSOR_LIMIT: Final = 1_000_000
 
 
@@ -106,11 +109,19 @@ def _parser(names: Names, found: list[dict[Place, Path]], compiled: bool | None)
     available = compiled is not False and find_spec("numba") is not None
     if compiled and not available:
         raise UsageError("compiled reading needs numba: pip install 'gapwatch[fast]'")
-    if compiled or (available and _size(found) >= _WORTH_COMPILING):
+    if compiled or (available and _is_worth(_size(found))):
         from advisor.readers.tau.compiled import Parser
 
         return Parser(names).functions
     return lambda part: sheet.plain(part, names)
+
+
+def _is_worth(size: int) -> bool:
+    """Return whether the compiled parser pays: it is compiled in every run where there is no place to keep it."""
+    if size < _WORTH_LOADING:
+        return False
+    keep_compiled()
+    return size >= (_WORTH_LOADING if "NUMBA_CACHE_DIR" in os.environ else _WORTH_COMPILING)
 
 
 def _size(found: list[dict[Place, Path]]) -> int:
