@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The rows, lowest first; a name stands for a module or for everything in a package.
 ROWS = (
     ("errors", "units", "model"),
-    ("grouping", "documents", "strict_json", "bundled", "machines", "sidecar", "contract", "wire", "soundness", "builds",
-     "writing"),
+    ("grouping", "documents", "strict_json", "bundled", "machines", "sidecar", "contract", "wire", "soundness",
+     "builds", "writing"),
     ("traces", "callpaths", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality",
      "merging", "comparison", "facts", "rules", "ranking"),
     ("hookspecs", "commands", "host", "sandbox", "command_list", "readers", "sampling"),
