@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 RANKS, ITERATIONS, NEIGHBOURS = 64, 1000, (1, -1, 2, -2)
 
 
-def halo_exchange() -> Trace:
+def halo_exchange(iterations: int = ITERATIONS) -> Trace:
     """Return a loop of work, sends to and receives from four neighbours, and a reduction over all ranks."""
     rows = [("work", Kind.ENTER, 0, 0.01), ("work", Kind.LEAVE, 0, 1e-3)]
     for name, kind, sign in (("MPI_Send", Kind.SEND, 1), ("MPI_Recv", Kind.RECV, -1)):
@@ -29,10 +30,10 @@ def halo_exchange() -> Trace:
             rows += [(name, Kind.ENTER, 0, 1e-6), (name, kind, sign * step, 1e-4), (name, Kind.LEAVE, 0, 1e-6)]
     reduction = ((Kind.ENTER, 1e-6), (Kind.COLLECTIVE, 3e-3), (Kind.LEAVE, 1e-6))
     rows += [("MPI_Allreduce", kind, 0, pause) for kind, pause in reduction]
-    kinds = np.tile(np.array([row[1] for row in rows], dtype=np.uint8), ITERATIONS)
-    regions = np.tile(np.array([NUMBER[row[0]] for row in rows], dtype=np.int32), ITERATIONS)
-    steps = np.tile(np.array([row[2] for row in rows], dtype=np.int32), ITERATIONS)
-    times = np.cumsum(np.tile(np.array([row[3] for row in rows]), ITERATIONS))
+    kinds = np.tile(np.array([row[1] for row in rows], dtype=np.uint8), iterations)
+    regions = np.tile(np.array([NUMBER[row[0]] for row in rows], dtype=np.int32), iterations)
+    steps = np.tile(np.array([row[2] for row in rows], dtype=np.int32), iterations)
+    times = np.cumsum(np.tile(np.array([row[3] for row in rows]), iterations))
     moving = np.isin(kinds, (Kind.SEND, Kind.RECV))
     talking = moving | (kinds == Kind.COLLECTIVE)
     tags = np.where(moving, np.abs(steps) * 2 + np.where(kinds == Kind.SEND, steps > 0, steps < 0), 0)
@@ -74,3 +75,21 @@ def test_from_trace(benchmark: BenchmarkFixture, trace: Trace) -> None:
 def test_baseline_sort(benchmark: BenchmarkFixture, trace: Trace) -> None:
     ordered = benchmark.pedantic(np.sort, args=(trace.time_s,), rounds=3, warmup_rounds=1)
     assert ordered[0] <= ordered[-1]
+
+
+@pytest.mark.benchmark(group="memory of trace analysis")
+@pytest.mark.parametrize("times", [1, 4])
+def test_memory_beyond_columns_and_profile(benchmark: BenchmarkFixture, times: int) -> None:
+    """Bytes held at most: nearly the same in a run of four times the length, since windows do not grow."""
+    long = halo_exchange(times * ITERATIONS)
+
+    def held() -> int:
+        tracemalloc.start()
+        profile = from_trace(long)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most - sum(array.nbytes for phase in profile.phases for array in phase.arrays.values())
+
+    most = benchmark.pedantic(held, rounds=1)
+    benchmark.extra_info["MB"] = round(most / 1e6)
+    benchmark.extra_info["bytes per event"] = round(most / len(long.kind), 1)

@@ -15,6 +15,7 @@ from advisor.grouping import sums
 from advisor.traces.events import Kind, Role
 from advisor.traces.locations import are_first_threads
 from advisor.traces.nesting import groups_of_locations, outermost, roles
+from advisor.traces.phases import instances_at
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,28 +46,40 @@ class Pieces:
     forking: npt.NDArray[np.bool_]
 
 
-def waiting_for_the_end(calls: Calls, division: Division) -> Calls:
+def waiting_for_the_end(calls: Calls, stopping: IntArray, end_s: float) -> Calls:
     """Return ``calls`` in which the call that shuts a process down lasts until the last process does so.
 
     A tracer may stop at the shutdown's begin, or record its end before it has begun; the process is still there,
     waiting for the others.
     """
-    closers = division.closing[-1][division.closing[-1] >= 0]
+    closers = stopping[stopping >= 0]
     end = calls.end_s.copy()
-    end[closers] = np.maximum(end[closers], division.edges_s[-1])
+    end[closers] = np.maximum(end[closers], end_s)
     return replace(calls, end_s=end)
 
 
-def cut(trace: Trace, calls: Calls, division: Division, span: tuple[float, float]) -> Pieces:
-    """Return the pieces of all time lines from ``span[0]`` to ``span[1]``, the whole run."""
-    parts = [_cut_group(trace, calls, division, span, *group) for group in groups_of_locations(trace)]
+def cut(
+    trace: Trace, calls: Calls, division: Division, stopping: IntArray, begin_s: FloatArray, end_s: FloatArray
+) -> Pieces:
+    """Return the pieces of all time lines, each location's from its ``begin_s`` to its ``end_s`` (locations,).
+
+    ``stopping`` (locations,) are the calls in which processes wait for the end of the run, -1 where they do not.
+    """
+    spans = stopping, begin_s, end_s
+    parts = [_cut_group(trace, calls, division, spans, *group) for group in groups_of_locations(trace)]
     return Pieces(*(np.concatenate([getattr(part, name) for part in parts]) for name in Pieces.__slots__))
 
 
 def _cut_group(
-    trace: Trace, calls: Calls, division: Division, span: tuple[float, float], low: int, high: int
+    trace: Trace,
+    calls: Calls,
+    division: Division,
+    spans: tuple[IntArray, FloatArray, FloatArray],
+    low: int,
+    high: int,
 ) -> Pieces:
     """Return the pieces of the locations from ``low`` up to ``high``."""
+    stopping, begin_s, end_s = spans
     base, finish = int(trace.first[low]), int(trace.first[high])
     everywhere = np.arange(low, high)
     location = np.repeat(everywhere, np.diff(trace.first[low : high + 1]))
@@ -74,23 +87,23 @@ def _cut_group(
     moves = np.flatnonzero(_MOVES[kind])
     where, start, kind = location[moves], trace.time_s[base:finish][moves], kind[moves]
     last = np.r_[np.diff(where) != 0, True][: len(moves)]
-    end = np.where(last, span[1], np.r_[start[1:], 0.0][: len(moves)])
+    end = np.where(last, end_s[where], np.r_[start[1:], 0.0][: len(moves)])
     call = calls.open_after[base:finish][moves]
     call = np.where(call >= 0, outermost(calls, np.maximum(call, 0)), -1)
-    closer = division.closing[-1][where]
+    closer = stopping[where]
     call = np.where((closer >= 0) & (last | (start >= calls.start_s[closer])), closer, call)
     idle = ~are_first_threads(trace)[where] & (np.r_[roles(trace)[calls.region], Role.USER][call] == Role.ROOT)
     call = np.where(idle, -1, call)
     joined = np.r_[kind[1:] == Kind.JOIN, False][: len(moves)] & ~last
     forking = ((kind == Kind.FORK) | joined) & (call >= 0)
-    first_move = np.full(high - low, span[1])
+    first_move = end_s[low:high].copy()
     fresh = np.r_[True, np.diff(where) != 0][: len(moves)]
     first_move[where[fresh] - low] = start[fresh]
     return _clipped(
         division,
         np.r_[where, everywhere],
         np.r_[call, np.full(high - low, -1)],
-        np.r_[start, np.full(high - low, span[0])],
+        np.r_[start, begin_s[low:high]],
         np.r_[end, first_move],
         np.r_[forking, np.zeros(high - low, dtype=bool)],
     )
@@ -109,23 +122,12 @@ def _clipped(
     whole = end - start
     before = np.clip(begin - start, 0.0, np.maximum(whole, 0.0))
     after = np.clip(end - finish, 0.0, np.maximum(whole - before, 0.0))
-    instance = instances_at(division, location, start)
+    instance = instances_at(division.leaves_s, location, start)
     return Pieces(location, call, instance, whole - before - after, before, after, forking)
 
 
-def instances_at(division: Division, location: IntArray, start: FloatArray) -> IntArray:
-    """Return the instance in which each location is at the given times, by its own leaves."""
-    instance = np.zeros(len(location), dtype=np.int64)
-    order = np.argsort(location, kind="stable")
-    edges = np.searchsorted(location[order], np.arange(division.closing.shape[1] + 1))
-    for number in range(division.closing.shape[1]):
-        mine = order[edges[number] : edges[number + 1]]
-        instance[mine] = np.searchsorted(division.leaves_s[:, number], start[mine], side="right")
-    return instance
-
-
 def outside(trace: Trace, calls: Calls, pieces: Pieces) -> dict[str, FloatArray]:
-    """Return the seconds per location that lie in no phase, by name; zero ones left out."""
+    """Return the seconds per location that lie in no phase, by name."""
     count = len(trace.locations)
     role = np.r_[roles(trace)[calls.region], -1]
     of_piece = role[pieces.call]
@@ -137,8 +139,7 @@ def outside(trace: Trace, calls: Calls, pieces: Pieces) -> dict[str, FloatArray]
         "not running": np.where((pieces.call < 0) & ~worker, pieces.seconds, 0.0),
         "measurement": np.where(of_piece == Role.TOOL, pieces.seconds, 0.0),
     }
-    totals = {name: sums(pieces.location, seconds, count) for name, seconds in parts.items()}
-    return {name: seconds for name, seconds in totals.items() if seconds.any()}
+    return {name: sums(pieces.location, seconds, count) for name, seconds in parts.items()}
 
 
 def inside_phases(trace: Trace, calls: Calls, pieces: Pieces) -> npt.NDArray[np.bool_]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.grouping import sums
-from advisor.traces import accounts
 from advisor.traces.events import Role
 from advisor.traces.nesting import roles
+from advisor.traces.phases import instances_at
 from advisor.traces.waits import SYNCHRONIZING_ROLES
 
 if TYPE_CHECKING:
@@ -63,5 +63,5 @@ def split(
         io_s=np.where(io, rest, 0.0),
         start_up_s=sums(pieces.call[mine], pieces.before_s[mine], count) + np.where(role == Role.INIT, total, 0.0),
         shutdown_s=sums(pieces.call[mine], pieces.after_s[mine], count),
-        instance=accounts.instances_at(division, calls.location, calls.start_s),
+        instance=instances_at(division.leaves_s, calls.location, calls.start_s),
     )

@@ -16,6 +16,8 @@ from advisor.traces.nesting import outermost, roles
 from advisor.traces.waits import KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from advisor.model import FloatArray, IntArray
     from advisor.traces.categories import Split
     from advisor.traces.events import Trace
@@ -70,14 +72,33 @@ def collect(trace: Trace, calls: Calls, waiting: Waits, split: Split, table: Tab
     source = Source(trace, calls, waiting, split, table, *_bytes_and_targets(trace, calls), _forks(trace, calls))
     parts = [_rows(source, *each) for each in SOURCES]
     keys = np.concatenate([part.keys for part in parts], axis=1)
-    first, group = _groups(keys)
     seconds = np.concatenate([part.seconds for part in parts])
-    total = np.concatenate([part.bytes for part in parts]).astype(np.float64)
     often = np.concatenate([part.count for part in parts]).astype(np.float64)
+    total = np.concatenate([part.bytes for part in parts]).astype(np.float64)
+    return _grouped(trace.files, keys, seconds, often, total)
+
+
+def together(parts: Sequence[Causes], places: Sequence[IntArray]) -> Causes:
+    """Return the causes of several parts of a run; ``places`` are the rows of the whole for those of each part."""
+    keys = []
+    for part, place in zip(parts, places, strict=True):
+        moved = np.r_[place, -1]
+        columns = {name: getattr(part, name) for name in COLUMNS}
+        columns |= {"call": moved[part.call], "caller": moved[part.caller]}
+        keys.append(np.stack([columns[name] for name in COLUMNS]))
+    added = (np.concatenate([getattr(part, name) for part in parts]) for name in ("seconds", "count", "bytes"))
+    return _grouped(parts[0].targets, np.concatenate(keys, axis=1), *(each.astype(np.float64) for each in added))
+
+
+def _grouped(
+    targets: tuple[str, ...], keys: IntArray, seconds: FloatArray, often: FloatArray, total: FloatArray
+) -> Causes:
+    """Return rows with equal keys as one."""
+    first, group = _groups(keys)
     chosen = {name: keys[place, first] for place, name in enumerate(COLUMNS)}
     return Causes(
         kinds=NAMED_KINDS,
-        targets=trace.files,
+        targets=targets,
         **chosen,
         seconds=sums(group, seconds, len(first)),
         count=sums(group, often, len(first)).astype(np.int64),

@@ -19,7 +19,7 @@ from advisor.traces import locations
 from advisor.traces.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from advisor.model import FloatArray, IntArray
     from advisor.traces.events import Trace
@@ -58,14 +58,23 @@ class Correction:
     solved: bool
 
 
-def constraints(trace: Trace, calls: Calls, joint: Collectives, messages: Messages) -> Constraints:
-    """Return the tightest constraint of every pair of processes and stretch of the run."""
+def constraints(
+    trace: Trace, calls: Calls, joint: Collectives, messages: Messages, stretches: int = STRETCHES
+) -> Constraints:
+    """Return the tightest constraint of every pair of processes and of ``stretches`` parts of the run."""
     process = locations.processes(trace)
     parts = [
-        *_of_collectives(calls, joint, process[calls.location]),
+        *_of_collectives(calls, joint, process[calls.location], stretches),
         _of_messages(calls, messages, process[calls.location]),
     ]
     return Constraints(*(np.concatenate([getattr(part, name) for part in parts]) for name in Constraints.__slots__))
+
+
+def tightest(parts: Sequence[Constraints]) -> Constraints:
+    """Return the tightest constraint of every pair of processes and stretch of the run among those of its parts."""
+    return _tightest(
+        Constraints(*(np.concatenate([getattr(p, name) for p in parts]) for name in Constraints.__slots__))
+    )
 
 
 def solve(found: Constraints, ranks: int, resolution_s: float) -> Correction:
@@ -86,8 +95,15 @@ def corrected(trace: Trace, correction: Correction) -> FloatArray:
     """Return the time of every event on the common clock, seconds."""
     if not correction.offset_s.any() and not correction.drift.any():
         return trace.time_s
-    per_event = np.repeat(locations.processes(trace), np.diff(trace.first))
-    return trace.time_s + correction.offset_s[per_event] + correction.drift[per_event] * trace.time_s
+    return by_location(
+        trace, correction, trace.time_s, np.repeat(np.arange(len(trace.locations)), np.diff(trace.first))
+    )
+
+
+def by_location(trace: Trace, correction: Correction, time_s: FloatArray, location: IntArray) -> FloatArray:
+    """Return times of the locations' own clocks on the common clock, seconds; what is infinite stays so."""
+    process = locations.processes(trace)[location]
+    return time_s + correction.offset_s[process] + correction.drift[process] * np.where(np.isinf(time_s), 0.0, time_s)
 
 
 def note(correction: Correction) -> Note | None:
@@ -103,7 +119,7 @@ def note(correction: Correction) -> Note | None:
     return Note("clocks", f"clocks of the processes agree to within ± {worst * 1e6:.1f} us") if worst > 0 else None
 
 
-def _of_collectives(calls: Calls, joint: Collectives, process: IntArray) -> Iterator[Constraints]:
+def _of_collectives(calls: Calls, joint: Collectives, process: IntArray, stretches: int) -> Iterator[Constraints]:
     """Yield the tightest constraints of the collectives, those of one communicator and role together."""
     for comm in np.unique(joint.comm):
         for role in (Role.BARRIER, Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE):
@@ -114,7 +130,7 @@ def _of_collectives(calls: Calls, joint: Collectives, process: IntArray) -> Iter
             at_most = max(PAIRS_AT_MOST // (size * size), 2)
             chosen = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), at_most)).astype(np.int64)]
             call = joint.call[joint.first[chosen][:, None] + np.arange(size)]
-            for part in np.array_split(np.arange(len(call)), min(STRETCHES, len(call))):
+            for part in np.array_split(np.arange(len(call)), min(stretches, len(call))):
                 yield _of_one_stretch(calls, call[part], process, role, joint.root[chosen[part]])
 
 

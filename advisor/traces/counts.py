@@ -11,6 +11,8 @@ from advisor.traces.events import SENDS, Kind
 from advisor.traces.nesting import outermost
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from advisor.model import FloatArray, IntArray
     from advisor.traces.events import Trace
     from advisor.traces.nesting import Calls
@@ -25,15 +27,20 @@ def bytes_of_calls(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntAr
     return total
 
 
-def count(trace: Trace, calls: Calls, row_of_call: IntArray, rows: int) -> dict[str, FloatArray]:
-    """Return the counts (rows, locations) that a trace shows; those that never occur are left out."""
+def count(
+    trace: Trace, calls: Calls, row_of_call: IntArray, rows: int, continued: npt.NDArray[np.bool_]
+) -> dict[str, FloatArray]:
+    """Return the counts (rows, locations) that a trace shows; those that never occur are left out.
+
+    ``continued`` calls began before the trace: they were counted there.
+    """
     kinds = {
         "messages": np.isin(trace.kind, SENDS),
         "collectives": trace.kind == Kind.COLLECTIVE,
         "io_operations": trace.kind == Kind.IO,
     }
     columns = len(trace.locations)
-    entered = np.ones(len(calls.region))
+    entered = np.where(continued, 0.0, 1.0)
     result = {"calls": sums(row_of_call * columns + calls.location, entered, rows * columns)}
     for name, wanted in kinds.items():
         events = np.flatnonzero(wanted & (calls.open_after >= 0))

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.traces import locations
+from advisor.traces.clocks import by_location
 from advisor.traces.cycles import identities
 from advisor.traces.events import Role
-from advisor.traces.nesting import roles
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from advisor.model import FloatArray, IntArray
+    from advisor.traces.clocks import Correction
     from advisor.traces.events import Trace
     from advisor.traces.matching import Collectives
     from advisor.traces.nesting import Calls
+    from advisor.traces.survey import Survey
     from advisor.traces.teams import Teams
 
 
@@ -25,13 +29,16 @@ class Division:
     """The run cut into K instances.
 
     ``edges_s`` (K + 1,): instance k lasts from ``edges_s[k]`` to ``edges_s[k + 1]`` for everybody. ``leaves_s`` holds
-    (K - 1, locations) when each location left the synchronizations. ``closing`` (K, locations) is the
-    call in which each location closes the instance, -1 where it takes no part.
+    (K - 1, locations) when each location left the synchronizations. ``closing_region`` (K, locations) is the region
+    in which each location closes the instance, -1 where it takes no part. ``inside`` are the user regions entered in
+    each instance, and ``first`` is the number of its first synchronization: those before belong to the start-up.
     """
 
     edges_s: FloatArray
     leaves_s: FloatArray
-    closing: IntArray
+    closing_region: IntArray
+    inside: tuple[IntArray, ...]
+    first: int
 
     @property
     def instances(self) -> int:
@@ -39,36 +46,87 @@ class Division:
         return len(self.edges_s) - 1
 
 
-def divide(trace: Trace, calls: Calls, joint: Collectives, teams: Teams) -> Division:
-    """Return the instances of ``trace``: from the start-up's end to the shutdown's begin."""
-    role = roles(trace)[calls.region]
-    masters = _masters(trace)
-    closing = _synchronizations(calls, joint, teams, masters)
-    ends = np.where(closing >= 0, calls.end_s[np.maximum(closing, 0)], -np.inf)
-    order = np.argsort(ends.max(axis=1, initial=-np.inf), kind="stable")
-    closing, ends = closing[order], ends[order]
-    begin, finish, last_calls = _run_edges(trace, calls, role)
-    kept = ends.max(axis=1, initial=-np.inf) > begin
-    closing, ends = closing[kept], ends[kept]
-    leaves = np.where(np.isneginf(ends), ends[:, masters], ends)
-    edges = np.maximum.accumulate(np.r_[begin, ends.max(axis=1, initial=-np.inf), finish])
-    return Division(edges, np.maximum.accumulate(leaves, axis=0), np.vstack((closing, last_calls)))
+def divide(trace: Trace, found: Survey, correction: Correction, end_s: float) -> Division:
+    """Return the instances of ``trace``, which ends at ``end_s``: from the start-up's end to the shutdown's begin."""
+
+    def on_common_clock(time_s: FloatArray) -> FloatArray:
+        return by_location(trace, correction, time_s, np.arange(len(trace.locations)))
+
+    begin, finish = _run_edges(trace, found, on_common_clock, end_s)
+    ends = on_common_clock(found.closing_end_s)
+    last = ends.max(axis=1, initial=-np.inf)
+    first = int(np.count_nonzero(last <= begin))
+    edges = np.maximum.accumulate(np.r_[begin, last[first:], finish])
+    return Division(
+        edges_s=edges,
+        leaves_s=_everybodys(trace, ends[first:]),
+        closing_region=np.vstack((found.closing_region[first:], found.stopping)),
+        inside=found.inside[first:],
+        first=first,
+    )
 
 
-def identify(division: Division, calls: Calls, regions: list[IntArray]) -> tuple[IntArray, IntArray]:
-    """Return phase and iteration of each instance from its closing call and the user regions inside it.
-
-    ``regions`` holds for each instance the sorted user regions that were entered in it.
-    """
+def identify(division: Division) -> tuple[IntArray, IntArray]:
+    """Return phase and iteration of each instance from its closing call and the user regions inside it."""
     seen: dict[tuple[object, ...], int] = {}
     numbers = []
-    for k, inside in enumerate(regions):
-        closers = division.closing[k]
-        part = closers >= 0
-        call = int(calls.region[closers[part]].min()) if part.any() else -1
+    for closing, inside in zip(division.closing_region, division.inside, strict=True):
+        part = closing >= 0
+        call = int(closing[part].min()) if part.any() else -1
         key = (call, part.tobytes(), inside.tobytes())
         numbers.append(seen.setdefault(key, len(seen)))
     return identities(np.array(numbers, dtype=np.int64))
+
+
+def synchronizations(trace: Trace, calls: Calls, joint: Collectives, teams: Teams) -> IntArray:
+    """Return (synchronizations, locations) in the order of time: the call of each location, -1 where it has none."""
+    masters = _masters(trace)
+    processes = len(np.unique(masters))
+    size = np.diff(joint.first)
+    everybody = np.isin(joint.role, (Role.BARRIER, Role.ALL_TO_ALL)) & (size == processes)
+    table = [_rows(joint.call, joint.first, np.flatnonzero(everybody), calls, len(masters))]
+    if processes == 1 and len(masters) > 1:
+        whole = np.flatnonzero(np.diff(teams.first) == len(masters))
+        table.append(_rows(teams.barrier, teams.first, whole, calls, len(masters)))
+    rows = np.vstack(table)
+    witness = rows[np.arange(len(rows)), np.argmax(rows >= 0, axis=1)]
+    return rows[np.argsort(calls.end_s[witness], kind="stable")]
+
+
+def leaves(trace: Trace, calls: Calls, closing: IntArray) -> FloatArray:
+    """Return (synchronizations, locations): when each location left them, by the times of ``calls``."""
+    return _everybodys(trace, np.where(closing >= 0, calls.end_s[np.maximum(closing, 0)], -np.inf))
+
+
+def instances_at(leaves_s: FloatArray, location: IntArray, start_s: FloatArray) -> IntArray:
+    """Return the instance in which each location is at the given times, by its own leaves."""
+    instance = np.zeros(len(location), dtype=np.int64)
+    order = np.argsort(location, kind="stable")
+    edges = np.searchsorted(location[order], np.arange(leaves_s.shape[1] + 1))
+    for number in range(leaves_s.shape[1]):
+        mine = order[edges[number] : edges[number + 1]]
+        instance[mine] = np.searchsorted(leaves_s[:, number], start_s[mine], side="right")
+    return instance
+
+
+def stopping_calls(trace: Trace, calls: Calls, role: IntArray) -> IntArray:
+    """Return (locations,) the call that shuts each process down, -1 where it is not recorded."""
+    found = np.full(len(trace.locations), -1, dtype=np.int64)
+    if shutdown_is_recorded(trace):
+        stopping = np.flatnonzero((role == Role.FINALIZE) & (calls.anchor == np.arange(len(role))))
+        found[calls.location[stopping[::-1]]] = stopping[::-1]
+    return found
+
+
+def shutdown_is_recorded(trace: Trace) -> bool:
+    """Return whether the trace shows when processes shut down, and not only when the tracer did."""
+    names = {region.name for region in trace.regions if region.role == Role.FINALIZE}
+    return not names or any(name.startswith("MPI_") for name in names)
+
+
+def _everybodys(trace: Trace, ends_s: FloatArray) -> FloatArray:
+    """Return when each location left: a thread that took no part left with the first thread of its process."""
+    return np.maximum.accumulate(np.where(np.isneginf(ends_s), ends_s[:, _masters(trace)], ends_s), axis=0)
 
 
 def _masters(trace: Trace) -> IntArray:
@@ -78,18 +136,6 @@ def _masters(trace: Trace) -> IntArray:
     order = np.lexsort((threads, ranks))
     _, first = np.unique(ranks[order], return_index=True)
     return order[first][np.unique(ranks, return_inverse=True)[1]]
-
-
-def _synchronizations(calls: Calls, joint: Collectives, teams: Teams, masters: IntArray) -> IntArray:
-    """Return (synchronizations, locations): the call in which each location joins, -1 where it does not."""
-    processes = len(np.unique(masters))
-    size = np.diff(joint.first)
-    everybody = np.isin(joint.role, (Role.BARRIER, Role.ALL_TO_ALL)) & (size == processes)
-    table = [_rows(joint.call, joint.first, np.flatnonzero(everybody), calls, len(masters))]
-    if processes == 1 and len(masters) > 1:
-        whole = np.flatnonzero(np.diff(teams.first) == len(masters))
-        table.append(_rows(teams.barrier, teams.first, whole, calls, len(masters)))
-    return np.vstack(table)
 
 
 def _rows(call: IntArray, first: IntArray, chosen: IntArray, calls: Calls, locations: int) -> IntArray:
@@ -102,34 +148,20 @@ def _rows(call: IntArray, first: IntArray, chosen: IntArray, calls: Calls, locat
     return rows
 
 
-def _run_edges(trace: Trace, calls: Calls, role: IntArray) -> tuple[float, float, IntArray]:
-    """Return when the last process is started up, when the last one begins to shut down, and the calls that do so."""
-    occupied = np.diff(trace.first) > 0
-    first_event = trace.time_s[trace.first[:-1][occupied]]
-    starting = calls.end_s[role == Role.INIT]
-    processes = locations.are_first_threads(trace)[occupied]
-    begin = float(starting.max()) if len(starting) else float(first_event[processes].max(initial=0.0))
-    stopping = np.flatnonzero((role == Role.FINALIZE) & (calls.anchor == np.arange(len(role))))
-    closers = np.full(len(trace.locations), -1, dtype=np.int64)
-    if shutdown_is_recorded(trace):
-        closers[calls.location[stopping[::-1]]] = stopping[::-1]
-    named = closers[closers >= 0]
-    finish = float(calls.start_s[named].max()) if len(named) else _last_moment(trace, calls, role)
-    return begin, max(finish, begin), closers
+def _run_edges(
+    trace: Trace, found: Survey, on_common_clock: Callable[[FloatArray], FloatArray], end_s: float
+) -> tuple[float, float]:
+    """Return when the last process is started up, and when the last one begins to shut down.
 
-
-def shutdown_is_recorded(trace: Trace) -> bool:
-    """Return whether the trace shows when processes shut down, and not only when the tracer did."""
-    names = {region.name for region in trace.regions if region.role == Role.FINALIZE}
-    return not names or any(name.startswith("MPI_") for name in names)
-
-
-def _last_moment(trace: Trace, calls: Calls, role: IntArray) -> float:
-    """Return the end of the run: the last event; where only the tracer's shutdown is recorded, the last call.
-
-    Tracers let the processes write their files one after the other, which is no imbalance of the program.
+    Tracers let the processes write their files one after the other, which is no imbalance of the program: where only
+    the tracer's shutdown is recorded, the run ends with the last call.
     """
-    done = calls.end_s[~np.isin(role, (Role.ROOT, Role.FINALIZE, Role.TOOL, Role.INIT))]
-    if shutdown_is_recorded(trace) or not len(done):
-        return float(trace.time_s.max())
-    return float(done.max())
+    started = on_common_clock(found.started_s).max(initial=-np.inf)
+    occupied = (np.diff(trace.first) > 0) & locations.are_first_threads(trace)
+    begins = on_common_clock(trace.time_s[np.minimum(trace.first[:-1], len(trace.time_s) - 1)])
+    begin = float(started) if np.isfinite(started) else float(begins[occupied].max(initial=0.0))
+    stops = found.stopping >= 0
+    done = float(on_common_clock(found.done_s).max(initial=-np.inf))
+    finish = done if np.isfinite(done) and not shutdown_is_recorded(trace) else end_s
+    finish = float(on_common_clock(found.stopping_s)[stops].max()) if stops.any() else finish
+    return begin, max(finish, begin)

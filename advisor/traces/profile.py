@@ -8,28 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.errors import InputError
-from advisor.grouping import sums
 from advisor.model import Note, Phase, Processor, Profile, Region
-from advisor.traces import accounts, categories, clocks, matching, naming, nesting, phases, teams, waits
-from advisor.traces.causes import collect
-from advisor.traces.counts import count
+from advisor.traces import booking, clocks, naming, nesting, phases, survey
+from advisor.traces.booking import Booking, Plan
 from advisor.traces.events import Kind, Role
 from advisor.traces.locations import are_first_threads
 from advisor.traces.serial import serial_phases
-from advisor.traces.tables import Table, lay_out
+from advisor.traces.windows import COLUMNS, WINDOW_EVENTS, UncleanError, Windows, left_open
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy.typing as npt
-
-    from advisor.model import FloatArray, Status
-    from advisor.traces.accounts import Pieces
-    from advisor.traces.categories import Split
+    from advisor.model import IntArray, Status
+    from advisor.traces.clocks import Correction
     from advisor.traces.events import Trace
-    from advisor.traces.nesting import Calls
-    from advisor.traces.phases import Division
-    from advisor.traces.waits import Waits
+    from advisor.traces.survey import Matched, Survey
+    from advisor.traces.windows import Stacks
 
 #: A measure whose guessed seconds exceed this share of all of its seconds is called estimated.
 GUESSED_SHARE = 0.01
@@ -38,56 +32,95 @@ MPI_ROLES = tuple(role for role in Role if Role.INIT <= role <= Role.LOCAL)
 THREAD_ROLES = (Role.OMP_PARALLEL, Role.OMP_BARRIER, Role.OMP_WORK, Role.OMP_LOCK)
 
 
-def from_trace(trace: Trace, path: Path | str | None = None, reader: str = "trace") -> Profile:
+def from_trace(
+    trace: Trace, path: Path | str | None = None, reader: str = "trace", window_events: int = WINDOW_EVENTS
+) -> Profile:
     """Return the profile of ``trace``; raises ``InputError`` for ``path`` when it holds no run.
 
-    ``reader`` names who read it.
+    ``reader`` names who read it. No more than about ``window_events`` events are looked at together, where the
+    program's own synchronizations allow that.
     """
     trace, unobserved = _observed(trace)
     if not len(trace.time_s):
         raise InputError(path or trace.program, "the trace holds no events")
-    calls = nesting.pair(trace)
-    joint, messages = matching.collectives(trace, calls), matching.messages(trace, calls)
-    found = clocks.constraints(trace, calls, joint, messages)
-    correction = clocks.solve(found, trace.ranks, trace.ticks_s)
-    trace = replace(trace, time_s=clocks.corrected(trace, correction))
-    calls = nesting.retimed(calls, trace)
-    span = float(trace.time_s.min()), float(trace.time_s.max())
-    groups = teams.find(trace, calls)
-    division = phases.divide(trace, calls, joint, groups)
-    calls = teams.adopted(trace, accounts.waiting_for_the_end(calls, division), groups)
-    waiting = waits.split(trace, calls, joint, messages, groups, division.closing[-1])
-    pieces = accounts.cut(trace, calls, division, span)
-    table = lay_out(trace, calls, pieces, division)
-    split = categories.split(trace, calls, pieces, waiting, division, teams.join_waits(trace, calls, groups))
-    regions = _regions(trace, table)
-    measured = _measure(trace, calls, pieces, split, table)
-    named = naming.phases(trace, calls, division, table, split)
-    divided = _phases(named, division, table, measured, span[0])
-    notes = _notes(trace, clocks.note(correction), joint.unmatched, messages.unmatched, unobserved)
+    windows = Windows(trace, window_events)
+    try:
+        told, matched = _surveyed(windows)
+    except UncleanError:
+        windows = windows.whole()
+        told, matched = _surveyed(windows)
+    correction = clocks.solve(told.constraints, trace.ranks, trace.ticks_s)
+    plan = _plan(trace, told, correction, one=len(windows) == 1)
+    booked = _booked(windows, matched, plan)
+    named = naming.phases(trace, plan.division, plan.phase_of, booked, told.outermost)
+    divided = _phases(named, plan, booked)
+    threaded = booked.rows % 2 == 1
     return Profile(
         program=trace.program,
-        run=naming.run_id(trace),
+        run=naming.run_id(trace, correction),
         reader=reader,
-        actual_s=span[1] - span[0],
-        processors=_processors(trace, span[0]),
-        regions=regions,
-        phases=serial_phases(trace, divided, waiting, division, table)
+        actual_s=plan.end_s - plan.begin_s,
+        processors=_processors(trace, plan),
+        regions=_regions(trace, booked.rows),
+        phases=serial_phases(trace, divided, threaded, booked.closing_wait_s, plan.phase_of)
         if correction.solved
-        else _unsplit(divided, len(table.rows)),
-        status=_status(waiting, split, correction),
-        paradigms=_paradigms(trace),
+        else _unsplit(divided, len(booked.rows)),
+        status=_status(booked, correction),
+        paradigms=_paradigms(trace, told.used),
         parameters=trace.parameters,
-        outside=accounts.outside(trace, calls, pieces),
-        counts=count(trace, calls, table.row_of_call, len(regions)),
-        causes=collect(trace, calls, waiting, split, table) if correction.solved else None,
-        notes=notes,
+        outside={name: seconds for name, seconds in booked.outside.items() if seconds.any()},
+        counts=booked.counts,
+        causes=booked.causes if correction.solved else None,
+        notes=_notes(trace, clocks.note(correction), told, unobserved),
         clock_uncertainty_s=float(correction.uncertainty_s.max(initial=0.0)) if correction.solved else None,
     )
 
 
+def _surveyed(windows: Windows) -> tuple[Survey, Matched | list[Stacks]]:
+    """Return what the run tells, and its only window, or else the calls that are open at the begin of each."""
+    if len(windows) == 1:
+        window = windows.window(0, ())
+        only = survey.match(window, nesting.pair(window.trace))
+        return survey.look(only, clocks.STRETCHES, last=True), only
+    parts: list[Survey] = []
+    stacks: list[Stacks] = [windows.nothing_open()]
+    for number in range(len(windows)):
+        window = windows.window(number, stacks[number])
+        matched = survey.match(window, nesting.pair(window.trace))
+        stretches = max(clocks.STRETCHES // len(windows), 1)
+        parts.append(survey.look(matched, stretches, last=number + 1 == len(windows)))
+        stacks.append(left_open(window, matched.calls))
+    return survey.combined(parts), stacks
+
+
+def _plan(trace: Trace, found: Survey, correction: Correction, *, one: bool) -> Plan:
+    """Return what is known of the run before its seconds are booked."""
+    occupied = np.flatnonzero(np.diff(trace.first))
+    edges = trace.time_s[trace.first[:-1][occupied]], trace.time_s[trace.first[1:][occupied] - 1]
+    first, last = (clocks.by_location(trace, correction, times, occupied) for times in edges)
+    begin, end = float(first.min()), float(last.max())
+    division = phases.divide(trace, found, correction, end)
+    return Plan(correction, division, *phases.identify(division), None if one else found.shortest, begin, end)
+
+
+def _booked(windows: Windows, found: Matched | list[Stacks], plan: Plan) -> Booking:
+    """Return what all windows hold."""
+    if not isinstance(found, list):
+        return booking.book(found, plan, 0, last=True)
+    parts: list[Booking] = []
+    before = 0
+    for number in range(len(windows)):
+        window = windows.window(number, found[number])
+        matched = survey.match(window, nesting.pair(window.trace))
+        parts.append(booking.book(matched, plan, before, last=number + 1 == len(windows)))
+        before += len(matched.closing)
+    return booking.merged(parts)
+
+
 def _observed(trace: Trace) -> tuple[Trace, int]:
     """Return the trace without threads of which nothing but their existence was recorded, and how many those are."""
+    if are_first_threads(trace).all():
+        return trace, 0
     events = np.diff(trace.first)
     nested = np.add.reduceat(np.r_[trace.kind == Kind.ENTER, False].astype(np.int64), trace.first[:-1])
     nested[events == 0] = 0
@@ -95,53 +128,31 @@ def _observed(trace: Trace) -> tuple[Trace, int]:
     if seen.all():
         return trace, 0
     kept = np.repeat(seen, events)
-    columns = ("time_s", "kind", "region", "comm", "partner", "tag", "size", "request")
     locations = tuple(location for location, keep in zip(trace.locations, seen, strict=True) if keep)
     reduced = replace(
         trace,
         locations=locations,
         first=np.r_[0, np.cumsum(events[seen])].astype(np.int64),
-        **{name: getattr(trace, name)[kept] for name in columns},
+        **{name: getattr(trace, name)[kept] for name in COLUMNS},
     )
     return reduced, int((~seen).sum())
 
 
-def _measure(trace: Trace, calls: Calls, pieces: Pieces, split: Split, table: Table) -> dict[str, FloatArray]:
-    """Return the flat arrays of all measures."""
-    booked = accounts.inside_phases(trace, calls, pieces)
-    row = table.row_of_call[pieces.call[booked]]
-    cell = table.cells(row, pieces.instance[booked], pieces.location[booked])
-    flat = {"wall_s": sums(cell, pieces.seconds[booked], table.size)}
-    for name in ("wait_s", "sync_s", "transfer_s", "io_s"):
-        seconds: FloatArray = getattr(split, name)
-        some = np.flatnonzero(seconds)
-        cell = table.cells(table.row_of_call[some], split.instance[some], calls.location[some])
-        flat[name] = sums(cell, seconds[some], table.size)
-    return flat
-
-
-def _phases(
-    named: tuple[list[str], list[str | None]],
-    division: Division,
-    table: Table,
-    flat: dict[str, FloatArray],
-    begin: float,
-) -> tuple[Phase, ...]:
+def _phases(named: tuple[list[str], list[str | None]], plan: Plan, booked: Booking) -> tuple[Phase, ...]:
     """Return the phases with their arrays, all of them parallel; ``named`` are their names and closing calls."""
+    edges = plan.division.edges_s
     result = []
-    for p, (name, closer, rows) in enumerate(zip(*named, table.phase_rows, strict=True)):
-        shape = (len(rows), table.locations, int(table.iterations[p]))
-        part = slice(int(table.base[p]), int(table.base[p + 1]))
-        mine = np.flatnonzero(table.phase_of == p)
+    for p, (name, closer, rows, arrays) in enumerate(zip(*named, booked.phase_rows, booked.blocks, strict=True)):
+        mine = np.flatnonzero(plan.phase_of == p)
         result.append(
             Phase(
                 name=name,
                 kind="parallel",
                 regions=rows,
-                arrays={measure: values[part].reshape(shape) for measure, values in flat.items()},
+                arrays=arrays,
                 closed_by=closer,
-                start_s=division.edges_s[mine] - begin,
-                duration_s=division.edges_s[mine + 1] - division.edges_s[mine],
+                start_s=edges[mine] - plan.begin_s,
+                duration_s=edges[mine + 1] - edges[mine],
             )
         )
     return tuple(result)
@@ -158,63 +169,55 @@ def _unsplit(found: tuple[Phase, ...], rows: int) -> tuple[Phase, ...]:
     return (Phase(name="the whole run", kind="whole", regions=np.arange(rows), arrays=arrays),)
 
 
-def _regions(trace: Trace, table: Table) -> tuple[Region, ...]:
+def _regions(trace: Trace, rows: IntArray) -> tuple[Region, ...]:
     """Return the regions of the profile, one for each row; the program's root has the program's name."""
     result = []
-    for row in table.rows:
+    for row in rows:
         region = trace.regions[row // 2]
         name = trace.program if region.role == Role.ROOT else region.name
         result.append(Region(name, region.file, region.line, threaded=bool(row % 2)))
     return tuple(result)
 
 
-def _processors(trace: Trace, begin: float) -> tuple[Processor, ...]:
+def _processors(trace: Trace, plan: Plan) -> tuple[Processor, ...]:
     """Return the processors with the time during which they were seen."""
     seen = []
     for number, location in enumerate(trace.locations):
-        times = trace.time_s[trace.first[number] : trace.first[number + 1]]
-        span = (float(times[0]) - begin, float(times[-1]) - begin) if len(times) else (None, None)
+        span: tuple[float | None, float | None] = (None, None)
+        if trace.first[number + 1] > trace.first[number]:
+            ends = trace.time_s[[trace.first[number], trace.first[number + 1] - 1]]
+            times = clocks.by_location(trace, plan.correction, ends, np.array([number, number])) - plan.begin_s
+            span = float(times[0]), float(times[1])
         seen.append(Processor(location.rank, location.thread, location.host, *span))
     return tuple(seen)
 
 
-def _status(waiting: Waits, split: Split, correction: clocks.Correction) -> dict[str, Status]:
+def _status(booked: Booking, correction: Correction) -> dict[str, Status]:
     """Return how each measure came about."""
-    if not correction.solved:
-        return {"wall_s": "measured", "io_s": "measured"}
-    uncertain = waiting.estimated | (split.wait_s < correction.uncertainty_s.max(initial=0.0))
     statuses: dict[str, Status] = {"wall_s": "measured", "io_s": "measured"}
-    guesses: dict[str, npt.NDArray[np.bool_]] = {
-        "wait_s": uncertain,
-        "transfer_s": waiting.estimated,
-        "sync_s": waiting.estimated,
-    }
-    for name, guessed in guesses.items():
-        seconds: FloatArray = getattr(split, name)
-        share = seconds[guessed].sum() > GUESSED_SHARE * seconds.sum()
-        statuses[name] = "estimated" if share else "measured"
+    for name in booked.total if correction.solved else ():
+        guessed = booked.guessed[name] > GUESSED_SHARE * booked.total[name]
+        statuses[name] = "estimated" if guessed else "measured"
     return statuses
 
 
-def _paradigms(trace: Trace) -> tuple[str, ...]:
+def _paradigms(trace: Trace, used: IntArray) -> tuple[str, ...]:
     """Return the programming models that the trace shows."""
-    used = set(nesting.roles(trace)[np.unique(trace.region[trace.kind == Kind.ENTER])].tolist())
+    seen = set(nesting.roles(trace)[used].tolist())
     names = {"mpi": MPI_ROLES, "openmp": THREAD_ROLES}
-    return tuple(name for name, group in names.items() if used & set(group))
+    return tuple(name for name, group in names.items() if seen & set(group))
 
 
-def _notes(
-    trace: Trace, of_clocks: Note | None, lost_collectives: int, lost_messages: int, unobserved: int
-) -> tuple[Note, ...]:
+def _notes(trace: Trace, of_clocks: Note | None, found: Survey, unobserved: int) -> tuple[Note, ...]:
     """Return what reading and matching have to say about the quality of the trace."""
     notes = [*trace.notes]
     if of_clocks:
         notes.append(of_clocks)
-    if lost_collectives:
-        text = f"{lost_collectives} calls of collectives without all their partners; their waiting is estimated"
+    if found.lost_collectives:
+        text = f"{found.lost_collectives} calls of collectives without all their partners; their waiting is estimated"
         notes.append(Note("unmatched collectives", text, 0.05))
-    if lost_messages:
-        text = f"{lost_messages} ends of messages without a partner in the trace; their waiting is estimated"
+    if found.lost_messages:
+        text = f"{found.lost_messages} ends of messages without a partner in the trace; their waiting is estimated"
         notes.append(Note("unmatched messages", text, 0.05))
     if not phases.shutdown_is_recorded(trace):
         text = "MPI_Finalize is not recorded; what comes after the last recorded call counts as shutdown"

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     from advisor.model import FloatArray, IntArray, Phase
     from advisor.traces.events import Trace
-    from advisor.traces.phases import Division
-    from advisor.traces.tables import Table
-    from advisor.traces.waits import Waits
 
 #: An instance is serial when one process does at least this share of its work …
 SERIAL_WORK = 0.95
@@ -27,16 +24,24 @@ SERIAL_TIME = 0.90
 
 
 def serial_phases(
-    trace: Trace, found: tuple[Phase, ...], waiting: Waits, division: Division, table: Table
+    trace: Trace,
+    found: tuple[Phase, ...],
+    threaded: npt.NDArray[np.bool_],
+    closing_wait_s: FloatArray,
+    phase_of: IntArray,
 ) -> tuple[Phase, ...]:
-    """Return ``found`` with kind ``serial`` for the phases that are."""
+    """Return ``found`` with kind ``serial`` for the phases that are.
+
+    ``threaded`` (regions,) are those inside parallel regions of threads; ``closing_wait_s`` (instances, locations) is
+    what was waited in the call that closes an instance, and ``phase_of`` (instances,) its phase.
+    """
     process = processes(trace)
     if int(process.max(initial=0)) == 0:
         return found
     result = []
     for p, phase in enumerate(found):
-        closing = _closing_wait(waiting, division.closing[np.flatnonzero(table.phase_of == p)], process)
-        work = _process_work(phase, process, table.rows[phase.regions] % 2 == 1)
+        closing = _by_process(closing_wait_s[phase_of == p].T, process)
+        work = _process_work(phase, process, threaded[phase.regions])
         total = _by_process(phase.arrays["wait_s"].sum(axis=0), process)
         result.append(replace(phase, kind="serial") if _is_serial(phase, work, closing, total) else phase)
     return tuple(result)
@@ -57,12 +62,6 @@ def _by_process(values: FloatArray, process: IntArray) -> FloatArray:
     total: FloatArray = np.zeros((int(process.max()) + 1, values.shape[1]))
     np.add.at(total, process, values)
     return total
-
-
-def _closing_wait(waiting: Waits, closing: IntArray, process: IntArray) -> FloatArray:
-    """Return (processes, iterations): seconds waited in the closing call."""
-    seconds = np.where(closing >= 0, waiting.wait_s[np.maximum(closing, 0)], 0.0)
-    return _by_process(seconds.T, process)
 
 
 def _is_serial(phase: Phase, work: FloatArray, closing: FloatArray, total: FloatArray) -> bool:

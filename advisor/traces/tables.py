@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.traces import accounts, phases
-from advisor.traces.events import Role
+from advisor.traces import accounts
 from advisor.traces.locations import are_first_threads
-from advisor.traces.nesting import roles
 from advisor.traces.teams import TEAM_ROLES
 
 if TYPE_CHECKING:
@@ -18,21 +16,22 @@ if TYPE_CHECKING:
     from advisor.traces.accounts import Pieces
     from advisor.traces.events import Trace
     from advisor.traces.nesting import Calls
-    from advisor.traces.phases import Division
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Where the seconds of (row, instance, location) stand in one flat array of all phases.
 
-    ``row_of_call`` numbers (region, threaded) pairs; ``rows`` holds them, ``phase_rows[p]`` those of phase p, and
-    ``base[p]`` its first cell; a phase is (rows, locations, iterations).
+    ``rows`` holds region * 2 + threaded of each row in order, ``row_of_call`` the row of every call,
+    ``phase_rows[p]`` the rows of phase p, and ``base[p]`` its first cell; a phase is (rows, locations, iterations).
+    ``phase_of`` and ``iteration_of`` tell them for each instance, counted from ``first_of[p]``.
     """
 
     rows: IntArray
     row_of_call: IntArray
     phase_of: IntArray
     iteration_of: IntArray
+    first_of: IntArray
     phase_rows: tuple[IntArray, ...]
     base: IntArray
     locations: int
@@ -47,8 +46,8 @@ class Table:
         for number, rows in enumerate(self.phase_rows):
             mine = order[edges[number] : edges[number + 1]]
             local[mine] = np.searchsorted(rows, row[mine])
-        place = (local * self.locations + location) * self.iterations[phase] + self.iteration_of[instance]
-        return self.base[phase] + place
+        place = (local * self.locations + location) * self.iterations[phase]
+        return self.base[phase] + place + self.iteration_of[instance] - self.first_of[phase]
 
     @property
     def size(self) -> int:
@@ -56,25 +55,27 @@ class Table:
         return int(self.base[-1])
 
 
-def lay_out(trace: Trace, calls: Calls, pieces: Pieces, division: Division) -> Table:
-    """Return where everything is booked: rows of regions, phases, iterations."""
+def lay_out(
+    trace: Trace, calls: Calls, pieces: Pieces, phase_of: IntArray, iteration_of: IntArray, part: slice
+) -> Table:
+    """Return where the seconds of ``part`` of the instances are booked: rows of regions, phases, iterations."""
     worker = ~are_first_threads(trace)[calls.location]
     shown = shown_regions(trace, calls)
     rows, row_of_call = np.unique(shown * 2 + (worker | calls.threaded), return_inverse=True)
     booked = accounts.inside_phases(trace, calls, pieces)
     instance, row = pieces.instance[booked], row_of_call[pieces.call[booked]]
-    phase_of, iteration_of = phases.identify(division, calls, _user_regions(trace, calls, division))
     phase_count = int(phase_of.max(initial=-1)) + 1
     present = np.unique(phase_of[instance] * len(rows) + row)
     phase_rows = tuple(
         present[np.searchsorted(present, p * len(rows)) : np.searchsorted(present, (p + 1) * len(rows))] - p * len(rows)
         for p in range(phase_count)
     )
-    iterations = np.bincount(phase_of, minlength=phase_count)
-    sizes = np.array([len(each) for each in phase_rows], dtype=np.int64) * len(trace.locations) * iterations
-    base = np.r_[0, np.cumsum(sizes)].astype(np.int64)
+    iterations = np.bincount(phase_of[part], minlength=phase_count)
+    first_of = np.bincount(phase_of[: part.start], minlength=phase_count)
     locations = len(trace.locations)
-    return Table(rows, row_of_call, phase_of, iteration_of, phase_rows, base, locations, iterations)
+    sizes = np.array([len(each) for each in phase_rows], dtype=np.int64) * locations * iterations
+    base = np.r_[0, np.cumsum(sizes)].astype(np.int64)
+    return Table(rows, row_of_call, phase_of, iteration_of, first_of, phase_rows, base, locations, iterations)
 
 
 def shown_regions(trace: Trace, calls: Calls) -> IntArray:
@@ -88,13 +89,3 @@ def shown_regions(trace: Trace, calls: Calls) -> IntArray:
         call = np.where(unknown, calls.parent[call], call)
         shown = np.where(unknown, calls.region[call], shown)
     return shown
-
-
-def _user_regions(trace: Trace, calls: Calls, division: Division) -> list[IntArray]:
-    """Return for each instance the user regions entered in it."""
-    user = np.flatnonzero((roles(trace)[calls.region] == Role.USER) & (calls.anchor < 0))
-    instance = accounts.instances_at(division, calls.location[user], calls.start_s[user])
-    inside = calls.start_s[user] >= division.edges_s[0]
-    pairs = np.unique(instance[inside] * len(trace.regions) + calls.region[user[inside]])
-    edges = np.searchsorted(pairs, np.arange(division.instances + 1) * len(trace.regions))
-    return [pairs[edges[k] : edges[k + 1]] - k * len(trace.regions) for k in range(division.instances)]

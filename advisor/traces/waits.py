@@ -19,6 +19,8 @@ from advisor.traces.locations import ranks
 from advisor.traces.nesting import outermost, roles
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     from advisor.model import FloatArray, IntArray
@@ -84,8 +86,19 @@ class Reason:
     estimated: npt.NDArray[np.bool_]
 
 
-def split(trace: Trace, calls: Calls, joint: Collectives, messages: Messages, teams: Teams, closers: IntArray) -> Waits:
-    """Return how long every call waits; ``calls`` carry aligned times, ``closers`` are those that end the run."""
+def split(
+    trace: Trace,
+    calls: Calls,
+    joint: Collectives,
+    messages: Messages,
+    teams: Teams,
+    closers: IntArray,
+    least: Shortest | None = None,
+) -> Waits:
+    """Return how long every call waits; ``calls`` carry aligned times, ``closers`` are those that end the run.
+
+    ``least`` are the shortest calls of the whole run where ``trace`` is only a part of it.
+    """
     known = [
         *_of_collectives(calls, joint),
         _of_late_senders(calls, messages),
@@ -93,12 +106,55 @@ def split(trace: Trace, calls: Calls, joint: Collectives, messages: Messages, te
         _of_teams(calls, teams),
         _of_closers(calls, closers[closers >= 0]),
     ]
-    explained = np.zeros(len(calls.region), dtype=bool)
+    known_calls = explained(calls, joint, messages, teams)
+    guessed = _of_guessed_senders(trace, calls, messages, known_calls)
+    known_calls[guessed.call] = True
+    least = shortest(trace, calls, known_calls) if least is None else least
+    return _latest(calls, [*known, guessed, _of_unmatched(trace, calls, known_calls, least)])
+
+
+def explained(calls: Calls, joint: Collectives, messages: Messages, teams: Teams) -> npt.NDArray[np.bool_]:
+    """Return the calls of which it is known whom they wait for."""
+    known = np.zeros(len(calls.region), dtype=bool)
     for group in (joint.call, messages.receive, messages.send, messages.send_end, teams.barrier):
-        explained[group[group >= 0]] = True
-    guessed = _of_guessed_senders(trace, calls, messages, explained)
-    explained[guessed.call] = True
-    return _latest(calls, [*known, guessed, _of_unmatched(trace, calls, explained)])
+        known[group[group >= 0]] = True
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class Shortest:
+    """The seconds of the shortest blocking call of each region and size (-1 unknown) whose partner is unknown."""
+
+    region: IntArray
+    size: IntArray
+    seconds: FloatArray
+
+
+def shortest(trace: Trace, calls: Calls, known: npt.NDArray[np.bool_]) -> Shortest:
+    """Return the shortest calls among those that are not ``known`` to wait for somebody."""
+    call, size = _unexplained(trace, calls, known)
+    return _least(Shortest(calls.region[call], size, calls.end_s[call] - calls.start_s[call]))
+
+
+def shortest_of(parts: Iterable[Shortest]) -> Shortest:
+    """Return the shortest calls of all parts."""
+    several = list(parts)
+    return _least(Shortest(*(np.concatenate([getattr(p, name) for p in several]) for name in Shortest.__slots__)))
+
+
+def _least(found: Shortest) -> Shortest:
+    order = np.lexsort((found.seconds, found.size, found.region))
+    region, size = found.region[order], found.size[order]
+    fresh = np.r_[True, (np.diff(region) != 0) | (np.diff(size) != 0)][: len(order)]
+    return Shortest(region[fresh], size[fresh], found.seconds[order][fresh])
+
+
+def _unexplained(trace: Trace, calls: Calls, known: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+    """Return the blocking calls without a known partner, and their bytes."""
+    role = roles(trace)[calls.region]
+    itself = calls.anchor == np.arange(len(role))
+    call = np.flatnonzero(np.isin(role, BLOCKING_ROLES) & itself & ~known)
+    return call, bytes_of_calls(trace, calls, COMMUNICATING)[call]
 
 
 def _of_collectives(calls: Calls, joint: Collectives) -> list[Reason]:
@@ -205,19 +261,17 @@ def _of_closers(calls: Calls, closers: IntArray) -> Reason:
     return _reason(closers, last, np.full(len(closers), KINDS.index("end of run")), nobody, everything)
 
 
-def _of_unmatched(trace: Trace, calls: Calls, explained: npt.NDArray[np.bool_]) -> Reason:
+def _of_unmatched(trace: Trace, calls: Calls, known: npt.NDArray[np.bool_], least: Shortest) -> Reason:
     """Return until when calls without a known partner wait, by the shortest call of the same name and size."""
-    role = roles(trace)[calls.region]
-    itself = calls.anchor == np.arange(len(role))
-    call = np.flatnonzero(np.isin(role, BLOCKING_ROLES) & itself & ~explained)
-    duration = calls.end_s[call] - calls.start_s[call]
-    size = bytes_of_calls(trace, calls, COMMUNICATING)[call]
-    _, group = np.unique(np.stack((calls.region[call], size)), axis=1, return_inverse=True)
+    call, size = _unexplained(trace, calls, known)
+    sorts = np.stack((np.r_[least.region, calls.region[call]], np.r_[least.size, size]))
+    _, group = np.unique(sorts, axis=1, return_inverse=True)
     group = group.reshape(-1)
-    shortest = np.full(int(group.max(initial=-1)) + 1, np.inf)
-    np.minimum.at(shortest, group, duration)
-    until = calls.end_s[call] - shortest[group]
-    kind = np.where(role[call] == Role.OMP_LOCK, KINDS.index("lock"), KINDS.index("unmatched"))
+    seconds = np.full(int(group.max(initial=-1)) + 1, np.inf)
+    seconds[group[: len(least.region)]] = least.seconds
+    until = calls.end_s[call] - seconds[group[len(least.region) :]]
+    locked = roles(trace)[calls.region[call]] == Role.OMP_LOCK
+    kind = np.where(locked, KINDS.index("lock"), KINDS.index("unmatched"))
     return Reason(call, until, kind, np.full(len(call), -1), np.ones(len(call), dtype=bool))
 
 

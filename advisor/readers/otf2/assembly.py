@@ -14,7 +14,7 @@ from advisor.readers.otf2 import archive, contents, eztrace
 from advisor.readers.otf2.columns import ROWS, Columns, Lookup
 from advisor.readers.otf2.communicators import candidates, choose
 from advisor.readers.otf2.notes import Flaws, notes
-from advisor.traces.events import Kind, Role, Trace, TraceRegion
+from advisor.traces.events import Role, Trace, TraceRegion
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -145,9 +145,7 @@ class Assembly:
         return eztrace.repair(columns, rank, communicators.members)
 
     def _finished(self, columns: Columns, spans: list[_Span], communicators: Communicators, flaws: Flaws) -> Trace:
-        undefined = (columns.region[: columns.used] < 0) & (columns.kind[: columns.used] <= Kind.LEAVE)
-        if undefined.any():
-            columns.region[: columns.used][undefined] = len(self._regions)
+        if columns.name_undefined(len(self._regions)):
             self._regions.append(TraceRegion("undefined region", Role.USER))
         return Trace(
             program=self._program,

@@ -27,6 +27,8 @@ def repair(columns: Columns, rank: npt.NDArray[np.int32], members: tuple[Members
     receive keeps what is recorded when no send fits it, and loses it when sends in several communicators fit, as far
     as receiver, the sender's place and tag tell.
     """
+    if len(members) < 2:
+        return 0
     kind, comm, partner = columns.kind[: columns.used], columns.comm, columns.partner
     receives = np.flatnonzero(kind == Kind.IRECV)
     sends = np.flatnonzero((kind == Kind.SEND) | (kind == Kind.ISEND))

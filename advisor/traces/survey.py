@@ -1,0 +1,160 @@
+"""The first look at a trace: what must be known of the whole run before any second can be booked.
+
+Constraints on the clocks, the synchronizations of all processes, when processes start up and shut down, which functions
+run between two synchronizations, and the shortest call of each sort. Times are by each process's own clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.traces import clocks, locations, matching, nesting, phases, teams, waits
+from advisor.traces.events import Role
+from advisor.traces.windows import UncleanError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.model import FloatArray, IntArray
+    from advisor.traces.clocks import Constraints
+    from advisor.traces.matching import Collectives, Messages
+    from advisor.traces.nesting import Calls
+    from advisor.traces.teams import Teams
+    from advisor.traces.waits import Shortest
+    from advisor.traces.windows import Window
+
+#: Regions that are no call of the program; what comes after the last other call may be the tracer's own doing.
+_NO_CALLS = (Role.ROOT, Role.FINALIZE, Role.TOOL, Role.INIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A window with its calls, which of them belong together, and those in which all processes synchronize.
+
+    ``closing`` (k, locations) holds the calls of the synchronizations, -1 where a location takes no part.
+    """
+
+    window: Window
+    calls: Calls
+    joint: Collectives
+    messages: Messages
+    teams: Teams
+    closing: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a window, or the whole run, tells before its seconds are booked.
+
+    ``closing_region`` and ``closing_end_s`` (k, locations) tell the synchronizations (-1 and -inf where a location
+    takes no part), ``inside`` the user regions entered before each of them; of the run's end it has one more.
+    ``started_s``, ``stopping`` and ``stopping_s`` (locations,) say when start-up was over (-inf unknown), and in which
+    region and when the shutdown begins (-1 and inf unknown); ``done_s`` when the last call was over. ``used``
+    are the regions that were entered, ``outermost`` those that were called by nobody.
+    """
+
+    constraints: Constraints
+    closing_region: IntArray
+    closing_end_s: FloatArray
+    inside: tuple[IntArray, ...]
+    started_s: FloatArray
+    stopping: IntArray
+    stopping_s: FloatArray
+    done_s: FloatArray
+    used: IntArray
+    outermost: IntArray
+    shortest: Shortest
+    lost_collectives: int
+    lost_messages: int
+
+
+def match(window: Window, calls: Calls) -> Matched:
+    """Return what belongs together in a window."""
+    trace = window.trace
+    joint, messages = matching.collectives(trace, calls), matching.messages(trace, calls)
+    groups = teams.find(trace, calls)
+    return Matched(window, calls, joint, messages, groups, phases.synchronizations(trace, calls, joint, groups))
+
+
+def look(found: Matched, stretches: int, *, last: bool) -> Survey:
+    """Return what one window tells; ``last`` says whether the run ends with it.
+
+    Constraints of its clocks are taken from each of ``stretches`` parts of it.
+    """
+    trace, calls = found.window.trace, found.calls
+    role = nesting.roles(trace)[calls.region]
+    taking_part = found.closing >= 0
+    closing = np.maximum(found.closing, 0)
+    started = _latest(calls, np.flatnonzero(role == Role.INIT), len(trace.locations))
+    stopping = phases.stopping_calls(trace, calls, role)
+    stops = stopping >= 0
+    shown = stopping[stops]
+    region, start = np.full(len(stopping), -1), np.full(len(stopping), np.inf)
+    region[stops], start[stops] = calls.region[shown], calls.start_s[shown]
+    return Survey(
+        constraints=clocks.constraints(trace, calls, found.joint, found.messages, stretches),
+        closing_region=np.where(taking_part, calls.region[closing], -1),
+        closing_end_s=np.where(taking_part, calls.end_s[closing], -np.inf),
+        inside=_user_regions(found, role, started, last=last),
+        started_s=started,
+        stopping=region,
+        stopping_s=start,
+        done_s=_latest(calls, np.flatnonzero(~np.isin(role, _NO_CALLS)), len(trace.locations)),
+        used=np.unique(calls.region),
+        outermost=np.unique(calls.region[calls.parent < 0]),
+        shortest=waits.shortest(trace, calls, waits.explained(calls, found.joint, found.messages, found.teams)),
+        lost_collectives=found.joint.unmatched,
+        lost_messages=found.messages.unmatched,
+    )
+
+
+def combined(parts: Sequence[Survey]) -> Survey:
+    """Return what all windows together tell; raises ``UncleanError`` where a cut tore something apart."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(part.lost_collectives or part.lost_messages for part in parts):
+        raise UncleanError
+    stopping = np.stack([part.stopping for part in parts])
+    first = np.argmax(stopping >= 0, axis=0)
+    everywhere = np.arange(stopping.shape[1])
+    return Survey(
+        constraints=clocks.tightest([part.constraints for part in parts]),
+        closing_region=np.vstack([part.closing_region for part in parts]),
+        closing_end_s=np.vstack([part.closing_end_s for part in parts]),
+        inside=tuple(regions for part in parts for regions in part.inside),
+        started_s=np.max([part.started_s for part in parts], axis=0),
+        stopping=stopping[first, everywhere],
+        stopping_s=np.stack([part.stopping_s for part in parts])[first, everywhere],
+        done_s=np.max([part.done_s for part in parts], axis=0),
+        used=np.unique(np.concatenate([part.used for part in parts])),
+        outermost=np.unique(np.concatenate([part.outermost for part in parts])),
+        shortest=waits.shortest_of(part.shortest for part in parts),
+        lost_collectives=0,
+        lost_messages=0,
+    )
+
+
+def _latest(calls: Calls, chosen: IntArray, count: int) -> FloatArray:
+    """Return the latest end of the chosen calls in each location, -inf without any."""
+    latest: FloatArray = np.full(count, -np.inf)
+    np.maximum.at(latest, calls.location[chosen], calls.end_s[chosen])
+    return latest
+
+
+def _user_regions(found: Matched, role: IntArray, started_s: FloatArray, *, last: bool) -> tuple[IntArray, ...]:
+    """Return for each synchronization the user regions entered before it, and after start-up, in a process."""
+    trace, calls = found.window.trace, found.calls
+    process = locations.processes(trace)
+    begin: FloatArray = np.full(int(process.max(initial=0)) + 1, -np.inf)
+    np.maximum.at(begin, process, started_s)
+    user = np.flatnonzero((role == Role.USER) & (calls.anchor < 0) & ~found.window.continued(calls))
+    user = user[calls.start_s[user] >= begin[process[calls.location[user]]]]
+    leaves = phases.leaves(trace, calls, found.closing)
+    instance = phases.instances_at(leaves, calls.location[user], calls.start_s[user])
+    pairs = np.unique(instance * len(trace.regions) + calls.region[user])
+    count = len(found.closing) + last
+    edges = np.searchsorted(pairs, np.arange(count + 1) * len(trace.regions))
+    return tuple(pairs[edges[k] : edges[k + 1]] - k * len(trace.regions) for k in range(count))

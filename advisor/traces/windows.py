@@ -1,0 +1,211 @@
+"""A long trace in pieces that fit into memory: cut where all processes synchronize and nothing is under way.
+
+Behind a synchronization of all processes nobody has anything to do with what came before, once every message and every
+request has found its end. There the trace is cut, for each process at its own leave. The calls that are open there,
+functions of the program, are entered again at the begin of the next window. Threads are not followed over a cut: a
+trace with threads is one window, and so is one whose messages never come out even.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from advisor.traces.events import RECEIVES, SENDS, Kind, Role
+from advisor.traces.locations import ranks
+from advisor.traces.nesting import roles
+from advisor.traces.spool import release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+    from advisor.traces.events import Trace
+    from advisor.traces.nesting import Calls
+
+#: Events that are looked at together.
+WINDOW_EVENTS = 1 << 18
+COLUMNS = ("time_s", "kind", "region", "comm", "partner", "tag", "size", "request")
+#: Regions that are open at a cut, outermost first, for each location.
+Stacks = tuple["IntArray", ...]
+
+#: Events of one location looked at together while places to cut are sought.
+_BLOCK = 1 << 17
+_THREADS = (Kind.FORK, Kind.JOIN, Kind.TEAM_BEGIN, Kind.TEAM_END)
+
+
+class UncleanError(Exception):
+    """A trace was cut where something was still under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a trace as a trace of its own.
+
+    ``reentered`` (locations,) counts the calls that were open before the window and begin it; ``begin_s`` and ``end_s``
+    (locations,) are the times at which it begins and ends by each location's clock, -inf and inf for the run's ends.
+    """
+
+    trace: Trace
+    reentered: IntArray
+    begin_s: FloatArray
+    end_s: FloatArray
+
+    def continued(self, calls: Calls) -> npt.NDArray[np.bool_]:
+        """Return which calls were entered before this window."""
+        return calls.enter < (self.trace.first[:-1] + self.reentered)[calls.location]
+
+
+class Windows:
+    """A trace cut into windows of about ``events`` events."""
+
+    def __init__(self, trace: Trace, events: int = WINDOW_EVENTS) -> None:
+        self._trace = trace
+        self._edges = _edges(trace, events)
+
+    def __len__(self) -> int:
+        return len(self._edges) - 1
+
+    def whole(self) -> Windows:
+        """Return the same trace as one window."""
+        return Windows(self._trace, len(self._trace.kind))
+
+    def nothing_open(self) -> Stacks:
+        """Return what is open at the begin of the trace."""
+        return tuple(np.zeros(0, dtype=np.int64) for _ in self._trace.locations)
+
+    def window(self, number: int, opened: Stacks) -> Window:
+        """Return a window; ``opened`` are the calls that the one before left open."""
+        low, high = self._edges[number], self._edges[number + 1]
+        nowhere = np.full(len(low), np.inf)
+        if len(self) == 1:
+            return Window(self._trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere)
+        begin = self._trace.time_s[low - 1] if number else -nowhere
+        end = self._trace.time_s[high - 1] if number + 1 < len(self) else nowhere
+        reentered = np.array([len(stack) for stack in opened], dtype=np.int64)
+        return Window(_part(self._trace, low, high, opened, begin), reentered, begin, end)
+
+
+def left_open(window: Window, calls: Calls) -> Stacks:
+    """Return the regions that are open at the end of a window."""
+    trace = window.trace
+    stacks = []
+    for begin, end in zip(trace.first[:-1], trace.first[1:], strict=True):
+        call = int(calls.open_after[end - 1]) if end > begin else -1
+        stack = []
+        while call >= 0:
+            stack.append(int(calls.region[call]))
+            call = int(calls.parent[call])
+        stacks.append(np.array(stack[::-1], dtype=np.int64))
+    return tuple(stacks)
+
+
+def _part(trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: FloatArray) -> Trace:
+    """Return the events from ``low`` to ``high`` of each location, behind enters of the calls that are open."""
+    first = np.r_[0, np.cumsum([len(stack) for stack in opened] + high - low)].astype(np.int64)
+    columns: dict[str, Any] = {name: np.empty(int(first[-1]), dtype=getattr(trace, name).dtype) for name in COLUMNS}
+    nothing = {"kind": Kind.ENTER, "comm": -1, "partner": -1, "tag": 0, "size": -1, "request": 0}
+    for number, stack in enumerate(opened):
+        middle = int(first[number]) + len(stack)
+        for name, column in columns.items():
+            column[first[number] : middle] = nothing.get(name, 0)
+            column[middle : first[number + 1]] = getattr(trace, name)[low[number] : high[number]]
+        columns["region"][first[number] : middle] = stack
+        columns["time_s"][first[number] : middle] = begin[number]
+    release(getattr(trace, name) for name in COLUMNS)
+    return replace(trace, first=first, **columns)
+
+
+def _edges(trace: Trace, events: int) -> IntArray:
+    """Return (windows + 1, locations): the events at which windows begin."""
+    ends = np.stack((trace.first[:-1], trace.first[1:]))
+    if len(trace.kind) <= events or not _is_simple(trace):
+        return ends
+    places = _common([_places(trace, number) for number in range(len(trace.locations))])
+    if places is None:
+        return ends
+    before = (places - trace.first[:-1]).sum(axis=1)
+    before = before[before < len(trace.kind)]
+    cuts: list[int] = []
+    done = 0
+    while len(trace.kind) - done > events and len(before) and before[-1] > done:
+        within = int(np.searchsorted(before, done + events, side="right")) - 1
+        chosen = max(within, int(np.searchsorted(before, done, side="right")))
+        cuts.append(chosen)
+        done = int(before[chosen])
+    return np.vstack((ends[:1], places[cuts], ends[1:]))
+
+
+def _is_simple(trace: Trace) -> bool:
+    """Return whether every location is a process, and none starts threads."""
+    if any(location.thread for location in trace.locations):
+        return False
+    used = np.zeros(256, dtype=bool)
+    for block in _blocks(0, len(trace.kind)):
+        used[np.unique(trace.kind[block])] = True
+        release([trace.kind])
+    return not used[list(_THREADS)].any()
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The collectives of all processes in one location: the event behind each, its communicator, and what is open.
+
+    ``good`` is False where a request is open or the collective holds nobody up; ``sent`` counts messages that were
+    sent less those that were received.
+    """
+
+    event: IntArray
+    comm: IntArray
+    good: npt.NDArray[np.bool_]
+    sent: IntArray
+
+
+def _places(trace: Trace, number: int) -> _Places:
+    """Return where a location could be cut."""
+    full = _full_communicators(trace)
+    holds = np.isin(np.r_[roles(trace), Role.USER], (Role.BARRIER, Role.ALL_TO_ALL))
+    parts = []
+    sent = posts = sends = 0
+    for block in _blocks(int(trace.first[number]), int(trace.first[number + 1])):
+        kind = trace.kind[block]
+        at = np.flatnonzero(kind == Kind.COLLECTIVE)
+        at = at[full[trace.comm[block][at]]]
+        after = np.minimum(block.start + at + 1, trace.first[number + 1] - 1)
+        leaves = (trace.kind[after] == Kind.LEAVE) & holds[trace.region[after]]
+        running = sent + np.cumsum(np.isin(kind, SENDS).astype(np.int64) - np.isin(kind, RECEIVES))
+        sending = sends + np.cumsum((kind == Kind.ISEND).astype(np.int64) - (kind == Kind.ISEND_DONE))
+        posting = posts + np.cumsum((kind == Kind.IRECV_POST).astype(np.int64) - (kind == Kind.IRECV))
+        closed = (sending[at] == 0) & (posting[at] == 0)
+        parts.append(
+            _Places(block.start + at + 2, trace.comm[block][at].astype(np.int64), leaves & closed, running[at])
+        )
+        release(getattr(trace, name) for name in ("kind", "comm", "region"))
+        sent, sends, posts = int(running[-1]), int(sending[-1]), int(posting[-1])
+    nothing = np.zeros(0, dtype=np.int64)
+    parts.append(_Places(nothing, nothing, nothing.astype(bool), nothing))
+    return _Places(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Places.__slots__))
+
+
+def _common(found: list[_Places]) -> IntArray | None:
+    """Return (cuts, locations): the events at which all locations can be cut; None where there are none."""
+    if any(not np.array_equal(each.comm, found[0].comm) for each in found):
+        return None
+    good = np.logical_and.reduce([each.good for each in found])
+    chosen = good & (sum(each.sent for each in found) == 0)
+    return np.stack([each.event[chosen] for each in found], axis=1) if chosen.any() else None
+
+
+def _full_communicators(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Return which communicators hold all processes, by number; the last entry stands for none."""
+    everybody = set(ranks(trace).tolist())
+    return np.array([set(members) == everybody for members in trace.communicators] + [False], dtype=bool)
+
+
+def _blocks(start: int, end: int) -> Iterator[slice]:
+    for begin in range(start, end, _BLOCK):
+        yield slice(begin, min(begin + _BLOCK, end))
