@@ -1,4 +1,4 @@
-"""A trace looked at in windows gives the profile that it gives in one piece, and no window holds more than it should."""
+"""A trace looked at in windows gives the profile that it gives in one piece; no window holds more than it should."""
 
 from __future__ import annotations
 
