@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from advisor.errors import PluginError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from advisor.model import Advice, Profile
+    from advisor.reports import Report
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
@@ -47,41 +48,6 @@ class Argument:
         return self.name.startswith("--")
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A paragraph."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """The head of a column; ``unit`` says how numbers are shown: ``s`` seconds, ``B`` bytes, ``share`` 0 to 1."""
-
-    name: str
-    unit: Literal["", "s", "B", "share"] = ""
-
-
-Cell = str | int | float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of cells, as many in each as there are columns; None where there is no value."""
-
-    title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a command found, in the order in which it is shown."""
-
-    title: str
-    parts: tuple[Text | Table, ...]
-
-
 class Services(Protocol):
     """What a command may ask the application for."""
 
@@ -92,7 +58,7 @@ class Services(Protocol):
         """Return the advice on the run recorded at ``path``; raises ``InputError``."""
 
 
-Run = Callable[["Namespace", Services], Report]
+Run = Callable[["Namespace", Services], "Report"]
 
 
 @dataclass(frozen=True, slots=True)

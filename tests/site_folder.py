@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEAD = """
-from advisor.commands import Argument, Column, Report, Table, Text
+from advisor.commands import Argument
+from advisor.reports import Column, Report, Table, Text
 from advisor.errors import InputError, UsageError
 from advisor.hookspecs import hookimpl
 from advisor.model import Finding

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from site_folder import load
 
-from advisor.commands import Column, Report, Table, Text
 from advisor.errors import PluginError, UsageError
+from advisor.reports import Column, Report, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,10 @@ def test_a_command_returns_a_report(tmp_path: Path) -> None:
             "parts[0].rows[0][0]: expected a fin",
         ),
         ("return Report('it', (Table('t', (Column('a', 'km'),), ()),))", "parts[0].columns[0].unit: expected one of"),
-        ("return Report('it', ('text',))", "parts[0]: expected Text or Table, found str"),
+        (
+            "return Report('it', ('text',))",
+            "parts[0]: expected Text or Code or Table or Bars or Series or HeatMap, found str",
+        ),
         (
             "return Report('it', (Table('t', (Column('a'),), ((b'',),)),))",
             "expected a string or an integer or a number or",

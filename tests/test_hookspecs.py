@@ -13,9 +13,9 @@ from native_documents import PROFILES
 from site_folder import plugin
 
 from advisor import hookspecs, host
-from advisor.commands import Column, Table
 from advisor.errors import InputError
 from advisor.readers import native
+from advisor.reports import Column, Table
 
 if TYPE_CHECKING:
     from advisor.model import Advice, Profile

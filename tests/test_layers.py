@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = (
     ("errors", "units", "model"),
     ("grouping", "documents", "strict_json", "bundled", "machines", "sidecar", "contract", "wire", "soundness",
-     "builds", "writing"),
+     "builds", "writing", "reports"),
     ("traces", "callpaths", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality",
      "merging", "comparison", "facts", "rules", "ranking"),
     ("hookspecs", "commands", "host", "sandbox", "command_list", "readers", "sampling"),

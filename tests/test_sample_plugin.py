@@ -11,9 +11,9 @@ from installed import ROOT, Environment, build, environment
 from native_documents import PROFILES
 
 from advisor import host
-from advisor.commands import Column, Table, Text
 from advisor.model import Advice, Gap, Grade, Profile, Total
 from advisor.readers import native
+from advisor.reports import Column, Table, Text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ from advisor.errors import GateCrossed, UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.commands import Report
     from advisor.comparison import Change, Comparison
     from advisor.model import Advice
+    from advisor.reports import Report
     from advisor.store.runs import Entry, Runs
 
 NAME = "compare"
@@ -74,7 +74,7 @@ def _advice(runs: Runs, entries: list[Entry]) -> list[Advice]:
 
 
 def _report(found: Comparison) -> Report:
-    from advisor.commands import Column, Report, Table, Text
+    from advisor.reports import Column, Report, Table, Text
 
     columns = (
         Column("gap"), Column("before", "s"), Column("after", "s"), Column("change", "s"), Column("noise", "s"),

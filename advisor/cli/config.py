@@ -44,7 +44,7 @@ def read(args: argparse.Namespace) -> Config:
 
 def run(args: argparse.Namespace) -> int:
     """Show or check the configuration; returns the exit code."""
-    from advisor.commands import Column, Report, Table, Text
+    from advisor.reports import Column, Report, Table, Text
     from advisor.watch import config
 
     found = read(args)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from advisor.cli import history_places, output, reports
 
 if TYPE_CHECKING:
-    from advisor.commands import Report, Table
+    from advisor.reports import Report, Table
     from advisor.store.items import Item
     from advisor.store.runs import Entry
 
@@ -37,8 +37,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> Report:
-    from advisor.commands import Report, Text
     from advisor.errors import UsageError
+    from advisor.reports import Report, Text
     from advisor.store.database import read
     from advisor.store.items import Items
     from advisor.store.runs import Runs
@@ -57,7 +57,7 @@ def _report(args: argparse.Namespace) -> Report:
 
 
 def _runs(entries: tuple[Entry, ...]) -> Table:
-    from advisor.commands import Column, Table
+    from advisor.reports import Column, Table
 
     columns = ("number", "program", "build", "started", "ranks", "run time", "grade", "verdict", "read by")
     rows = tuple(
@@ -68,7 +68,7 @@ def _runs(entries: tuple[Entry, ...]) -> Table:
 
 
 def _items(items: list[Item]) -> Table:
-    from advisor.commands import Column, Table
+    from advisor.reports import Column, Table
 
     columns = (
         Column("item"), Column("action"), Column("title"), Column("at"), Column("state"), Column("since run"),

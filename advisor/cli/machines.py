@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from advisor.commands import Report
+    from advisor.reports import Report
 
 NAME = "machines"
 HELP = "list machine models, or show one with the source of every number"
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _listed(found: tuple[Path, ...]) -> Report:
     from advisor import machines
-    from advisor.commands import Column, Report, Table
+    from advisor.reports import Column, Report, Table
 
     names = machines.names(found)
     rows = tuple((name, machines.load(name, found).title) for name in names)
@@ -47,7 +47,7 @@ def _listed(found: tuple[Path, ...]) -> Report:
 
 
 def _shown(document: dict[str, object]) -> Report:
-    from advisor.commands import Column, Report, Table, Text
+    from advisor.reports import Column, Report, Table, Text
 
     sources = document.get("sources")
     rows = tuple(row for row in _numbers(document, "") if not row[0].startswith(("sources.", "name", "title")))

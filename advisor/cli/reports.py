@@ -9,7 +9,7 @@ from advisor.cli import output
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.commands import Report
+    from advisor.reports import Report
 
 
 def show(report: Report, args: argparse.Namespace) -> int:

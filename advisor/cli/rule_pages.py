@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from advisor.commands import Column, Report, Table, Text
 from advisor.render import numbers
 from advisor.render.words import EFFORTS, how_words
+from advisor.reports import Column, Report, Table, Text
 from advisor.rules.conditions import AllOf, AnyOf, FactIs, GapShare, Not
 
 if TYPE_CHECKING:

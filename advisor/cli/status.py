@@ -9,7 +9,7 @@ from advisor.cli import history_places, output, reports
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.commands import Report
+    from advisor.reports import Report
 
 NAME = "status"
 HELP = "say whether the daemon runs, what became of every file, and what is in the way"
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> Report:
-    from advisor.commands import Column, Report, Table, Text
+    from advisor.reports import Column, Report, Table, Text
     from advisor.store.database import holder, read
     from advisor.store.ledger import Ledger
     from advisor.store.runs import Runs

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
     from pluggy import HookImpl, PluginManager
 
-    from advisor.commands import Report, Services
+    from advisor.commands import Services
     from advisor.facts import Fact
     from advisor.facts.vocabulary import Value
     from advisor.machines import Machine
     from advisor.model import Advice, Bound, Finding, Gap, Profile, Recommendation
+    from advisor.reports import Report
 
 __all__ = ["Found", "Host", "Loaded", "load"]
 

@@ -6,13 +6,14 @@ means that the plugin has nothing to say.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from advisor import contract, soundness
-from advisor.commands import Report, Table
 from advisor.contract import ContractError
 from advisor.model import Finding, Profile
+from advisor.reports import Bars, HeatMap, Report, Series, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.facts import Fact
+    from advisor.reports import Line, Part
+    from advisor.traces.events import Trace
 
 LIST_LIMIT: Final = 1_000
 FINDINGS_LIMIT: Final = 1_000_000  # characters in all findings of one plugin about one run
@@ -102,14 +105,67 @@ def files(answer: object) -> tuple[Path, ...]:
 
 
 def report(answer: object) -> Report:
-    """Return a report whose tables have a cell for each column."""
+    """Return a report whose parts hold together: as many cells, points and ends as their heads promise."""
     made = contract.checked(answer, Report)
     for i, part in enumerate(made.parts):
-        if isinstance(part, Table):
-            for j, row in enumerate(part.rows):
-                if len(row) != len(part.columns):
-                    raise ContractError(f"parts[{i}].rows[{j}]", f"{len(row)} cells for {len(part.columns)} columns")
+        _check_part(part, f"parts[{i}]")
     return made
+
+
+def _check_part(part: Part, place: str) -> None:
+    if isinstance(part, Table):
+        for j, row in enumerate(part.rows):
+            _check_count(row, len(part.columns), "cells", "columns", f"{place}.rows[{j}]")
+    elif isinstance(part, HeatMap):
+        _check_count(part.cells, len(part.rows), "rows of cells", "rows", f"{place}.cells")
+        for j, cells in enumerate(part.cells):
+            _check_count(cells, len(part.columns), "cells", "columns", f"{place}.cells[{j}]")
+    elif isinstance(part, Bars):
+        for j, bar in enumerate(part.bars):
+            _check_interval(bar.low, bar.high, f"{place}.bars[{j}]")
+    elif isinstance(part, Series):
+        for j, line in enumerate(part.lines):
+            _check_line(line, f"{place}.lines[{j}]")
+
+
+def _check_line(line: Line, place: str) -> None:
+    _check_count(line.y, len(line.x), "values of y", "of x", place)
+    if line.low or line.high:
+        _check_count(line.low, len(line.x), "values of low", "of x", place)
+        _check_count(line.high, len(line.x), "values of high", "of x", place)
+        for low, high in zip(line.low, line.high, strict=True):
+            _check_interval(low, high, place)
+
+
+def _check_interval(low: float | None, high: float | None, place: str) -> None:
+    if (low is None) != (high is None):
+        raise ContractError(place, "an interval has both ends, low and high, or neither")
+    if low is not None and high is not None and low > high:
+        raise ContractError(place, f"the interval from {low:g} to {high:g} is empty")
+
+
+def _check_count(values: Sized, count: int, what: str, of: str, place: str) -> None:
+    if len(values) != count:
+        raise ContractError(place, f"{len(values):,} {what} for {count:,} {of}")
+
+
+def trace(answer: object) -> Trace | None:
+    """Return the events of a run; None where the plugin has none to give."""
+    from advisor.traces.events import Trace
+
+    if answer is not None and not isinstance(answer, Trace):
+        raise ContractError("", f"expected a Trace, found {type(answer).__name__}")
+    return answer
+
+
+def services(answer: object) -> Mapping[str, Callable[..., object]]:
+    """Return what a plugin offers to others, by name."""
+    if not isinstance(answer, Mapping) or len(answer) > LIST_LIMIT:
+        raise ContractError("", f"expected a mapping of names to functions, found {type(answer).__name__}")
+    for name, function in answer.items():
+        if not isinstance(name, str) or not name or not callable(function):
+            raise ContractError("", f"{str(name)[:80]!r} is no name of a function")
+    return dict(answer)
 
 
 def _list(answer: object, record: type[T]) -> tuple[T, ...]:

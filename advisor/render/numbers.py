@@ -51,11 +51,22 @@ def quantity(value: float | str | bool, unit: str) -> str:
         return value
     if not math.isfinite(value):
         return _NOT_FINITE
-    special = {"s": format_seconds, "B": format_bytes, "share": format_share, "%": format_share}
+    special = {
+        "s": format_seconds, "B": format_bytes, "B/s": _rate, "share": format_share, "%": format_share
+    }  # fmt: skip
     if unit in special:
         return special[unit](value)
     digits = f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"
     return digits if unit in _UNNAMED else f"{digits} {unit}"
+
+
+def optional(value: float | None, unit: str) -> str:
+    """Return a value with its unit; ``-`` without one."""
+    return "-" if value is None else quantity(float(value), unit)
+
+
+def _rate(value: float) -> str:
+    return f"{format_bytes(value)}/s"
 
 
 def column(values: Sequence[float]) -> list[str]:

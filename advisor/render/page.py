@@ -26,7 +26,7 @@ NARROWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """The signs that a page is drawn with."""
+    """The signs that a page is drawn with; ``shades`` from light to dark, ``dots`` where a cell can hold 2 x 4 dots."""
 
     full: str
     left_half: str
@@ -34,10 +34,24 @@ class Signs:
     thin: str
     ellipsis: str
     arrow: str
+    dash: str
+    from_here: str
+    to_here: str
+    cross: str
+    shades: str
+    rise: str
+    corner: str
+    dots: str
 
 
-UNICODE = Signs(full="█", left_half="▌", right_half="▐", thin="▏", ellipsis="…", arrow="◂")
-ASCII = Signs(full="#", left_half="#", right_half="#", thin="|", ellipsis="...", arrow="<")
+UNICODE = Signs(
+    full="█", left_half="▌", right_half="▐", thin="▏", ellipsis="…", arrow="◂", dash="─", from_here="├", to_here="┤",
+    cross="┼", shades="░▒▓█", rise="│", corner="└", dots="⣿",
+)  # fmt: skip
+ASCII = Signs(
+    full="#", left_half="#", right_half="#", thin="|", ellipsis="...", arrow="<", dash="-", from_here="[", to_here="]",
+    cross="+", shades=".:+#", rise="|", corner="+", dots="",
+)  # fmt: skip
 
 #: Typographic signs of our own prose, for pages that cannot carry them.
 _PLAIN = str.maketrans(

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from advisor.commands import Table, Text
-from advisor.render import numbers
+from advisor.render import bars, heatmaps, numbers, plots
 from advisor.render.page import draw
 from advisor.render.sections import heading, paragraph
 from advisor.render.tables import Head, table
 from advisor.render.text import line, shorten_all
+from advisor.reports import Bars, Code, HeatMap, Series, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.text import Text as Line
 
-    from advisor.commands import Cell, Column, Report
     from advisor.render.page import Page
+    from advisor.reports import Cell, Column, Part, Report
 
 SCHEMA = "gapwatch/report/1"
 
+#: What a part is called in the document.
+KINDS: dict[type[Part], str] = {
+    Text: "text", Code: "code", Table: "table", Bars: "bars", Series: "series", HeatMap: "heatmap"
+}  # fmt: skip
 #: A cell of text is folded into lines; only what would fill this many of them is shortened.
 _LINES_OF_A_CELL = 4
 _CODE = "    "
@@ -30,23 +35,31 @@ def text(report: Report, page: Page) -> str:
     """Return the report as one string for ``page``."""
     lines = heading(page.remark(report.title), page) if report.title else []
     for part in report.parts:
-        block = _paragraphs(part, page) if isinstance(part, Text) else _table(part, page)
+        block = _part(part, page)
         lines += [line(), *block] if lines else block
     return draw(lines, page)
 
 
 def document(report: Report) -> dict[str, Any]:
-    """Return the report as plain data: ``parts`` holds ``{text}`` and ``{title, columns, rows}`` in order."""
-    return {
-        "schema": SCHEMA,
-        "title": report.title,
-        "parts": [{"text": part.text} if isinstance(part, Text) else _plain(part) for part in report.parts],
-    }
+    """Return the report as plain data: ``parts`` in order, each with its ``kind`` and what it holds."""
+    parts = [{"kind": KINDS[type(part)], **asdict(part)} for part in report.parts]
+    return {"schema": SCHEMA, "title": report.title, "parts": parts}
 
 
-def _plain(part: Table) -> dict[str, Any]:
-    columns = [{"name": column.name, "unit": column.unit} for column in part.columns]
-    return {"title": part.title, "columns": columns, "rows": [list(row) for row in part.rows]}
+def _part(part: Part, page: Page) -> list[Line]:
+    match part:
+        case Text():
+            return _paragraphs(part, page)
+        case Code():
+            return _code(part, page)
+        case Table():
+            return _table(part, page)
+        case Bars():
+            return bars.drawn(part, page)
+        case Series():
+            return plots.drawn(part, page)
+        case HeatMap():
+            return heatmaps.drawn(part, page)
 
 
 def _paragraphs(part: Text, page: Page) -> list[Line]:
@@ -59,6 +72,13 @@ def _row(row: str, page: Page) -> list[Line]:
     if row.startswith(_CODE):
         return [line((page.name(row), "cyan"))]
     return paragraph(page.remark(row), page) or [line()]
+
+
+def _code(part: Code, page: Page) -> list[Line]:
+    """Return lines to copy: at the margin and never wrapped."""
+    rows = part.text.expandtabs(4).strip("\n").split("\n")
+    title = heading(page.remark(part.title), page) if part.title else []
+    return [*title, *(line((page.name(row), "cyan")) for row in rows)]
 
 
 def _table(part: Table, page: Page) -> list[Line]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.commands import Column, Report, Table, Text
+from advisor.reports import Column, Report, Table, Text
 from advisor.sampling.spent import mostly
 from advisor.units import format_seconds, format_share
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.commands import Argument, Column, Report, Table, Text
+from advisor.commands import Argument
 from advisor.facts import Fact
 from advisor.hookspecs import hookimpl
 from advisor.model import Finding
+from advisor.reports import Column, Report, Table, Text
 
 if TYPE_CHECKING:
     from argparse import Namespace
