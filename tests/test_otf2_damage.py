@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import _otf2
+import damage
 import pytest
 from otf2_archives import CHUNK, Archive
 
@@ -68,7 +69,7 @@ def test_flipped_bits_never_do_more_than_refuse_the_archive(name: str, tmp_path:
     files = sorted(file for file in copy.rglob("*") if file.suffix in (".otf2", ".def", ".evt"))
     chance = random.Random(20)
     outcomes = set()
-    for _ in range(30):
+    for _ in range(250 if damage.FULL else 30):
         file = chance.choice(files)
         whole = file.read_bytes()
         for _ in range(chance.choice((1, 1, 4))):
@@ -79,6 +80,23 @@ def test_flipped_bits_never_do_more_than_refuse_the_archive(name: str, tmp_path:
             outcomes.add(Path(error.path).is_relative_to(copy))
         file.write_bytes(whole)
     assert outcomes == {2, True}
+
+
+@pytest.mark.parametrize("file", [ANCHOR, DEFINITIONS, FIRST, "eztrace_log/0.def"])
+def test_a_file_cut_off_anywhere_is_named(archive: Path, file: str) -> None:
+    """Without its last byte, which means nothing, a file may still say all."""
+    whole, content = read_trace(archive), (archive / file).read_bytes()
+    lengths = random.Random(3).sample(range(len(content)), min(len(content), 150 if damage.FULL else 10))
+    for length in [*lengths, len(content) - 1]:
+        (archive / file).write_bytes(content[:length])
+        try:
+            found = read_trace(archive)
+        except InputError as error:
+            assert error.path == archive / file, length
+        else:
+            assert len(content) - length <= 2
+            assert found.time_s.tolist() == whole.time_s.tolist()
+            assert found.regions == whole.regions
 
 
 @pytest.mark.parametrize("file", [ANCHOR, DEFINITIONS, FIRST, "eztrace_log/0.def"])
