@@ -19,6 +19,8 @@ from advisor.readers.otf2.archive import promised
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from advisor.traces.events import Trace
+
 TRACES = Path(__file__).parent / "profiles" / "otf2"
 DEFINITIONS, FIRST, ANCHOR = "eztrace_log.def", "eztrace_log/0.evt", "eztrace_log.otf2"
 
@@ -89,14 +91,21 @@ def test_a_file_cut_off_anywhere_is_named(archive: Path, file: str) -> None:
     lengths = random.Random(3).sample(range(len(content)), min(len(content), 150 if damage.FULL else 10))
     for length in [*lengths, len(content) - 1]:
         (archive / file).write_bytes(content[:length])
-        try:
-            found = read_trace(archive)
-        except InputError as error:
-            assert error.path == archive / file, length
-        else:
-            assert len(content) - length <= 2
-            assert found.time_s.tolist() == whole.time_s.tolist()
-            assert found.regions == whole.regions
+        found = read_or_refused(archive)
+        if isinstance(found, Path):
+            assert found == archive / file, length
+            continue
+        assert len(content) - length <= 2
+        assert found.time_s.tolist() == whole.time_s.tolist()
+        assert found.regions == whole.regions
+
+
+def read_or_refused(archive: Path) -> Trace | Path:
+    """Return the trace, or the file for whose sake it was refused."""
+    try:
+        return read_trace(archive)
+    except InputError as error:
+        return Path(error.path)
 
 
 @pytest.mark.parametrize("file", [ANCHOR, DEFINITIONS, FIRST, "eztrace_log/0.def"])
