@@ -10,15 +10,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from advisor.errors import PluginError
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from contextlib import AbstractContextManager
 
+    from advisor.machines import Machine
     from advisor.model import Advice, Profile
     from advisor.reports import Report
+    from advisor.traces.events import Trace
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
@@ -31,7 +34,7 @@ class Argument:
 
     The command finds its value in ``args``, under its name with underscores (``--node-hours``: ``args.node_hours``):
     of ``type``, a list of them when ``several``, ``default`` when it is not given. An option of type ``bool`` is a
-    flag.
+    flag. A ``remainder`` takes everything behind ``--``, a command and its arguments for example, as a list of strings.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Argument:
     required: bool = False
     several: bool = False
     choices: tuple[str, ...] = ()
+    remainder: bool = False
 
     @property
     def is_option(self) -> bool:
@@ -54,8 +58,32 @@ class Services(Protocol):
     def read(self, path: Path) -> Profile:
         """Return the newest run recorded at ``path``; raises ``InputError``."""
 
+    def read_all(self, path: Path) -> tuple[Profile, ...]:
+        """Return every run recorded at ``path``, the oldest first; raises ``InputError``."""
+
     def advise(self, path: Path) -> Advice:
         """Return the advice on the run recorded at ``path``; raises ``InputError``."""
+
+    def trace(self, path: Path) -> Trace:
+        """Return the events of the trace at ``path``; raises ``InputError``, also for what is no trace."""
+
+    def history(self, program: str) -> tuple[Advice, ...]:
+        """Return the advice on the newest runs of a program that the daemon knows, at most 1,000, the oldest first.
+
+        Their profiles hold no arrays. Empty where there is no history.
+        """
+
+    def machine(self, name: str | None) -> Machine:
+        """Return a model of a machine by its name or file, of this host for None; raises ``DocumentError``."""
+
+    def working(self, words: str, total: int | None = None) -> AbstractContextManager[Callable[[int], None]]:
+        """Show on a terminal what takes long; call what it yields with the number of steps that are done so far."""
+
+    def service(self, name: str) -> Callable[..., object]:
+        """Return what a plugin offers to others under ``name``; raises ``PluginError`` where nobody does."""
+
+    def folder(self, purpose: Literal["cache", "data", "config"]) -> Path:
+        """Return the user's directory of gapwatch for that purpose; it exists, and only the user may enter it."""
 
 
 Run = Callable[["Namespace", Services], "Report"]
@@ -87,6 +115,10 @@ class Registry:
         for argument in arguments:
             bare = argument.name.removeprefix("--")
             self._refuse(not _NAME.fullmatch(bare), f"{argument.name!r} is no name for an argument of {name!r}")
+            misplaced = argument.remainder and (argument.is_option or argument.type is not str)
+            self._refuse(misplaced, f"{argument.name!r} is the remainder of {name!r}: no option, and of type str")
+        remainders = sum(argument.remainder for argument in arguments)
+        self._refuse(remainders > 1, f"{name!r} has more than one remainder")
         self._commands[name] = Command(self._plugin, name, help.strip().splitlines()[0], tuple(arguments), run)
 
     @staticmethod

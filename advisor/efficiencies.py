@@ -7,6 +7,7 @@ the product of the two. Elapsed time is that of all phases, without start-up and
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.bounds import durations_known, instance_durations
@@ -15,13 +16,19 @@ from advisor.measures import MISSING
 from advisor.model import Efficiency
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from advisor.loads import Loads
-    from advisor.model import Profile
+    from advisor.model import Finding, Profile
 
 NEEDS_REPLAY: Final = "needs a replay of the trace on a network without latency and of infinite bandwidth"
 OF_WORK: Final = "of work in parallel phases, as computation is not known"
 TOO_LONG: Final = "a processor computes longer than the time that elapses"
 IDLE: Final = "no processor computes in any phase"
+#: Those that a plugin may tell: a finding of this kind, about the efficiency, with this measure.
+TOLD: Final = ("serialization", "transfer")
+KIND: Final = "efficiency"
+MEASURE: Final = "value"
 #: The clocks of CPU and wall time may differ by this share.
 SLACK: Final = 0.01
 
@@ -34,6 +41,24 @@ def efficiencies(profile: Profile, loads: Loads | None = None) -> tuple[Efficien
         *_of_elapsed(profile, loads),
         Efficiency("serialization", None, "unavailable", NEEDS_REPLAY),
         Efficiency("transfer", None, "unavailable", NEEDS_REPLAY),
+    )
+
+
+def modelled(known: Sequence[Efficiency], findings: Sequence[Finding]) -> tuple[Efficiency, ...]:
+    """Return the efficiencies with what findings say of those that need a replay, the first finding on each.
+
+    Only values from 0 to 1 are taken; an efficiency that is known stays.
+    """
+    told: dict[str, Finding] = {}
+    for finding in findings:
+        value = finding.measures.get(MEASURE)
+        if finding.kind == KIND and finding.subject in TOLD and value is not None and 0.0 <= value <= 1.0:
+            told.setdefault(finding.subject, finding)
+    return tuple(
+        replace(one, value=told[one.name].measures[MEASURE], status="modelled", reason=told[one.name].text)
+        if one.value is None and one.name in told
+        else one
+        for one in known
     )
 
 

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from advisor.commands import Registry
     from advisor.facts import Fact
     from advisor.machines import Machine
     from advisor.model import Advice, Bound, Finding, Gap, Profile, Recommendation
+    from advisor.traces.events import Trace
 
 GROUP = "advisor"
 API_VERSION = 1
@@ -45,19 +46,32 @@ def advisor_read(path: Path) -> Profile:
 
 
 @hookspec
+def advisor_trace(path: Path) -> Trace:
+    """Return the events recorded at ``path``; only of readers whose format holds events, and that read it.
+
+    Raises ``InputError`` with file and place where the data are damaged.
+    """
+
+
+@hookspec
 def advisor_findings(
     profile: Profile,
     bounds: Sequence[Bound],
     gaps: Sequence[Gap],
     machine: Machine | None,
     history: Sequence[Advice],
+    trace: Trace | None,
 ) -> Sequence[Finding]:
-    """Return what the plugin noticed in this run; ``history`` holds earlier runs, oldest first."""
+    """Return what the plugin noticed in this run; ``history`` holds earlier runs, oldest first.
+
+    ``trace`` holds the events of the run, None where it was not read from one trace, or that is too large to be read
+    again; it is read only if a plugin names it.
+    """
 
 
 @hookspec
 def advisor_expected_gain(
-    profile: Profile, recommendation: Recommendation, machine: Machine | None
+    profile: Profile, recommendation: Recommendation, machine: Machine | None, trace: Trace | None
 ) -> tuple[float, float, float] | None:
     """Return expected, lowest and highest gain in seconds from simulating the recommended change.
 
@@ -83,3 +97,8 @@ def advisor_machines() -> Sequence[Path]:
 @hookspec
 def advisor_commands(register: Registry) -> None:
     """Register commands by ``register(name, help, arguments, run)``; ``run(args, services)`` returns a Report."""
+
+
+@hookspec
+def advisor_services() -> Mapping[str, Callable[..., object]]:
+    """Return functions for the commands of other plugins, by names such as ``scaling.models``."""

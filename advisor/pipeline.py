@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor import bounds, facts, gaps, loads, machines, merging, quality, ranking, rules, sidecar
-from advisor.efficiencies import efficiencies
+from advisor.efficiencies import efficiencies, modelled
 from advisor.errors import DocumentError, InputError
+from advisor.events import Events
 from advisor.model import Advice, Total
 from advisor.ranking import Gain, Ranking
 
@@ -28,12 +29,16 @@ MERGED_SHARE: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user may choose: machine model, own rule files, the order of recommendations, the cores of the run."""
+    """What a user may choose: machine model, own rule files, the order of recommendations, the cores of the run.
+
+    Traces of up to ``events_B`` bytes are read again for plugins that ask for events.
+    """
 
     machine: str | None = None
     rules: tuple[Path, ...] = ()
     order: Literal["seconds", "steps"] = "seconds"
     cores: int | None = None
+    events_B: float = 64 << 20
 
 
 def advise(paths: Sequence[Path], options: Options, host: Host) -> Advice:
@@ -41,12 +46,11 @@ def advise(paths: Sequence[Path], options: Options, host: Host) -> Advice:
 
     Raises ``InputError`` for what cannot be read and ``DocumentError`` for mistakes in rules or machine models.
     """
-    runs, problems = read(paths, options, host)
+    runs, problems = _runs(paths, options, host)
     history: list[Advice] = []
-    for run in runs[:-1]:
-        history.append(advise_on(run, options, host, history))
-    advice = advise_on(runs[-1], options, host, history)
-    return replace(advice, problems=(*problems, *advice.problems))
+    for run, found in runs:
+        history.append(advise_on(run, options, host, history, found))
+    return replace(history[-1], problems=(*problems, *history[-1].problems))
 
 
 def read(paths: Sequence[Path], options: Options, host: Host) -> tuple[list[Profile], tuple[str, ...]]:
@@ -55,14 +59,27 @@ def read(paths: Sequence[Path], options: Options, host: Host) -> tuple[list[Prof
     What several tools recorded of one run is one profile; it is called like the path if no tool named the program.
     Raises ``InputError`` for a path that holds no run.
     """
+    runs, problems = _runs(paths, options, host)
+    return [run for run, _ in runs], problems
+
+
+def _runs(
+    paths: Sequence[Path], options: Options, host: Host
+) -> tuple[list[tuple[Profile, Found | None]], tuple[str, ...]]:
+    """Return the runs, each with what it was read from if that is one recording, and the problems."""
     recordings: list[Profile] = []
+    places: dict[int, Found] = {}
     problems: list[str] = []
     for path in paths:
-        found, failed = _recordings(path, options, host)
-        recordings += found
+        read, failed = _recordings(path, options, host)
+        recordings += (profile for profile, _ in read)
+        places |= {id(profile): found for profile, found in read}
         problems += failed
-    runs = [merging.merge(run) for run in merging.together(recordings)]
-    return [named(run, paths[0]) for run in runs], tuple(problems)
+    runs = [
+        (named(merging.merge(run), paths[0]), places.get(id(run[0])) if len(run) == 1 else None)
+        for run in merging.together(recordings)
+    ]
+    return runs, tuple(problems)
 
 
 def named(run: Profile, path: Path) -> Profile:
@@ -70,13 +87,16 @@ def named(run: Profile, path: Path) -> Profile:
     return run if run.program else replace(run, program=path.resolve().name)
 
 
-def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[Advice] = ()) -> Advice:
-    """Return the advice on one run, after those of ``history``, oldest first."""
+def advise_on(
+    profile: Profile, options: Options, host: Host, history: Sequence[Advice] = (), recorded: Found | None = None
+) -> Advice:
+    """Return the advice on one run, after those of ``history``, oldest first; ``recorded`` is where its events are."""
     machine, problems = _machine(profile, options, host)
+    events = Events(host, recorded, options.events_B)
     summary = loads.summarize(profile)
     levels = bounds.compute(profile, machine, summary)
     if not profile.timed:
-        return _without_times(profile, levels, host, machine, history)
+        return _without_times(profile, levels, host, machine, history, events)
     found = gaps.attribute(profile, levels, summary, machine)
     grade = quality.grade(profile, levels, found, summary)
     extra = host.facts()
@@ -86,15 +106,16 @@ def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[
     if grade.letter == "F":
         ranked = Ranking((), Total(0.0), ())
     else:
-        gain = _simulated(profile, machine, host)
+        gain = _simulated(profile, machine, host, events)
         ranked = ranking.rank(matches, profile, found, order=options.order, grade=grade, gain=gain)
+    findings = host.findings(profile, levels, found, machine, history, events)
     return Advice(
         profile=profile,
-        grade=grade,
+        grade=events.noted(grade),
         bounds=levels,
         gaps=found,
-        efficiencies=efficiencies(profile, summary),
-        findings=host.findings(profile, levels, found, machine, history),
+        efficiencies=modelled(efficiencies(profile, summary), findings),
+        findings=findings,
         recommendations=ranked.recommendations,
         total=ranked.total,
         steps_to_revisit=ranked.steps_to_revisit,
@@ -105,23 +126,28 @@ def advise_on(profile: Profile, options: Options, host: Host, history: Sequence[
 
 
 def _without_times(
-    profile: Profile, levels: tuple[Bound, ...], host: Host, machine: Machine | None, history: Sequence[Advice]
+    profile: Profile,
+    levels: tuple[Bound, ...],
+    host: Host,
+    machine: Machine | None,
+    history: Sequence[Advice],
+    events: Events,
 ) -> Advice:
     """Return what can be said about a run of which only counts or CPU times are known: nothing has a share of it."""
     grade = quality.grade(profile, levels, ())
-    findings = host.findings(profile, levels, (), machine, history)
+    findings = host.findings(profile, levels, (), machine, history, events)
     return Advice(
-        profile, grade, levels, (), efficiencies(profile), findings, (), Total(0.0), (), (), "insufficient evidence",
-        host.problems,
+        profile, events.noted(grade), levels, (), modelled(efficiencies(profile), findings), findings, (), Total(0.0),
+        (), (), "insufficient evidence", host.problems,
     )  # fmt: skip
 
 
-def _recordings(path: Path, options: Options, host: Host) -> tuple[list[Profile], list[str]]:
+def _recordings(path: Path, options: Options, host: Host) -> tuple[list[tuple[Profile, Found]], list[str]]:
     """Return what was recorded at ``path``, and the messages on what is damaged there if there is anything else."""
     recordings, errors = [], []
     for found in host.find(path):
         try:
-            recordings.append(recording(found, path, options, host))
+            recordings.append((recording(found, path, options, host), found))
         except InputError as error:
             errors.append(error)
     if not recordings:
@@ -164,11 +190,13 @@ def _rules(options: Options, host: Host, extra: Sequence[Fact]) -> tuple[RuleBoo
     return rules.load_default((*sound, *options.rules), extra, examples=False), tuple(refused)
 
 
-def _simulated(profile: Profile, machine: Machine | None, host: Host) -> Callable[[Recommendation], Gain | None]:
+def _simulated(
+    profile: Profile, machine: Machine | None, host: Host, events: Events
+) -> Callable[[Recommendation], Gain | None]:
     """Return what asks the plugins how much a recommended change is expected to win."""
 
     def gain(recommendation: Recommendation) -> Gain | None:
-        found = host.expected_gain(profile, recommendation, machine)
+        found = host.expected_gain(profile, recommendation, machine, events)
         return Gain(*found, "simulation") if found else None
 
     return gain

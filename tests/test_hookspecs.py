@@ -33,7 +33,7 @@ HOOKS = {
 
 
 def test_the_table_names_every_hook_with_its_arguments() -> None:
-    assert len(HOOKS) == 8
+    assert len(HOOKS) == 10
     assert sorted(re.findall(r"^\| `(advisor_\w+\(.*?\))`", TABLE, re.MULTILINE)) == sorted(HOOKS.values())
 
 

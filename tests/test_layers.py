@@ -21,7 +21,7 @@ ROWS = (
     ("traces", "callpaths", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality",
      "merging", "comparison", "facts", "rules", "ranking"),
     ("hookspecs", "commands", "host", "sandbox", "command_list", "readers", "sampling"),
-    ("pipeline",),
+    ("events", "pipeline"),
     ("store", "render"),
     ("watch",),
     ("cli",),
@@ -30,6 +30,13 @@ ROW_OF = {name: number for number, row in enumerate(ROWS) for name in row}
 
 #: Packages that only some parts may import at all.
 RESERVED = {"rich": {"render", "cli"}, "watchdog": {"watch"}, "otf2": set(), "_otf2": {"readers"}}
+
+#: What plugins may import of gapwatch: what a reader may, and what a command is made of.
+FOR_PLUGINS = {"", *ROWS[0], *ROWS[1], *ROWS[2], "hookspecs", "commands"}
+
+
+def plugin_modules() -> list[Path]:
+    return sorted((ROOT / "plugins").rglob("*.py"))
 
 
 def modules() -> list[Path]:
@@ -72,6 +79,17 @@ def test_reserved_packages_stay_in_their_place(path: Path) -> None:
     for name, line in runtime_imports(ast.parse(path.read_text())):
         allowed = RESERVED.get(name.split(".")[0])
         assert allowed is None or top(path) in allowed, f"{path.name}:{line} imports {name}"
+
+
+@pytest.mark.parametrize("path", plugin_modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_plugin_imports_what_is_published_and_no_other_plugin(path: Path) -> None:
+    own = path.relative_to(ROOT / "plugins").parts[0]
+    others = {folder.name for folder in (ROOT / "plugins").iterdir() if folder.is_dir()} - {own}
+    for name, line in runtime_imports(ast.parse(path.read_text())):
+        first, second = (*name.split("."), "")[:2]
+        assert first not in others, f"{path.name}:{line} imports {name}"
+        assert first not in RESERVED, f"{path.name}:{line} imports {name}"
+        assert first != "advisor" or second in FOR_PLUGINS, f"{path.name}:{line} imports {name}"
 
 
 def test_the_process_that_may_crash_loads_nothing_but_itself() -> None:

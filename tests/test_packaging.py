@@ -6,10 +6,13 @@ import os
 import tarfile
 import tomllib
 import zipfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from installed import ROOT, Environment, build, environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -66,17 +69,27 @@ def test_an_editable_install_has_everything(tmp_path: Path) -> None:
 
 def test_the_wheel_holds_packages_and_nothing_beside_them(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        top = {name.partition("/")[0] for name in archive.namelist()}
-    packages = {Path(package).name for package in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
-    assert {name for name in top if not name.endswith(".dist-info")} == packages
+        names = archive.namelist()
+    top = {name.partition("/")[0] for name in names}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"advisor", "gapwatch", *plugin_packages()}
+    for package in plugin_packages():
+        own = {str(path.relative_to(ROOT / "plugins")) for path in sources(ROOT / "plugins" / package)}
+        assert own <= set(names), package
+
+
+def plugin_packages() -> set[str]:
+    return {entry.name for entry in (ROOT / "plugins").iterdir() if entry.is_dir() and entry.name != "__pycache__"}
+
+
+def sources(package: Path) -> list[Path]:
+    """All files of a package, those that are no Python too, without what Python makes of them."""
+    return [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
 
 
 def test_plugin_folders_are_packages_and_entry_points() -> None:
-    folders = {entry.name for entry in (ROOT / "plugins").iterdir() if (entry / "__init__.py").is_file()}
-    packages = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     modules = PROJECT["project"]["entry-points"]["advisor"].values()
-    assert {Path(package).name for package in packages if package.startswith("plugins/")} == folders
-    assert {module for module in modules if not module.startswith("advisor.")} == folders
+    assert {module for module in modules if not module.startswith("advisor.")} == plugin_packages()
+    assert all((ROOT / "plugins" / package / "__init__.py").is_file() for package in plugin_packages())
 
 
 # The command

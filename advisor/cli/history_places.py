@@ -21,7 +21,12 @@ def add_state(parser: argparse.ArgumentParser) -> None:
 
 def state(args: argparse.Namespace) -> Path:
     """Return the directory of the history."""
-    said = args.state or os.environ.get(STATE_VARIABLE)
+    return args.state.expanduser().absolute() if args.state else default()
+
+
+def default() -> Path:
+    """Return the directory of the history where no command says another one."""
+    said = os.environ.get(STATE_VARIABLE)
     if said:
         return Path(said).expanduser().absolute()
     import platformdirs

@@ -11,7 +11,7 @@ from advisor.errors import UsageError
 from advisor.render.clean import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from advisor.cli.commands import BuiltIn
     from advisor.commands import Argument, Command
@@ -74,8 +74,33 @@ def of_plugin(command: Command) -> Parser:
     parser = Parser(prog=f"gapwatch {command.name}", description=words, conflict_handler="resolve", allow_abbrev=False)
     output.add_options(parser)
     for argument in command.arguments:
-        _add(parser, argument)
+        if not argument.remainder:
+            _add(parser, argument)
+    rest = _remainder(command)
+    if rest is not None:
+        shown = f"-- {rest.name.upper()} ..."
+        parser.usage = _plain(parser.format_usage().removeprefix("usage: ").rstrip() + f" {shown}").replace("%", "%%")
+        parser.epilog = _plain(f"{shown}: {rest.help}")
     return parser
+
+
+def parsed(command: Command, arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the arguments of a plugin's command; a remainder is what stands behind the first ``--``."""
+    parser = of_plugin(command)
+    rest = _remainder(command)
+    if rest is None:
+        return parser.parse_args(arguments)
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    args = parser.parse_args(arguments[:at])
+    behind = list(arguments[at + 1 :])
+    if rest.required and not behind:
+        parser.error(f"the following argument is required: -- {rest.name.upper()}")
+    setattr(args, rest.name.replace("-", "_"), behind)
+    return args
+
+
+def _remainder(command: Command) -> Argument | None:
+    return next((argument for argument in command.arguments if argument.remainder), None)
 
 
 def _plain(words: str) -> str:

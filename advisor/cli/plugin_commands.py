@@ -7,20 +7,14 @@ import os
 import select
 import signal
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from advisor.cli import output, places, progress, reports
+from advisor.cli import output, places, reports
 from advisor.cli.commands import COMMANDS
 from advisor.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
-
-    from advisor.host import Host
-    from advisor.model import Advice, Profile
-
 #: Help does not wait longer for plugins to say what they bring (seconds).
 _PATIENCE = 5.0
 
@@ -71,37 +65,17 @@ def _received(receiving: int) -> bytes:
     return b"".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Services:
-    """What a plugin's command may ask for: the host reads, the pipeline advises."""
-
-    host: Host
-
-    def read(self, path: Path) -> Profile:
-        """Return the newest run recorded at ``path``."""
-        from advisor import pipeline
-
-        with progress.working(f"reading {path}"):
-            return pipeline.read([path], pipeline.Options(), self.host)[0][-1]
-
-    def advise(self, path: Path) -> Advice:
-        """Return the advice on the run recorded at ``path``."""
-        from advisor import pipeline
-
-        with progress.working(f"reading {path}"):
-            return pipeline.advise([path], pipeline.Options(rules=places.rule_files()), self.host)
-
-
 def run(name: str, arguments: Sequence[str]) -> int:
     """Run the plugin's command of that name; ``UsageError`` where there is none."""
     from advisor.cli import parsers
+    from advisor.cli.services import Services
 
     host = places.load_host()
     commands = {command.name: command for command in host.commands(tuple(COMMANDS))}
     if name not in commands:
         raise UsageError(_unknown(name, [*COMMANDS, *commands]))
-    args = parsers.of_plugin(commands[name]).parse_args(arguments)
-    report = host.run(commands[name], args, _Services(host))
+    args = parsers.parsed(commands[name], arguments)
+    report = host.run(commands[name], args, Services(host))
     output.complain(*host.problems)
     return reports.show(report, args)
 

@@ -5,47 +5,94 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager, suppress
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 #: Nothing is shown for what takes less (seconds), and then the line is renewed this often.
 _PATIENCE = 0.7
 _PERIOD = 0.5
+#: The line is at most that wide, in cells.
+_WIDTH = 78
+#: There is one line: what begins inside of other work shows nothing.
+_LINE = Lock()
+
+
+class _Steps:
+    """How many of ``total`` steps are done, and how long the others may take."""
+
+    def __init__(self, total: int | None) -> None:
+        self._total = total
+        self._done: int | None = None
+        self._first = (0, monotonic())
+
+    def tell(self, done: int) -> None:
+        """Note that so many steps are done; where the first number is not small, it was done another time."""
+        if self._done is None:
+            self._first = (done, monotonic()) if done > 1 else self._first
+        self._done = done
+
+    def words(self, start: float) -> str:
+        """Return ``12 of 40, 3 s, about 7 s left``, without what is not known."""
+        passed = f"{monotonic() - start:.0f} s"
+        if self._done is None:
+            return passed
+        if self._total is None:
+            return f"{self._done}, {passed}"
+        left = self._left()
+        return f"{self._done} of {self._total}, {passed}" + ("" if left is None else f", about {left} left")
+
+    def _left(self) -> str | None:
+        before, since = self._first
+        done = (self._done or 0) - before
+        if done <= 0 or self._total is None:
+            return None
+        seconds = (monotonic() - since) / done * max(0, self._total - done - before)
+        if seconds < 100:
+            return f"{seconds:.0f} s"
+        return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
 
 
 @contextmanager
-def working(words: str) -> Iterator[None]:
-    """Show ``words`` and the seconds that have passed, from the first moment in which one would wonder."""
+def working(words: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show ``words`` and the seconds that have passed, from the first moment in which one would wonder.
+
+    Yields what takes the number of steps done so far; of ``total`` steps the time that the others may take is shown.
+    """
+    steps = _Steps(total)
     stream = sys.stderr
-    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
-        yield
+    seen = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+    if not (seen and _LINE.acquire(blocking=False)):
+        yield steps.tell
         return
     done = Event()
-    teller = Thread(target=_tell, args=(stream, words, done, monotonic()), daemon=True)
+    teller = Thread(target=_tell, args=(stream, words, steps, done, monotonic()), daemon=True)
     teller.start()
     try:
-        yield
+        yield steps.tell
     finally:
         done.set()
         teller.join()
+        _LINE.release()
 
 
-def _tell(stream: TextIO, words: str, done: Event, start: float) -> None:
+def _tell(stream: TextIO, words: str, steps: _Steps, done: Event, start: float) -> None:
     from advisor.render.clean import clean
     from advisor.render.text import head
 
-    shown = ""
+    widest = 0
     patience = _PATIENCE
     with suppress(OSError, ValueError):
         while not done.wait(patience):
-            shown = head(f"{clean(words, stream.encoding)}: {monotonic() - start:.0f} s", 78)
-            stream.write(f"\r{shown}")
+            state = steps.words(start)
+            shown = f"{head(clean(words, stream.encoding), _WIDTH - 2 - len(state))}: {state}"
+            stream.write(f"\r{shown.ljust(widest)}")
             stream.flush()
+            widest = max(widest, len(shown))
             patience = _PERIOD
-        if shown:
-            stream.write(f"\r{' ' * len(shown)}\r")
+        if widest:
+            stream.write(f"\r{' ' * widest}\r")
             stream.flush()

@@ -6,8 +6,6 @@ trusted code and run in this process: what they do to the process itself no chec
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -17,9 +15,9 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 from advisor.commands import Command, Registry
 from advisor.contract import ContractError
 from advisor.errors import AdvisorError, InputError, PluginError, UnknownFormatError
-from advisor.host import answers, discovery
+from advisor.host import answers, discovery, offers
 from advisor.host.discovery import Loaded, explain
-from advisor.host.search import Found, Search
+from advisor.host.search import Found, Search, refuse_unreadable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from advisor.machines import Machine
     from advisor.model import Advice, Bound, Finding, Gap, Profile, Recommendation
     from advisor.reports import Report
+    from advisor.traces.events import Trace
 
 __all__ = ["Found", "Host", "Loaded", "load"]
 
@@ -87,7 +86,7 @@ class Host:
 
         Raises ``InputError`` for what is neither a file nor a directory, or may not be read.
         """
-        _refuse_unreadable(path)
+        refuse_unreadable(path)
         found = [
             (plugin, sure)
             for plugin, implementation in self._implementations("advisor_sniff")
@@ -101,7 +100,7 @@ class Host:
 
         Raises ``UnknownFormatError`` where there is none, and ``InputError`` for what may not be read.
         """
-        _refuse_unreadable(path)
+        refuse_unreadable(path)
         search = Search(lambda entry, among: tuple(reader for reader, _ in self.sniff_all(entry, among)))
         found = tuple(search.find(path))
         if search.exhausted:
@@ -113,16 +112,29 @@ class Host:
 
     def read(self, found: Found) -> Profile:
         """Return the run that was found; raises ``InputError`` where the data are damaged or the reader fails."""
+        return self._read("advisor_read", found, answers.profile)
+
+    def _read(self, hook: str, found: Found, accept: Callable[[object], T]) -> T:
         path, reader = found.path, found.reader
-        implementation = dict(self._implementations("advisor_read"))[reader]
+        implementation = dict(self._implementations(hook))[reader]
         try:
-            return answers.profile(_answer(implementation, {"path": path}))
+            return accept(_answer(implementation, {"path": path}))
         except (InputError, KeyboardInterrupt):
             raise
         except ContractError as error:
             raise InputError(path, f"{error.reason} (read by {reader!r})", error.place) from error
         except BaseException as error:
             raise InputError(path, f"the reader {reader!r} failed: {explain(error)}") from error
+
+    def is_trace(self, found: Found) -> bool:
+        """Return whether what was found holds events that ``trace`` returns."""
+        return any(plugin.name == found.reader and "advisor_trace" in plugin.hooks for plugin in self.plugins)
+
+    def trace(self, found: Found) -> Trace:
+        """Return the events of the run that was found; raises ``InputError``, also for what is no trace."""
+        if not self.is_trace(found):
+            raise InputError(found.path, f"is no trace: the format {found.reader!r} holds no events")
+        return self._read("advisor_trace", found, answers.trace)
 
     def findings(
         self,
@@ -131,8 +143,12 @@ class Host:
         gaps: Sequence[Gap],
         machine: Machine | None,
         history: Sequence[Advice],
+        events: Callable[[], Trace | None] = lambda: None,
     ) -> tuple[Finding, ...]:
-        """Return what all plugins noticed in a run, each finding under the name of its plugin."""
+        """Return what all plugins noticed in a run, each finding under the name of its plugin.
+
+        ``events`` is called, once for each plugin that wants the run's events.
+        """
         answered = self._ask(
             "advisor_findings",
             answers.findings,
@@ -141,15 +157,25 @@ class Host:
             gaps=gaps,
             machine=machine,
             history=history,
+            trace=events,
         )
         return tuple(replace(finding, plugin=name) for name, findings in answered for finding in findings)
 
     def expected_gain(
-        self, profile: Profile, recommendation: Recommendation, machine: Machine | None
+        self,
+        profile: Profile,
+        recommendation: Recommendation,
+        machine: Machine | None,
+        events: Callable[[], Trace | None] = lambda: None,
     ) -> tuple[float, float, float] | None:
         """Return expected, lowest and highest gain in seconds as the first plugin with an answer sees it, or None."""
         answered = self._ask(
-            "advisor_expected_gain", answers.gain, profile=profile, recommendation=recommendation, machine=machine
+            "advisor_expected_gain",
+            answers.gain,
+            profile=profile,
+            recommendation=recommendation,
+            machine=machine,
+            trace=events,
         )
         return next((gain for _, gain in answered), None)
 
@@ -210,6 +236,13 @@ class Host:
             whose = f"the command {command.name!r} of the plugin {command.plugin!r}"
             raise PluginError(f"{whose} failed: {explain(error)}") from error
 
+    def service(self, name: str) -> Callable[..., object]:
+        """Return what a plugin offers to others under ``name``; raises ``PluginError`` where nobody does."""
+        for plugin, offered in self._ask("advisor_services", answers.services):
+            if name in offered:
+                return partial(offers.serve, plugin, name, offered[name])
+        raise PluginError(offers.missing(name, self.plugins))
+
     def _implementations(self, hook: str) -> list[tuple[str, HookImpl]]:
         """Return who implements a hook and how, in the order of ``plugins``."""
         found = {impl.plugin_name: impl for impl in getattr(self._manager.hook, hook).get_hookimpls()}
@@ -248,7 +281,12 @@ class Host:
 def _answer(implementation: HookImpl, arguments: Mapping[str, object]) -> object:
     """Call one implementation with the arguments that it names, past pluggy's chains of calls and wrappers."""
     with _aside():
-        return implementation.function(*(arguments[name] for name in implementation.argnames))
+        return implementation.function(*(_argument(name, arguments[name]) for name in implementation.argnames))
+
+
+def _argument(name: str, value: object) -> object:
+    """Return the value of an argument; events are read only now, as somebody names them."""
+    return value() if name == "trace" and callable(value) else value
 
 
 def _aside() -> redirect_stdout[TextIO | None]:
@@ -259,14 +297,3 @@ def _aside() -> redirect_stdout[TextIO | None]:
 def _nothing(_: object) -> bool:
     """Accept any answer of a hook that is called for what it does."""
     return True
-
-
-def _refuse_unreadable(path: Path) -> None:
-    try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError) as error:
-        raise InputError(path, getattr(error, "strerror", None) or str(error)) from error
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise InputError(path, "is neither a file nor a directory")
-    if not os.access(path, os.R_OK):
-        raise InputError(path, "may not be read: Permission denied")

@@ -149,11 +149,11 @@ def _check_count(values: Sized, count: int, what: str, of: str, place: str) -> N
         raise ContractError(place, f"{len(values):,} {what} for {count:,} {of}")
 
 
-def trace(answer: object) -> Trace | None:
-    """Return the events of a run; None where the plugin has none to give."""
+def trace(answer: object) -> Trace:
+    """Return the events of a run."""
     from advisor.traces.events import Trace
 
-    if answer is not None and not isinstance(answer, Trace):
+    if not isinstance(answer, Trace):
         raise ContractError("", f"expected a Trace, found {type(answer).__name__}")
     return answer
 

@@ -160,4 +160,6 @@ def _hooks(plugin: object) -> tuple[str, ...]:
         raise PluginError("implements no hook")
     if ("advisor_sniff" in found) != ("advisor_read" in found):
         raise PluginError("a reader implements both advisor_sniff and advisor_read")
+    if "advisor_trace" in found and "advisor_read" not in found:
+        raise PluginError("only a reader implements advisor_trace")
     return tuple(sorted(found))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from advisor.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -77,3 +80,15 @@ def _is_worth(entry: os.DirEntry[str]) -> bool:
         return entry.is_file() and entry.stat().st_size > 0 and os.access(entry.path, os.R_OK)
     except OSError:
         return False
+
+
+def refuse_unreadable(path: Path) -> None:
+    """Raise ``InputError`` for what is neither a file nor a directory, or may not be read."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        raise InputError(path, getattr(error, "strerror", None) or str(error)) from error
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(path, "is neither a file nor a directory")
+    if not os.access(path, os.R_OK):
+        raise InputError(path, "may not be read: Permission denied")

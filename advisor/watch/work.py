@@ -109,5 +109,5 @@ def advise(
         return None
     run = pipeline.named(merging.merge(runs[0]), units[0].path)
     run = replace(run, build=run.build or said.get("build"))
-    advice = pipeline.advise_on(run, options, host)
+    advice = pipeline.advise_on(run, options, host, recorded=units[0] if len(units) == 1 else None)
     return cast("dict[str, object]", wire.pack(slim(replace(advice, problems=(*advice.problems, *problems)))))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from advisor.model import Profile
     from advisor.readers.dimemas.records import Records
+    from advisor.traces.events import Trace
 
 _MAGIC: Final = b"#DIMEMAS:"
 #: Bytes of a trace from which on compiling takes less time than it saves.
@@ -53,3 +54,15 @@ def advisor_read(path: Path) -> Profile:
     records = read_records(path)
     names = labels.read(labels.beside(path, ".pcf"))
     return profile.profile(virtual.build(records, names), records, path)
+
+
+@hookimpl
+def advisor_trace(path: Path) -> Trace:
+    """Return the events of the Dimemas trace at ``path``, as if communication took no time.
+
+    Raises ``InputError`` for what is damaged.
+    """
+    from advisor.readers.dimemas import virtual
+    from advisor.readers.paraver import labels
+
+    return virtual.build(read_records(path), labels.read(labels.beside(path, ".pcf"))).trace

@@ -64,3 +64,9 @@ def advisor_read(path: Path) -> Profile:
     from advisor.traces.profile import from_trace
 
     return from_trace(read_trace(path), path, "otf2")
+
+
+@hookimpl
+def advisor_trace(path: Path) -> Trace:
+    """Return the events of the OTF2 archive at ``path``; raises ``InputError`` for what is damaged."""
+    return read_trace(path)

@@ -71,3 +71,9 @@ def advisor_read(path: Path) -> Profile:
     from advisor.traces.profile import from_trace
 
     return from_trace(read_trace(path), path, "paraver")
+
+
+@hookimpl
+def advisor_trace(path: Path) -> Trace:
+    """Return the events of the Paraver trace at ``path``; raises ``InputError`` for what is damaged."""
+    return read_trace(path)
