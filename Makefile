@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench format clean
+.PHONY: demo test damage lint bench format clean
 
 demo: $(VENV)/.user
 	$(BIN)/gapwatch demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n auto
+
+damage: $(VENV)/.dev
+	GAPWATCH_DAMAGE=full $(BIN)/python -m pytest -q -n auto -k "damage or cut_off or turned_over"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

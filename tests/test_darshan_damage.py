@@ -35,8 +35,7 @@ def test_every_prefix_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_flipped_bit_anywhere_changes_nothing_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(damage, "SAMPLE", 300 if damage.FULL else 30)  # each that is not refused starts a process
-    monkeypatch.setattr(damage, "FULL", False)
+    monkeypatch.setattr(damage, "TRIED", 300 if damage.FULL else 30)  # each that is not refused starts a process
     assert damage.bit_flips(LOG, tmp_path, darshan.advisor_read) == 0
 
 

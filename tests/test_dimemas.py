@@ -167,7 +167,7 @@ def test_a_trace_cut_off_anywhere(tmp_path: Path) -> None:
 
 def test_bits_turned_over(tmp_path: Path) -> None:
     """The format says nothing twice but where tasks begin; most of its lines are names and numbers nobody checks."""
-    tried = damage.FLIPS if damage.FULL else damage.SAMPLE
+    tried = damage.TRIED
     assert damage.bit_flips(SMALL, tmp_path, dimemas.advisor_read) < 0.08 * tried
 
 

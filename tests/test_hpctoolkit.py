@@ -281,6 +281,6 @@ def test_a_document_cut_off_anywhere(tmp_path: Path) -> None:
 )
 def test_bits_turned_over(tmp_path: Path, writer: str, file: str, share: float) -> None:
     database = WRITERS[writer](example(), tmp_path / "database")
-    tried = damage.FLIPS if damage.FULL else damage.SAMPLE
+    tried = damage.TRIED
     silent = damage.bit_flips(database / file, tmp_path, hpctoolkit.advisor_read, database)
     assert silent < share * tried, "more than names, files, lines and numbers of ranks"

@@ -53,7 +53,7 @@ def test_a_packed_trace_cut_off_anywhere(tmp_path: Path) -> None:
 
 
 def test_bits_turned_over(small: Path, tmp_path: Path) -> None:
-    tried = damage.FLIPS if damage.FULL else damage.SAMPLE
+    tried = damage.TRIED
     assert damage.bit_flips(small, tmp_path, paraver.advisor_read) < 0.01 * tried
 
 

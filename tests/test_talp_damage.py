@@ -27,5 +27,5 @@ def test_recordings_cut_off_anywhere(tmp_path: Path, path: Path) -> None:
 @pytest.mark.parametrize("path", [JSON, TEXT, TABLES / "talp-process.csv"], ids=lambda path: path.name)
 def test_bits_turned_over(tmp_path: Path, path: Path) -> None:
     shutil.copy(TABLES / "talp-pop.csv", tmp_path)
-    tried = damage.FLIPS if damage.FULL else damage.SAMPLE
+    tried = damage.TRIED
     assert damage.bit_flips(path, tmp_path, talp.advisor_read) <= SILENT / 100 * tried

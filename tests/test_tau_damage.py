@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PROFILES = Path(__file__).parent / "profiles" / "tau"
 FLAT = PROFILES / "faultlab-imbalance30"
-TRIED = damage.FLIPS if damage.FULL else damage.SAMPLE
+TRIED = damage.TRIED
 
 
 METADATA = re.compile(r"<metadata>.*</metadata>")

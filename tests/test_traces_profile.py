@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_builder import Line, build
 
+from advisor import soundness
 from advisor.errors import InputError
 from advisor.traces.cycles import identities, longest
+from advisor.traces.events import Kind
 from advisor.traces.profile import from_trace
 
 if TYPE_CHECKING:
@@ -141,3 +143,15 @@ def test_elements_before_and_after_the_loop_are_phases_of_their_own() -> None:
     phases, iterations = identities(np.array([9, 1, 2, 1, 2, 1, 2, 9, 9]))
     assert phases.tolist() == [0, 1, 2, 1, 2, 1, 2, 3, 3]
     assert iterations.tolist() == [0, 0, 0, 1, 1, 2, 2, 0, 1]
+
+
+def test_nothing_behind_the_last_synchronization_is_no_phase() -> None:
+    lines = [Line(rank).call(0.0, 1.0, "work").collective(1.0, 2.0, "MPI_Barrier") for rank in range(2)]
+    profile = from_trace(build(*lines))
+    assert [phase.name for phase in profile.phases] == ["to MPI_Barrier"]
+    soundness.check(profile)
+
+
+def test_a_trace_without_calls_is_no_run() -> None:
+    with pytest.raises(InputError, match="no calls"):
+        from_trace(build(Line(0).add(0.0, Kind.FORK).add(1.0, Kind.JOIN)))

@@ -14,7 +14,7 @@ from advisor.traces.booking import Booking, Plan
 from advisor.traces.events import Kind, Role
 from advisor.traces.locations import are_first_threads
 from advisor.traces.serial import serial_phases
-from advisor.traces.windows import COLUMNS, WINDOW_EVENTS, UncleanError, Windows, left_open
+from advisor.traces.windows import COLUMNS, WINDOW_EVENTS, UncleanError, Windows, has_calls, left_open
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +43,8 @@ def from_trace(
     trace, unobserved = _observed(trace)
     if not len(trace.time_s):
         raise InputError(path or trace.program, "the trace holds no events")
+    if not has_calls(trace):
+        raise InputError(path or trace.program, "the trace records no calls")
     windows = Windows(trace, window_events)
     try:
         told, matched = _surveyed(windows)
@@ -54,6 +56,8 @@ def from_trace(
     booked = _booked(windows, matched, plan)
     named = naming.phases(trace, plan.division, plan.phase_of, booked, told.outermost)
     divided = _phases(named, plan, booked)
+    if not divided:
+        raise InputError(path or trace.program, "the trace records no calls between start-up and shutdown")
     threaded = booked.rows % 2 == 1
     return Profile(
         program=trace.program,
@@ -139,7 +143,10 @@ def _observed(trace: Trace) -> tuple[Trace, int]:
 
 
 def _phases(named: tuple[list[str], list[str | None]], plan: Plan, booked: Booking) -> tuple[Phase, ...]:
-    """Return the phases with their arrays, all of them parallel; ``named`` are their names and closing calls."""
+    """Return the phases with their arrays, all of them parallel; ``named`` are their names and closing calls.
+
+    Where nothing is called behind the last synchronization the run ends with it, and no phase comes after it.
+    """
     edges = plan.division.edges_s
     result = []
     for p, (name, closer, rows, arrays) in enumerate(zip(*named, booked.phase_rows, booked.blocks, strict=True)):
@@ -155,7 +162,7 @@ def _phases(named: tuple[list[str], list[str | None]], plan: Plan, booked: Booki
                 duration_s=edges[mine + 1] - edges[mine],
             )
         )
-    return tuple(result)
+    return tuple(result if len(booked.phase_rows[-1]) else result[:-1])
 
 
 def _unsplit(found: tuple[Phase, ...], rows: int) -> tuple[Phase, ...]:

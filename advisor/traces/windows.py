@@ -90,6 +90,11 @@ class Windows:
         return Window(_part(self._trace, low, high, opened, begin), reentered, begin, end)
 
 
+def has_calls(trace: Trace) -> bool:
+    """Return whether any call was entered."""
+    return any((trace.kind[block] == Kind.ENTER).any() for block in _blocks(0, len(trace.kind)))
+
+
 def left_open(window: Window, calls: Calls) -> Stacks:
     """Return the regions that are open at the end of a window."""
     trace = window.trace
