@@ -1,6 +1,8 @@
 """The bounds below the hierarchy's measured part: M, MA, MAC and MACS, from counted operations and a machine model.
 
-All four are total time over N, serial parts included, as is I; what those cost is the gap P.
+All four are total time over N, serial parts included, as is I; what those cost is the gap P. Operations of the source
+are operations on numbers, which the best code packs into vectors; compiled operations are instructions, each of which
+takes its unit for a cycle whether it works on one number or on many: what is not vectorized counts in C.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.machines import busiest_unit, clock_hz, peak_flops_per_s, unit_rates
+from advisor.machines import busiest_unit, clock_hz, instruction_rates, peak_flops_per_s, unit_rates
 from advisor.measures import missing
 from advisor.model import Bound
 
@@ -63,8 +65,13 @@ def _seconds(name: str, profile: Profile, machine: Machine) -> float | None:
     if name == "MACS":
         clock = clock_hz(machine)
         return operations[COUNTS[name]] / count / clock if clock else None
-    busiest = busiest_unit(machine, operations)
+    busiest = busiest_unit(machine, operations, _rates(name, machine))
     return busiest[1] / count if busiest else None
+
+
+def _rates(name: str, machine: Machine) -> dict[str, float]:
+    """Return what one core does per second of each unit's operations as they are counted for a bound."""
+    return instruction_rates(machine) if name == "MAC" else unit_rates(machine)
 
 
 def _weights(name: str, profile: Profile, machine: Machine | None) -> dict[str, float]:
@@ -74,8 +81,8 @@ def _weights(name: str, profile: Profile, machine: Machine | None) -> dict[str, 
         return {unit: FLOATING[unit] for unit in units if unit in FLOATING}
     if name == "MACS" or machine is None:
         return dict.fromkeys(units, 1.0)
-    busiest = busiest_unit(machine, {unit: float(table.sum()) for unit, table in units.items()})
-    rates = unit_rates(machine)
+    rates = _rates(name, machine)
+    busiest = busiest_unit(machine, {unit: float(table.sum()) for unit, table in units.items()}, rates)
     pipes: dict[str, str] = {str(unit): each.pipes or str(unit) for unit, each in machine.units.items()}
     return {unit: 1 / rates[unit] for unit in units if unit in rates and busiest and pipes[unit] == busiest[0]}
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from advisor.reports import Report
 
 NAME = "machines"
-HELP = "list machine models, or show one with the source of every number"
+HELP = "list machine models, show one with the source of every number, or measure this machine"
+#: Under this name a plugin offers to measure: ``probe(name, folder, working) -> Report``, as in ``commands.Services``.
+PROBE = "machine_probe"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,10 +26,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     one = subcommands.add(commands, "show", "show every number of a model and where it comes from")
     one.add_argument("machine", metavar="NAME|FILE", help="a model by name, a file, or host for this machine")
     output.add_options(one)
+    probe = subcommands.add(commands, "probe", "measure this machine and keep what it can do as a model of its own")
+    probe.add_argument("--name", default="probed", help="what the model is called (default: probed)")
+    output.add_options(probe)
 
 
 def run(args: argparse.Namespace) -> int:
-    """List the models or show one; returns the exit code."""
+    """List the models, show one or measure one; returns the exit code."""
+    if args.what == "probe":
+        return reports.show(_probed(args.name), args)
     found = (*places.machine_folders(), *places.load_host().machines())
     if args.what == "list":
         return reports.show(_listed(found), args)
@@ -35,6 +42,15 @@ def run(args: argparse.Namespace) -> int:
 
     document = machines.as_document(machines.load(args.machine, found))
     return reports.show_document(document, _shown(document), args)
+
+
+def _probed(name: str) -> Report:
+    from advisor.cli.services import Services
+    from advisor.host import answers
+
+    services = Services(places.load_host())
+    folder = services.folder("config") / "machine_models"
+    return answers.report(services.service(PROBE)(name, folder, services.working))
 
 
 def _listed(found: tuple[Path, ...]) -> Report:

@@ -29,6 +29,7 @@ __all__ = [
     "busiest_unit",
     "clock_hz",
     "host",
+    "instruction_rates",
     "load",
     "names",
     "peak_flops_per_s",
@@ -121,14 +122,24 @@ def unit_rates(machine: Machine) -> dict[str, float]:
     return {name: unit.operations_per_cycle * clock for name, unit in machine.units.items()}
 
 
-def busiest_unit(machine: Machine, operations: Mapping[str, float]) -> tuple[str, float] | None:
+def instruction_rates(machine: Machine) -> dict[str, float]:
+    """Instructions per second and core by functional unit, whatever their width, for the units that are known."""
+    clock = clock_hz(machine)
+    if clock is None:
+        return {}
+    return {name: unit.instructions_per_cycle * clock for name, unit in machine.units.items()}
+
+
+def busiest_unit(
+    machine: Machine, operations: Mapping[str, float], rates: Mapping[str, float] | None = None
+) -> tuple[str, float] | None:
     """The unit that limits one core on these operations, and the seconds it takes; None if no rate is known.
 
     This is the time of the bounds MA and MAC (Hung and Davidson, section 3.2.1): no dependences, any schedule, the
-    busiest unit decides. Units that share pipes add up; a kind of operation without a known rate is left out, so that
-    the time stays a lower bound.
+    busiest unit decides. ``rates`` are those of operations on 64-bit numbers if not given. Units that share pipes add
+    up; a kind of operation without a known rate is left out, so that the time stays a lower bound.
     """
-    rates = unit_rates(machine)
+    rates = unit_rates(machine) if rates is None else rates
     busy: dict[str, float] = {}
     for name, count in operations.items():
         if name in rates:

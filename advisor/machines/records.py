@@ -91,18 +91,25 @@ class FunctionalUnit:
     """What one core can start of one kind of operation.
 
     ``per_cycle`` instructions start per cycle (less than 1: a divider is busy for several cycles), each on ``width``
-    bits of double-precision numbers (absent: one number). Units that name the same ``pipes`` compete for them.
+    bits of double-precision numbers (absent: one number); of narrower ones ``narrow_per_cycle``, where that is more.
+    Units that name the same ``pipes`` compete for them.
     """
 
     per_cycle: PerCycle
     width: Bits | None = None
+    narrow_per_cycle: PerCycle | None = None
     latency: Cycles | None = None
     pipes: str | None = None
 
     @property
     def operations_per_cycle(self) -> float:
         """Operations on 64-bit numbers per cycle of one core."""
-        return self.per_cycle * (self.width / 64 if self.width else 1.0)
+        return max(self.per_cycle * (self.width / 64 if self.width else 1.0), self.narrow_per_cycle or 0.0)
+
+    @property
+    def instructions_per_cycle(self) -> float:
+        """Instructions of any width per cycle of one core, at most."""
+        return max(self.per_cycle, self.narrow_per_cycle or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +129,13 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The main memory of one node; ``bandwidth`` is the peak, ``sustained`` what STREAM gets."""
+    """The main memory of one node; ``bandwidth`` is the peak, ``sustained`` what STREAM gets, ``per_core`` one core."""
 
     kind: str | None = None
     size: Bytes | None = None
     bandwidth: BytesPerSecond | None = None
     sustained: BytesPerSecond | None = None
+    per_core: BytesPerSecond | None = None
     latency: Seconds | None = None
     page: Bytes | None = None
     numa_domains: Count | None = None
@@ -147,10 +155,11 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Synchronization:
-    """What a barrier of P processors costs: ``base + per_doubling * log2 P``."""
+    """What a barrier of P processors costs: ``base + per_doubling * log2 P``; ``fork_join``: to start and join them."""
 
     per_doubling: Seconds
     base: Seconds | None = None
+    fork_join: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +167,9 @@ class Machine:
     """One node of a parallel computer, and the network between nodes.
 
     ``frequency`` is the nominal clock, ``boost`` the highest; ``flops_per_cycle`` counts double-precision
-    operations of one core. ``cpus`` are the identities under which processors of this kind present themselves.
-    ValueError (``FieldErrors``) if a number names a source that ``sources`` does not list, or if one is listed in vain.
+    operations of one core, ``issue`` its instructions of any kind. ``cpus`` are the identities under which processors
+    of this kind present themselves. ValueError (``FieldErrors``) if a number names a source that ``sources`` does not
+    list, or if one is listed in vain.
     """
 
     name: str
@@ -175,6 +185,7 @@ class Machine:
     boost: Hertz | None = None
     vector_width: Bits | None = None
     flops_per_cycle: PerCycle | None = None
+    issue: PerCycle | None = None
     units: dict[UnitName, FunctionalUnit] = field(default_factory=dict)
     caches: dict[CacheName, Cache] = field(default_factory=dict)
     memory: Memory | None = None

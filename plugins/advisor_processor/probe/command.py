@@ -1,0 +1,114 @@
+"""``gapwatch machines probe``: measure, write the model, say what was found and how sure it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor import machines
+from advisor.errors import UsageError
+from advisor.machines import local_machine
+from advisor.reports import Column, Report, Table, Text
+from advisor_processor.probe import document, measure, programs
+from advisor_processor.probe.machine import machine_of
+from advisor_processor.probe.samples import NOISY, all_noise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from advisor.machines import Machine
+    from advisor_processor.probe.machine import Found
+
+    Working = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+#: Everything is measured so often, so that what else runs disturbs not all samples of one number.
+ROUNDS: Final = 3
+_NEEDED: Final = ("clock", "issue")
+
+
+def probe(name: str, folder: Path, working: Working) -> Report:
+    """Measure this machine, write ``folder/NAME.yaml``, and return what was found.
+
+    Raises ``UsageError`` for a name that can't be a file's, and where there is no compiler to build the kernels.
+    """
+    if not _NAME.fullmatch(name) or name == machines.HOST:
+        raise UsageError(f"a machine model can't be called {name!r}: letters, digits, dots, dashes, and not 'host'")
+    host = local_machine.detect()
+    with tempfile.TemporaryDirectory(prefix="gapwatch-probe-") as place:
+        found, width, lacking = _measure(host, Path(place), working)
+    machine = machine_of(name, host, found, measure.working_sets(host), width)
+    target = _write(document.text_of(machine), folder / f"{name}.yaml")
+    machines.load(target)
+    return _report(machine, found, target, lacking)
+
+
+def _measure(host: Machine, place: Path, working: Working) -> tuple[Found, int, list[str]]:
+    program, options = programs.build(place)
+    kernels = measure.kernels(host, _threads())
+    found: Found = {}
+    lacking = [] if "-fopenmp" in options else ["no OpenMP: barriers and all cores' bandwidth were not measured"]
+    rounds = [kernel for _ in range(ROUNDS) for kernel in kernels]
+    with working("measuring this machine", len(rounds) + 1) as done:
+        for number, kernel in enumerate(rounds):
+            samples = measure.samples_of(program, kernel)
+            if samples:
+                found[kernel.name] = samples.joined(found.get(kernel.name))
+            done(number + 1)
+        found |= _messages(place, lacking)
+        done(len(rounds) + 1)
+    if missing := [name for name in _NEEDED if name not in found]:
+        raise UsageError(f"the kernels do not run on this machine: nothing measured of {', '.join(missing)}")
+    return found, measure.width_bits(program), lacking
+
+
+def _messages(place: Path, lacking: list[str]) -> Found:
+    program = programs.build_messages(place)
+    times = measure.messages(program) if program else {}
+    if not times:
+        why = "mpirun could not start two processes" if program else "no MPI was found (mpicc, mpirun)"
+        lacking.append(f"{why}: messages were not measured; on Debian: apt install openmpi-bin libopenmpi-dev")
+        return {}
+    return {"message": times["latency"], "transfer": times["transfer"]}
+
+
+def _threads() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _write(text: str, target: Path) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def _report(machine: Machine, found: Found, target: Path, lacking: list[str]) -> Report:
+    rows = tuple((name, one.best_s, round(one.cycles, 2), one.spread, len(one.seconds)) for name, one in found.items())
+    columns = (
+        Column("kernel"),
+        Column("best", "s"),
+        Column("cycles"),
+        Column("middle half", "share"),
+        Column("samples"),
+    )
+    parts = [Text(f"Written to {target}; use it with --machine {machine.name}")]
+    if noise := all_noise(list(found.items())):
+        text = (
+            f"The machine was not quiet: {len(noise)} of {len(found)} measurements have a middle half wider than "
+            f"{NOISY:.0%}. The best sample counts; run the probe again when nothing else runs."
+        )
+        parts.append(Text("\n".join([text, *noise])))
+    tools = [tool for tool in ("likwid-bench", "lstopo") if shutil.which(tool)]
+    said = [*lacking, *(f"{tool} is installed; it can check these numbers" for tool in tools)]
+    parts += [Text(line) for line in said]
+    return Report(f"{machine.name}: {machine.title}", (*parts, Table("Measured, per operation", columns, rows)))

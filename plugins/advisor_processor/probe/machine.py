@@ -1,0 +1,208 @@
+"""Samples -> a machine model; each number names a source that says how it was measured and how sure it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from advisor.machines.records import (
+    Cache,
+    FunctionalUnit,
+    Machine,
+    Memory,
+    Network,
+    Number,
+    Source,
+    Synchronization,
+    numbers,
+)
+from advisor.units import format_bytes
+from advisor_processor.probe.samples import Samples, rate_of, whole_cycles
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor.machines.records import CacheName, UnitName
+
+Found = dict[str, Samples]
+#: Additions and multiplications at once are this much faster than either alone where they have pipes of their own.
+_APART: Final = 1.2
+_RATE: Final = "independent instructions, rounded up to what a core can start in a cycle"
+_LATENCY: Final = "dependent instructions, rounded down to whole cycles"
+_FP: Final = ("fp_add", "fp_mul", "fp_fma")
+_PIPES: Final = "floating point"
+
+
+def machine_of(name: str, host: Machine, found: Found, sizes: Mapping[str, int], width: int) -> Machine:
+    """Return the model of the machine that ``host`` describes, with the numbers ``found`` on it."""
+    notes = _Notes(found)
+    frequency = notes.number("clock", 1 / found["clock"].median_s, "dependent additions of integers, median")
+    boost = notes.number("clock", 1 / found["clock"].best_s, "dependent additions of integers, the fastest", "boost")
+    units = _units(notes, width)
+    issue = notes.number("issue", rate_of(found["issue"].cycles), f"no-operations: {_RATE}")
+    peak, memory = _peak(notes, units), _memory(notes, host.memory or Memory(), sizes)
+    caches = {level: _cache(notes, level, cache, sizes) for level, cache in host.caches.items()}
+    network, synchronization = _network(notes), _synchronization(notes)
+    kept = (host.sockets, host.cores_per_socket, host.threads_per_core, host.vector_width, caches, memory)
+    known = {number.source for part in kept for _, number in numbers(part)}
+    return replace(
+        host,
+        name=name,
+        title=f"{host.title}, measured",
+        description="Measured on the machine at hand; counts and sizes as the system tells them.",
+        sources={key: source for key, source in host.sources.items() if key in known} | notes.sources,
+        frequency=frequency,
+        boost=boost,
+        flops_per_cycle=peak,
+        issue=issue,
+        units=units,
+        caches=caches,
+        memory=memory,
+        network=network,
+        synchronization=synchronization,
+    )
+
+
+class _Notes:
+    """The samples, and the sources of the numbers that were made of them."""
+
+    def __init__(self, found: Found) -> None:
+        self.found = found
+        self.sources: dict[str, Source] = {}
+
+    def number(self, key: str, value: float, how: str, name: str | None = None) -> Number:
+        """Return ``value`` with a source that says how it was measured and how far its samples lay apart."""
+        source = f"probe {name or key}"
+        self.sources[source] = Source(f"measured here by gapwatch machines probe: {how}; {self.found[key].words}")
+        return Number(value, source)
+
+    def rate(self, key: str, least: float = 0.0) -> Number | None:
+        """Return instructions per cycle, at least ``least``; None where it was not measured."""
+        if key not in self.found:
+            return None
+        return self.number(key, max(rate_of(self.found[key].cycles), least), _RATE)
+
+    def latency(self, key: str) -> Number | None:
+        """Return cycles until a result can be used; None where it was not measured."""
+        if key not in self.found:
+            return None
+        return self.number(key, whole_cycles(self.found[key].cycles), _LATENCY)
+
+
+def _units(notes: _Notes, width: int) -> dict[UnitName, FunctionalUnit]:
+    units: dict[UnitName, FunctionalUnit] = {}
+    shared, together = _sharing(notes.found)
+    names: tuple[UnitName, ...] = ("fp_add", "fp_mul", "fp_fma", "fp_div", "load", "store")
+    for name in names:
+        wide = notes.rate(f"{name}.wide")
+        if wide is not None:
+            units[name] = FunctionalUnit(
+                per_cycle=wide,
+                width=Number(width, wide.source),
+                narrow_per_cycle=notes.rate(f"{name}.narrow", together if name in _FP else 0.0),
+                latency=_latency(notes, name),
+                pipes=_PIPES if shared and name in _FP else None,
+            )
+    if (rate := notes.rate("int.narrow")) is not None:
+        units["int"] = FunctionalUnit(per_cycle=rate, latency=Number(1, rate.source))
+    return units
+
+
+def _latency(notes: _Notes, name: str) -> Number | None:
+    """Return the cycles of a unit; of loads those of the first cache, of stores the way back to a load."""
+    if name == "load":
+        return notes.latency("L1.latency")
+    if name != "store":
+        return notes.latency(f"{name}.latency")
+    ways = [key for key in ("forward", "forward.moving") if key in notes.found]
+    if not ways or "fp_add.latency" not in notes.found:
+        return None
+    fastest = min(ways, key=lambda key: notes.found[key].cycles)
+    cycles = notes.found[fastest].cycles - notes.found["fp_add.latency"].cycles
+    how = "stored, loaded again and added to, less the addition, rounded down to whole cycles"
+    return notes.number(fastest, whole_cycles(max(cycles, 1.0)), how)
+
+
+def _sharing(found: Found) -> tuple[bool, float]:
+    """Return whether additions and multiplications compete for pipes, and how many narrow ones start together."""
+    if not {"mixed.wide", "fp_add.wide", "fp_mul.wide"} <= found.keys():
+        return False, 0.0
+    alone = min(found["fp_add.wide"].cycles, found["fp_mul.wide"].cycles)
+    shared = found["mixed.wide"].cycles * _APART > alone
+    return shared, rate_of(found["mixed.narrow"].cycles) if "mixed.narrow" in found else 0.0
+
+
+def _peak(notes: _Notes, units: Mapping[UnitName, FunctionalUnit]) -> Number | None:
+    """Return the floating-point operations per cycle of a core: a multiply-add counts as two."""
+    rates = {name: units[name].operations_per_cycle for name in units if name in _FP}
+    if not rates:
+        return None
+    fused = 2 * rates.get("fp_fma", 0.0)
+    apart = rates.get("fp_add", 0.0) + rates.get("fp_mul", 0.0)
+    shared = any(unit.pipes for unit in units.values())
+    best = max(fused, *rates.values()) if shared else max(fused, apart) + (rates.get("fp_add", 0.0) if fused else 0.0)
+    key = "fp_fma.wide" if "fp_fma" in rates else "fp_add.wide"
+    return notes.number(key, best, "the rates of the units that work at once, a multiply-add counts twice", "peak")
+
+
+def _cache(notes: _Notes, level: CacheName, cache: Cache, sizes: Mapping[str, int]) -> Cache:
+    if level not in sizes:
+        return cache
+    size = format_bytes(sizes[level])
+    latency, read = notes.found.get(f"{level}.latency"), notes.found.get(f"{level}.read")
+    if latency:
+        how = f"pointers followed through {size} in random order, rounded down to whole cycles"
+        cache = replace(cache, latency=notes.number(f"{level}.latency", whole_cycles(latency.cycles), how))
+    if read:
+        per_cycle = 1 / read.cycles
+        how = f"{size} read again and again by one core"
+        cache = replace(cache, bandwidth=notes.number(f"{level}.read", _digits(per_cycle), how))
+    return cache
+
+
+def _memory(notes: _Notes, memory: Memory, sizes: Mapping[str, int]) -> Memory:
+    size = format_bytes(sizes["memory"])
+    latency, read, triad = (notes.found.get(key) for key in ("memory.latency", "memory.read", "triad"))
+    if latency:
+        how = f"pointers followed through {size} in random order"
+        memory = replace(memory, latency=notes.number("memory.latency", _digits(latency.best_s), how))
+    if read:
+        how = f"{size} read by one core"
+        memory = replace(memory, per_core=notes.number("memory.read", _digits(1 / read.best_s), how))
+    if triad:
+        how = f"STREAM's triad over {size} by all cores, bytes as STREAM counts them"
+        memory = replace(memory, sustained=notes.number("triad", _digits(1 / triad.best_s), how))
+    return memory
+
+
+def _network(notes: _Notes) -> Network | None:
+    if "message" not in notes.found:
+        return None
+    how = "half of a round trip between two processes of this node through MPI"
+    return Network(
+        name="MPI within this node",
+        latency=notes.number("message", _digits(notes.found["message"].best_s), f"{how}, 8 B"),
+        bandwidth=notes.number("transfer", _digits(1 / notes.found["transfer"].best_s), f"{how}, 4 MiB"),
+    )
+
+
+def _synchronization(notes: _Notes) -> Synchronization | None:
+    """Return the cost of barriers of threads: through those of one and of all, the least in between."""
+    teams = {int(key.removeprefix("barrier.")): one for key, one in notes.found.items() if key.startswith("barrier.")}
+    most = max(teams, default=1)
+    if most < 2 or 1 not in teams:
+        return None
+    per_doubling = max((teams[most].best_s - teams[1].best_s) / math.log2(most), 1e-9)
+    base = notes.number("barrier.1", _digits(teams[1].best_s), "a barrier of OpenMP with one thread")
+    how = f"a barrier of OpenMP with {most} threads, less that of one"
+    fork_join = None
+    if "fork_join" in notes.found:
+        best = _digits(notes.found["fork_join"].best_s)
+        fork_join = notes.number("fork_join", best, f"an empty parallel region of OpenMP with {most} threads")
+    return Synchronization(notes.number(f"barrier.{most}", _digits(per_doubling), how), base, fork_join)
+
+
+def _digits(value: float) -> float:
+    """Return ``value`` to four significant digits: more were never measured."""
+    return float(f"{value:.4g}")

@@ -1,0 +1,87 @@
+"""Samples of a kernel -> a number with its spread; a quiet sample is a fast one, so the best counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import median, quantiles
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Beyond this spread of its samples a number is called noisy.
+NOISY: Final = 0.1
+#: How far a sample may lie below a whole number of cycles and still be that number.
+_CLOSE: Final = 0.04
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Times of one operation in seconds, and of one clock cycle beside each of them."""
+
+    seconds: tuple[float, ...]
+    cycle_s: tuple[float, ...]
+
+    @property
+    def best_s(self) -> float:
+        """The shortest time: whatever disturbs a measurement makes it longer."""
+        return min(self.seconds)
+
+    @property
+    def cycles(self) -> float:
+        """The cycles of one operation, both at their fastest: where the clock changes, both saw its highest."""
+        return self.best_s / min(self.cycle_s)
+
+    @property
+    def spread(self) -> float:
+        """The middle half of the samples, in parts of their median; 0 for fewer than four."""
+        if len(self.seconds) < 4:
+            return 0.0
+        low, middle, high = quantiles(self.seconds, n=4)
+        return (high - low) / middle
+
+    @property
+    def median_s(self) -> float:
+        """The median time of one operation."""
+        return median(self.seconds)
+
+    def joined(self, other: Samples | None) -> Samples:
+        """Return these samples with those of another round."""
+        if other is None:
+            return self
+        return Samples(self.seconds + other.seconds, self.cycle_s + other.cycle_s)
+
+    @property
+    def words(self) -> str:
+        """How many samples there were and how far they lay apart."""
+        return f"best of {len(self.seconds)} samples, middle half within {self.spread:.1%}"
+
+
+def parsed(text: str) -> Samples:
+    """Return what a kernel printed, a line ``nanoseconds nanoseconds`` per sample; raises ``ValueError``."""
+    rows = [tuple(map(float, line.split())) for line in text.splitlines()]
+    if not rows or any(len(row) != 2 or not all(math.isfinite(x) and x > 0 for x in row) for row in rows):
+        raise ValueError("no samples")
+    return Samples(tuple(row[0] * 1e-9 for row in rows), tuple(row[1] * 1e-9 for row in rows))
+
+
+def rate_of(cycles: float) -> float:
+    """Return how many operations start per cycle when one takes ``cycles``: what hardware can do, not less than seen.
+
+    Units start a whole number of operations in a cycle, or one in a whole number of half cycles, and noise only makes
+    them look slower: the next such number above is a rate that times computed from it stay lower bounds.
+    """
+    if cycles >= 1 - _CLOSE:
+        return 1 / whole_cycles(cycles, 0.5)
+    return float(math.ceil(1 / cycles - _CLOSE))
+
+
+def whole_cycles(cycles: float, step: float = 1.0) -> float:
+    """Return the largest whole number of ``step`` cycles that is not above ``cycles``, at least one."""
+    return max(math.floor((cycles * (1 + _CLOSE / 4)) / step + _CLOSE) * step, step)
+
+
+def all_noise(found: Sequence[tuple[str, Samples]]) -> list[str]:
+    """Return which measurements were disturbed, in words."""
+    return [f"{name}: middle half of the samples within {one.spread:.0%}" for name, one in found if one.spread > NOISY]
