@@ -1,0 +1,39 @@
+"""``gapwatch simulate``: light code; what is heavy is imported when the command runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.commands import Argument
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from advisor.commands import Registry, Services
+    from advisor.reports import Report
+
+
+def register(registry: Registry) -> None:
+    """Register the command."""
+    registry(
+        "simulate",
+        "execute an application model on a machine model",
+        (
+            Argument("model", "the model, a YAML file (docs/plugins/simulation.md)", Path),
+            Argument("--machine", "machine model, a name or a file (default: this machine)"),
+            Argument("--processors", "how many processors", int, 4),
+            Argument("--finite", "caches of the size that the machine has, not infinite ones", bool, False),
+            Argument("--without-data", "leave references to data out", bool, False),
+            Argument("--save", "write the simulated run to this file, a profile that gapwatch reads", Path),
+            Argument("--addresses", "write all references to this file", Path),
+        ),
+        run,
+    )
+
+
+def run(args: Namespace, services: Services) -> Report:
+    """Return bounds, gaps, coherence and flow of the simulated run."""
+    from advisor_simulation.mds.report import simulated
+
+    return simulated(args, services)

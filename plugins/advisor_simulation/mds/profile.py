@@ -1,0 +1,147 @@
+"""The log of a simulation as a Profile with iterations, so that bounds and gaps come out of the same code as ever."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.model import CAUSE_CATEGORIES, Causes, Note, Phase, Processor, Profile, Region
+from advisor_simulation.mds.coherence import COHERENCE, KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from advisor.model import FloatArray, Status
+    from advisor_simulation.mds.costs import MachineCosts
+    from advisor_simulation.mds.log import Entry, Log, Span
+    from advisor_simulation.model.records import Model
+
+MEASURED: Final = ("wall_s", "cpu_s", "transfer_s", "wait_s", "sync_s", "io_s")
+
+
+def profile_of(model: Model, log: Log, costs: MachineCosts, processors: int, machine: str | None) -> Profile:
+    """Return what a profiler would have recorded of the simulated run; seconds, status ``modelled``."""
+    grouped: dict[tuple[str, ...], list[Span]] = defaultdict(list)
+    for span in log.spans:
+        grouped[span.key].append(span)
+    names = tuple(dict.fromkeys(one.region for span in log.spans for one in span.entries))
+    numbers = {name: number for number, name in enumerate(names)}
+    phases = _named([_phase(spans, numbers, costs.second) for spans in grouped.values()])
+    ended = log.spans[-1].left * costs.second if log.spans else 0.0
+    outside = {"start-up": model.startup * costs.second, "shutdown": model.shutdown * costs.second}
+    status: Mapping[str, Status] = dict.fromkeys(MEASURED, "modelled")
+    return Profile(
+        program=model.name,
+        run=f"{model.name} simulated on {processors} processors",
+        reader="simulation",
+        actual_s=ended + sum(outside.values()),
+        processors=tuple(Processor(rank=number) for number in range(processors)),
+        regions=tuple(Region(name) for name in names),
+        phases=phases,
+        status=status,
+        machine=machine,
+        cores=processors,
+        paradigms=("openmp",),
+        outside={name: np.full(processors, seconds) for name, seconds in outside.items()},
+        causes=_causes(list(grouped.values()), numbers, costs.second),
+        notes=_notes(costs),
+    )
+
+
+def _notes(costs: MachineCosts) -> tuple[Note, ...]:
+    if not costs.assumed:
+        return ()
+    listed = ", ".join(costs.assumed)
+    return (Note("costs", f"neither model nor machine model says what these cost, so they cost nothing: {listed}"),)
+
+
+def _named(phases: Sequence[Phase]) -> tuple[Phase, ...]:
+    """Return the phases with different names."""
+    seen: dict[str, int] = defaultdict(int)
+    found = []
+    for phase in phases:
+        seen[phase.name] += 1
+        number = seen[phase.name]
+        name = phase.name if number == 1 else f"{phase.name} ({number})"
+        found.append(replace(phase, name=name))
+    return tuple(found)
+
+
+def _phase(spans: Sequence[Span], numbers: Mapping[str, int], second: float) -> Phase:
+    regions = list(dict.fromkeys(one.region for one in spans[0].entries))
+    shape = (len(regions), len(spans[0].arrived), len(spans))
+    arrays = {name: np.zeros(shape) for name in MEASURED}
+    for turn, span in enumerate(spans):
+        for one in span.entries:
+            for name, values in _measures(one).items():
+                arrays[name][regions.index(one.region), :, turn] += values * second
+    main = [one.region for one in spans[0].entries[:-1]]
+    closing = spans[0].closed_by
+    return Phase(
+        name=f"{_main(spans, main)} to {closing}" if main else f"to {closing}",
+        kind=spans[0].kind if main else "parallel",
+        regions=np.array([numbers[name] for name in regions], dtype=np.int64),
+        arrays=arrays,
+        closed_by=closing,
+        start_s=np.array([span.start for span in spans]) * second,
+        duration_s=np.array([span.left - span.start for span in spans]) * second,
+    )
+
+
+def _main(spans: Sequence[Span], main: Sequence[str]) -> str:
+    """Return the region with most of the work."""
+    total = dict.fromkeys(main, 0.0)
+    for one in spans[0].entries[:-1]:
+        total[one.region] += float(one.work.sum() + one.memory.sum())
+    return max(total, key=lambda name: total[name])
+
+
+def _measures(one: Entry) -> dict[str, FloatArray]:
+    return {
+        "wall_s": one.wall,
+        "cpu_s": one.work + one.memory,
+        "transfer_s": one.transfer,
+        "wait_s": one.wait,
+        "sync_s": one.sync,
+        "io_s": one.io,
+    }
+
+
+def _causes(groups: Sequence[Sequence[Span]], numbers: Mapping[str, int], second: float) -> Causes:
+    """Return what coherence costs by kind, region and processor, over all iterations of each phase."""
+    cost: dict[tuple[int, int], FloatArray] = {}
+    count: dict[tuple[int, int], FloatArray] = {}
+    for phase, spans in enumerate(groups):
+        for span in spans:
+            for one in span.entries:
+                if one.counts.any():
+                    key = (phase, numbers[one.region])
+                    cost[key] = cost.get(key, 0.0) + one.traffic * second
+                    count[key] = count.get(key, 0.0) + one.counts[:, :COHERENCE].astype(np.float64)
+    rows = [
+        (kind, phase, region, p, cost[phase, region][p, kind], count[phase, region][p, kind])
+        for phase, region in cost
+        for p, kind in zip(*np.nonzero(count[phase, region]), strict=True)
+    ]
+    columns = [np.array(column) for column in zip(*rows, strict=True)] if rows else [np.zeros(0)] * 6
+    whole = [column.astype(np.int64) for column in columns]
+    nothing = np.full(len(rows), -1, dtype=np.int64)
+    return Causes(
+        kinds=KINDS[:COHERENCE],
+        targets=(),
+        category=np.full(len(rows), CAUSE_CATEGORIES.index("transfer"), dtype=np.int64),
+        kind=whole[0],
+        phase=whole[1],
+        call=whole[2],
+        caller=nothing,
+        processor=whole[3],
+        partner=nothing,
+        target=nothing,
+        size_class=nothing,
+        seconds=columns[4].astype(np.float64),
+        count=whole[5],
+        bytes=np.zeros(len(rows), dtype=np.int64),
+    )

@@ -1,0 +1,178 @@
+"""What a simulation shows: where the seconds go, what coherence costs, working sets, and who reads from whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor import bounds, gaps
+from advisor.errors import UsageError
+from advisor.reports import Bar, Bars, Column, HeatMap, Report, Table, Text
+from advisor.writing import write
+from advisor_simulation.mds.coherence import COHERENCE, KINDS
+from advisor_simulation.mds.engine import Settings
+from advisor_simulation.mds.references import addresses
+from advisor_simulation.mds.run import simulate
+from advisor_simulation.model.checks import read
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from advisor.commands import Services
+    from advisor.model import FloatArray, IntArray, Profile
+    from advisor.reports import Cell, Part
+    from advisor_simulation.mds.log import Log
+    from advisor_simulation.mds.references import Stream
+    from advisor_simulation.mds.run import Simulated
+    from advisor_simulation.model.world import Profiles
+
+#: Processors that a matrix shows.
+SHOWN: Final = 64
+#: References that a file of addresses may hold.
+MOST_ADDRESSES: Final = 5_000_000
+
+
+def simulated(args: Namespace, services: Services) -> Report:
+    """Return the report of ``gapwatch simulate``."""
+    model = read(args.model)
+    machine = services.machine(args.machine)
+    writer = _Addresses() if args.addresses else None
+    settings = Settings(not args.without_data, writer.add if writer else None)
+    found = simulate(model, args.model.parent, machine, args.processors, args.finite, settings, profiles(services))
+    if writer is not None:
+        writer.write(args.addresses)
+    if args.save:
+        write(found.profile, args.save)
+    title = f"{model.name} on {args.processors} processors of {machine.name}, simulated"
+    return Report(title, (_summary(found), bars(found.profile), *data_parts(found)))
+
+
+def profiles(services: Services) -> Profiles:
+    """Return what reads the seconds of a region of a profile, by processor."""
+
+    def seconds(path: str, region: str) -> FloatArray:
+        return seconds_of(services.read(Path(path)), region)
+
+    return seconds
+
+
+def seconds_of(profile: Profile, region: str) -> FloatArray:
+    """Return the work of a region on each processor, seconds (Q,); ValueError where there is no such region."""
+    total = np.zeros(len(profile.processors))
+    known = False
+    for phase in profile.phases:
+        for row, number in enumerate(phase.regions):
+            if profile.regions[number].name == region:
+                known = True
+                total += phase.arrays["wall_s"][row].sum(axis=1)
+    if not known:
+        raise ValueError(f"the profile has no region '{region}'")
+    return total
+
+
+def _summary(found: Simulated) -> Text:
+    log, profile = found.log, found.profile
+    said = f"{profile.actual_s:.6g} s, {len(log.spans):,} synchronizations, {log.references:,} references to data."
+    notes = " ".join(note.text for note in profile.notes)
+    return Text(f"{said} {notes}".strip())
+
+
+def bars(profile: Profile) -> Bars:
+    """Return the lowest known bound and all gaps above it as bars; false sharing and migration named in C'."""
+    levels = bounds.compute(profile)
+    lowest = next(one for one in levels if one.seconds is not None)
+    shown = [Bar(f"{lowest.name} bound", lowest.seconds)]
+    for gap in gaps.attribute(profile, levels):
+        shown.append(Bar(gap.name, gap.seconds, note=f"{gap.share:.1%}"))
+        if gap.name == "C'":
+            parts = by_kind(profile)
+            shown += [Bar(f"  {kind}", seconds) for kind, seconds in parts.items() if seconds]
+    return Bars("Where the seconds go", "s", tuple(shown))
+
+
+def by_kind(profile: Profile) -> dict[str, float]:
+    """Return what each kind of coherence traffic costs, seconds of the run (mean over the processors)."""
+    causes = profile.causes
+    if causes is None:
+        return {}
+    total = np.bincount(causes.kind, causes.seconds, minlength=len(causes.kinds)) / len(profile.processors)
+    return dict(zip(causes.kinds, map(float, total), strict=True))
+
+
+def data_parts(found: Simulated) -> tuple[Part, ...]:
+    """Return the tables of memory transactions, working sets and flow."""
+    if not found.log.flows:
+        return ()
+    return (_transactions(found), _sets(found.log), _flow(found.log))
+
+
+def _transactions(found: Simulated) -> Table:
+    rows: dict[str, tuple[IntArray, FloatArray]] = {}
+    for span in found.log.spans:
+        for one in span.entries:
+            if one.counts.any():
+                counts, cost = rows.get(one.region, (np.zeros(len(KINDS), dtype=np.int64), np.zeros(COHERENCE)))
+                rows[one.region] = (counts + one.counts.sum(axis=0), cost + one.traffic.sum(axis=0))
+    columns = (
+        Column("region"),
+        *(Column(kind) for kind in KINDS),
+        *(Column(f"{kind} time", "s") for kind in KINDS[:3]),
+    )
+    cells: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, *(int(one) for one in counts), *(float(one) * found.costs.second for one in cost))
+        for name, (counts, cost) in rows.items()
+    )
+    return Table("Transactions of the caches, all processors", columns, cells)
+
+
+def _sets(log: Log) -> Table:
+    columns = (
+        Column("region"),
+        Column("references"),
+        Column("smallest", "B"),
+        Column("mean", "B"),
+        Column("largest", "B"),
+    )
+    rows = tuple(
+        (
+            flow.region,
+            flow.items,
+            int(flow.working_set.min()),
+            float(flow.working_set.mean()),
+            int(flow.working_set.max()),
+        )
+        for flow in log.flows.values()
+    )
+    return Table("Working sets, by processor", columns, rows)
+
+
+def _flow(log: Log) -> HeatMap:
+    total = sum((flow.words for flow in log.flows.values()), start=np.zeros((1, 1), dtype=np.int64))
+    count = min(len(total), SHOWN)
+    names = tuple(str(number) for number in range(count))
+    cells = tuple(tuple(float(value) for value in row[:count]) for row in total[:count])
+    return HeatMap("Words read after others wrote them, from row to column", "", names, names, cells)
+
+
+class _Addresses:
+    """Collects references as lines ``region processor R|W address bytes``."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def add(self, region: str, parts: Stream, place: IntArray) -> None:
+        """Take in the references of one loop."""
+        if len(self.lines) + len(parts.word) > MOST_ADDRESSES:
+            raise UsageError(
+                f"these are more than {MOST_ADDRESSES:,} references; make the model smaller for --addresses"
+            )
+        for sub, kind, address, size in addresses(parts):
+            self.lines.append(f"{region}\t{place[sub]}\t{kind}\t{address}\t{size}\n")
+
+    def write(self, path: Path) -> None:
+        """Write the file; it appears under its name when it is complete."""
+        partial = path.with_name(f".{path.name}.part")
+        partial.write_text("".join(self.lines), encoding="utf-8")
+        partial.replace(path)

@@ -1,0 +1,123 @@
+"""Tables of a model: numbers written out, read from a file, computed, or the neighbours in a grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.errors import DocumentError
+from advisor_simulation.model import records
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from advisor.model import FloatArray, IntArray
+    from advisor_simulation.model.records import Computed, FromFile, Grid, Model, Table
+
+LARGEST = 50_000_000
+LARGEST_FILE = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Rows of different lengths: row r holds ``values[first[r]:first[r + 1]]``."""
+
+    first: IntArray
+    values: IntArray
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.first) - 1
+
+
+def ragged(rows: Sequence[Sequence[float]]) -> Ragged:
+    """Return rows of whole numbers as one array."""
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    values = np.array([number for row in rows for number in row], dtype=np.float64)
+    if not np.array_equal(values, np.rint(values)):
+        raise ValueError("rows of different lengths hold indices: expected whole numbers")
+    return Ragged(np.r_[0, np.cumsum(lengths)], values.astype(np.int64))
+
+
+def read_tables(
+    model: Model, folder: Path, names: Mapping[str, object]
+) -> tuple[dict[str, FloatArray], dict[str, Ragged]]:
+    """Return the rectangular and the ragged tables of a model; DocumentError with the place of what is wrong."""
+    flat: dict[str, FloatArray] = {}
+    lists: dict[str, Ragged] = {}
+    for name, table in model.tables.items():
+        try:
+            found = _table(table, folder, {**names, **flat})
+        except (ValueError, OSError) as error:
+            raise DocumentError([table.mark.problem(f"{name}: {error}")]) from None
+        if isinstance(found, Ragged):
+            lists[name] = found
+            flat[f"{name}_count"] = np.diff(found.first).astype(np.float64)
+        else:
+            flat[name] = found
+    return flat, lists
+
+
+def _table(table: Table, folder: Path, names: Mapping[str, object]) -> FloatArray | Ragged:
+    if isinstance(table, records.Values):
+        return _written(table.values)
+    if isinstance(table, records.FromFile):
+        return _file(table, folder)
+    return _grid(table, names) if isinstance(table, records.Grid) else _computed(table, names)
+
+
+def _written(values: Sequence[float | Sequence[float]]) -> FloatArray | Ragged:
+    rows = [row for row in values if isinstance(row, tuple)]
+    if not rows:
+        return np.array(values, dtype=np.float64)
+    if len(rows) < len(values):
+        raise ValueError("expected either numbers or rows of numbers")
+    if len({len(row) for row in rows}) == 1:
+        return np.array(rows, dtype=np.float64)
+    return ragged(rows)
+
+
+def _file(table: FromFile, folder: Path) -> FloatArray | Ragged:
+    path = folder / table.file
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{table.file}: expected a file next to the model")
+    if path.stat().st_size > LARGEST_FILE:
+        raise ValueError(f"{table.file}: expected at most {LARGEST_FILE:,} bytes")
+    lines = path.read_text(encoding="ascii").splitlines()
+    rows = [[float(word) for word in line.split()] for line in lines if not line.startswith("#")]
+    if table.ragged or len({len(row) for row in rows}) > 1:
+        return ragged(rows)
+    values = np.array(rows, dtype=np.float64)
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+
+def _computed(table: Computed, names: Mapping[str, object]) -> FloatArray:
+    size = table.size.value.whole(names)
+    if not 1 <= size <= LARGEST:
+        raise ValueError(f"size: expected 1 to {LARGEST:,}, found {size:,}")
+    scope = {**names, "i": np.arange(size, dtype=np.float64)}
+    return np.broadcast_to(table.formula.value.value(scope), (size,)).copy()
+
+
+def _grid(table: Grid, names: Mapping[str, object]) -> Ragged:
+    """Return the neighbours of each cell across its faces, in rising order."""
+    sides = [side.value.whole(names) for side in table.grid]
+    size = int(np.prod(sides))
+    if min(sides, default=0) < 1 or size > LARGEST // 6:
+        raise ValueError("expected sides of at least 1 and not too many cells")
+    cell = np.arange(size)
+    pairs, stride = [], 1
+    for side in sides:
+        place = cell // stride % side
+        lower = cell[place > 0]
+        upper = cell[place < side - 1]
+        pairs += [np.c_[lower, lower - stride], np.c_[upper, upper + stride]]
+        stride *= side
+    both = np.concatenate(pairs)
+    both = both[np.lexsort((both[:, 1], both[:, 0]))]
+    first = np.searchsorted(both[:, 0], np.arange(size + 1))
+    return Ragged(first.astype(np.int64), both[:, 1].astype(np.int64))

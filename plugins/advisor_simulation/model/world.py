@@ -1,0 +1,155 @@
+"""A model with numbers in it: sizes, tables, owners of indices, addresses of items, for one number of processors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from advisor.errors import DocumentError
+from advisor_simulation.model.decompose import owners
+from advisor_simulation.model.layout import Placed, place
+from advisor_simulation.model.tables import Ragged, read_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from advisor.documents import Mark, Marked
+    from advisor.model import FloatArray, IntArray
+    from advisor_simulation.model.expressions import Expression, Values
+    from advisor_simulation.model.records import Decomposition, Domain, Model, Weight
+
+    #: The seconds of each processor in a region of a profile: ``(file, region) -> (Q,)``.
+    Profiles = Callable[[str, str], FloatArray]
+
+T = TypeVar("T")
+#: The most indices of a domain.
+LARGEST = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What names mean for one number of processors.
+
+    ``names`` holds numbers and rectangular tables, ``ragged`` the lists of neighbours, ``sizes`` and ``owner`` the
+    domains, ``arrays`` where data lie, ``spread`` the weights that are tables by index. ``end`` is the first free
+    address.
+    """
+
+    model: Model
+    processors: int
+    names: Mapping[str, object]
+    ragged: Mapping[str, Ragged]
+    sizes: Mapping[str, int]
+    owner: Mapping[str, IntArray]
+    arrays: Mapping[str, Placed]
+    spread: Mapping[str, FloatArray]
+    end: int
+
+    def number(self, formula: Marked[Expression], scope: Mapping[str, object]) -> float:
+        """Return the value of a formula; DocumentError at its place where it has none."""
+        full = self._with_weights(formula, scope)
+        return at(formula.mark, lambda: formula.value.number(full))
+
+    def whole(self, formula: Marked[Expression], scope: Mapping[str, object]) -> int:
+        """Return the whole-numbered value of a formula; DocumentError at its place where it has none."""
+        return at(formula.mark, lambda: formula.value.whole(scope))
+
+    def values(self, formula: Marked[Expression], scope: Mapping[str, object], count: int) -> Values:
+        """Return the values of a formula, one for each of ``count`` indices; DocumentError at its place."""
+        full = self._with_weights(formula, scope)
+        return np.broadcast_to(at(formula.mark, lambda: formula.value.value(full)), (count,))
+
+    def _with_weights(self, formula: Marked[Expression], scope: Mapping[str, object]) -> Mapping[str, object]:
+        used = formula.value.names & self.model.weights.keys()
+        return {**scope, **{name: self._weight(name, scope) for name in used}} if used else scope
+
+    def _weight(self, name: str, scope: Mapping[str, object]) -> object:
+        weight = self.model.weights[name]
+        if weight.constant is not None:
+            return np.float64(weight.constant)
+        if weight.expression is not None:
+            formula = weight.expression
+            return at(formula.mark, lambda: formula.value.value(scope))
+        table = self.spread[name]
+        index = np.asarray(scope.get("i", 0), dtype=np.int64)
+        if index.size and int(index.max()) >= len(table):
+            raise DocumentError(
+                [weight.mark.problem(f"'{name}' has {len(table)} entries, index {index.max()} has none")]
+            )
+        return table[index]
+
+
+def at(mark: Mark, make: Callable[[], T]) -> T:
+    """Return what ``make`` returns; its ValueError becomes a mistake at ``mark``."""
+    try:
+        return make()
+    except (ValueError, KeyError) as error:
+        raise DocumentError([mark.problem(str(error).strip("'"))]) from None
+
+
+def build(model: Model, folder: Path, processors: int, profiles: Profiles | None = None, line: int = 64) -> World:
+    """Return the world of ``model`` on ``processors`` processors; files are looked for in ``folder``.
+
+    ``line`` (bytes) is what arrays are aligned to. Raises DocumentError for values that make no sense.
+    """
+    names: dict[str, object] = {"P": np.float64(processors)}
+    names |= {name: np.float64(value) for name, value in model.parameters.items()}
+    flat, ragged = read_tables(model, folder, names)
+    names |= flat
+    first = World(model, processors, names, ragged, {}, {}, {}, {}, 0)
+    sizes = {name: _size(first, domain) for name, domain in model.domains.items()}
+    spread = {
+        name: _spread(first, weight, sizes, profiles) for name, weight in model.weights.items() if _tabled(weight)
+    }
+    arrays, end = place(model, lambda formula: first.whole(formula, names), line)
+    world = World(model, processors, names, ragged, sizes, {}, arrays, spread, end)
+    owner = {name: _owner(world, domain, sizes[name]) for name, domain in model.domains.items()}
+    return replace(world, owner=owner)
+
+
+def _tabled(weight: Weight) -> bool:
+    return weight.table is not None or weight.profile is not None
+
+
+def _size(world: World, domain: Domain) -> int:
+    size = world.whole(domain.size, world.names)
+    if not 1 <= size <= LARGEST:
+        raise DocumentError([domain.size.mark.problem(f"size: expected 1 to {LARGEST:,}, found {size:,}")])
+    return size
+
+
+def _spread(world: World, weight: Weight, sizes: Mapping[str, int], profiles: Profiles | None) -> FloatArray:
+    """Return a weight by index: a table, or a profile's seconds shared equally by the indices of each block."""
+    if weight.table is not None:
+        table = np.asarray(world.names.get(weight.table.value, np.zeros(0)), dtype=np.float64)
+        if table.ndim != 1 or not len(table):
+            raise DocumentError([weight.table.mark.problem("expected a table with one row of numbers")])
+        return table
+    if profiles is None or weight.profile is None or weight.region is None or weight.domain is None:
+        raise DocumentError([weight.mark.problem("profiles can't be read here")])
+    seconds = profiles(weight.profile, weight.region)
+    count = sizes[weight.domain.value]
+    part = np.arange(count) * len(seconds) // count
+    share: FloatArray = seconds[part] / np.bincount(part, minlength=len(seconds))[part]
+    return share
+
+
+def _owner(world: World, domain: Domain, size: int) -> IntArray:
+    parts = domain.decomposition
+    if parts is None:
+        return owners("block", size, world.processors)
+    scope = {**world.names, "i": np.arange(size, dtype=np.float64)}
+    block = world.whole(parts.block, world.names) if parts.block else 1
+    weight = np.asarray(world.values(parts.weight, scope, size)) if parts.weight else np.ones(size)
+    graph = world.ragged.get(parts.graph.value) if parts.graph else None
+    given = _given(world, parts)
+    return at(parts.mark, lambda: owners(parts.kind, size, world.processors, block, weight, graph, given))
+
+
+def _given(world: World, parts: Decomposition) -> IntArray | None:
+    if parts.owner is None:
+        return None
+    return np.asarray(world.names.get(parts.owner.value, np.zeros(0)), dtype=np.int64).ravel()
