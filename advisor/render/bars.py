@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from rich.cells import cell_len
 
 from advisor.render import numbers
+from advisor.render.scales import place
 from advisor.render.sections import heading
 from advisor.render.text import line, pad, shorten_all, wrap
 
@@ -87,7 +88,7 @@ def _bar(bar: Bar, low: float, high: float, room: int, page: Page) -> str:
     signs = page.signs
 
     def half_cells(value: float) -> int:
-        return min(2 * room, max(0, round(2 * room * ((value - low) / (high - low)))))
+        return round(2 * room * place(value, low, high))
 
     first, last = sorted((half_cells(0.0), half_cells(bar.value)))
     cells = [" "] * room

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rich.cells import cell_len
 
 from advisor.render import numbers
+from advisor.render.scales import place
 from advisor.render.sections import heading, paragraph
 from advisor.render.text import line, pad, shorten_all, wrap
 
@@ -101,7 +102,7 @@ def _cells(part: HeatMap, page: Page) -> list[list[_Cell]]:
     if part.neutral is None:
         low, high = min(known, default=0.0), max(known, default=0.0)
         return [[_shaded(value, low, high, part.unit, page) for value in row] for row in part.cells]
-    largest = max((abs(value - part.neutral) for value in known), default=0.0)
+    largest = max((abs(value / 2 - part.neutral / 2) for value in known), default=0.0)
     return [[_beside(value, part.neutral, largest, part.unit) for value in row] for row in part.cells]
 
 
@@ -109,16 +110,15 @@ def _shaded(value: float | None, low: float, high: float, unit: str, page: Page)
     """Return a value with a shade, light for the lowest and dark for the highest."""
     if value is None:
         return _Cell("-", "  ", "dim")
-    share = (value - low) / (high - low) if high > low else 0.0
-    level = min(3, int(4 * share))
+    level = min(3, int(4 * place(value, low, high)))
     return _Cell(numbers.quantity(float(value), unit), f" {page.signs.shades[level]}", _RISING[level])
 
 
 def _beside(value: float | None, neutral: float, largest: float, unit: str) -> _Cell:
-    """Return a value with the signs of how far below or above the neutral one it is."""
+    """Return a value with the signs of how far from the neutral one it is; ``largest`` is half the largest distance."""
     if value is None:
         return _Cell("-", "   ", "dim")
-    share = (value - neutral) / largest if largest > 0 else 0.0
+    share = (value / 2 - neutral / 2) / largest if largest > 0 else 0.0
     arrow = "" if abs(share) < _NEAR else ("<" if share < 0 else ">") * (2 if abs(share) > _FAR else 1)
     return _Cell(numbers.quantity(float(value), unit), f" {arrow:2}", _DIVERGING[arrow])
 
@@ -131,5 +131,5 @@ def _legend(part: HeatMap, page: Page) -> str:
         ends = [numbers.quantity(float(end), part.unit) for end in (min(known), max(known))]
         return f"{page.signs.shades[0]} from {ends[0]}, {page.signs.shades[3]} up to {ends[1]}, in four equal steps"
     neutral = numbers.quantity(float(part.neutral), part.unit)
-    far = numbers.quantity(max(abs(value - part.neutral) for value in known) * _FAR, part.unit)
+    far = numbers.quantity(max(abs(value / 2 - part.neutral / 2) for value in known) * 2 * _FAR, part.unit)
     return f"< below {neutral}, > above it; << and >>: by more than {far}"

@@ -93,7 +93,8 @@ def _plot(part: Series, every: Sequence[_Drawn], x: Scale, y: Scale, page: Page)
 def _fitting(lines: Sequence[Text], page: Page) -> list[Text]:
     """Return the lines, none wider than the page, whatever the axes are called."""
     return [
-        one if cell_len(one.plain) <= page.width else line((shorten(one.plain, page.width), "dim")) for one in lines
+        one if cell_len(one.plain) <= page.width else line((shorten(one.plain, page.width, page.signs.ellipsis), "dim"))
+        for one in lines
     ]
 
 

@@ -31,7 +31,13 @@ class Scale:
     def share(self, value: float) -> float:
         """Return where a value lies, 0 at the lower end and 1 at the upper one."""
         low, high, value = (math.log10(part) if self.logarithmic else part for part in (self.low, self.high, value))
-        return 0.5 if high <= low else min(1.0, max(0.0, (value / 2 - low / 2) / (high / 2 - low / 2)))
+        return 0.5 if high <= low else place(value, low, high)
+
+
+def place(value: float, low: float, high: float) -> float:
+    """Return where a value lies between ``low`` (0) and ``high`` (1); outside of them at the end that is nearer."""
+    width = high / 2 - low / 2  # halves: the difference of two numbers may be too large for one
+    return min(1.0, max(0.0, (value / 2 - low / 2) / width)) if width > 0 else 0.0
 
 
 def fitted(values: Sequence[float], axis: Axis) -> Scale | None:
@@ -58,7 +64,7 @@ def _step(rough: float) -> float:
 
 
 def _logarithmic(low: float, high: float) -> Scale:
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    powers = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
     for factors in ((1,), (1, 2, 5)):
         ticks = [tick for power in powers for factor in factors if low <= (tick := factor * 10.0**power) <= high]
         if len(ticks) > 2:

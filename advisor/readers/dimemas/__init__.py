@@ -58,11 +58,11 @@ def advisor_read(path: Path) -> Profile:
 
 @hookimpl
 def advisor_trace(path: Path) -> Trace:
-    """Return the events of the Dimemas trace at ``path``, as if communication took no time.
+    """Return the events of the Dimemas trace at ``path``, on a clock on which communication takes no time.
 
     Raises ``InputError`` for what is damaged.
     """
-    from advisor.readers.dimemas import virtual
+    from advisor.readers.dimemas import events
     from advisor.readers.paraver import labels
 
-    return virtual.build(read_records(path), labels.read(labels.beside(path, ".pcf"))).trace
+    return events.recorded(read_records(path), labels.read(labels.beside(path, ".pcf")))
