@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from advisor import host
+from advisor.hookspecs import GROUP
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +35,12 @@ def load(folder: Path, **bodies: str) -> host.Host:
     for name, body in bodies.items():
         plugin(folder, name, body)
     return host.load([folder], entry_points=False)
+
+
+def beside_readers(folder: Path) -> host.Host:
+    """Return a host with the plugins of a directory and all readers: no other plugin answers before them."""
+    points = entry_points(group=GROUP)
+    return host.load([folder], [point.name for point in points if not point.module.startswith("advisor.readers")])
 
 
 def problem(loaded: host.Host, name: str) -> str | None:
