@@ -1,0 +1,43 @@
+"""How time grows with problem size and processors: models of runs, regions and gaps, and what they predict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.commands import Argument
+from advisor.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from advisor.commands import Registry, Services
+    from advisor.reports import Report
+
+advisor_api = 1
+
+_ARGUMENTS = (
+    Argument("paths", "runs at several sizes or numbers of ranks, or a file of Extra-P", Path, several=True),
+    Argument("--predict", "where to predict: 'P=1024 N=4096,8192'; may be given again", several=True),
+    Argument("--level", "the probability of intervals (default: 0.8)", float, default=0.8),
+    Argument("--sensitivity", "by how much each term and machine parameter weighs at the predicted points", bool),
+    Argument("--next", "which run to make next, as a command line", bool),
+    Argument("--check", "leave out each point in turn and predict it", bool),
+    Argument("--export", "write the equations in a language", choices=("text", "latex", "python", "c", "json")),
+    Argument("--only", "only what has that in its name: a region or a gap; may be given again", several=True),
+    Argument("--model", "operation counts as expressions of the parameters (YAML)", Path),
+    Argument("--machine", "a machine model for the costs of operations; a second one is compared", several=True),
+    Argument("--plot", "draw what is predicted into a PNG or SVG file", Path),
+)
+
+
+@hookimpl
+def advisor_commands(register: Registry) -> None:
+    """Register ``gapwatch scale``."""
+    register("scale", "Model how time grows with size and ranks, and predict it with intervals.", _ARGUMENTS, _scale)
+
+
+def _scale(args: Namespace, services: Services) -> Report:
+    from advisor_scaling.command import run
+
+    return run(args, services)

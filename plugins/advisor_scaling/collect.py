@@ -1,0 +1,211 @@
+"""From recorded runs, or from files of Extra-P, to the study that is fitted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor import bounds, gaps, loads
+from advisor.errors import UsageError
+from advisor_scaling.study import FEWEST_POINTS, Series, Study
+from advisor_scaling.terms import PROCESSORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from advisor.model import FloatArray, Gap, Profile
+    from advisor_scaling.extrap_files import Measurements
+
+    Observation = tuple[Mapping[str, float], Mapping[Series, float]]
+
+#: A region has a model of its own where it takes that share of some run; the others are added up.
+SHOWN_SHARE: Final = 0.01
+#: The noise of a part is at least that share of the noise of the whole run.
+NOISE_SHARE: Final = 0.02
+RUN: Final = Series("run", "run")
+OTHER: Final = Series("other regions", "region")
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The parameters of a set of runs: those that change, those that never do, and those tied to another."""
+
+    changing: tuple[str, ...]
+    fixed: dict[str, float]
+    tied: dict[str, str]
+
+
+def from_profiles(profiles: Sequence[Profile]) -> Study:
+    """Return the study of the runs of one program: the run, its gaps, its regions, its messages and bytes.
+
+    Parameters are those that the profiles state, and the number of ranks as ``P``. ``UsageError`` where the runs do not
+    differ in anything, or in too little.
+    """
+    program, same, notes = _one_program(profiles)
+    observations = [(parameters_of(profile), series_of(profile)) for profile in same]
+    return _study(program, observations, notes, NOISE_SHARE)
+
+
+def from_measurements(measurements: Measurements, path: Path) -> list[Study]:
+    """Return the studies of a file of Extra-P, one for each metric."""
+    metrics = dict.fromkeys(metric for _, metric in measurements.values)
+    studies = []
+    for metric in metrics:
+        regions = {region: rows for (region, of), rows in measurements.values.items() if of == metric}
+        observations = _observations(measurements.parameters, regions, metric)
+        studies.append(_study(f"{path.stem}: {metric}" if metric else path.stem, observations, (), 0.0))
+    return studies
+
+
+def parameters_of(profile: Profile) -> dict[str, float]:
+    """Return the numeric parameters of a run; ``P`` is its number of ranks unless a parameter counts processors."""
+    found = {
+        name: float(value)
+        for name, value in profile.parameters.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    }
+    if not any(PROCESSORS.fullmatch(name) for name in found):
+        found["P"] = float(profile.ranks)
+    return found
+
+
+def series_of(profile: Profile) -> dict[Series, float]:
+    """Return the seconds of the run, of its gaps and of its regions (mean over processors), and its counts."""
+    summary = loads.summarize(profile)
+    levels = bounds.compute(profile, None, summary)
+    found = {RUN: profile.actual_s}
+    found |= _gap_series(gaps.attribute(profile, levels, summary) if profile.timed else ())
+    number = max(len(profile.processors), 1)
+    for region, seconds in _region_seconds(profile).items():
+        found[Series(region, "region")] = seconds / number
+    for name in ("messages", "bytes"):
+        if name in profile.counts:
+            total = float(np.nansum(profile.counts[name])) / number
+            found[Series(f"{name} per processor", "count", "B" if name == "bytes" else "")] = total
+    return found
+
+
+def _gap_series(found: Iterable[Gap]) -> dict[Series, float]:
+    return {Series(gap.name, "gap"): gap.seconds for gap in found}
+
+
+def _region_seconds(profile: Profile) -> dict[str, float]:
+    """Return the own wall time of each region, summed over phases, processors and iterations."""
+    seconds: dict[str, float] = defaultdict(float)
+    for phase in profile.phases:
+        if "wall_s" in phase.arrays:
+            each = np.nansum(phase.arrays["wall_s"], axis=(1, 2))
+            for region, value in zip(phase.regions, each, strict=True):
+                seconds[profile.regions[int(region)].name] += float(value)
+    return seconds
+
+
+def _one_program(profiles: Sequence[Profile]) -> tuple[str, list[Profile], tuple[str, ...]]:
+    """Return the program with the most runs, its timed runs, and what was left out."""
+    timed = [profile for profile in profiles if profile.timed]
+    if not timed:
+        raise UsageError("none of these runs has a wall time; a model of time needs runs that were timed")
+    names = [profile.program for profile in timed]
+    program = max(dict.fromkeys(names), key=names.count)
+    same = [profile for profile in timed if profile.program == program]
+    left = len(profiles) - len(same)
+    notes = (f"{left} runs of other programs or without times were left out",) if left else ()
+    return program, same, notes
+
+
+def _observations(
+    parameters: Sequence[str], regions: Mapping[str, Mapping[tuple[float, ...], list[float]]], metric: str
+) -> list[Observation]:
+    """Return one observation for each repeat at each point."""
+    unit = "s" if "time" in metric.lower() or not metric else ""
+    found: list[Observation] = []
+    points = dict.fromkeys(point for rows in regions.values() for point in rows)
+    for point in points:
+        repeats = max(len(rows.get(point, ())) for rows in regions.values())
+        for repeat in range(repeats):
+            values = {
+                Series(region or "run", "region" if region else "run", "s" if unit == "s" else ""): rows[point][repeat]
+                for region, rows in regions.items()
+                if repeat < len(rows.get(point, ()))
+            }
+            found.append((dict(zip(parameters, point, strict=True)), values))
+    return found
+
+
+def _study(
+    program: str, observations: Sequence[Observation], notes: Sequence[str], noise_share: float
+) -> Study:  # fmt: skip
+    spans = spans_of([parameters for parameters, _ in observations])
+    rows: dict[tuple[float, ...], list[Mapping[Series, float]]] = defaultdict(list)
+    for parameters, values in observations:
+        rows[tuple(parameters[name] for name in spans.changing)].append(values)
+    if not spans.changing or len(rows) < FEWEST_POINTS:
+        raise UsageError(
+            f"the {len(observations)} runs differ in only {len(rows)} points of their parameters; a model needs runs "
+            f"at {FEWEST_POINTS} or more, better five. State parameters in gapwatch.json beside each profile, as in "
+            '{"parameters": {"N": 512}}'
+        )
+    points = sorted(rows)
+    series, more = _series([rows[point] for point in points])
+    measured = _array(series, [rows[point] for point in points])
+    center = np.nanmedian(measured, axis=2)
+    whole = center[series.index(RUN)] if RUN in series and noise_share else np.zeros(len(points))
+    scale = np.maximum(np.abs(center), noise_share * whole)
+    return Study(
+        program, spans.changing, np.array(points), tuple(series), measured, scale, spans.fixed, spans.tied,
+        (*notes, *more),
+    )  # fmt: skip
+
+
+def spans_of(runs: Sequence[Mapping[str, float]]) -> Spans:
+    """Return which parameters change in a set of runs; those that not every run states do not count.
+
+    A parameter is tied to another when each value of the one goes with one value of the other (weak scaling on a line):
+    then only the number of processors, else the first, is kept.
+    """
+    names = [name for name in runs[0] if all(name in run for run in runs)] if runs else []
+    fixed = {name: runs[0][name] for name in names if len({run[name] for run in runs}) == 1}
+    changing = [name for name in names if name not in fixed]
+    changing.sort(key=lambda name: not PROCESSORS.fullmatch(name))
+    tied: dict[str, str] = {}
+    for kept, other in combinations(changing, 2):
+        pairs = {(run[kept], run[other]) for run in runs}
+        alone = len({run[kept] for run in runs}), len({run[other] for run in runs})
+        if kept not in tied and other not in tied and len(pairs) == alone[0] == alone[1]:
+            tied[other] = kept
+    rest = sorted((name for name in changing if name not in tied), key=lambda name: names.index(name))
+    return Spans(tuple(rest), fixed, tied)
+
+
+def _series(rows: Sequence[Sequence[Mapping[Series, float]]]) -> tuple[list[Series], list[str]]:
+    """Return the series to model, and which gaps were not known in every run."""
+    runs = [run for point in rows for run in point]
+    known = dict.fromkeys(series for run in runs for series in run)
+    everywhere = [s for s in known if s.kind == "region" or all(any(s in run for run in point) for point in rows)]
+    partial = [series.name for series in known if series.kind == "gap" and series not in everywhere]
+    largest = {
+        series: max(run.get(series, 0.0) / (run.get(RUN) or np.inf) for run in runs) for series in everywhere
+    }  # fmt: skip
+    shown = [s for s in everywhere if s.kind != "region" or RUN not in known or largest[s] >= SHOWN_SHARE]
+    if len(shown) < len(everywhere):
+        shown.append(OTHER)
+    text = f"gaps that not every run tells apart have no model: {', '.join(sorted(partial))}" if partial else ""
+    return shown, [text] if text else []
+
+
+def _array(series: Sequence[Series], rows: Sequence[Sequence[Mapping[Series, float]]]) -> FloatArray:
+    """Return the values (k, n, repeats), NaN for none; a region that a run does not call took it no time."""
+    values = np.full((len(series), len(rows), max(map(len, rows))), np.nan)
+    named = set(series)
+    for n, point in enumerate(rows):
+        for r, run in enumerate(point):
+            rest = sum(value for each, value in run.items() if each.kind == "region" and each not in named)
+            for k, each in enumerate(series):
+                absent = 0.0 if each.kind == "region" and RUN in run else np.nan
+                values[k, n, r] = rest if each == OTHER else run.get(each, absent)
+    return values

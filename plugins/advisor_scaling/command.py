@@ -1,0 +1,91 @@
+"""``gapwatch scale``: from paths and options to a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.errors import UsageError
+from advisor.reports import Code, Report, Text
+from advisor_scaling import collect, extrap_files, sections, study, targets
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from advisor.commands import Services
+    from advisor.model import FloatArray, Profile
+    from advisor.reports import Part
+    from advisor_scaling.study import Study
+
+
+def run(args: Namespace, services: Services) -> Report:
+    """Return models, predictions and advice on the next run for what lies at the paths."""
+    if not 0.0 < args.level < 1.0:
+        raise UsageError("--level is a probability between 0 and 1, such as 0.8")
+    studies = [limited(each, args.only or ()) for each in studies_of(args.paths, services)]
+    parts: list[Part] = []
+    for each in studies:
+        parts += study_parts(each, args, services)
+    return Report(f"Scaling of {', '.join(each.program for each in studies)}", tuple(parts))
+
+
+def studies_of(paths: Sequence[Path], services: Services) -> list[Study]:
+    """Return the studies of all paths: files of Extra-P each for itself, the runs of the others together."""
+    files = [path for path in paths if extrap_files.looks_like(path)]
+    studies = [one for path in files for one in collect.from_measurements(extrap_files.read(path), path)]
+    others = [path for path in paths if path not in files]
+    profiles: list[Profile] = []
+    with services.working("reading runs", len(others)) as done:
+        for number, path in enumerate(others, start=1):
+            profiles += services.read_all(path)
+            done(number)
+    return [*studies, *([collect.from_profiles(profiles)] if profiles else [])]
+
+
+def limited(each: Study, names: Sequence[str]) -> Study:
+    """Return the study with only the series that have one of ``names`` in theirs; all for none."""
+    keep = [at for at, series in enumerate(each.series) if any(name in series.name for name in names)]
+    if not names:
+        return each
+    if not keep:
+        known = ", ".join(series.name for series in each.series)
+        raise UsageError(f"nothing is called like that: {', '.join(names)}; there are {known}")
+    return study.Study(
+        each.program, each.parameters, each.points, tuple(each.series[at] for at in keep), each.values[keep],
+        each.scale[keep], each.fixed, each.tied, each.notes,
+    )  # fmt: skip
+
+
+def study_parts(each: Study, args: Namespace, services: Services) -> list[Part]:
+    """Return what is said about one study."""
+    with services.working("fitting models"):
+        fits = study.fit(each)
+        checked = study.leave_one_out(each) if args.check else None
+    parts: list[Part] = [Text(sections.what_was_read(each)), *sections.models(each, fits, checked)]
+    if checked is not None:
+        parts += sections.check(each, fits, checked)
+    asked = _asked(each, args.predict or ())
+    if args.predict:
+        parts += sections.predictions(each, fits, asked, args.level)
+    parts += sections.along(each, fits, asked[-1], args.level)
+    if args.sensitivity:
+        parts.append(sections.elasticities(each, fits, asked[-1]))
+    if args.next:
+        parts += sections.next_runs(each, fits, asked[-1])
+    if args.export:
+        parts += [Code(name, args.export, text) for name, text in sections.exported(each, fits, args.export)]
+    return parts
+
+
+def _asked(each: Study, texts: Sequence[str]) -> FloatArray:
+    """Return the points to predict; without any the largest measured values, eight times as many processors."""
+    if texts:
+        return np.concatenate([targets.points(each, text) for text in texts])
+    from advisor_scaling.dominance import axis_of
+
+    point = each.points.max(axis=0)
+    point[axis_of(each)] *= 8.0
+    return np.asarray(point[None, :])

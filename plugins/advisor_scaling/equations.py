@@ -1,0 +1,214 @@
+"""The model of one series as an equation: evaluate it, print it, export it as LaTeX, Python, C or JSON."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from advisor_scaling import forecasts
+from advisor_scaling.terms import ONE, Factor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from fractions import Fraction
+
+    from advisor.model import FloatArray
+    from advisor_scaling.engine import Fits
+
+Language = Literal["text", "latex", "python", "c", "json"]
+LANGUAGES: Final[tuple[Language, ...]] = ("text", "latex", "python", "c", "json")
+_C_WORDS: Final = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A coefficient times a factor for each of some parameters."""
+
+    coefficient: float
+    factors: tuple[tuple[str, Factor], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """A sum of terms in ``parameters``; ``name`` says what it is the time (or count) of."""
+
+    name: str
+    parameters: tuple[str, ...]
+    terms: tuple[Term, ...]
+
+    def __call__(self, at: Mapping[str, FloatArray | float]) -> FloatArray:
+        """Return the value at each parameter's values, which broadcast."""
+        total = np.zeros(np.broadcast_shapes(*(np.shape(at[name]) for name in self.parameters)))
+        for term in self.terms:
+            value: FloatArray | float = term.coefficient
+            for name, factor in term.factors:
+                value = value * factor(np.asarray(at[name], dtype=float))
+            total = total + value
+        return total
+
+    def elasticity(self, parameter: str, at: Mapping[str, float]) -> float:
+        """Return d log T / d log parameter at a point: by how many per cent T grows when the parameter grows by one."""
+        value = float(self(at))
+        step = 1e-4
+        higher = float(self({**at, parameter: at[parameter] * (1 + step)}))
+        lower = float(self({**at, parameter: at[parameter] / (1 + step)}))
+        return (higher - lower) / (2 * step * value) if value else 0.0
+
+
+def equation_of(fits: Fits, series: int, name: str, sum_index: int | None = None) -> Equation:
+    """Return the equation that stands for all sums of a series (or the sum of that index)."""
+    which = int(forecasts.representative(fits)[series]) if sum_index is None else sum_index
+    factors = forecasts.picked(fits)[series, which]
+    used = fits.candidates.terms[series, which] >= 0
+    coefficients = fits.candidates.coefficients[series, which]
+    terms = [
+        Term(float(coefficients[at]), _named(fits, factors[at].tolist()))
+        for at in range(len(used))
+        if used[at]
+    ]  # fmt: skip
+    return Equation(name, fits.parameters, tuple(sorted(terms, key=_growth)))
+
+
+def _named(fits: Fits, chosen: list[int]) -> tuple[tuple[str, Factor], ...]:
+    pairs = ((each.parameter, each.factors[at]) for each, at in zip(fits.libraries, chosen, strict=True))
+    return tuple((name, factor) for name, factor in pairs if factor != ONE)
+
+
+def _growth(term: Term) -> tuple[float, float]:
+    powers = [float(factor.power) + 0.01 * factor.logs for _, factor in term.factors]
+    return (sum(powers), sum(map(abs, powers)))
+
+
+def export(equation: Equation, language: Language) -> str:
+    """Return the equation in a language; names are made safe for it."""
+    if language == "json":
+        return json.dumps(plain(equation), indent=2)
+    if language == "text":
+        left = f"T({', '.join(equation.parameters)})" if equation.parameters else "T"
+        return f"{left} = {_sum(equation, _text_factor, ' * ', {name: name for name in equation.parameters})}"
+    names = _identifiers(equation.parameters)
+    if language == "latex":
+        symbols = {name: _latex_name(name) for name in equation.parameters}
+        return f"T({', '.join(symbols.values())}) = {_sum(equation, _latex_factor, ' ', symbols, latex=True)}"
+    title = "".join(sign if sign.isprintable() else "?" for sign in equation.name)
+    if language == "python":
+        body = _sum(equation, _python_factor, " * ", names)
+        return (
+            f"from math import log2\n\n\ndef seconds({', '.join(names.values())}):\n    # {title}\n    return {body}\n"
+        )
+    body = _sum(equation, _c_factor, " * ", names)
+    arguments = ", ".join(f"double {name}" for name in names.values()) or "void"
+    note = title.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /").rstrip("\\")
+    return f"#include <math.h>\n\n/* {note} */\ndouble seconds({arguments})\n{{\n    return {body};\n}}\n"
+
+
+def plain(equation: Equation) -> dict[str, Any]:
+    """Return the equation as data: terms with coefficient and, for each parameter, power, logarithms, shape, knee."""
+    return {
+        "name": equation.name,
+        "parameters": list(equation.parameters),
+        "terms": [
+            {
+                "coefficient": term.coefficient,
+                "factors": {
+                    name: {"power": str(factor.power), "logs": factor.logs}
+                    | ({"shape": factor.shape, "knee": factor.knee} if factor.shape != "all" else {})
+                    for name, factor in term.factors
+                },
+            }
+            for term in equation.terms
+        ],
+    }
+
+
+def _sum(
+    equation: Equation,
+    write: Callable[[str, Factor], str],
+    times: str,
+    names: Mapping[str, str],
+    latex: bool = False,
+) -> str:
+    if not equation.terms:
+        return "0"
+    parts = []
+    for term in equation.terms:
+        number = _latex_number(term.coefficient) if latex else f"{term.coefficient:.6g}"
+        parts.append(times.join([number, *(write(names[name], factor) for name, factor in term.factors)]))
+    return " + ".join(parts)
+
+
+def _text_factor(name: str, factor: Factor) -> str:
+    inside = f"min({name}, {factor.knee:.6g})" if factor.shape == "until" else name
+    parts = [] if factor.power == 0 else [inside if factor.power == 1 else f"{inside}^{_power(factor.power)}"]
+    parts += [f"log2({inside})" + (f"^{factor.logs}" if factor.logs > 1 else "")] if factor.logs else []
+    parts += [f"[{name} > {factor.knee:.6g}]"] if factor.shape == "beyond" else []
+    return " * ".join(parts)
+
+
+def _power(power: Fraction) -> str:
+    return str(power) if power.denominator == 1 and power > 0 else f"({power})"
+
+
+def _python_factor(name: str, factor: Factor) -> str:
+    inside = f"min({name}, {factor.knee!r})" if factor.shape == "until" else name
+    parts = [] if factor.power == 0 else [f"{inside} ** {_decimal(factor.power)}"]
+    parts += [f"log2({inside}) ** {factor.logs}"] if factor.logs else []
+    parts += [f"({name} > {factor.knee!r})"] if factor.shape == "beyond" else []
+    return " * ".join(parts)
+
+
+def _c_factor(name: str, factor: Factor) -> str:
+    inside = f"fmin({name}, {factor.knee!r})" if factor.shape == "until" else name
+    parts = [] if factor.power == 0 else [f"pow({inside}, {_decimal(factor.power)})"]
+    parts += [f"pow(log2({inside}), {factor.logs})"] if factor.logs else []
+    parts += [f"({name} > {factor.knee!r})"] if factor.shape == "beyond" else []
+    return " * ".join(parts)
+
+
+def _decimal(power: Fraction) -> str:
+    return f"({power.numerator}.0 / {power.denominator}.0)" if power.denominator > 1 else f"{power.numerator}.0"
+
+
+def _latex_factor(name: str, factor: Factor) -> str:
+    inside = f"\\min({name}, {factor.knee:.6g})" if factor.shape == "until" else name
+    parts = [] if factor.power == 0 else [inside if factor.power == 1 else f"{inside}^{{{factor.power}}}"]
+    parts += [f"\\log_2^{{{factor.logs}}} {inside}" if factor.logs > 1 else f"\\log_2 {inside}"] if factor.logs else []
+    parts += [f"[{name} > {factor.knee:.6g}]"] if factor.shape == "beyond" else []
+    return " ".join(parts)
+
+
+def _latex_number(value: float) -> str:
+    mantissa, _, exponent = f"{value:.6g}".partition("e")
+    return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+
+
+def _latex_name(name: str) -> str:
+    word = re.sub(r"[^A-Za-z0-9 _-]", "", name).replace("_", r"\_")
+    return word if len(word) == 1 else rf"\mathrm{{{word or 'x'}}}"
+
+
+def _identifiers(parameters: tuple[str, ...]) -> dict[str, str]:
+    """Return a name for each parameter that Python and C accept, no two the same."""
+    names: dict[str, str] = {}
+    for parameter in parameters:
+        word = re.sub(r"\W", "_", parameter, flags=re.ASCII)
+        if (
+            not word
+            or word[0].isdigit()
+            or keyword.iskeyword(word)
+            or word in _C_WORDS.split()
+            or word in ("log2", "seconds")
+        ):
+            word = f"x_{word}"
+        while word in names.values():
+            word += "_"
+        names[parameter] = word
+    return names

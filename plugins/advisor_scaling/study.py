@@ -1,0 +1,127 @@
+"""What is modelled together: named series measured at the same points, their models, and how well those predict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from advisor_scaling import engine, equations, forecasts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from advisor.model import FloatArray
+    from advisor_scaling.engine import Fits
+    from advisor_scaling.equations import Equation
+    from advisor_scaling.forecasts import Forecast
+
+Kind = Literal["run", "region", "gap", "count"]
+#: Fewer points than this are no basis for a model of how time grows.
+FEWEST_POINTS: Final = 3
+#: Predictions were tested up to this multiple of the largest value measured; beyond it they come with a warning.
+TESTED_REACH: Final = 16.0
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What one model is about: a name, its kind, and its unit (``s``, ``B`` or nothing)."""
+
+    name: str
+    kind: Kind = "run"
+    unit: Literal["s", "B", ""] = "s"
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Measured series: ``points`` (n, m) of the ``parameters``, ``values`` (k, n, repeats) with NaN for none.
+
+    ``scale`` (k, n) is what the noise of each value is relative to. ``fixed`` holds parameters that did not change,
+    ``tied`` those that changed only together with one of the parameters. ``notes`` say what was left out and why.
+    """
+
+    program: str
+    parameters: tuple[str, ...]
+    points: FloatArray
+    series: tuple[Series, ...]
+    values: FloatArray
+    scale: FloatArray
+    fixed: Mapping[str, float]
+    tied: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> int:
+        """The number of runs, repeats included."""
+        return int((~np.isnan(self.values)).any(axis=0).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How well a model fits: median relative error at the measured points, and when each is left out of the fit."""
+
+    fitted: float
+    left_out: float | None
+
+
+def fit(study: Study) -> Fits:
+    """Return the models of all series of the study."""
+    return engine.fit(study.parameters, study.points, study.values, study.scale)
+
+
+def equation(study: Study, fits: Fits, series: int) -> Equation:
+    """Return the equation that stands for the model of a series."""
+    return equations.equation_of(fits, series, study.series[series].name)
+
+
+def without(study: Study, point: int) -> Study:
+    """Return the study without one of its points."""
+    keep = np.arange(len(study.points)) != point
+    return replace(
+        study, points=study.points[keep], values=study.values[:, keep], scale=study.scale[:, keep]
+    )  # fmt: skip
+
+
+def leave_one_out(study: Study, of_run: bool = True) -> Forecast:
+    """Return what models fitted without each point say about it: values and intervals (k, n) of one more run.
+
+    Points that leave fewer than three others are NaN.
+    """
+    shape = (len(study.series), len(study.points))
+    ends = np.full((3, *shape), np.nan)
+    if len(study.points) > FEWEST_POINTS:
+        for point in range(len(study.points)):
+            fits = fit(without(study, point))
+            said = forecasts.forecast(fits, study.points[point : point + 1], of_run=of_run)
+            ends[:, :, point] = said.value[:, 0], said.low[:, 0], said.high[:, 0]
+    return forecasts.Forecast(*ends)
+
+
+def errors(fits: Fits, said: FloatArray) -> FloatArray:
+    """Return (predicted - actual) / actual at the measured points (k, n), the measure of error of seed 001."""
+    return (said - fits.averaged.mean) / fits.averaged.scale
+
+
+def reach(study: Study, target: Sequence[float]) -> dict[str, float]:
+    """Return for each parameter how far ``target`` (m,) lies outside what was measured: a factor, 1 inside."""
+    far = {}
+    for axis, name in enumerate(study.parameters):
+        low, high = study.points[:, axis].min(), study.points[:, axis].max()
+        far[name] = max(float(target[axis] / high), float(low / target[axis]), 1.0)
+    return far
+
+
+def warnings(study: Study, target: Sequence[float]) -> tuple[str, ...]:
+    """Return a sentence for each parameter of a target that is further out than predictions were tested."""
+    texts = []
+    for axis, name in enumerate(study.parameters):
+        far = reach(study, target)[name]
+        if far > TESTED_REACH:
+            measured = study.points[:, axis]
+            nearest = measured.max() if target[axis] > measured.max() else measured.min()
+            texts.append(
+                f"{name}={target[axis]:g} is {far:.3g} times beyond the nearest measured value ({nearest:g}); "
+                f"predictions were tested up to {TESTED_REACH:g} times, so neither value nor interval can be relied on"
+            )
+    return tuple(texts)

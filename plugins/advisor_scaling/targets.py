@@ -1,0 +1,69 @@
+"""Where a prediction is asked for: ``P=1024 N=4096,8192`` as points."""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.documents import suggestion
+from advisor.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.model import FloatArray
+    from advisor_scaling.study import Study
+
+_PAIR: Final = re.compile(r"([^\s=]+)\s*=\s*([^\s=]+)")
+#: So many points a target may name.
+_MOST: Final = 10_000
+
+
+def parse(text: str) -> dict[str, tuple[float, ...]]:
+    """Return the values of each parameter in ``P=1024 N=4096,8192``; ``UsageError`` where that is not what it is."""
+    found: dict[str, tuple[float, ...]] = {}
+    for name, values in _PAIR.findall(text):
+        try:
+            found[name] = tuple(float(value) for value in values.split(","))
+        except ValueError:
+            raise UsageError(f"expected numbers after {name}=, as in 'P=1024 N=4096,8192', not {values!r}") from None
+        if not all(math.isfinite(value) and value > 0 for value in found[name]):
+            raise UsageError(f"the values of {name} must be above zero")
+    if not found or _PAIR.sub("", text).strip(" ,;"):
+        raise UsageError(f"expected parameters and their values, as in 'P=1024 N=4096,8192', not {text!r}")
+    return found
+
+
+def points(study: Study, text: str) -> FloatArray:
+    """Return the points (t, m) that ``text`` names; parameters that it leaves out keep their largest measured value.
+
+    ``UsageError`` for a parameter that the runs do not have, or that never changed in them.
+    """
+    asked = parse(text)
+    for name in asked:
+        _check(study, name, asked[name])
+    axes = [asked.get(name, (float(study.points[:, at].max()),)) for at, name in enumerate(study.parameters)]
+    if math.prod(map(len, axes)) > _MOST:
+        raise UsageError(f"more than {_MOST} points to predict")
+    return np.array(list(product(*axes)), dtype=float)
+
+
+def _check(study: Study, name: str, values: Sequence[float]) -> None:
+    if name in study.parameters or (name in study.fixed and set(values) == {study.fixed[name]}):
+        return
+    if name in study.fixed:
+        raise UsageError(
+            f"{name} was {study.fixed[name]:g} in all runs, so nothing is known about its influence; add runs with "
+            f"other values of {name}"
+        )
+    if name in study.tied:
+        raise UsageError(
+            f"{name} changed only together with {study.tied[name]}, so their influence cannot be told apart; leave "
+            f"{name} out, or add runs that change {name} alone"
+        )
+    known = ", ".join(study.parameters)
+    raise UsageError(f"the runs have no parameter {name!r}{suggestion(name, study.parameters)}; they have {known}")

@@ -1,0 +1,294 @@
+"""``gapwatch scale``: runs and files of Extra-P in, models, predictions and the next run out."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scaling_runs import Serving, run, runs
+
+from advisor.errors import InputError, UsageError
+from advisor.reports import Code, Series, Table, Text
+from advisor_scaling import collect, command, dominance, equations, extrap_files, next_run, study, targets
+
+if TYPE_CHECKING:
+    from advisor.model import Profile
+    from advisor.reports import Report
+
+TEXT = """\
+# a comment
+PARAMETER p
+PARAMETER n
+POINTS ( 1 8 ) ( 2 8 ) ( 4 8 ) ( 1 16 ) ( 2 16 ) ( 4 16 )
+REGION main->solve
+METRIC time
+DATA 8 8.1
+DATA 4 4.1
+DATA 2 2.1
+DATA 16 16.1
+DATA 8 8.1
+DATA 4 4.1
+"""
+
+
+def asked(**given: Any) -> Namespace:  # noqa: ANN401
+    options: dict[str, Any] = {
+        "paths": [Path("runs")], "predict": None, "level": 0.8, "sensitivity": False, "next": False, "check": False,
+        "export": None, "only": None, "model": None, "machine": None, "plot": None,
+    }  # fmt: skip
+    return Namespace(**{**options, **given})
+
+
+def report(profiles: list[Profile], **given: Any) -> Report:  # noqa: ANN401
+    return command.run(asked(**given), Serving(profiles))
+
+
+def table(found: Report, title: str) -> dict[str, tuple[Any, ...]]:
+    part = next(part for part in found.parts if isinstance(part, Table) and part.title == title)
+    return {str(row[0]): row for row in part.rows}
+
+
+def test_runs_gaps_and_regions_have_models_of_their_own() -> None:
+    models = table(report(runs()), "Models")
+    assert "N^3 * P^(-1)" in models["solve"][2]
+    assert "N^3 * P^(-1)" in models["assemble"][2]
+    assert models["gap C'"][2].endswith("* log2(P)")
+    assert models["run"][4] < 0.02
+    counts = table(report(runs()), "Models of counts")
+    assert counts["messages per processor"][2] == "1 * log2(P)"
+
+
+def test_predictions_come_near_and_say_how_sure_they_are() -> None:
+    found = report(runs(), predict=["P=256 N=2048"], only=["run", "C'"])
+    rows = {row[2]: row[3:] for row in table_rows(found, "Predictions")}
+    value, low, high = rows["gap C'"]
+    assert low <= 8.05e-3
+    assert high >= 7.95e-3
+    assert value == pytest.approx(8e-3, rel=0.03)
+    whole = 1.2 * 2e-9 * 2048**3 / 256 + 8e-3
+    assert rows["run"][0] == pytest.approx(whole, rel=0.1)
+
+
+def table_rows(found: Report, title: str) -> tuple[tuple[Any, ...], ...]:
+    return next(part.rows for part in found.parts if isinstance(part, Table) and part.title == title)
+
+
+def test_the_gap_that_will_dominate_is_named() -> None:
+    found = report(runs(), predict=["P=1024 N=512"], only=["C'", "L"])
+    said = " ".join(part.text for part in found.parts if isinstance(part, Text))
+    # L costs 0.2 * (p - 1)/p * 2e-9 * 512^3 / p, and C' 1e-3 log2 p: they cross between 8 and 16
+    assert "gap C' is the largest" in said
+    assert "C' overtakes L" in said
+    at = int(said.split("C' overtakes L")[0].rsplit("At ", 1)[1])
+    assert 10 <= at <= 18
+    assert any(isinstance(part, Series) for part in found.parts)
+
+
+def test_far_predictions_are_warned_of() -> None:
+    found = report(runs(), predict=["P=512"])
+    assert any("32 times beyond" in part.text for part in found.parts if isinstance(part, Text))
+    near = report(runs(), predict=["P=128"])
+    assert not any("beyond the nearest" in part.text for part in near.parts if isinstance(part, Text))
+
+
+def test_each_point_left_out_is_predicted() -> None:
+    found = report(runs(), check=True)
+    said = " ".join(part.text for part in found.parts if isinstance(part, Text))
+    assert "100% of the points of run are predicted within 20 %" in said
+    assert len(table_rows(found, "Each point of run, left out of the fit")) == 15
+
+
+def test_elasticities() -> None:
+    found = report(runs(), predict=["P=16 N=512"], sensitivity=True)
+    rows = {
+        row[0]: row
+        for row in next(part.rows for part in found.parts if getattr(part, "title", "")[:12] == "Elasticities")
+    }
+    assert rows["solve"][1] == pytest.approx(3.0, abs=0.02)
+    assert rows["solve"][2] == pytest.approx(-1.0 - 0.2 / 16.2, abs=0.02)
+    assert rows["gap C'"][2] == pytest.approx(1 / math.log(16), abs=0.02)
+
+
+def test_the_next_run_is_a_command_line() -> None:
+    found = report(runs(), predict=["P=256 N=2048"], next=True)
+    line = next(part.text for part in found.parts if isinstance(part, Code))
+    assert line.startswith("gapwatch stamp run-N")
+    assert " -- mpirun -n " in line
+    left = [row[-1] for row in table_rows(found, "Runs that would narrow the prediction at N=2048 P=256")]
+    assert left == sorted(left)
+    assert 0.0 <= left[0] < 1.0
+
+
+def test_the_advised_run_does_narrow_the_prediction() -> None:
+    sizes = (128, 256, 512)
+    few = [run(n, p, repeat, 0.05) for n in sizes for p in (1, 2, 4) for repeat in range(3)]
+    before = collect.from_profiles(few)
+    fits = study.fit(before)
+    best = next_run.advise(before, fits, 0, [512.0, 64.0])[0]
+    n, p = (int(value) for value in best.point)
+    more = collect.from_profiles([*few, *(run(n, p, repeat, 0.05) for repeat in range(3))])
+    widths = [
+        np.ptp([ends[0, 0] for ends in (said.low, said.high)])
+        for said in (study.forecasts.forecast(study.fit(each), np.array([[512.0, 64.0]])) for each in (before, more))
+    ]
+    assert widths[1] < widths[0]
+
+
+@pytest.mark.parametrize("language", equations.LANGUAGES)
+def test_equations_are_exported(language: str) -> None:
+    found = report(runs(), export=language, only=["solve"])
+    code = next(part for part in found.parts if isinstance(part, Code))
+    assert code.language == language
+    if language == "python":
+        scope: dict[str, Any] = {}
+        exec(code.text, scope)
+        assert scope["seconds"](1024.0, 8.0) == pytest.approx(0.9 * 2e-9 * 1024**3 / 8 * (1 + 0.2 / 8), rel=0.05)
+    if language == "json":
+        assert json.loads(code.text)["parameters"] == ["N", "P"]
+    if language == "latex":
+        assert "N^{3} P^{-1}" in code.text
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc to compile the exported function")
+def test_the_exported_c_compiles_and_agrees(tmp_path: Path) -> None:
+    equation = equations.Equation(
+        "a */ name", ("N", "int"),
+        (equations.Term(2.0), equations.Term(3.0, (("N", study.engine.terms.Factor(study_half(), 1)),)),
+         equations.Term(1.5, (("int", study.engine.terms.Factor(study_half() * 0 + 1, 0, "until", 8.0)),))),
+    )  # fmt: skip
+    source = (
+        equations.export(equation, "c") + '#include <stdio.h>\nint main(void){printf("%.9f", seconds(64., 32.));}\n'
+    )
+    (tmp_path / "model.c").write_text(source)
+    subprocess.run(["gcc", "-Wall", "-Werror", "model.c", "-o", "model", "-lm"], cwd=tmp_path, check=True, timeout=60)
+    printed = subprocess.run([tmp_path / "model"], capture_output=True, check=True, text=True, timeout=60).stdout
+    assert float(printed) == pytest.approx(2 + 3 * 8 * 6 + 1.5 * 8)
+    assert float(equation({"N": 64.0, "int": 32.0})) == pytest.approx(158.0)
+
+
+def study_half() -> Any:  # noqa: ANN401
+    from fractions import Fraction
+
+    return Fraction(1, 2)
+
+
+def test_parameters_that_never_or_only_together_change() -> None:
+    weak = [run(n, p, repeat) for n, p in ((128, 1), (256, 8), (512, 64)) for repeat in range(2)]
+    found = collect.from_profiles(weak)
+    assert found.parameters == ("P",)
+    assert found.tied == {"N": "P"}
+    with pytest.raises(UsageError, match="changed only together with P"):
+        targets.points(found, "N=1024")
+    strong = collect.from_profiles(runs(sizes=(256,)))
+    assert strong.fixed == {"N": 256.0}
+    with pytest.raises(UsageError, match="N was 256 in all runs"):
+        targets.points(strong, "N=512")
+
+
+def test_too_few_points_say_what_to_do() -> None:
+    with pytest.raises(UsageError, match=r"3 or more.*gapwatch\.json"):
+        collect.from_profiles(runs(sizes=(128,), ranks=(1, 2)))
+
+
+def test_runs_of_another_program_are_left_out() -> None:
+    found = collect.from_profiles([*runs(), run(64, 2, program="other")])
+    assert found.program == "solver"
+    assert found.notes == ("1 runs of other programs or without times were left out",)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("P=", "expected parameters"), ("P=x", "expected numbers"), ("P=-1", "above zero"), ("Q=2", "no parameter 'Q'"),
+     ("P=2 and more", "expected parameters"), ("", "expected parameters"), ("P=nan", "above zero")],
+)  # fmt: skip
+def test_targets_that_say_nothing(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        targets.points(collect.from_profiles(runs()), text)
+
+
+def test_targets_are_all_combinations() -> None:
+    found = targets.points(collect.from_profiles(runs()), "P=2,4 N=8,16")
+    assert found.tolist() == [[8, 2], [8, 4], [16, 2], [16, 4]]
+
+
+def test_the_text_format_of_extra_p(tmp_path: Path) -> None:
+    (path := tmp_path / "input.txt").write_text(TEXT)
+    assert extrap_files.looks_like(path)
+    (found,) = collect.from_measurements(extrap_files.read(path), path)
+    assert found.parameters == ("p", "n")
+    assert found.values.shape == (1, 6, 2)
+    assert found.series[0].name == "main->solve"
+    models = table(command.run(asked(paths=[path]), Serving([])), "Models")
+    assert models["main->solve"][2].endswith("n * p^(-1)") or "p^(-1) * n" in models["main->solve"][2]
+
+
+def test_the_json_formats_of_extra_p(tmp_path: Path) -> None:
+    new = {"parameters": ["p"], "measurements": {"main": {"time": [
+        {"point": [p], "values": [p * 2.0, p * 2.1]} for p in (1, 2, 4)]}}}  # fmt: skip
+    old = {
+        "parameters": [{"id": 1, "name": "p"}], "callpaths": [{"id": 1, "name": "main"}],
+        "metrics": [{"id": 1, "name": "time"}],
+        "coordinates": [{"id": p, "parameter_value_pairs": [{"parameter_id": 1, "parameter_value": p}]}
+                        for p in (1, 2, 4)],
+        "measurements": [{"id": 9, "coordinate_id": p, "callpath_id": 1, "metric_id": 1, "value": p * factor}
+                         for p in (1, 2, 4) for factor in (2.0, 2.1)],
+    }  # fmt: skip
+    rows = [json.dumps({"params": {"p": p}, "callpath": "main", "metric": "time", "value": p * factor})
+            for p in (1, 2, 4) for factor in (2.0, 2.1)]  # fmt: skip
+    found = []
+    for name, text in (("new", json.dumps(new)), ("old", json.dumps(old)), ("lines", "\n".join(rows))):
+        (path := tmp_path / f"{name}.json").write_text(text)
+        assert extrap_files.looks_like(path)
+        found.append({key: dict(points) for key, points in extrap_files.read(path).values.items()})
+    assert found[0] == found[1] == found[2] == {("main", "time"): {(p,): [p * 2.0, p * 2.1] for p in (1.0, 2.0, 4.0)}}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (TEXT + "DATA 1\n", "line 13: more DATA than the 6 POINTS"),
+        (TEXT.replace("DATA 8 8.1", "DATA 8 x", 1), "line 7: expected numbers"),
+        (TEXT.replace("DATA 8 8.1", "DATA 8 nan", 1), "line 7: expected finite numbers"),
+        (TEXT.replace("( 4 16 )", "( 4 )"), "line 4: 11 numbers are no points of 2 parameters"),
+        (TEXT.replace("METRIC", "METRICS"), "line 6: expected one of"),
+        ("PARAMETER p\nPOINTS 1 2 3\n", "no measurements"),
+        ('{"parameters": ["p"], "measurements": {"a": {"b": [{"point": [1]}]}}}', "no 'values'"),
+        ('{"parameters": ["p"], "measurements": {"a": {"b": [{"point": [NaN], "values": [1]}]}}}', "no number"),
+        ('{"parameters": ["p"], "measurements": {"a": {"b": [{"point": [1, 2], "values": [1]}]}}}', "2 coordinates"),
+        ('{"parameters": ["p"], "measurements": [', "not Extra-P's JSON"),
+    ],
+)
+def test_damaged_files_of_extra_p(text: str, words: str, tmp_path: Path) -> None:
+    (path := tmp_path / "input").write_text(text)
+    with pytest.raises(InputError, match=words):
+        extrap_files.read(path)
+
+
+def test_other_files_are_not_claimed(tmp_path: Path) -> None:
+    for content in (b"", b"\x7fELF", b"hello world\n", b'{"schema": "gapwatch/profile/1", "parameters": {}}'):
+        (path := tmp_path / "file").write_bytes(content)
+        assert not extrap_files.looks_like(path)
+    assert not extrap_files.looks_like(tmp_path)
+
+
+def test_crossings_between_steps() -> None:
+    found = collect.from_profiles(runs())
+    seen = dominance.course(found, study.fit(found), [512.0, 1024.0])
+    assert seen.parameter == "P"
+    assert seen.x.tolist() == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+
+
+def test_names_from_profiles_are_no_shell_words() -> None:
+    found = collect.from_profiles(runs())
+    hostile = study.Study(
+        found.program, ("N; rm -rf $HOME", "P"), found.points, found.series, found.values, found.scale, {}, {}
+    )
+    line = next_run.command(hostile, next_run.NextRun((64.0, 4.0), 1.0, 0.5))
+    assert not set(line) & set(";$`\"'&|<>\n")
