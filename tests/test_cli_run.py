@@ -194,12 +194,18 @@ def test_a_profile_that_cannot_be_written(tmp_path: Path) -> None:
     assert b"No such file or directory" in done.stderr
 
 
+def heed_interrupts() -> None:
+    """Undo what shells do to what they start in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupt_reaches_the_program_and_the_profile_is_written(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gapwatch", "run", "--profile", "run.json", "--", sys.executable, "waits.py"]
     script(tmp_path, "waits.py", WAITS)
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment(tmp_path)
-    ) as child:
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment(tmp_path),
+        preexec_fn=heed_interrupts,
+    ) as child:  # fmt: skip
         assert child.stdout is not None
         assert child.stdout.readline() == b"ready\n"
         child.send_signal(signal.SIGINT)
@@ -215,7 +221,7 @@ def test_ctrl_c_on_a_terminal_comes_once(tmp_path: Path) -> None:
     relay = f"import pty; pty.spawn({command!r})"
     with subprocess.Popen(
         [sys.executable, "-c", relay], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path,
-        env=environment(tmp_path),
+        env=environment(tmp_path), preexec_fn=heed_interrupts,
     ) as child:  # fmt: skip
         assert child.stdout is not None
         assert child.stdin is not None
