@@ -41,7 +41,7 @@ DATA 4 4.1
 def asked(**given: Any) -> Namespace:  # noqa: ANN401
     options: dict[str, Any] = {
         "paths": [Path("runs")], "predict": None, "level": 0.8, "sensitivity": False, "next": False, "check": False,
-        "export": None, "only": None, "model": None, "machine": None, "plot": None,
+        "export": None, "only": None, "model": None, "machine": None, "plot": None, "linear": False, "price": None,
     }  # fmt: skip
     return Namespace(**{**options, **given})
 
@@ -292,3 +292,47 @@ def test_names_from_profiles_are_no_shell_words() -> None:
     )
     line = next_run.command(hostile, next_run.NextRun((64.0, 4.0), 1.0, 0.5))
     assert not set(line) & set(";$`\"'&|<>\n")
+
+
+MODEL = """\
+name: elimination
+parameters: [N, P]
+counts: {operations: 2*N**3/(3*P), loops: N, messages: N*log2(P), bytes: 4*N**2*log2(P)}
+costs: {loops: 1e-5, misses: 1e-6}
+"""
+
+
+def test_a_model_on_two_machines_without_any_run(tmp_path: Path) -> None:
+    (path := tmp_path / "gauss.yaml").write_text(MODEL)
+    given = {"paths": "", "model": path, "machine": ["ncube-3200", "a64fx"], "predict": ["P=256 N=512"]}
+    found = report([], **given, sensitivity=True, price="2000+0.01*BW")
+    first = table(found, "T = X beta of ncube-3200")
+    assert first["messages"][1:3] == ("N*log2(P)", 500e-6)
+    assert first["operations"][3] == pytest.approx(2 * 512**3 / 3 / 256 / 300e3)
+    said = " ".join(part.text for part in found.parts if isinstance(part, Text))
+    assert "Each microsecond more of latency costs (microseconds): N*log2(P)." in said
+    assert "gives most speed for its price" in said
+    assert table_rows(found, "Two machines")[0][-1] < 0.01
+    with pytest.raises(UsageError, match="must also say N"):
+        report([], **{**given, "predict": ["P=256"]})
+
+
+def test_costs_fitted_to_runs(tmp_path: Path) -> None:
+    (path := tmp_path / "model.yaml").write_text(
+        "name: solver\nparameters: [N, P]\ncounts: {operations: N**3/P, messages: log2(P)}\n"
+    )
+    found = report(runs(), model=path, predict=["P=16 N=512"])
+    rows = table(found, "T = X beta of solver")
+    assert rows["operations"][2] == pytest.approx(2.2e-9, rel=0.1)
+    assert rows["messages"][2] == pytest.approx(1e-3, rel=0.2)
+    assert any("are within 20 %" in part.text for part in found.parts if isinstance(part, Text))
+
+
+def test_counts_of_the_runs_become_expressions() -> None:
+    rows = table(report(runs(), linear=True), "T = X beta of solver")
+    assert rows["messages"][1] == "1.0*log2(P)"
+
+
+def test_nothing_given_says_what_to_give() -> None:
+    with pytest.raises(UsageError, match="name runs"):
+        report([], paths="")

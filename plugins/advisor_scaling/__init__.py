@@ -17,16 +17,20 @@ if TYPE_CHECKING:
 advisor_api = 1
 
 _ARGUMENTS = (
-    Argument("paths", "runs at several sizes or numbers of ranks, or a file of Extra-P", Path, several=True),
-    Argument("--predict", "where to predict: 'P=1024 N=4096,8192'; may be given again", several=True),
+    Argument("paths", "runs at several sizes or numbers of ranks, or files of Extra-P", Path, default="", several=True),
+    Argument("--predict", "where to predict: 'P=1024 N=4096,8192'; several may follow", several=True),
     Argument("--level", "the probability of intervals (default: 0.8)", float, default=0.8),
     Argument("--sensitivity", "by how much each term and machine parameter weighs at the predicted points", bool),
     Argument("--next", "which run to make next, as a command line", bool),
     Argument("--check", "leave out each point in turn and predict it", bool),
     Argument("--export", "write the equations in a language", choices=("text", "latex", "python", "c", "json")),
-    Argument("--only", "only what has that in its name: a region or a gap; may be given again", several=True),
+    Argument("--only", "only what has that in its name: a region or a gap; several may follow", several=True),
     Argument("--model", "operation counts as expressions of the parameters (YAML)", Path),
-    Argument("--machine", "a machine model for the costs of operations; a second one is compared", several=True),
+    Argument("--linear", "time as counts times costs, with the counts that the runs hold", bool),
+    Argument("--price", "with --model: a price as a formula of the bandwidth BW in bytes a second: '2000 + 4e-5*BW'"),
+    Argument(
+        "--machine", "a machine model for the costs of operations; a second one is compared with it", several=True
+    ),
     Argument("--plot", "draw what is predicted into a PNG or SVG file", Path),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations
@@ -83,11 +84,19 @@ def series_of(profile: Profile) -> dict[Series, float]:
     number = max(len(profile.processors), 1)
     for region, seconds in _region_seconds(profile).items():
         found[Series(region, "region")] = seconds / number
-    for name in ("messages", "bytes"):
-        if name in profile.counts:
-            total = float(np.nansum(profile.counts[name])) / number
-            found[Series(f"{name} per processor", "count", "B" if name == "bytes" else "")] = total
+    for name, total in _counts(profile).items():
+        found[Series(f"{name} per processor", "count", "B" if name == "bytes" else "")] = total / number
     return found
+
+
+def _counts(profile: Profile) -> dict[str, float]:
+    """Return what was counted, over all processors: operations of the source or compiled, misses, messages."""
+    found = {name: float(np.nansum(profile.counts[name])) for name in ("messages", "bytes") if name in profile.counts}
+    for kind in ("compiled_ops.fp", "source_ops.fp"):
+        of_kind = [float(np.nansum(array)) for name, array in profile.counts.items() if name.startswith(kind)]
+        found |= {"operations": sum(of_kind)} if of_kind else {}
+    last = max((name for name in profile.counts if re.fullmatch(r"misses\.(L\d|LL)", name)), default=None)
+    return found | ({"misses": float(np.nansum(profile.counts[last]))} if last else {})
 
 
 def _gap_series(found: Iterable[Gap]) -> dict[Series, float]:

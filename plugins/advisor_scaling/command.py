@@ -25,11 +25,15 @@ def run(args: Namespace, services: Services) -> Report:
     """Return models, predictions and advice on the next run for what lies at the paths."""
     if not 0.0 < args.level < 1.0:
         raise UsageError("--level is a probability between 0 and 1, such as 0.8")
-    studies = [limited(each, args.only or ()) for each in studies_of(args.paths, services)]
+    studies = [limited(each, args.only or ()) for each in studies_of(args.paths or (), services)]
     parts: list[Part] = []
     for each in studies:
         parts += study_parts(each, args, services)
-    return Report(f"Scaling of {', '.join(each.program for each in studies)}", tuple(parts))
+    if args.model and not studies:
+        parts += linear_parts(None, args, services)
+    if not parts:
+        raise UsageError("name runs, a file of Extra-P, or an application model by --model")
+    return Report(f"Scaling of {', '.join(each.program for each in studies) or args.model.stem}", tuple(parts))
 
 
 def studies_of(paths: Sequence[Path], services: Services) -> list[Study]:
@@ -75,6 +79,8 @@ def study_parts(each: Study, args: Namespace, services: Services) -> list[Part]:
         parts.append(sections.elasticities(each, fits, asked[-1]))
     if args.next:
         parts += sections.next_runs(each, fits, asked[-1])
+    if args.model or args.linear:
+        parts += linear_parts(each, args, services)
     if args.export:
         parts += [Code(name, args.export, text) for name, text in sections.exported(each, fits, args.export)]
     return parts
@@ -89,3 +95,22 @@ def _asked(each: Study, texts: Sequence[str]) -> FloatArray:
     point = each.points.max(axis=0)
     point[axis_of(each)] *= 8.0
     return np.asarray(point[None, :])
+
+
+def linear_parts(each: Study | None, args: Namespace, services: Services) -> list[Part]:
+    """Return what T = X beta says: counts from a model or the runs, costs from the runs or from machine models."""
+    from advisor_scaling.linear import sections as linear
+    from advisor_scaling.linear import setup
+
+    given = [services.machine(name) for name in args.machine or ()]
+    measured = setup.measured(each) if each is not None else None
+    stated = setup.application_of(args.model) if args.model else None
+    models = setup.models(stated, each, measured, given)
+    at = setup.points(models[0], each, args.predict or ())
+    parts: list[Part] = []
+    for one in models:
+        parts += linear.shown(one, at, args.export)
+        parts += linear.errors(one, measured) if measured is not None else []
+        parts += linear.sensitivity(one, at) if args.sensitivity else []
+        parts += linear.worth(one, at, args.price) if args.price else []
+    return [*parts, *(linear.machines(models[0], models[1], at) if len(models) > 1 else [])]

@@ -1,0 +1,57 @@
+"""Counts of operations of runs as expressions of their parameters, by the models of growth that fit them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from advisor_scaling import equations, study
+from advisor_scaling.linear import expressions
+
+if TYPE_CHECKING:
+    import sympy
+
+    from advisor_scaling.equations import Equation
+    from advisor_scaling.linear.application import Column
+    from advisor_scaling.study import Study
+    from advisor_scaling.terms import Factor
+
+#: The series of counts that are columns of X.
+SERIES: Final[dict[str, Column]] = {
+    "operations per processor": "operations",
+    "loops per processor": "loops",
+    "misses per processor": "misses",
+    "page faults per processor": "page_faults",
+    "messages per processor": "messages",
+    "bytes per processor": "bytes",
+}
+
+
+def counts(each: Study) -> dict[Column, sympy.Expr]:
+    """Return X as expressions of the study's parameters, for the counts that its runs hold."""
+    fits = study.fit(each)
+    return {
+        SERIES[series.name]: expression(equations.equation_of(fits, at, series.name))
+        for at, series in enumerate(each.series)
+        if series.name in SERIES and fits.averaged.mean[at].max() > 0.0
+    }
+
+
+def expression(equation: Equation) -> sympy.Expr:
+    """Return the equation as an expression of SymPy."""
+    sympy = expressions.symbols()
+    total = sympy.Integer(0)
+    for term in equation.terms:
+        value: Any = sympy.Float(term.coefficient)
+        for name, factor in term.factors:
+            value = value * _factor(expressions.symbol(name), factor)
+        total += value
+    return total
+
+
+def _factor(name: sympy.Symbol, factor: Factor) -> sympy.Expr:
+    sympy = expressions.symbols()
+    inside = sympy.Min(name, factor.knee) if factor.shape == "until" else name
+    value = inside ** sympy.Rational(factor.power.numerator, factor.power.denominator)
+    if factor.logs:
+        value = value * sympy.log(inside, 2) ** factor.logs
+    return sympy.Piecewise((value, name > factor.knee), (0, True)) if factor.shape == "beyond" else value

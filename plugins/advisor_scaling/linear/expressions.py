@@ -1,0 +1,112 @@
+"""Formulas as users write them, ``8*N**2/P*log2(P)``, turned into SymPy's expressions without evaluating any code."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from advisor.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    import sympy
+
+_BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+#: Longer formulas, and powers beyond that, are refused: they are mistakes, or meant to take for ever.
+_LONGEST: Final = 2000
+_HIGHEST_POWER: Final = 64
+
+
+def symbols() -> Any:  # noqa: ANN401
+    """Return the module ``sympy``; ``UsageError`` with the way to get it where it is missing."""
+    try:
+        import sympy
+    except ImportError:
+        raise UsageError("symbolic models need SymPy: pip install 'gapwatch[symbolic]'") from None
+    return sympy
+
+
+def symbol(name: str) -> sympy.Symbol:
+    """Return the symbol of a parameter; all are positive, so that roots and logarithms simplify."""
+    return symbols().Symbol(name, positive=True)
+
+
+def parse(text: str, names: Collection[str]) -> sympy.Expr:
+    """Return the formula as an expression of the parameters ``names``.
+
+    ``ValueError`` where it is none: only numbers, the names, ``+ - * / **`` (also ``^``) and ``log2 log sqrt ceil floor
+    min max`` may stand in it.
+    """
+    if len(text) > _LONGEST:
+        raise ValueError(f"the formula is longer than {_LONGEST} characters")
+    try:
+        tree = ast.parse(text.replace("^", "**"), mode="eval")
+        found = symbols().sympify(_converted(tree.body, frozenset(names)))
+    except (SyntaxError, MemoryError, RecursionError):
+        raise ValueError(f"{text!r} is no formula") from None
+    except ZeroDivisionError:
+        raise ValueError(f"{text!r} divides by zero") from None
+    if found.has(symbols().zoo, symbols().nan, symbols().oo, -symbols().oo):
+        raise ValueError(f"{text!r} divides by zero")
+    return found
+
+
+def _converted(node: ast.expr, names: frozenset[str]) -> Any:  # noqa: ANN401
+    if isinstance(node, ast.Constant):
+        return _number(node.value)
+    if isinstance(node, ast.Name):
+        if node.id not in names:
+            raise ValueError(f"{node.id!r} is no parameter; there are {', '.join(sorted(names))}")
+        return symbol(node.id)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_converted(node.operand, names)
+    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+        left, right = _converted(node.left, names), _converted(node.right, names)
+        if isinstance(node.op, ast.Pow) and not _bearable(left, right):
+            raise ValueError(f"a power beyond {_HIGHEST_POWER}")
+        return _BINARY[type(node.op)](left, right)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        return _called(node.func.id, [_converted(each, names) for each in node.args])
+    raise ValueError(f"{ast.unparse(node)!r} may not stand in a formula")
+
+
+def _number(value: object) -> Any:  # noqa: ANN401
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is no number")
+    return symbols().nsimplify(value, rational=True) if isinstance(value, int) or value == int(value) else value
+
+
+def _bearable(base: Any, power: Any) -> bool:  # noqa: ANN401
+    number = getattr(power, "is_number", True)
+    return not number or abs(float(power)) <= _HIGHEST_POWER
+
+
+def _called(name: str, given: list[Any]) -> Any:  # noqa: ANN401
+    sympy = symbols()
+    one: dict[str, Callable[[Any], Any]] = {
+        "log2": lambda x: sympy.log(x, 2),
+        "log": sympy.log,
+        "sqrt": sympy.sqrt,
+        "ceil": sympy.ceiling,
+        "floor": sympy.floor,
+    }
+    if name in one and len(given) == 1:
+        return one[name](given[0])
+    if name in ("min", "max") and given:
+        return (sympy.Min if name == "min" else sympy.Max)(*given)
+    raise ValueError(f"there is no function {name!r} of {len(given)} arguments; there are {', '.join(one)}, min, max")
+
+
+def written(expression: sympy.Expr) -> str:
+    """Return an expression as a user would write it: ``log2(P)``, not ``log(P)/log(2)``."""
+    return re.sub(r"log\((\w+)\)/log\(2\)", r"log2(\1)", str(expression))

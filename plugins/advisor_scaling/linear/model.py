@@ -1,0 +1,191 @@
+"""T = X beta: evaluate it, fit its costs, take them from a machine, differentiate and export it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.errors import UsageError
+from advisor_scaling.linear import expressions
+from advisor_scaling.linear.application import COLUMNS, Column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import sympy
+
+    from advisor.machines import Machine
+    from advisor.model import FloatArray
+    from advisor_scaling.linear.application import Application
+
+#: What a cost is made of, for the derivatives by parameters of the machine.
+MACHINE_PARAMETERS: Final[dict[str, Column]] = {
+    "latency": "messages",
+    "bandwidth": "bytes",
+    "CPU rate": "operations",
+    "memory speed": "misses",
+}
+#: Parameters whose growth makes a cost smaller: cost = 1 / parameter.
+_RATES: Final = ("bandwidth", "CPU rate", "memory speed")
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModel:
+    """The counts ``x`` as expressions of ``parameters``, the seconds ``beta`` that one of each costs."""
+
+    parameters: tuple[str, ...]
+    x: Mapping[Column, sympy.Expr]
+    beta: Mapping[Column, float]
+    name: str = "run"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that have a cost."""
+        return tuple(column for column in COLUMNS if column in self.x and column in self.beta)
+
+    @property
+    def expression(self) -> sympy.Expr:
+        """T as one expression of the parameters."""
+        return sum((self.x[column] * self.beta[column] for column in self.columns), expressions.symbols().Integer(0))
+
+    def parts(self, points: FloatArray) -> FloatArray:
+        """Return the seconds of each column (columns, t) at ``points`` (t, m)."""
+        costs = np.array([self.beta[column] for column in self.columns])
+        return np.asarray(matrix(self.x, self.columns, self.parameters, points).T * costs[:, None])
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        """Return the seconds (t,) at ``points`` (t, m)."""
+        return np.asarray(self.parts(points).sum(axis=0))
+
+
+def matrix(
+    x: Mapping[Column, sympy.Expr], columns: Sequence[Column], parameters: Sequence[str], points: FloatArray
+) -> FloatArray:  # fmt: skip
+    """Return X (t, columns) at ``points`` (t, m)."""
+    rows = []
+    for column in columns:
+        function = _compiled(x[column], tuple(parameters))
+        rows.append(np.broadcast_to(np.asarray(function(*points.T), dtype=float), (len(points),)))
+    return np.stack(rows, axis=1) if rows else np.zeros((len(points), 0))
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(expression: sympy.Expr, parameters: tuple[str, ...]) -> Callable[..., object]:
+    """Return the expression as a function of arrays."""
+    given = [expressions.symbol(name) for name in parameters]
+    function: Callable[..., object] = expressions.symbols().lambdify(given, expression, modules="numpy", dummify=True)
+    return function
+
+
+def fitted(
+    x: Mapping[Column, sympy.Expr],
+    parameters: tuple[str, ...],
+    points: FloatArray,
+    seconds: FloatArray,
+    known: Mapping[Column, float] | None = None,
+) -> LinearModel:
+    """Return the model with the costs that fit measured ``seconds`` (n,) at ``points`` (n, m) best.
+
+    Relative errors count, no cost is negative (C. Lawson and R. Hanson, Solving Least Squares Problems, 1974,
+    chapter 23); costs that are ``known`` stay as they are.
+    """
+    from scipy.optimize import nnls
+
+    columns = [column for column in COLUMNS if column in x]
+    free = [column for column in columns if column not in (known or {})]
+    design = matrix(x, columns, parameters, points)
+    rest = np.array(seconds, dtype=float)
+    for column, cost in (known or {}).items():
+        rest = rest - design[:, columns.index(column)] * cost
+    weighted = design[:, [columns.index(column) for column in free]] / seconds[:, None]
+    size = np.maximum(np.abs(weighted).max(axis=0, initial=0.0), 1e-300)
+    costs, _ = nnls(weighted / size, rest / seconds)
+    return LinearModel(parameters, x, {**(known or {}), **dict(zip(free, (costs / size).tolist(), strict=True))})
+
+
+def costs_of(machine: Machine, application: Application) -> dict[Column, float]:
+    """Return beta from a machine model: seconds of an operation, a missed line, a message, a byte.
+
+    What the application states goes first: loops and page faults are in no machine model. ``UsageError`` names what
+    is missing.
+    """
+    network, memory = machine.network, machine.memory
+    lines = [cache.line for cache in machine.caches.values() if cache.line]
+    rate = machine.frequency * machine.flops_per_cycle if machine.frequency and machine.flops_per_cycle else None
+    found: dict[Column, float | None] = {
+        "operations": _inverse(rate),
+        "misses": _miss(memory.latency, memory.sustained or memory.bandwidth, lines) if memory else None,
+        "messages": network.latency if network else None,
+        "bytes": _inverse(network.bandwidth) if network else None,
+    }
+    found |= application.costs
+    known = {column: float(cost) for column, cost in found.items() if cost is not None}
+    missing = [column for column in COLUMNS if column in application.counts and column not in known]
+    if missing:
+        raise UsageError(
+            f"the machine model {machine.name} does not say what {' and '.join(missing)} cost; add seconds under "
+            "costs: in the application model, or leave --machine out to fit costs from runs"
+        )
+    return known
+
+
+def _inverse(rate: float | None) -> float | None:
+    return 1.0 / rate if rate else None
+
+
+def _miss(latency: float | None, bandwidth: float | None, lines: Sequence[float]) -> float | None:
+    """Return the seconds of a line from memory: streaming where bandwidth is known, else the latency."""
+    if bandwidth and lines:
+        return max(lines) / bandwidth
+    return latency
+
+
+def elasticities(model: LinearModel, points: FloatArray) -> dict[str, FloatArray]:
+    """Return d log T / d log of each parameter of the machine (t,): the per cent T changes by when it grows by one.
+
+    T is linear in beta, so that of a cost is its part of T; of a rate (1 / cost) it is minus that.
+    """
+    parts = model.parts(points)
+    total = parts.sum(axis=0)
+    shares = {column: part / total for column, part in zip(model.columns, parts, strict=True)}
+    return {
+        name: 0.0 - shares[column] if name in _RATES else shares[column]
+        for name, column in MACHINE_PARAMETERS.items()
+        if column in shares
+    }
+
+
+def derivative(model: LinearModel, column: Column) -> sympy.Expr:
+    """Return dT / d beta of a column as an expression of the parameters: the column of X itself (source, section 4)."""
+    beta = expressions.symbol("beta")
+    return expressions.symbols().diff(model.x[column] * beta, beta)
+
+
+def doubled(model: LinearModel, points: FloatArray, larger: LinearModel) -> FloatArray:
+    """Return the share of T (t,) that is won by another machine's sizes, such as a cache twice as large."""
+    return np.asarray(1.0 - larger(points) / model(points))
+
+
+def exported(model: LinearModel, language: str) -> str:
+    """Return the equation as text, latex, python, c or json."""
+    sympy = expressions.symbols()
+    whole = model.expression
+    if language == "latex":
+        return f"T({', '.join(model.parameters)}) = {sympy.latex(whole)}"
+    if language == "python":
+        return f"import math\n\n\ndef seconds({', '.join(model.parameters)}):\n    return {sympy.pycode(whole)}\n"
+    if language == "c":
+        arguments = ", ".join(f"double {name}" for name in model.parameters)
+        return f"#include <math.h>\n\ndouble seconds({arguments})\n{{\n    return {sympy.ccode(whole)};\n}}\n"
+    if language == "json":
+        import json
+
+        columns = {
+            column: {"count": expressions.written(model.x[column]), "cost": model.beta[column]}
+            for column in model.columns
+        }
+        return json.dumps({"name": model.name, "parameters": list(model.parameters), "columns": columns}, indent=2)
+    return f"T({', '.join(model.parameters)}) = {expressions.written(whole)}"

@@ -1,0 +1,123 @@
+"""From options to linear models: which counts, which costs, at which points."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.errors import UsageError
+from advisor_scaling import targets
+from advisor_scaling.linear import application, derive, model
+from advisor_scaling.linear.application import Sizes, sizes_of
+from advisor_scaling.linear.sections import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import sympy
+
+    from advisor.machines import Machine
+    from advisor.model import FloatArray
+    from advisor_scaling.linear.application import Application, Column
+    from advisor_scaling.linear.model import LinearModel
+    from advisor_scaling.study import Study
+
+
+def application_of(path: Path) -> Application:
+    """Return the application model in the file."""
+    return application.load(path)
+
+
+def measured(each: Study) -> Measured:
+    """Return the times of the study's first series, the mean of the repeats."""
+    return Measured(each.points, np.nanmedian(each.values[0], axis=1))
+
+
+def models(
+    stated: Application | None, each: Study | None, runs: Measured | None, machines: Sequence[Machine]
+) -> tuple[LinearModel, ...]:
+    """Return a model for each machine, or the one whose costs fit the runs."""
+    if stated is None and each is not None:
+        return (_from_counts(each, runs, machines),)
+    if stated is None:
+        raise UsageError("nothing to make a model of: name runs or an application model")
+    if machines:
+        return tuple(
+            model.LinearModel(
+                stated.parameters, application.counts(stated, sizes_of(machine)), model.costs_of(machine, stated),
+                machine.name,
+            )
+            for machine in machines
+        )  # fmt: skip
+    if runs is None or each is None:
+        raise UsageError("costs come from runs or from --machine; there is neither")
+    return (_fitted(stated, each, runs),)
+
+
+def _fitted(stated: Application, each: Study, runs: Measured) -> LinearModel:
+    """Return the application model with costs fitted to the runs; caches are those of the machine they ran on."""
+    if set(stated.parameters) != set(each.parameters):
+        raise UsageError(
+            f"the model has the parameters {', '.join(stated.parameters)}, the runs {', '.join(each.parameters)}; they "
+            "must be the same"
+        )
+    order = [each.parameters.index(name) for name in stated.parameters]
+    counts = application.counts(stated, _host_sizes())
+    known = {column: cost for column, cost in stated.costs.items() if column in counts}
+    found = model.fitted(counts, stated.parameters, runs.points[:, order], runs.seconds, known)
+    return replace(found, name=stated.name)
+
+
+def _host_sizes() -> Sizes:
+    from advisor import machines
+
+    return sizes_of(machines.host())
+
+
+def _from_counts(each: Study, runs: Measured | None, machines: Sequence[Machine]) -> LinearModel:
+    counts = derive.counts(each)
+    if not counts:
+        raise UsageError(
+            "the runs hold no counts of operations or messages; count them (gapwatch count), record a trace, or state "
+            "them by --model"
+        )
+    plain = application.Application(each.program, each.parameters, dict.fromkeys(counts, "1"))
+    if machines:
+        return model.LinearModel(each.parameters, counts, model.costs_of(machines[0], plain), machines[0].name)
+    if runs is None:
+        raise UsageError("costs come from runs or from --machine; there is neither")
+    return replace(model.fitted(_with_constant(counts), each.parameters, runs.points, runs.seconds), name=each.program)
+
+
+def _with_constant(counts: dict[Column, sympy.Expr]) -> dict[Column, sympy.Expr]:
+    """Return the counts with one loop that is always started, so that what never changes has a place."""
+    from advisor_scaling.linear import expressions
+
+    return counts if "loops" in counts else {**counts, "loops": expressions.symbols().Integer(1)}
+
+
+def points(each: LinearModel, runs: Study | None, texts: Sequence[str]) -> FloatArray:
+    """Return where to look (t, m): what is asked for, else the largest point measured."""
+    found: list[FloatArray] = []
+    for text in texts:
+        asked = targets.parse(text)
+        if missing := [name for name in each.parameters if name not in asked and runs is None]:
+            raise UsageError(f"--predict must also say {', '.join(missing)}")
+        largest = _largest(each, runs)
+        axes = [asked.get(name, (largest.get(name, 1.0),)) for name in each.parameters]
+        found.append(np.array(list(product(*axes)), dtype=float))
+    if found:
+        return np.concatenate(found)
+    if runs is None:
+        raise UsageError("say where to predict: --predict 'P=64 N=4096'")
+    return np.array([[_largest(each, runs).get(name, 1.0) for name in each.parameters]])
+
+
+def _largest(each: LinearModel, runs: Study | None) -> dict[str, float]:
+    if runs is None:
+        return {}
+    return {name: float(runs.points[:, at].max()) for at, name in enumerate(runs.parameters)}

@@ -1,0 +1,146 @@
+"""T(P, L, BW) with locality factor, and how sure each of its terms is.
+
+G. Rodriguez, R. Badia, J. Labarta: Generation of Simple Analytical Models for Message Passing Applications, Euro-Par
+2004: T = alpha'(P) LF(P) + beta'(P) L + gamma'(P) / BW, with alpha' = alpha0 + alpha1 / P (formulas 2 and 3) and beta',
+gamma' linear in P (table 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy.special import stdtr
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor.model import FloatArray
+
+#: A term is significant where chance alone would make it as large in fewer cases than this.
+SIGNIFICANT: Final = 0.05
+NEEDED: Final = (
+    "Without locality factor the line through the computation times crosses P = infinity below zero, which is no time: "
+    "the total CPU time falls as P grows because each part fits better into the caches. The locality factor is needed."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A term of a regression: value, standard error, and the probability that chance makes it as large."""
+
+    name: str
+    value: float
+    error: float
+    chance: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the term is there at all; otherwise it is printed as N.S."""
+        return self.chance < SIGNIFICANT
+
+
+def regression(
+    columns: Mapping[str, FloatArray], y: FloatArray, weights: FloatArray | None = None
+) -> tuple[Estimate, ...]:
+    """Return the least-squares estimate of each of ``columns`` (n,) for ``y`` (n,), with its error by Student's t."""
+    root = np.ones(len(y)) if weights is None else np.sqrt(weights)
+    design = np.stack(list(columns.values()), axis=1) * root[:, None]
+    scale = np.abs(design).max(axis=0)
+    inverse = np.linalg.pinv(design / scale)
+    values = inverse @ (y * root)
+    free = len(y) - design.shape[1]
+    rest = y * root - (design / scale) @ values
+    variance = float(rest @ rest) / free if free > 0 else np.nan
+    errors = np.sqrt(variance * (inverse**2).sum(axis=1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chances = 2.0 * stdtr(max(free, 1), -np.abs(values / errors))
+    chances = np.where(np.isnan(chances), np.where(free > 0, 0.0, 1.0), chances)
+    return tuple(
+        Estimate(name, float(value / size), float(error / size), float(chance))
+        for name, value, error, size, chance in zip(columns, values, errors, scale, chances, strict=True)
+    )
+
+
+def locality_factors(total_cpu: Mapping[float, float]) -> dict[float, float]:
+    """Return LF(P) = total CPU time at P over that at the smallest P traced, the sum over all processors each."""
+    reference = total_cpu[min(total_cpu)]
+    return {p: seconds / reference for p, seconds in sorted(total_cpu.items())}
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPath:
+    """alpha'(P) = alpha0 + alpha1 / P with (``corrected``) and without locality factor (``plain``)."""
+
+    corrected: tuple[Estimate, ...]
+    plain: tuple[Estimate, ...]
+
+    @property
+    def needs_locality(self) -> bool:
+        """Whether without the factor the intercept is negative, and with it is not or is closer to zero."""
+        plain, corrected = self.plain[0].value, self.corrected[0].value
+        return plain < 0.0 and corrected > plain
+
+
+def critical_path(alpha: Mapping[float, float], factors: Mapping[float, float]) -> CriticalPath:
+    """Return the regressions of alpha_P / LF(P), and of alpha_P itself, on 1 / P."""
+    p = np.array(sorted(alpha))
+    measured = np.array([alpha[each] for each in p])
+    factor = np.array([factors[each] for each in p])
+    columns = {"alpha0": np.ones(len(p)), "alpha1": 1.0 / p}
+    return CriticalPath(regression(columns, measured / factor), regression(columns, measured))
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkModel:
+    """The six terms of T(P, L, BW) (those without significance dropped, the others fitted again) and LF(P)."""
+
+    terms: tuple[Estimate, ...]
+    factors: Mapping[float, float]
+    needs_locality: bool
+
+    def value(self, name: str) -> float:
+        """Return a term's estimate, 0 where it is not significant."""
+        return next((term.value for term in self.terms if term.name == name and term.significant), 0.0)
+
+    def __call__(self, p: FloatArray, latency: FloatArray, bandwidth: FloatArray) -> FloatArray:
+        """Return T (n,) in the unit of the times that were fitted; LF between known P by its logarithm's line."""
+        known = np.array(sorted(self.factors))
+        factor = np.exp(np.interp(np.log(p), np.log(known), np.log([self.factors[each] for each in known])))
+        alpha = (self.value("alpha0") + self.value("alpha1") / p) * factor
+        beta = self.value("beta0") + self.value("beta1") * p
+        return np.asarray(alpha + beta * latency + (self.value("gamma0") + self.value("gamma1") * p) / bandwidth)
+
+
+def network_model(
+    p: FloatArray, latency: FloatArray, bandwidth: FloatArray, seconds: FloatArray, factors: Mapping[float, float]
+) -> NetworkModel:
+    """Return T(P, L, BW) fitted to times (n,) of runs replayed with latencies and bandwidths, or measured.
+
+    Per P a line in L and 1 / BW gives alpha_P; alpha_P / LF(P) goes on 1 / P; beta and gamma on P. Terms that are not
+    significant are left out and the others fitted again.
+    """
+    lf = np.array([factors[float(each)] for each in p])
+    columns = {
+        "alpha0": lf, "alpha1": lf / p, "beta0": latency, "beta1": latency * p, "gamma0": 1.0 / bandwidth,
+        "gamma1": p / bandwidth,
+    }  # fmt: skip
+    kept = dict(columns)
+    found = regression(kept, seconds, 1.0 / seconds**2)
+    dropped: list[Estimate] = []
+    while any(not term.significant for term in found):
+        worst = max(found, key=lambda term: term.chance)
+        dropped.append(worst)
+        del kept[worst.name]
+        found = regression(kept, seconds, 1.0 / seconds**2)
+    by_name = {term.name: term for term in (*found, *dropped)}
+    alpha = {each: _alpha(p == each, latency, bandwidth, seconds) for each in sorted(set(p.tolist()))}
+    path = critical_path(alpha, factors) if len(alpha) > 2 else None
+    return NetworkModel(tuple(by_name[name] for name in columns), dict(factors), bool(path and path.needs_locality))
+
+
+def _alpha(here: FloatArray, latency: FloatArray, bandwidth: FloatArray, seconds: FloatArray) -> float:
+    """Return alpha_P, the time without any communication cost, of the runs at one P."""
+    columns = {"alpha": np.ones(int(here.sum())), "beta": latency[here], "gamma": 1.0 / bandwidth[here]}
+    return regression(columns, seconds[here])[0].value
