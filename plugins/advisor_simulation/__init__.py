@@ -1,4 +1,4 @@
-"""Simulation of programs: traces replayed, models executed, and what a change would win."""
+"""Simulation of programs: models executed on machine models, and what a change would win."""
 
 from __future__ import annotations
 
@@ -8,11 +8,25 @@ from advisor.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from advisor.commands import Registry
+    from advisor.machines import Machine
+    from advisor.model import Profile, Recommendation
 
 
 @hookimpl
 def advisor_commands(register: Registry) -> None:
     """Register the commands of all parts."""
     from advisor_simulation.mds import commands as mds
+    from advisor_simulation.whatif import commands as whatif
 
     mds.register(register)
+    whatif.register(register)
+
+
+@hookimpl
+def advisor_expected_gain(
+    profile: Profile, recommendation: Recommendation, machine: Machine | None
+) -> tuple[float, float, float] | None:
+    """Return expected, lowest and highest gain in seconds of a recommended change, simulated on the run itself."""
+    from advisor_simulation.whatif.hook import expected
+
+    return expected(profile, recommendation)

@@ -1,0 +1,42 @@
+"""``gapwatch whatif``: light code; what is heavy is imported when the command runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.commands import Argument
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from advisor.commands import Registry, Services
+    from advisor.reports import Report
+
+
+def register(registry: Registry) -> None:
+    """Register the command."""
+    registry(
+        "whatif",
+        "simulate what changes would win, alone and together",
+        (
+            Argument("path", "a recorded run, or an application model (.yaml)", Path),
+            Argument("--action", "an action of the rules, such as A-29; several: their joint gain", several=True),
+            Argument("--region", "only in the phases where this region works"),
+            Argument("--plan", "search the best sequence of actions", bool, False),
+            Argument("--machine", "machine model of an application model"),
+            Argument("--processors", "processors of an application model", int, 4),
+        ),
+        run,
+    )
+
+
+def run(args: Namespace, services: Services) -> Report:
+    """Return expected gains with intervals, side effects, conflicts, and the plan that was asked for."""
+    if args.path.suffix in (".yaml", ".yml"):
+        from advisor_simulation.whatif.models import report as of_model
+
+        return of_model(args, services)
+    from advisor_simulation.whatif.report import report
+
+    return report(args, services)

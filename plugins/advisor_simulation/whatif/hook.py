@@ -1,0 +1,82 @@
+"""What ``advise`` asks for: the gain that simulation expects of each recommendation, within a time limit."""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from advisor import rules
+from advisor_simulation.whatif.gains import tried
+from advisor_simulation.whatif.runs import of_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor.model import Profile, Recommendation
+    from advisor_simulation.whatif.gains import Tried
+    from advisor_simulation.whatif.runs import Run
+
+#: Seconds that all recommendations of one run may take together; those left over get no expected gain.
+LIMIT_S: Final = 20.0
+#: Values of all arrays that are simulated at once.
+LARGEST: Final = 50_000_000
+
+
+class _Latest:
+    """The run that was asked about last, so that it is laid out once for all its recommendations."""
+
+    profile: Profile | None = None
+    run: Run | None = None
+    spent_s: float = 0.0
+
+
+@lru_cache(maxsize=1)
+def changes() -> Mapping[str, Mapping[str, str]]:
+    """Return what the bundled rules' actions change, by action."""
+    return {action.id: action.change for action in rules.load_default((), examples=False).actions}
+
+
+def expected(profile: Profile, recommendation: Recommendation) -> tuple[float, float, float] | None:
+    """Return expected, lowest and highest gain in seconds (80 %); None where the change can't be simulated."""
+    words = changes().get(recommendation.action)
+    if words is None or not profile.timed:
+        return None
+    run = _run(profile)
+    if run is None or _Latest.spent_s > LIMIT_S:
+        return None
+    begun = time.monotonic()
+    found = best(run, words, phases_of(profile, recommendation.phase))
+    _Latest.spent_s += time.monotonic() - begun
+    if found is None or found.expected_s <= 0.0:
+        return None
+    return found.expected_s, max(found.low_s, 0.0), max(found.high_s, 0.0)
+
+
+def _run(profile: Profile) -> Run | None:
+    if _Latest.profile is not profile:
+        size = sum(array.size for phase in profile.phases for array in phase.arrays.values())
+        _Latest.profile, _Latest.spent_s = profile, 0.0
+        _Latest.run = of_profile(profile) if size <= LARGEST else None
+    return _Latest.run
+
+
+def best(run: Run, words: Mapping[str, str], chosen: set[int]) -> Tried | None:
+    """Return what a change wins in the ``chosen`` phases; a new decomposition is also tried on the whole run."""
+    found = [tried(run, words, chosen)]
+    if chosen and "rebalance" in words:
+        found.append(tried(run, words))
+    return max((one for one in found if one is not None), key=lambda one: one.expected_s, default=None)
+
+
+def phases_of(profile: Profile, name: str | None) -> set[int]:
+    """Return the numbers of the phases that a name stands for, such as ``to MPI_Barrier (18 phases)``; none for
+    None."""
+    if name is None:
+        return set()
+    exact = {number for number, phase in enumerate(profile.phases) if phase.name == name}
+    alike = re.fullmatch(r"(.*) \(\d+ phases\)", name)
+    if exact or alike is None:
+        return exact
+    return {n for n, phase in enumerate(profile.phases) if re.sub(r" \(\d+\)$", "", phase.name) == alike[1]}

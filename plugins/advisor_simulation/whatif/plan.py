@@ -1,0 +1,85 @@
+"""The search for a sequence of changes over the tuning steps of the source's figure 6, with its backward arrows.
+
+In each step the change that wins most is made, and again, until none wins enough; then the next step is looked at.
+After a change in a step, its backward arrows say which earlier steps may pay once more (section 3.2.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+State = TypeVar("State")
+
+#: A change has to win this share of the run's first time.
+WORTH: Final = 0.005
+#: Changes in one plan, at most.
+LONGEST: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(Generic[State]):
+    """An action and what it does; ``make`` returns None where it can't be carried out."""
+
+    action: str
+    title: str
+    step: int
+    make: Callable[[State], State | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken(Generic[State]):
+    """One entry of a plan: what was changed, the time after it, and the state it leads to."""
+
+    candidate: Candidate[State]
+    before_s: float
+    after_s: float
+    state: State
+
+
+def plan(
+    start: State,
+    total: Callable[[State], float],
+    candidates: Sequence[Candidate[State]],
+    back: Iterable[tuple[int, int]] = (),
+    worth: float = WORTH,
+    progress: Callable[[int], None] = lambda done: None,
+) -> tuple[Taken[State], ...]:
+    """Return the changes in the order in which they are made; ``back`` lists arrows (from step, to earlier step)."""
+    arrows = list(back)
+    steps = sorted({candidate.step for candidate in candidates})
+    taken: list[Taken[State]] = []
+    first = now = total(start)
+    state, at = start, 0
+    while at < len(steps) and len(taken) < LONGEST:
+        best = _best(state, now, total, [c for c in candidates if c.step == steps[at]], taken)
+        progress(len(taken))
+        if best is None or now - best.after_s < worth * first:
+            at += 1
+            continue
+        taken.append(best)
+        state, now = best.state, best.after_s
+        earlier = [steps.index(to) for from_, to in arrows if from_ == steps[at] and to in steps and to < from_]
+        at = min((at, *earlier))
+    return tuple(taken)
+
+
+def _best(
+    state: State,
+    now: float,
+    total: Callable[[State], float],
+    candidates: Sequence[Candidate[State]],
+    taken: Sequence[Taken[State]],
+) -> Taken[State] | None:
+    """Return the change that wins most; the one that was made last is not made again."""
+    found = []
+    for candidate in candidates:
+        if any(one.candidate is candidate for one in taken):
+            continue
+        made = candidate.make(state)
+        if made is not None:
+            found.append(Taken(candidate, now, total(made), made))
+    return min(found, key=lambda one: one.after_s, default=None)

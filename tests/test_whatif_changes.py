@@ -1,0 +1,162 @@
+"""Changes tried on measured runs: what they win, what they leave, and what they do to the other gaps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from advisor import bounds, gaps
+from advisor.model import Phase, PhaseKind, Processor, Profile, Region
+from advisor_simulation.whatif.changes import CHANGES
+from advisor_simulation.whatif.gains import joint, tried
+from advisor_simulation.whatif.runs import Run, of_profile
+
+LOADS = arrays(np.float64, (2, 4, 3), elements=st.floats(0.125, 10))
+
+
+def profile(
+    loads: np.ndarray, sync: float = 0.0, kinds: tuple[PhaseKind, PhaseKind] = ("parallel", "parallel")
+) -> Profile:
+    """Return a run of two phases, loads (phase, processor, iteration), everybody waiting for the slowest."""
+    phases = []
+    start = 0.0
+    lasted = loads.max(axis=1) + sync
+    for number, load in enumerate(loads):
+        times = np.cumsum(np.r_[start, lasted.sum(axis=0)[:-1]]) + (lasted[0] if number else 0.0)
+        wait = load.max(axis=0) - load
+        measures = {"wall_s": load + wait + sync, "wait_s": wait, "sync_s": np.full_like(load, sync)}
+        measures |= {"transfer_s": np.zeros_like(load), "io_s": np.zeros_like(load)}
+        phases.append(
+            Phase(
+                f"phase {number}",
+                kinds[number],
+                np.array([number]),
+                {name: array[None] for name, array in measures.items()},
+                "MPI_Barrier",
+                times,
+                lasted[number],
+            )
+        )
+    return Profile(
+        program="made",
+        run="made",
+        reader="test",
+        actual_s=float(lasted.sum()),
+        processors=tuple(Processor(rank) for rank in range(loads.shape[1])),
+        regions=(Region("first"), Region("second")),
+        phases=tuple(phases),
+        status={},
+        paradigms=("mpi",),
+    )
+
+
+def run_of(made: Profile) -> Run:
+    run = of_profile(made)
+    assert run is not None
+    return run
+
+
+@given(loads=LOADS, sync=st.floats(0, 1))
+def test_the_unchanged_run_takes_the_measured_time_and_has_the_measured_gaps(loads: np.ndarray, sync: float) -> None:
+    made = profile(loads, sync)
+    run = run_of(made)
+    assert run.total() == pytest.approx(made.actual_s)
+    assert run.error_s == pytest.approx(0.0, abs=1e-9)
+    expected = {gap.name: gap.seconds for gap in gaps.attribute(made, bounds.compute(made))}
+    for name, seconds in run.gaps().items():
+        assert seconds == pytest.approx(expected[name], abs=1e-9), name
+
+
+@pytest.mark.parametrize("words", sorted(CHANGES), ids=" ".join)
+@settings(max_examples=20)
+@given(loads=LOADS)
+def test_no_change_makes_work_vanish_or_time_negative(words: tuple[str, str], loads: np.ndarray) -> None:
+    run = run_of(profile(loads, 0.25))
+    found = tried(run, dict([words]))
+    if found is None:
+        return
+    work = sum(float(phase.work.sum()) for phase in run.phases)
+    left = sum(float(phase.work.sum()) for phase in found.changed.phases)
+    assert left == pytest.approx(work)
+    assert found.changed.total() > 0
+    assert found.low_s <= found.expected_s <= found.high_s
+
+
+@given(loads=LOADS)
+def test_even_phases_take_the_mean(loads: np.ndarray) -> None:
+    run = run_of(profile(loads))
+    found = tried(run, {"schedule": "dynamic"})
+    assert found is not None
+    assert found.changed.total() == pytest.approx(float(loads.mean(axis=1).sum()))
+    assert all(abs(found.after[name]) < 1e-9 for name in ("L", "M'", "D"))
+
+
+def test_figure_4_by_remedies() -> None:
+    """41 is the mean load: scheduling reaches it, a decomposition for each phase comes near it."""
+    loads = np.array([[[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]]])
+    run = run_of(profile(loads))
+    assert run.total() == 47
+    for words, least in (({"rebalance": "phases"}, 41.0), ({"schedule": "dynamic"}, 41.0)):
+        found = tried(run, words)
+        assert found is not None
+        assert least <= found.changed.total() < 47
+    scheduled = tried(run, {"schedule": "dynamic"})
+    assert scheduled is not None
+    assert scheduled.expected_s == pytest.approx(6.0)
+
+
+def test_a_decomposition_for_one_phase_can_hurt_the_other() -> None:
+    loads = np.array([[[3.0], [1.0]], [[1.0], [2.0]]])
+    found = tried(run_of(profile(loads)), {"rebalance": "critical phase"})
+    assert found is not None
+    assert found.moved["M'"] < 0
+    first, second = found.changed.phases
+    assert first.load.ravel().tolist() == pytest.approx([2, 2])
+    assert second.load.ravel().tolist() == pytest.approx([3 / 7, 18 / 7])  # even factors: 1 : 2 becomes 1 : 6
+
+
+def test_a_serial_part_is_shared() -> None:
+    loads = np.zeros((2, 4, 3))
+    loads[0, 0] = 8.0
+    loads[1] = 1.0
+    run = run_of(profile(loads, kinds=("serial", "parallel")))
+    found = tried(run, {"serial": "parallel"})
+    assert found is not None
+    assert found.expected_s == pytest.approx(3 * (8 - 2))
+    assert found.moved["P"] == pytest.approx(-18)
+
+
+def test_waiting_for_neighbours_only_lets_a_late_processor_be_late_alone() -> None:
+    """One processor is slow in each iteration, never a neighbour of the one before: lateness takes time to spread."""
+    loads = np.ones((1, 6, 6))
+    loads[0, [0, 3, 5, 1, 4, 2], np.arange(6)] = 5.0
+    run = run_of(profile(np.concatenate([loads, np.full((1, 6, 6), 1e-9)])))
+    found = tried(run, {"barriers": "pairwise"})
+    assert found is not None
+    assert run.total() == pytest.approx(30, rel=1e-6)
+    assert 0 < found.expected_s < 24
+
+
+def test_gains_of_two_changes_do_not_add_up() -> None:
+    loads = np.array([[[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]]])
+    run = run_of(profile(loads))
+    even, phases = tried(run, {"schedule": "dynamic"}), tried(run, {"rebalance": "phases"})
+    both = joint(run, [({"rebalance": "phases"}, set()), ({"schedule": "dynamic"}, set())])
+    assert even is not None
+    assert phases is not None
+    assert both is not None
+    assert max(even.expected_s, phases.expected_s) <= both.expected_s + 1e-9
+    assert both.expected_s < even.expected_s + phases.expected_s
+
+
+def test_what_a_profile_does_not_tell_is_not_guessed() -> None:
+    run = run_of(profile(np.ones((2, 2, 2))))
+    assert tried(run, {"layout": "padded"}) is None
+    assert tried(run, {"fsync": "rare"}) is None
+    assert tried(run, {"messages": "grouped"}) is None
+    assert of_profile(replace(run.profile, actual_s=float("nan"))) is None

@@ -1,0 +1,71 @@
+"""Expected gains of the remedies of recorded faults, against what switching the faults off really won."""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from advisor import host, pipeline
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def gains() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("gains", ROOT / "examples" / "faults" / "gains.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["gains"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def judged(gains: ModuleType) -> list[Any]:
+    found: list[Any] = gains.judged()
+    return found
+
+
+def test_every_case_with_a_fault_that_a_trace_shows_was_measured(gains: ModuleType) -> None:
+    measured = {(row["case"], row["fault"]) for row in gains.measured()}
+    assert measured == {(pair.case, pair.fault) for pair in gains.pairs()}
+    assert len(measured) >= 60
+
+
+def test_expected_gains_are_near_the_real_ones(gains: ModuleType, judged: list[Any]) -> None:
+    assert statistics.median(one.error for one in judged) <= 0.10
+    assert gains.correlation(judged) >= 0.9
+    assert 0.70 <= sum(one.held for one in judged) / len(judged) <= 0.90
+
+
+def test_the_page_says_what_the_program_does(gains: ModuleType, judged: list[Any]) -> None:
+    page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    assert gains.table(judged) in page
+
+
+def test_advice_on_a_trace_with_one_imbalanced_phase_says_what_it_wins() -> None:
+    case = ROOT / "tests" / "profiles" / "faults" / "straggler-15"
+    advice = pipeline.advise([case], pipeline.Options(), host.load())
+    first = advice.recommendations[0]
+    assert first.basis == "simulation"
+    assert first.expected_s is not None
+    assert first.interval_s is not None
+    assert first.interval_s[0] <= first.expected_s <= first.interval_s[1] <= first.ceiling_s
+    assert first.expected_s > 0.8 * first.ceiling_s
+    assert advice.total.expected_s is not None
+
+
+def test_a_clean_run_is_not_promised_anything() -> None:
+    case = ROOT / "tests" / "profiles" / "faults" / "clean-4"
+    advice = pipeline.advise([case], pipeline.Options(), host.load())
+    assert advice.total.expected_s is None
+    assert not advice.problems
