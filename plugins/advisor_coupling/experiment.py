@@ -1,0 +1,240 @@
+"""The experiment: every chain at every case, in interleaved rounds, going on where it was interrupted."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import math
+import random
+import shlex
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+from advisor.errors import InputError, UsageError
+from advisor_coupling import launching, results
+from advisor_coupling.algebra import windows
+from advisor_coupling.cases import SECONDS
+from advisor_coupling.results import CaseRecord, Document, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from advisor_coupling.algebra import Combination
+    from advisor_coupling.manifest import Manifest
+    from advisor_coupling.results import CacheRecord, Kind
+
+#: A loop of which less than this share of the wanted time was seen is measured once more before it is believed.
+_TRUSTED: Final = 0.1
+_MOST_CALIBRATIONS: Final = 4
+_MOST_PASSES: Final = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One run that the experiment consists of."""
+
+    case: int
+    kind: Kind
+    chain: str
+    round: int
+
+    @property
+    def key(self) -> tuple[int, str, str, int]:
+        """What tells steps apart."""
+        return self.case, self.kind, self.chain, self.round
+
+
+def opened(manifest: Manifest, path: Path, machine: str, caches: Mapping[str, CacheRecord]) -> Document:
+    """Return the experiment in the file ``path``, or a new one; ``UsageError`` if the file is of another experiment."""
+    mark = fingerprint(manifest)
+    if path.exists():
+        found = results.read(path)
+        if found.fingerprint != mark:
+            reason = "holds another experiment (program, kernels, commands or sizes differ)"
+            raise UsageError(f"{path} {reason}; move it away, or name another file by --results")
+        return found
+    printed: dict[str, Combination] = {str(metric.name): metric.combine for metric in manifest.metrics}
+    known: dict[str, Combination] = {SECONDS: "sum"}
+    uses = {str(one.name): tuple(str(array.value) for array in one.uses) for one in manifest.kernels if one.uses}
+    return Document(
+        results.SCHEMA, manifest.program, manifest.names, tuple(_cases(manifest)), (), known | printed, uses,
+        dict(caches), machine, mark, {str(name): str(array.value) for name, array in manifest.arrays.items()},
+        str(manifest.loop_count),
+    )  # fmt: skip
+
+
+def fingerprint(manifest: Manifest) -> str:
+    """Return what tells this experiment from others; repetitions and lengths may grow without making it another."""
+    parts = [
+        manifest.program,
+        manifest.names,
+        [word.value for word in (*manifest.command, *manifest.application)],
+        {str(name): word.value for name, word in manifest.environment.items()},
+        manifest.directory,
+        manifest.points,
+        manifest.processors,
+        manifest.loop_count,
+        manifest.passes,
+        manifest.shortest_loop,
+        manifest.baseline,
+        [(metric.name, metric.prints, metric.combine, metric.take) for metric in manifest.metrics],
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _cases(manifest: Manifest) -> Iterator[CaseRecord]:
+    for processors, point in product(manifest.processors, manifest.points):
+        values = {**point, "P": float(processors)}
+        count = int(manifest.loop_count.value(values))
+        passes = int(manifest.passes.value(values)) if manifest.passes else count
+        arrays = {str(name): array.value.value(values) for name, array in manifest.arrays.items()}
+        yield CaseRecord(point, processors, count, passes, arrays)
+
+
+def steps(manifest: Manifest, cases: int) -> tuple[Step, ...]:
+    """Return all runs but calibrations in their order: round by round, in each every case, its runs shuffled.
+
+    So what changes on the machine while the experiment runs touches all chains alike. The order of a round is always
+    the same, that of another round is another.
+    """
+    names = manifest.names
+    lengths = (1, *manifest.chain_lengths)
+    chains = [",".join(names[i] for i in chain) for length in lengths for chain in windows(len(names), length)]
+    found = []
+    for turn in range(manifest.repetitions):
+        for case in range(cases):
+            some = [Step(case, "chain", chain, turn) for chain in chains]
+            some.append(Step(case, "application", ",".join(names), turn))
+            if manifest.baseline == "subtract":
+                some.append(Step(case, "baseline", ",".join(names), turn))
+            random.Random(turn * cases + case).shuffle(some)
+            found += some
+    return tuple(found)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the results' lock; ``UsageError`` where another experiment runs into the same file."""
+    lock = path.with_name(f".{path.name}.lock")
+    with lock.open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(f"{path} is being written by another run of this command") from None
+        yield
+
+
+def left(manifest: Manifest, document: Document) -> tuple[Step, ...]:
+    """Return the steps that were not run yet."""
+    finished = {(run.case, run.kind, run.chain, run.round) for run in document.runs}
+    return tuple(step for step in steps(manifest, len(document.cases)) if step.key not in finished)
+
+
+def shown(manifest: Manifest, source: Path, document: Document, step: Step) -> str:
+    """Return the command of a step as one would type it; its passes before they are calibrated."""
+    case = document.cases[step.case]
+    passes = {"baseline": 0, "chain": case.passes}.get(step.kind, case.loop_count)
+    launch = _launch(manifest, source, document, step, passes)
+    setting = [f"{name}={shlex.quote(value)}" for name, value in launch.environment.items()]
+    return " ".join([*setting, shlex.join(launch.words)])
+
+
+def carry_out(
+    manifest: Manifest, source: Path, document: Document, path: Path, done: Callable[[int], None]
+) -> Document:
+    """Run what the experiment lacks, and return it whole; ``path`` holds it after every run.
+
+    ``source`` is the manifest's file, ``done`` is told how many runs are finished. ``InputError`` where a run fails
+    twice in succession; what was finished by then is kept.
+    """
+    missing = left(manifest, document)
+    before = len(steps(manifest, len(document.cases))) - len(missing)
+    done(before)
+    for number, step in enumerate(missing, start=before + 1):
+        for run in _runs(manifest, source, document, step):
+            document = replace(document, runs=(*document.runs, run))
+            results.write(document, path)
+        done(number)
+    return document
+
+
+def _runs(manifest: Manifest, source: Path, document: Document, step: Step) -> Iterator[Run]:
+    """Yield the run of a step, with the calibrations of its chain before where they are missing."""
+    if step.kind != "chain":
+        passes = 0 if step.kind == "baseline" else document.cases[step.case].loop_count
+        yield _once(manifest, source, document, step, passes)
+        return
+    while (known := _known_passes(manifest, document, step)) is None:
+        run = _calibration(manifest, source, document, step)
+        yield run
+        document = replace(document, runs=(*document.runs, run))
+    yield _once(manifest, source, document, step, known)
+
+
+def _known_passes(manifest: Manifest, document: Document, step: Step) -> int | None:
+    """Return how many passes make the chain's loop last long enough; None while that has to be tried."""
+    first = document.cases[step.case].passes
+    if manifest.shortest_loop <= 0:
+        return first
+    tried = _tried(document, step)
+    if not tried:
+        return None
+    last = tried[-1]
+    believed = last.values[SECONDS] >= _TRUSTED * manifest.shortest_loop or len(tried) >= _MOST_CALIBRATIONS
+    return _longer(manifest, last) if believed else None
+
+
+def _tried(document: Document, step: Step) -> list[Run]:
+    here = [run for run in document.runs if run.case == step.case and run.kind == "calibration"]
+    return [run for run in here if run.chain == step.chain]
+
+
+def _longer(manifest: Manifest, run: Run) -> int:
+    """Return the passes that make the loop of a calibration last ``shortest_loop``, never fewer than it had."""
+    seconds = max(run.values[SECONDS], 1e-3 * manifest.shortest_loop)
+    return min(max(run.passes, math.ceil(run.passes * manifest.shortest_loop / seconds)), _MOST_PASSES)
+
+
+def _calibration(manifest: Manifest, source: Path, document: Document, step: Step) -> Run:
+    tried = _tried(document, step)
+    passes = _longer(manifest, tried[-1]) if tried else document.cases[step.case].passes
+    with_loop = _once(manifest, source, document, replace(step, kind="calibration", round=len(tried)), passes)
+    if manifest.baseline == "none":
+        return with_loop
+    empty = _once(manifest, source, document, replace(step, kind="baseline"), 0)
+    loop = max(with_loop.values[SECONDS] - empty.values[SECONDS], 0.0)
+    return replace(with_loop, values={SECONDS: loop})
+
+
+def _once(manifest: Manifest, source: Path, document: Document, step: Step, passes: int) -> Run:
+    """Run a step; once more where it fails, since a machine that others use is short of something now and then."""
+    launch = _launch(manifest, source, document, step, passes)
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        outcome = launching.run(launch, source)
+    except InputError:
+        outcome = launching.run(launch, source)
+    values = launching.values(outcome, manifest.metrics, launch, source)
+    return Run(step.case, step.kind, step.chain, step.round, passes, values, started, outcome.seconds)
+
+
+def _launch(manifest: Manifest, source: Path, document: Document, step: Step, passes: int) -> launching.Launch:
+    """Return the command of a step with its places filled."""
+    case = document.cases[step.case]
+    inside = step.chain.split(",")
+    places = {name: f"{value:.12g}" for name, value in case.parameters.items()} | {
+        "chain": step.chain,
+        "mask": "".join("1" if name in inside else "0" for name in document.kernels),
+        "passes": str(passes),
+        "processors": str(case.processors),
+    }
+    own = manifest.application if step.kind == "application" and manifest.application else manifest.command
+    words = tuple(word.value.filled(places) for word in own)
+    environment = {str(name): word.value.filled(places) for name, word in manifest.environment.items()}
+    directory = (source.parent / manifest.directory).resolve()
+    return launching.Launch(words, environment, directory, manifest.time_limit)

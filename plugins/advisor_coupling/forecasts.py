@@ -1,0 +1,177 @@
+"""Predictions where nothing was measured: models of the kernels, composed with couplings that still hold there.
+
+Formula 3 of the source with analytical models E_k. A coupling is carried over from the nearest case in which every
+kernel's data, and those of all together, live in the same caches; across such a border it may change, and nothing is
+carried over.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from advisor.errors import UsageError
+from advisor_coupling import algebra, planning, transitions
+from advisor_coupling.cases import SECONDS
+from advisor_coupling.selection import best_length
+from advisor_coupling.wording import Expression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from advisor.model import FloatArray
+    from advisor_coupling.cases import Case
+    from advisor_coupling.model import CaseModel
+    from advisor_coupling.results import CacheRecord, Document
+
+    #: From the coordinates of a point to value, low and high end.
+    Predict = Callable[[Sequence[float]], tuple[float, float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What the loop takes at a place that was not measured, seconds; ``source`` is the case the couplings come from.
+
+    Without a source ``value`` is the plain sum, and ``reason`` says why.
+    """
+
+    case: Case
+    summation: float
+    value: float
+    low: float
+    high: float
+    length: int
+    source: Case | None
+    reason: str
+
+
+def targets(texts: Sequence[str], cases: Sequence[Case]) -> tuple[dict[str, float], ...]:
+    """Return the places of ``N=64 P=4``; what is not named is taken from the last case. ``UsageError`` for mistakes."""
+    last = cases[-1]
+    usual = {**last.parameters, transitions.PROCESSORS: float(last.processors)}
+    return tuple({**usual, **_target(text, tuple(usual))} for text in texts)
+
+
+def _target(text: str, known: Sequence[str]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for part in text.split():
+        name, equals, value = part.partition("=")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals or name not in known or not math.isfinite(found[name]) or found[name] <= 0:
+            raise UsageError(f"--predict: '{part}', expected values of {', '.join(known)} such as {known[0]}=64")
+    return found
+
+
+def forecasts(
+    models: Sequence[CaseModel],
+    places: Sequence[Mapping[str, float]],
+    document: Document,
+    caches: Mapping[str, CacheRecord],
+    maker: Callable[..., object] | None,
+) -> tuple[Forecast, ...]:
+    """Return the predictions at these places; ``UsageError`` where they need models of kernels that nobody offers.
+
+    ``maker`` is called as ``maker(names, points, values)`` for one kernel: names of the coordinates, (n, m) points and
+    for each the repeated seconds; it returns what takes a point and returns seconds, low and high.
+    """
+    if not places:
+        return ()
+    if maker is None:
+        raise UsageError("--predict needs models of the kernels, which the plugin 'scaling' offers; it is not there")
+    cases = [one.case for one in models]
+    names = transitions.axes(cases)
+    if not names:
+        raise UsageError("--predict needs measurements at several sizes or numbers of processors")
+    kernels = [_modelled(maker, names, cases, index) for index in range(cases[0].size)]
+    choice = best_length(models)
+    length = choice.length if choice else max(cases[0].lengths(), default=1)
+    return tuple(_forecast(models, _placed(place, document, cases), names, kernels, length, caches) for place in places)
+
+
+def _modelled(maker: Callable[..., object], names: Sequence[str], cases: Sequence[Case], index: int) -> Predict:
+    points = [[_at(case, name) for name in names] for case in cases]
+    values = []
+    for case in cases:
+        series = case.samples[SECONDS][(index,)]
+        values.append([float(value) for value in series if np.isfinite(value)])
+    return cast("Predict", maker(tuple(names), points, values))
+
+
+def _at(case: Case, name: str) -> float:
+    return float(case.processors) if name == transitions.PROCESSORS else case.parameters[name]
+
+
+def _placed(place: Mapping[str, float], document: Document, cases: Sequence[Case]) -> Case:
+    """Return a case without measurements at that place."""
+    counts = {case.loop_count for case in cases}
+    if document.loop_count:
+        count = int(Expression(document.loop_count).value(place))
+    elif len(counts) == 1:
+        count = counts.pop()
+    else:
+        raise UsageError("the results do not tell how often the loop runs elsewhere (loop_count)")
+    size = {name: Expression(text).value(place) for name, text in document.arrays.items()}
+    parameters = {name: value for name, value in place.items() if name != transitions.PROCESSORS}
+    processors = round(place[transitions.PROCESSORS])
+    uses = cases[0].uses if set(size) >= {array for arrays in cases[0].uses.values() for array in arrays} else {}
+    return replace(
+        cases[0], parameters=parameters, processors=processors, loop_count=count, samples={}, application={}, once={},
+        data_bytes=size, uses=uses,
+    )  # fmt: skip
+
+
+def _forecast(
+    models: Sequence[CaseModel],
+    case: Case,
+    names: Sequence[str],
+    kernels: Sequence[Predict],
+    length: int,
+    caches: Mapping[str, CacheRecord],
+) -> Forecast:
+    point = [_at(case, name) for name in names]
+    table = np.array([kernel(point) for kernel in kernels])
+    source, reason = _nearest([one.case for one in models], case, names, length, caches)
+    coefficient = np.ones(case.size) if source is None else _coefficients(source, length)
+    rest = planning.once_s(source or models[-1].case)
+    value, low, high = (rest + case.loop_count * float(coefficient @ table[:, column]) for column in range(3))
+    plain = rest + case.loop_count * float(table[:, 0].sum())
+    return Forecast(case, plain, value, low, high, length, source, reason)
+
+
+def _coefficients(case: Case, length: int) -> FloatArray:
+    """Return a_j of a measured case."""
+    if length == 1:
+        return np.ones(case.size)
+    known = planning.medians(case)
+    member = algebra.membership(case.size, length)
+    alone = np.array([known[(index,)] for index in range(case.size)])
+    together = np.array([known[chain] for chain in algebra.windows(case.size, length)])
+    return algebra.coefficients(algebra.couplings(alone, together, member), together, member)
+
+
+def _nearest(
+    cases: Sequence[Case], target: Case, names: Sequence[str], length: int, caches: Mapping[str, CacheRecord]
+) -> tuple[Case | None, str]:
+    """Return the nearest case (by ratios of coordinates) whose data live where those of the target do, and why."""
+
+    def distance(case: Case) -> float:
+        return sum(abs(math.log(_at(case, name) / _at(target, name))) for name in names if _at(case, name) > 0)
+
+    usable = sorted((case for case in cases if length == 1 or case.complete(SECONDS, length)), key=distance)
+    wanted = _homes(target, caches)
+    if wanted is None:
+        return (usable[0] if usable else None), "nearest case; where data live is not known"
+    for case in usable:
+        if _homes(case, caches) == wanted:
+            return case, "data live in the same caches"
+    return None, "no case was measured whose data live in the same caches: plain sum"
+
+
+def _homes(case: Case, caches: Mapping[str, CacheRecord]) -> tuple[str, ...] | None:
+    return transitions.homes(case, tuple(range(case.size)), transitions.levels(caches, case.processors))

@@ -1,0 +1,184 @@
+"""The manifest of an experiment: which program, which kernels, how to run a chain of them, and how often."""
+
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from advisor import documents
+from advisor.documents import Between, Mark, Marked, suggestion
+from advisor.errors import DocumentError, Problem
+from advisor.units import Seconds
+from advisor_coupling.algebra import Combination
+from advisor_coupling.cases import SECONDS
+from advisor_coupling.wording import Expression, KernelName, Name, Pattern, Template
+
+#: Places of templates that every command may use, besides the parameters.
+PLACES: Final = ("chain", "mask", "passes", "processors")
+#: More kernels than that are no loop that somebody measures.
+MOST_KERNELS: Final = 30
+MOST_CASES: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel of the loop; ``uses`` names the arrays that it touches."""
+
+    name: KernelName
+    mark: Mark
+    uses: tuple[Marked[Name], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A metric that the program prints, about the whole run: ``prints`` shows where, ``take`` which of several."""
+
+    name: Name
+    prints: Pattern
+    mark: Mark
+    combine: Combination = "sum"
+    take: Literal["last", "max", "sum"] = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An experiment as its author wrote it (docs/plugins/coupling.md).
+
+    ``command`` runs ``{chain}`` (names with commas; ``{mask}`` as 0 and 1) for ``{passes}`` passes; ``application`` is
+    the program as it is, by default the chain of all kernels for ``loop_count`` passes.
+    """
+
+    program: str
+    kernels: tuple[Kernel, ...]
+    command: tuple[Marked[Template], ...]
+    loop_count: Expression
+    mark: Mark
+    parameters: dict[Name, tuple[float, ...]] = field(default_factory=dict)
+    processors: tuple[Annotated[int, Between(1, 10_000_000)], ...] = (1,)
+    application: tuple[Marked[Template], ...] = ()
+    environment: dict[Name, Marked[Template]] = field(default_factory=dict)
+    directory: str = "."
+    arrays: dict[Name, Marked[Expression]] = field(default_factory=dict)
+    passes: Expression | None = None
+    shortest_loop: Seconds = 0.0
+    repetitions: Annotated[int, Between(1, 1000)] = 7
+    lengths: tuple[Annotated[int, Between(2, MOST_KERNELS)], ...] = ()
+    metrics: tuple[Measured, ...] = ()
+    baseline: Literal["subtract", "none"] = "subtract"
+    time_limit: Seconds = 600.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The kernels in loop order."""
+        return tuple(str(kernel.name) for kernel in self.kernels)
+
+    @property
+    def chain_lengths(self) -> tuple[int, ...]:
+        """The lengths to measure: those that are listed, or all from 2 to the number of kernels."""
+        return tuple(sorted(set(self.lengths))) or tuple(range(2, len(self.kernels) + 1))
+
+    @property
+    def points(self) -> tuple[dict[str, float], ...]:
+        """Every combination of the parameters, without processors."""
+        names = [str(name) for name in self.parameters]
+        return tuple(dict(zip(names, values, strict=True)) for values in product(*self.parameters.values()))
+
+
+def load(path: Path) -> Manifest:
+    """Return the manifest in the file; DocumentError with everything that is wrong with it."""
+    manifest = documents.load(path, Manifest)
+    problems = [*_of_kernels(manifest), *_of_templates(manifest), *_of_numbers(manifest), *_of_metrics(manifest)]
+    if problems:
+        raise DocumentError(problems)
+    return manifest
+
+
+def _of_kernels(manifest: Manifest) -> list[Problem]:
+    problems = []
+    if not 2 <= len(manifest.kernels) <= MOST_KERNELS:
+        found = len(manifest.kernels)
+        problems.append(manifest.mark.problem(f"kernels: found {found}, expected 2 to {MOST_KERNELS} of them"))
+    seen: set[str] = set()
+    for kernel in manifest.kernels:
+        if kernel.name in seen:
+            problems.append(kernel.mark.problem(f"the kernel '{kernel.name}' is listed twice"))
+        seen.add(kernel.name)
+        for array in kernel.uses:
+            if array.value not in manifest.arrays:
+                near = suggestion(array.value, manifest.arrays)
+                problems.append(array.mark.problem(f"the array '{array.value}' is not listed in arrays{near}"))
+    if any(length > len(manifest.kernels) for length in manifest.lengths):
+        message = f"lengths: expected at most {len(manifest.kernels)}, the number of kernels"
+        problems.append(manifest.mark.problem(message))
+    return problems
+
+
+def _of_templates(manifest: Manifest) -> list[Problem]:
+    known = [*PLACES, *manifest.parameters]
+    words = [*manifest.command, *manifest.application, *manifest.environment.values()]
+    problems = []
+    for word in words:
+        for name in word.value.names:
+            if name not in known:
+                near = suggestion(name, known)
+                problems.append(word.mark.problem(f"nothing is called '{name}'{near}; there are {', '.join(known)}"))
+    if not manifest.command:
+        problems.append(manifest.mark.problem("command: expected a program and its arguments"))
+        return problems
+    for needed in (("chain", "mask"), ("passes",)):
+        if not any(name in word.value.names for word in (*manifest.command, *words) for name in needed):
+            either = " or ".join(f"{{{name}}}" for name in needed)
+            problems.append(manifest.command[0].mark.problem(f"command: expected {either} in it or in environment"))
+    return problems
+
+
+def _of_numbers(manifest: Manifest) -> list[Problem]:
+    problems = []
+    clashing = sorted({"P", *PLACES} & {str(name) for name in manifest.parameters})
+    problems += [manifest.mark.problem(f"parameters: '{name}' has a meaning of its own") for name in clashing]
+    if any(not values for values in manifest.parameters.values()) or not manifest.processors:
+        problems.append(manifest.mark.problem("parameters and processors: expected at least one value of each"))
+        return problems
+    count = len(manifest.points) * len(manifest.processors)
+    if count > MOST_CASES:
+        problems.append(manifest.mark.problem(f"found {count} cases, expected at most {MOST_CASES}"))
+        return problems
+    listed = [(manifest.mark, "loop_count", manifest.loop_count, True)]
+    listed += [(manifest.mark, "passes", manifest.passes, True)] if manifest.passes else []
+    listed += [(array.mark, str(name), array.value, False) for name, array in manifest.arrays.items()]
+    for mark, name, expression, whole in listed:
+        problems += _of_expression(manifest, mark, name, expression, whole)
+    return problems
+
+
+def _of_expression(manifest: Manifest, mark: Mark, name: str, expression: Expression, whole: bool) -> list[Problem]:
+    """Return the first thing that is wrong with an expression at any of the cases."""
+    known = ["P", *manifest.parameters]
+    for needed in expression.names:
+        if needed not in known:
+            near = suggestion(needed, known)
+            return [mark.problem(f"{name}: nothing is called '{needed}'{near}; there are {', '.join(known)}")]
+    for processors, point in product(manifest.processors, manifest.points):
+        try:
+            value = expression.value({**point, "P": float(processors)})
+        except ValueError as error:
+            return [mark.problem(f"{name}: {error}")]
+        if value <= 0 or (whole and value < 1):
+            return [
+                mark.problem(
+                    f"{name}: '{expression}' is {value:.12g}, expected {'1 or more' if whole else 'more than 0'}"
+                )
+            ]
+    return []
+
+
+def _of_metrics(manifest: Manifest) -> list[Problem]:
+    problems = []
+    seen: set[str] = set()
+    for metric in manifest.metrics:
+        if metric.name in seen:
+            problems.append(metric.mark.problem(f"the metric '{metric.name}' is listed twice"))
+        if metric.name == SECONDS and metric.combine != "sum":
+            problems.append(metric.mark.problem("seconds add up: expected combine: sum"))
+        seen.add(metric.name)
+    return problems

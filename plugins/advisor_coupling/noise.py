@@ -1,0 +1,88 @@
+"""What disturbed an experiment: single runs far off, and a machine that became slower or faster meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor_coupling.cases import SECONDS
+
+if TYPE_CHECKING:
+    from advisor_coupling.cases import Case, Chain
+
+#: A run is off where it is so many median deviations (as standard deviations) and such a share above the median.
+_DEVIATIONS: Final = 5.0
+_SHARE: Final = 0.20
+_NORMAL: Final = 1.4826
+#: Drift is noticed from such a change over the rounds on, where the order of the rounds by speed is no accident.
+_DRIFT: Final = 0.05
+_ACCIDENT: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Outlier:
+    """A run that took much longer (or less) than others of its chain: its round, its value over the median."""
+
+    case: Case
+    chain: Chain
+    round: int
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How much slower (above 1) all chains were at the end than at the beginning, and how likely chance alone is."""
+
+    case: Case
+    factor: float
+    chance: float
+
+
+def outliers(case: Case, metric: str = SECONDS) -> tuple[Outlier, ...]:
+    """Return the runs that are far off; medians bear them, and they widen the intervals."""
+    found = []
+    for chain, series in case.samples.get(metric, {}).items():
+        known = series[np.isfinite(series)]
+        if len(known) < 3:
+            continue
+        middle = float(np.median(known))
+        limit = max(_DEVIATIONS * _NORMAL * float(np.median(np.abs(known - middle))), _SHARE * abs(middle))
+        off = np.flatnonzero(np.abs(series - middle) > limit)
+        found += [Outlier(case, chain, int(turn), float(series[turn]) / middle) for turn in off if middle]
+    return tuple(sorted(found, key=lambda one: -abs(np.log(max(one.factor, 1e-9)))))
+
+
+def drift(case: Case, metric: str = SECONDS) -> Drift | None:
+    """Return a steady change over the rounds, None where there is none.
+
+    Each round's speed is the median over the chains of value over the chain's median; Kendall's rank correlation with
+    the number of the round tells a trend from chance, Theil's slope how large it is.
+    """
+    speeds = _speeds(case, metric)
+    rounds = np.flatnonzero(np.isfinite(speeds))
+    if len(rounds) < 5:
+        return None
+    from scipy.stats import kendalltau, theilslopes
+
+    chance = float(kendalltau(rounds, speeds[rounds]).pvalue)
+    change = float(theilslopes(speeds[rounds], rounds)[0]) * int(rounds[-1] - rounds[0])
+    if chance > _ACCIDENT or abs(change) < _DRIFT:
+        return None
+    return Drift(case, 1 + change, chance)
+
+
+def _speeds(case: Case, metric: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Return (rounds,): how slow each round was, 1 being usual; NaN for a round without runs."""
+    table = [series for series in case.samples.get(metric, {}).values() if np.isfinite(series).any()]
+    if not table:
+        return np.empty(0)
+    longest = max(len(series) for series in table)
+    padded = np.full((len(table), longest), np.nan)
+    for row, series in enumerate(table):
+        padded[row, : len(series)] = series / np.nanmedian(series)
+    seen = np.isfinite(padded).any(axis=0)
+    speeds = np.full(longest, np.nan)
+    speeds[seen] = np.nanmedian(padded[:, seen], axis=0)
+    return speeds

@@ -1,0 +1,134 @@
+"""What to measure next: the chains whose doubt moves the prediction most.
+
+The source leaves open which couplings must be obtained and which can be reused. Here a chain that was not measured is
+estimated from shorter ones: what a chain loses beyond its kernels, e_S = P_S - sum of P_k, is taken to be what its two
+ends lose without what they share, e_ABC = e_AB + e_BC - e_B. How far that is wrong where it can be checked is the doubt
+of the estimate; how far the doubt moves the prediction decides the order. Own method, not the source's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor_coupling import algebra, intervals
+from advisor_coupling.cases import SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from advisor_coupling.cases import Case, Chain
+    from advisor_coupling.model import CaseModel
+
+#: How far a chain is off, as a share of its kernels' time, while too little is measured to tell.
+_UNKNOWN: Final = 0.10
+#: So many checks of the estimate are asked for before its own errors are believed.
+_CHECKS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """A chain to measure, or to measure again: ``seconds`` is how far its doubt moves the predicted run time."""
+
+    case: Case
+    chain: Chain
+    seconds: float
+    again: bool
+
+
+def medians(case: Case, metric: str = SECONDS) -> dict[Chain, float]:
+    """Return the median of every chain that was measured."""
+    return {
+        chain: float(np.nanmedian(series))
+        for chain, series in case.samples.get(metric, {}).items()
+        if np.isfinite(series).any()
+    }
+
+
+def excess(chain: Chain, known: Mapping[Chain, float]) -> float:
+    """Return P_S minus the sum of its kernels, estimated from shorter chains where it is not ``known``."""
+    if len(chain) == 1:
+        return 0.0
+    if chain in known:
+        return known[chain] - sum(known[(index,)] for index in chain)
+    if len(chain) == 2:
+        return 0.0
+    return excess(chain[:-1], known) + excess(chain[1:], known) - excess(chain[1:-1], known)
+
+
+def doubt(known: Mapping[Chain, float]) -> float:
+    """Return how far estimates of chains are wrong, as a share of their kernels' time: root mean square."""
+    errors = []
+    for chain, value in known.items():
+        if len(chain) < 2 or any((index,) not in known for index in chain):
+            continue
+        plain = sum(known[(index,)] for index in chain)
+        others = {other: seconds for other, seconds in known.items() if other != chain}
+        errors.append((value - plain - excess(chain, others)) / plain)
+    if len(errors) < _CHECKS:
+        return max([_UNKNOWN, *map(abs, errors)])
+    return float(np.sqrt(np.mean(np.square(errors))))
+
+
+def partial_prediction(case: Case, length: int, known: Mapping[Chain, float]) -> float:
+    """Return seconds per run predicted from chains of ``length``, those not ``known`` estimated."""
+    member = algebra.membership(case.size, length)
+    alone = np.array([known[(index,)] for index in range(case.size)])
+    plain = algebra.expected(alone, member)
+    lost = np.array([excess(chain, known) for chain in algebra.windows(case.size, length)])
+    coefficient = algebra.coefficients((plain + lost) / plain, plain + lost, member)
+    return once_s(case) + case.loop_count * float(algebra.predicted(coefficient, alone))
+
+
+def once_s(case: Case) -> float:
+    """Return the seconds outside the loop."""
+    once = case.once.get(SECONDS)
+    return float(np.nanmedian(once)) if once is not None and len(once) else 0.0
+
+
+def next_chains(model: CaseModel, length: int, most: int = 5) -> tuple[Next, ...]:
+    """Return the chains of that length that are worth measuring (again), the most useful first."""
+    case, known = model.case, medians(model.case)
+    if any((index,) not in known for index in range(case.size)):
+        return ()
+    unsure = doubt(known)
+    found = [_next(model, chain, length, known, unsure) for chain in algebra.windows(case.size, length)]
+    return tuple(sorted(found, key=lambda one: -one.seconds)[:most])
+
+
+def _next(model: CaseModel, chain: Chain, length: int, known: Mapping[Chain, float], unsure: float) -> Next:
+    case, again = model.case, chain in known
+    plain = sum(known[(index,)] for index in chain)
+    step = unsure * plain if not again else _own_doubt(model, chain)
+    now = known[chain] if again else plain + excess(chain, known)
+    moved = partial_prediction(case, length, {**known, chain: now + step})
+    return Next(case, chain, abs(moved - partial_prediction(case, length, {**known, chain: now})), again)
+
+
+def _own_doubt(model: CaseModel, chain: Chain) -> float:
+    """Return the standard error of a measured chain's seconds, from the interval of its excess."""
+    from scipy.special import ndtri
+
+    lost = next(one.excess for one in model.couplings if one.chain == chain)
+    if not lost.known:
+        return _UNKNOWN * model.alone[chain[0]].value
+    return (lost.high - lost.low) / 2 / float(ndtri(1 - (1 - intervals.LEVEL) / 2)) / model.case.loop_count
+
+
+def thrift(case: Case, length: int, order: Collection[Chain]) -> tuple[float, ...]:
+    """Return the predictions from the isolated kernels and the first 0, 1, 2 … chains of ``order``."""
+    measured = medians(case)
+    known: dict[Chain, float] = {chain: value for chain, value in measured.items() if len(chain) == 1}
+    found = [partial_prediction(case, length, known)]
+    for chain in order:
+        known[chain] = measured[chain]
+        found.append(partial_prediction(case, length, known))
+    return tuple(found)
+
+
+def loop_s(case: Case) -> float:
+    """Return the plain sum of the kernels over a run, seconds."""
+    known = medians(case)
+    return case.loop_count * sum(known[(index,)] for index in range(case.size))

@@ -1,0 +1,200 @@
+"""The file of an experiment: everything that was run, complete after every run, whenever it is interrupted."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from advisor.errors import InputError
+from advisor_coupling.algebra import Combination
+from advisor_coupling.cases import SECONDS, Case, Metric, canonical
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.model import FloatArray
+    from advisor_coupling.cases import Chain
+
+SCHEMA: Final = "gapwatch/coupling/1"
+SUFFIX: Final = ".coupling.json"
+Kind = Literal["chain", "application", "baseline", "calibration"]
+_LARGEST: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the program: ``values`` hold its metrics, as the program or the clock gave them."""
+
+    case: int
+    kind: Kind
+    chain: str
+    round: int
+    passes: int
+    values: dict[str, float]
+    started: str = ""
+    took_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRecord:
+    """One problem size and number of processors; ``arrays`` are bytes on one processor."""
+
+    parameters: dict[str, float]
+    processors: int
+    loop_count: int
+    passes: int
+    arrays: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRecord:
+    """A cache of the machine that was measured on: bytes of one, and how many cores share it."""
+
+    bytes: float
+    shared_by: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An experiment and its runs; ``fingerprint`` tells one experiment from another.
+
+    ``arrays`` and ``loop_count`` are the expressions behind the numbers of the cases, needed to predict other cases.
+    """
+
+    schema: Literal["gapwatch/coupling/1"]
+    program: str
+    kernels: tuple[str, ...]
+    cases: tuple[CaseRecord, ...]
+    runs: tuple[Run, ...]
+    metrics: dict[str, Combination] = field(default_factory=lambda: dict[str, Combination]({SECONDS: "sum"}))
+    uses: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    caches: dict[str, CacheRecord] = field(default_factory=dict)
+    machine: str = ""
+    fingerprint: str = ""
+    arrays: dict[str, str] = field(default_factory=dict)
+    loop_count: str = ""
+
+
+def read(path: Path) -> Document:
+    """Return the experiment in the file; raises ``InputError`` where it is none, or contradicts itself."""
+    import msgspec
+
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise InputError(path, f"larger than {_LARGEST >> 20} MiB")
+        document = msgspec.json.decode(path.read_bytes(), type=Document)
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error)) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(path, f"no results of a coupling experiment: {error}") from error
+    for reason in _contradictions(document):
+        raise InputError(path, reason)
+    return document
+
+
+def _contradictions(document: Document) -> list[str]:
+    """Return what is wrong with a document whose types are right."""
+    known = set(document.kernels)
+    problems = []
+    if len(known) < 2 or len(known) < len(document.kernels):
+        problems.append("expected two kernels or more, each by its own name")
+    if any(case.loop_count < 1 or case.processors < 1 or case.passes < 1 for case in document.cases):
+        problems.append("loop counts, passes and processors are 1 or more")
+    if SECONDS not in document.metrics:
+        problems.append(f"no metric '{SECONDS}'")
+    for number, run in enumerate(document.runs):
+        if not 0 <= run.case < len(document.cases):
+            problems.append(f"run {number} is of no case")
+        if run.kind == "chain" and (run.passes < 1 or _indices(document.kernels, run.chain) is None):
+            problems.append(f"run {number}: '{run.chain}' is no chain of neighbouring kernels")
+        if not all(np.isfinite(value) for value in run.values.values()):
+            problems.append(f"run {number}: a value is not finite")
+    return problems
+
+
+def write(document: Document, path: Path) -> None:
+    """Write the document; the file is either the old one or the new one, whatever happens meanwhile."""
+    import msgspec
+
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with partial.open("wb") as stream:
+            stream.write(msgspec.json.format(msgspec.json.encode(document), indent=1))
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _indices(kernels: tuple[str, ...], chain: str) -> Chain | None:
+    """Return the chain's indices; None where its kernels are not neighbours in the loop."""
+    names = chain.split(",")
+    if names[0] not in kernels or len(names) > len(kernels):
+        return None
+    start = kernels.index(names[0])
+    found = tuple((start + step) % len(kernels) for step in range(len(names)))
+    if [kernels[index] for index in found] != names:
+        return None
+    return canonical(found, len(kernels))
+
+
+def metrics(document: Document) -> tuple[Metric, ...]:
+    """Return what was measured, seconds first."""
+    others = [Metric(name, combine) for name, combine in document.metrics.items() if name != SECONDS]
+    return (Metric(SECONDS), *others)
+
+
+def cases(document: Document) -> tuple[Case, ...]:
+    """Return the measurements of each case for which every kernel was measured by itself."""
+    found = [_case(document, number) for number in range(len(document.cases))]
+    return tuple(
+        case for case in found if all(case.series(SECONDS, (index,)) is not None for index in range(case.size))
+    )
+
+
+def _case(document: Document, number: int) -> Case:
+    record = document.cases[number]
+    runs = [run for run in document.runs if run.case == number]
+    rounds = max((run.round for run in runs), default=0) + 1
+    names = list(document.metrics)
+    once = {name: _series([run for run in runs if run.kind == "baseline"], name, rounds) for name in names}
+    rest = {name: float(np.nanmedian(once[name])) if np.isfinite(once[name]).any() else 0.0 for name in names}
+    samples = {
+        name: _chains(document, [run for run in runs if run.kind == "chain"], name, rounds, rest[name])
+        for name in names
+    }
+    return Case(
+        document.kernels,
+        dict(record.parameters),
+        record.loop_count,
+        samples,
+        {name: _series([run for run in runs if run.kind == "application"], name, rounds) for name in names},
+        {name: series for name, series in once.items() if np.isfinite(series).any()},
+        record.processors,
+        dict(record.arrays),
+        document.uses,
+    )
+
+
+def _chains(document: Document, runs: list[Run], metric: str, rounds: int, rest: float) -> dict[Chain, FloatArray]:
+    """Return the value of one pass by chain: the program's beyond its rest, over the passes; rates as they are."""
+    found: dict[Chain, FloatArray] = {}
+    rate = document.metrics[metric] == "rate"
+    for run in runs:
+        chain = _indices(document.kernels, run.chain)
+        if chain is not None and metric in run.values:
+            value = run.values[metric] if rate else (run.values[metric] - rest) / run.passes
+            found.setdefault(chain, np.full(rounds, np.nan))[run.round] = value
+    return found
+
+
+def _series(runs: list[Run], metric: str, rounds: int) -> FloatArray:
+    series = np.full(rounds, np.nan)
+    for run in runs:
+        if metric in run.values:
+            series[run.round] = run.values[metric]
+    return series

@@ -1,0 +1,99 @@
+"""What is said in words about an experiment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from advisor import units
+from advisor_coupling.cases import SECONDS
+from advisor_coupling.intervals import LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from advisor_coupling.model import CaseModel, Coupling
+    from advisor_coupling.noise import Drift, Outlier
+    from advisor_coupling.results import Document
+    from advisor_coupling.selection import Choice
+    from advisor_coupling.transitions import Transition
+
+
+def claimed(coupling: Coupling) -> bool:
+    """Whether something is claimed about the chain."""
+    return coupling.verdict in ("destructive", "constructive")
+
+
+def overview(
+    document: Document, models: Sequence[CaseModel], choice: Choice | None, moves: Sequence[Transition]
+) -> Iterator[str]:
+    """Yield what matters most, a line each."""
+    runs = sum(run.kind != "calibration" for run in document.runs)
+    where = f" on {document.machine}" if document.machine else ""
+    yield (
+        f"{len(document.kernels)} kernels, {len(models)} cases, {runs} runs{where}. "
+        f"Intervals hold with {LEVEL:.0%}; nothing is claimed inside them, nor within 2 % of 1."
+    )
+    yield from (f"{one.case.name}: {verdict(one)}" for one in models)
+    if choice:
+        chosen = "plain summation" if choice.length == 1 else f"chains of {choice.length} kernels"
+        yield f"Best: {chosen}, mean error {units.format_share(choice.honest)} on what was left out."
+    if moves:
+        pairs = sum(len(one.chain) == 2 for one in moves)
+        yield f"{len(moves)} changes of couplings beyond noise, {pairs} of them of pairs."
+
+
+def verdict(model: CaseModel) -> str:
+    """Return what is to be said about one case."""
+    counts = Counter(one.verdict for one in model.couplings)
+    beyond = [one for one in model.couplings if claimed(one)]
+    if not model.couplings:
+        return "no chain was measured"
+    if not beyond:
+        unclear = counts["too noisy to tell"]
+        if unclear == len(model.couplings):
+            return "too noisy to tell."
+        some = f" ({unclear} of {len(model.couplings)} chains are too noisy to tell)" if unclear else ""
+        return f"no coupling beyond noise{some}."
+    worst = max(beyond, key=lambda one: (len(one.chain) == 2, abs(one.excess.value)))
+    kinds = ", ".join(f"{counts[kind]} {kind}" for kind in ("destructive", "constructive") if counts[kind])
+    return f"{kinds} of {len(model.couplings)} chains. {sentence(model, worst)}{_summation(model)}"
+
+
+def sentence(model: CaseModel, one: Coupling) -> str:
+    """Return what one coupling costs or gains."""
+    chain = ",".join(model.case.kernels[index] for index in one.chain)
+    value = f"{one.value.value:.3f} ({one.value.low:.3f} to {one.value.high:.3f})"
+    amount, ends = abs(one.excess.value), sorted((abs(one.excess.low), abs(one.excess.high)))
+    if model.metric.name != SECONDS:
+        return f"{chain} couples by {value}."
+    verb = "costs" if one.excess.value > 0 else "saves"
+    span = f"{units.format_seconds(ends[0])} to {units.format_seconds(ends[1])}"
+    return f"{chain} couples by {value} and {verb} {units.format_seconds(amount)} a run ({span})."
+
+
+def _summation(model: CaseModel) -> str:
+    error = model.predictions[0].error
+    if error is None:
+        return ""
+    if not model.summation_fails:
+        return " Summation is right within the noise."
+    return f" Summation is off by {units.format_share(error.value)}."
+
+
+def disturbances(off: Sequence[Outlier], drifts: Sequence[Drift], series: int) -> list[str]:
+    """Return what is said about single runs that are far off and about a machine that changed its speed."""
+    lines = []
+    if off:
+        one = off[0]
+        times = f"{one.factor:.2g} times the median"
+        worst = f"the worst {times}: {one.case.label(one.chain)}, {one.case.name}, round {one.round + 1}"
+        lines.append(f"{len(off)} runs of {series} series are far off, {worst}. Medians bear that, intervals widen.")
+    for drift in drifts:
+        way = "slower" if drift.factor > 1 else "faster"
+        change = units.format_share(abs(drift.factor - 1))
+        lines.append(
+            f"{drift.case.name}: the machine became {way} by {change} while it was measured (chance alone: "
+            f"{drift.chance:.2g}). Rounds are interleaved, so that this touches all chains alike."
+        )
+    return lines
