@@ -10,8 +10,11 @@ from advisor.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable, Mapping, Sequence
 
     from advisor.commands import Registry, Services
+    from advisor.facts import Fact
+    from advisor.model import Advice, Finding, Gap, Profile
     from advisor.reports import Report
 
 advisor_api = 1
@@ -45,3 +48,51 @@ def _scale(args: Namespace, services: Services) -> Report:
     from advisor_scaling.command import run
 
     return run(args, services)
+
+
+@hookimpl
+def advisor_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advice]) -> Sequence[Finding]:
+    """Return what will cost most at the scale the program is meant for, once there are runs at several sizes."""
+    if not history:
+        return ()
+    from advisor_scaling.outlook import findings
+
+    return findings(profile, gaps, history)
+
+
+@hookimpl
+def advisor_facts() -> Sequence[Fact]:
+    """Return the fact ``run.target_processors_factor``."""
+    from advisor.facts import Fact
+
+    return (
+        Fact(
+            name="run.target_processors_factor",
+            unit="ratio",
+            scope="run",
+            needs=("processors",),
+            command="gapwatch stamp DIR --parameter 'target=P=1024'",
+            formula="processors of the parameter target / processors of the run",
+            compute=_target_factor,
+        ),
+    )
+
+
+@hookimpl
+def advisor_services() -> Mapping[str, Callable[..., object]]:
+    """Return ``kernel_model``: a model of measured times that predicts with intervals."""
+    return {"kernel_model": _kernel_model}
+
+
+def _target_factor(profile: Profile, phase: int | None) -> float | None:
+    from advisor_scaling.outlook import target_factor
+
+    return target_factor(profile, phase)
+
+
+def _kernel_model(
+    names: Sequence[str], points: Sequence[Sequence[float]], values: Sequence[Sequence[float]]
+) -> Callable[[Sequence[float]], tuple[float, float, float]]:
+    from advisor_scaling.outlook import kernel_model
+
+    return kernel_model(names, points, values)

@@ -49,7 +49,7 @@ def from_profiles(profiles: Sequence[Profile]) -> Study:
     """
     program, same, notes = _one_program(profiles)
     observations = [(parameters_of(profile), series_of(profile)) for profile in same]
-    return _study(program, observations, notes, NOISE_SHARE)
+    return study_of(program, observations, notes, NOISE_SHARE)
 
 
 def from_measurements(measurements: Measurements, path: Path) -> list[Study]:
@@ -59,7 +59,7 @@ def from_measurements(measurements: Measurements, path: Path) -> list[Study]:
     for metric in metrics:
         regions = {region: rows for (region, of), rows in measurements.values.items() if of == metric}
         observations = _observations(measurements.parameters, regions, metric)
-        studies.append(_study(f"{path.stem}: {metric}" if metric else path.stem, observations, (), 0.0))
+        studies.append(study_of(f"{path.stem}: {metric}" if metric else path.stem, observations, (), 0.0))
     return studies
 
 
@@ -146,9 +146,13 @@ def _observations(
     return found
 
 
-def _study(
+def study_of(
     program: str, observations: Sequence[Observation], notes: Sequence[str], noise_share: float
 ) -> Study:  # fmt: skip
+    """Return the study of observed (parameters, values); ``UsageError`` where they lie at too few points.
+
+    ``noise_share``: the noise of a part is at least that share of the noise of the run.
+    """
     spans = spans_of([parameters for parameters, _ in observations])
     rows: dict[tuple[float, ...], list[Mapping[Series, float]]] = defaultdict(list)
     for parameters, values in observations:
