@@ -10,7 +10,8 @@ from advisor.efficiencies import efficiencies, modelled
 from advisor.errors import DocumentError, InputError
 from advisor.events import Events
 from advisor.model import Advice, Total
-from advisor.ranking import Gain, Ranking
+from advisor.past import Earlier
+from advisor.ranking import Gain, Ranking, realised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from advisor.host import Found, Host
     from advisor.machines import Machine
     from advisor.model import Bound, Gap, Grade, Need, Profile, Recommendation, Verdict
+    from advisor.past import Past
     from advisor.rules import Matches, RuleBook
 
 
@@ -41,15 +43,15 @@ class Options:
     events_B: float = 64 << 20
 
 
-def advise(paths: Sequence[Path], options: Options, host: Host) -> Advice:
-    """Return the advice on the newest of the runs at ``paths``; the older ones are its history.
+def advise(paths: Sequence[Path], options: Options, host: Host, past: Past | None = None) -> Advice:
+    """Return the advice on the newest of the runs at ``paths``; the older ones, and those of ``past``, are its history.
 
     Raises ``InputError`` for what cannot be read and ``DocumentError`` for mistakes in rules or machine models.
     """
     runs, problems = _runs(paths, options, host)
     history: list[Advice] = []
     for run, found in runs:
-        history.append(advise_on(run, options, host, history, found))
+        history.append(advise_on(run, options, host, history, found, past))
     return replace(history[-1], problems=(*problems, *history[-1].problems))
 
 
@@ -88,15 +90,23 @@ def named(run: Profile, path: Path) -> Profile:
 
 
 def advise_on(
-    profile: Profile, options: Options, host: Host, history: Sequence[Advice] = (), recorded: Found | None = None
+    profile: Profile,
+    options: Options,
+    host: Host,
+    history: Sequence[Advice] = (),
+    recorded: Found | None = None,
+    past: Past | None = None,
 ) -> Advice:
-    """Return the advice on one run, after those of ``history``, oldest first; ``recorded`` is where its events are."""
+    """Return the advice on one run, after those of ``history``, oldest first, and of ``past``.
+
+    ``recorded`` is where its events are.
+    """
     machine, problems = _machine(profile, options, host)
-    events = Events(host, recorded, options.events_B)
+    known = _Known(machine, Events(host, recorded, options.events_B), Earlier(profile, history, past))
     summary = loads.summarize(profile)
     levels = bounds.compute(profile, machine, summary)
     if not profile.timed:
-        return _without_times(profile, levels, host, machine, history, events)
+        return _without_times(profile, levels, host, known)
     found = gaps.attribute(profile, levels, summary, machine)
     grade = quality.grade(profile, levels, found, summary)
     extra = host.facts()
@@ -106,12 +116,12 @@ def advise_on(
     if grade.letter == "F":
         ranked = Ranking((), Total(0.0), ())
     else:
-        gain = _simulated(profile, machine, host, events)
+        gain = _expected(profile, host, known)
         ranked = ranking.rank(matches, profile, found, order=options.order, grade=grade, gain=gain)
-    findings = host.findings(profile, levels, found, machine, history, events)
+    findings = host.findings(profile, levels, found, machine, known.earlier.advice, known.events)
     return Advice(
         profile=profile,
-        grade=events.noted(grade),
+        grade=known.events.noted(grade),
         bounds=levels,
         gaps=found,
         efficiencies=modelled(efficiencies(profile, summary), findings),
@@ -121,24 +131,26 @@ def advise_on(
         steps_to_revisit=ranked.steps_to_revisit,
         needs=_needs(grade, matches.needs),
         verdict=_verdict(profile, grade, found, matches, ranked),
-        problems=(*problems, *sheet.problems, *refused, *host.problems),
+        problems=(*problems, *sheet.problems, *refused, *known.earlier.problems, *host.problems),
     )
 
 
-def _without_times(
-    profile: Profile,
-    levels: tuple[Bound, ...],
-    host: Host,
-    machine: Machine | None,
-    history: Sequence[Advice],
-    events: Events,
-) -> Advice:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known besides the profile: the machine it ran on, its events, and the runs before it."""
+
+    machine: Machine | None
+    events: Events
+    earlier: Earlier
+
+
+def _without_times(profile: Profile, levels: tuple[Bound, ...], host: Host, known: _Known) -> Advice:
     """Return what can be said about a run of which only counts or CPU times are known: nothing has a share of it."""
     grade = quality.grade(profile, levels, ())
-    findings = host.findings(profile, levels, (), machine, history, events)
+    findings = host.findings(profile, levels, (), known.machine, known.earlier.advice, known.events)
     return Advice(
-        profile, events.noted(grade), levels, (), modelled(efficiencies(profile), findings), findings, (), Total(0.0),
-        (), (), "insufficient evidence", host.problems,
+        profile, known.events.noted(grade), levels, (), modelled(efficiencies(profile), findings), findings, (),
+        Total(0.0), (), (), "insufficient evidence", (*known.earlier.problems, *host.problems),
     )  # fmt: skip
 
 
@@ -190,13 +202,17 @@ def _rules(options: Options, host: Host, extra: Sequence[Fact]) -> tuple[RuleBoo
     return rules.load_default((*sound, *options.rules), extra, examples=False), tuple(refused)
 
 
-def _simulated(
-    profile: Profile, machine: Machine | None, host: Host, events: Events
-) -> Callable[[Recommendation], Gain | None]:
-    """Return what asks the plugins how much a recommended change is expected to win."""
+def _expected(profile: Profile, host: Host, known: _Known) -> Callable[[Recommendation], Gain | None]:
+    """Return what says how much a recommended change is expected to win.
+
+    By what the action has won in this program before; where it has not been applied yet, by a plugin's simulation.
+    """
+    won = known.earlier.won()
 
     def gain(recommendation: Recommendation) -> Gain | None:
-        found = host.expected_gain(profile, recommendation, machine, events)
+        if recommendation.action in won:
+            return realised.gain(won[recommendation.action], recommendation.ceiling_s)
+        found = host.expected_gain(profile, recommendation, known.machine, known.events)
         return Gain(*found, "simulation") if found else None
 
     return gain

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 GOLDEN = Path(__file__).parent / "golden"
 REPOSITORY = Path(__file__).parents[1]
@@ -21,6 +21,14 @@ settings.load_profile("untimed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden and docs/commands.md anew")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_history_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Advice in tests knows of no runs that somebody's daemon has seen."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GAPWATCH_STATE", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 @pytest.fixture

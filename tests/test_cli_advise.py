@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from advisor.host import Host
     from advisor.model import Advice
+    from advisor.past import Past
 
 
 class Pipeline:
@@ -29,7 +30,7 @@ class Pipeline:
         self.paths: list[Path] = []
         self.options = pipeline.Options()
 
-    def advise(self, paths: Sequence[Path], options: pipeline.Options, host: Host) -> Advice:
+    def advise(self, paths: Sequence[Path], options: pipeline.Options, host: Host, past: Past) -> Advice:
         self.paths, self.options = list(paths), options
         return self.answer
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.cli import gates, output, places, progress
+from advisor.cli import gates, history_places, output, places, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 if it holds: 'L > 3 %%', 'W >= 2 s'; may be given again",
     )  # fmt: skip
     parser.add_argument("--verbose", action="store_true", help="all recommendations, evidence, code and tables")
+    history_places.add_state(parser)
     output.add_options(parser)
 
 
@@ -65,11 +66,12 @@ def show(paths: Sequence[Path], args: argparse.Namespace) -> int:
 def advice_on(paths: Sequence[Path], args: argparse.Namespace) -> Advice:
     """Return the advice on the newest of the paths, as the options of the command line want it."""
     from advisor import pipeline
+    from advisor.store.past import StoredPast
 
     rules = (*places.rule_files(), *args.rules)
     options = pipeline.Options(places.machine(args.machine), rules, args.order, args.cores)
     with progress.working(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs"):
-        return pipeline.advise(paths, options, places.load_host())
+        return pipeline.advise(paths, options, places.load_host(), StoredPast(history_places.state(args)))
 
 
 def deliver(advice: Advice, args: argparse.Namespace, head: str = "") -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from advisor.host import Host
     from advisor.machines import Machine
     from advisor.model import Advice, Profile
+    from advisor.store.past import StoredPast
     from advisor.traces.events import Trace
 
 #: So many runs of a program are handed over, the newest.
@@ -44,7 +45,7 @@ class Services:
         from advisor import pipeline
 
         with progress.working(f"reading {path}"):
-            return pipeline.advise([path], pipeline.Options(rules=places.rule_files()), self.host)
+            return pipeline.advise([path], pipeline.Options(rules=places.rule_files()), self.host, self._past())
 
     def trace(self, path: Path) -> Trace:
         """Return the events of the one trace at ``path``."""
@@ -57,19 +58,14 @@ class Services:
 
     def history(self, program: str) -> tuple[Advice, ...]:
         """Return the advice on the newest runs of a program in the history, the oldest first."""
-        from advisor.cli import history_places
-        from advisor.store import database
-        from advisor.store.runs import Runs
+        return self._past().advice(program, HISTORY_LIMIT)
 
-        folder = history_places.default()
-        if not (folder / database.NAME).exists():
-            return ()
-        connection = database.read(folder)
-        try:
-            runs = Runs(connection)
-            return tuple(runs.advice(entry.number) for entry in runs.entries(program, HISTORY_LIMIT))
-        finally:
-            connection.close()
+    @staticmethod
+    def _past() -> StoredPast:
+        from advisor.cli import history_places
+        from advisor.store.past import StoredPast
+
+        return StoredPast(history_places.default())
 
     def machine(self, name: str | None) -> Machine:
         """Return a model of a machine, of this host for None."""

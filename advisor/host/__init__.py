@@ -142,12 +142,12 @@ class Host:
         bounds: Sequence[Bound],
         gaps: Sequence[Gap],
         machine: Machine | None,
-        history: Sequence[Advice],
+        history: Sequence[Advice] | Callable[[], Sequence[Advice]],
         events: Callable[[], Trace | None] = lambda: None,
     ) -> tuple[Finding, ...]:
         """Return what all plugins noticed in a run, each finding under the name of its plugin.
 
-        ``events`` is called, once for each plugin that wants the run's events.
+        ``events``, and ``history`` where it is a function, are called for each plugin that wants what they return.
         """
         answered = self._ask(
             "advisor_findings",
@@ -285,8 +285,8 @@ def _answer(implementation: HookImpl, arguments: Mapping[str, object]) -> object
 
 
 def _argument(name: str, value: object) -> object:
-    """Return the value of an argument; events are read only now, as somebody names them."""
-    return value() if name == "trace" and callable(value) else value
+    """Return the value of an argument; events and history are read only now, as somebody names them."""
+    return value() if name in ("trace", "history") and callable(value) else value
 
 
 def _aside() -> redirect_stdout[TextIO | None]:

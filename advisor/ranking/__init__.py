@@ -9,6 +9,7 @@ from advisor.facts.places import is_significant
 from advisor.model import Total
 from advisor.ranking.ceilings import ceiling, ledger
 from advisor.ranking.drafts import digest, drafts, restricted
+from advisor.ranking.gains import Gain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -19,15 +20,6 @@ if TYPE_CHECKING:
     from advisor.rules import Matches, RuleBook
 
 __all__ = ["Gain", "Ranking", "rank"]
-
-
-class Gain(NamedTuple):
-    """What a change is expected to win in seconds, the least and the most of it, and how that is known."""
-
-    expected_s: float
-    low_s: float
-    high_s: float
-    basis: Literal["simulation", "history"]
 
 
 class Ranking(NamedTuple):

@@ -48,7 +48,7 @@ class Readers:
 
     def __init__(self, config: Config, writer: Writer, settling: Settling) -> None:
         self._config, self._writer, self._settling = config, writer, settling
-        self._intake = Intake(writer, _options(config), config.source)
+        self._intake = Intake(writer, _options(config, writer), config.source)
         self._pool = ThreadPoolExecutor(config.jobs, thread_name_prefix="reader")
         self._lock = Lock()
         self._own = local()
@@ -150,5 +150,6 @@ class Readers:
         return replace(candidate, files={**self._settling.below(candidate.path), **candidate.files})
 
 
-def _options(config: Config) -> dict[str, object]:
-    return {"machine": config.machine, "rules": [str(path) for path in config.rules], "cores": config.cores}
+def _options(config: Config, writer: Writer) -> dict[str, object]:
+    rules = [str(path) for path in config.rules]
+    return {"machine": config.machine, "rules": rules, "cores": config.cores, "state": str(writer.path.parent)}

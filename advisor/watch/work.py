@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from advisor import merging, pipeline, wire
 from advisor.host import Found, Host, load
+from advisor.store.past import StoredPast
 from advisor.store.runs import slim
 
 if TYPE_CHECKING:
@@ -109,5 +110,7 @@ def advise(
         return None
     run = pipeline.named(merging.merge(runs[0]), units[0].path)
     run = replace(run, build=run.build or said.get("build"))
-    advice = pipeline.advise_on(run, options, host, recorded=units[0] if len(units) == 1 else None)
+    past = StoredPast(Path(said["state"])) if said.get("state") else None
+    recorded = units[0] if len(units) == 1 else None
+    advice = pipeline.advise_on(run, options, host, recorded=recorded, past=past)
     return cast("dict[str, object]", wire.pack(slim(replace(advice, problems=(*advice.problems, *problems)))))

@@ -1,0 +1,83 @@
+"""What earlier runs tell about a run: the advice on them, and what applied actions have won."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Protocol
+
+from advisor.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from advisor.model import Advice, Profile
+
+
+class Past(Protocol):
+    """Where earlier runs are remembered; raises ``StoreError`` where that is damaged."""
+
+    def advice(self, program: str) -> Sequence[Advice]:
+        """Return the advice on the newest runs of a program, the oldest first."""
+
+    def won(self, program: str) -> Mapping[str, Sequence[float]]:
+        """Return, for each action that was applied, the shares of its ceiling that it has won, each time it was."""
+
+
+class Earlier:
+    """The past of one run: what ``past`` remembers of its program, and ``beside`` it the older runs at hand.
+
+    Looks into the past when it is asked, and once; a past that is damaged is a ``problem`` and tells nothing.
+    """
+
+    def __init__(self, profile: Profile, beside: Sequence[Advice], past: Past | None) -> None:
+        self._profile = profile
+        self._beside = tuple(beside)
+        self._past = past
+        self._advice: tuple[Advice, ...] | None = None
+        self.problems: tuple[str, ...] = ()
+
+    def advice(self) -> tuple[Advice, ...]:
+        """Return the advice on earlier runs of the program, the oldest first."""
+        if self._advice is None:
+            known = [one.profile for one in self._beside]
+            stored = [one for one in self._stored() if not any(same(one.profile, other) for other in known)]
+            self._advice = _in_order((*stored, *self._beside))
+        return self._advice
+
+    def _stored(self) -> list[Advice]:
+        """Return what is remembered, without this run itself and those after it."""
+        try:
+            found = () if self._past is None else self._past.advice(self._profile.program)
+        except StoreError as error:
+            self._complain(error)
+            return []
+        return [one for one in found if not same(one.profile, self._profile) and not _later(one.profile, self._profile)]
+
+    def won(self) -> Mapping[str, Sequence[float]]:
+        """Return what applied actions have won in this program."""
+        try:
+            return {} if self._past is None else self._past.won(self._profile.program)
+        except StoreError as error:
+            self._complain(error)
+            return {}
+
+    def _complain(self, error: StoreError) -> None:
+        self.problems = tuple(dict.fromkeys((*self.problems, f"the history tells nothing: {error}")))
+
+
+def same(one: Profile, other: Profile) -> bool:
+    """Return whether two profiles are of one run."""
+    if (one.program, one.run, one.started, one.build) != (other.program, other.run, other.started, other.build):
+        return False
+    return one.actual_s == other.actual_s or (math.isnan(one.actual_s) and math.isnan(other.actual_s))
+
+
+def _later(one: Profile, other: Profile) -> bool:
+    return one.started is not None and other.started is not None and one.started > other.started
+
+
+def _in_order(found: Sequence[Advice]) -> tuple[Advice, ...]:
+    """Return runs by their start where all of them tell it, else as they are."""
+    if any(one.profile.started is None for one in found):
+        return tuple(found)
+    return tuple(sorted(found, key=lambda one: one.profile.started or ""))

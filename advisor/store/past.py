@@ -1,0 +1,66 @@
+"""The history as advice sees it: earlier runs of a program, and what its applied items have won."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from advisor.errors import StoreError
+from advisor.store import database
+from advisor.store.items import Items
+from advisor.store.runs import Runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.model import Advice
+    from advisor.store.items import Item
+
+#: So many runs of a program are looked at, the newest.
+LATEST: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPast:
+    """The past in the history at ``folder``; where there is none yet it is empty."""
+
+    folder: Path
+
+    def advice(self, program: str, most: int = LATEST) -> tuple[Advice, ...]:
+        """Return the slim advice on the newest runs of a program, the oldest first; raises ``StoreError``."""
+        if not self._exists():
+            return ()
+        with closing(database.read(self.folder)) as connection:
+            runs = Runs(connection)
+            return tuple(runs.advice(entry.number) for entry in runs.entries(program, most))
+
+    def won(self, program: str) -> dict[str, tuple[float, ...]]:
+        """Return, for each action that was applied, the shares of its ceiling that it has won; raises ``StoreError``.
+
+        The ceiling is that of the run after which the item was applied, or what was promised where that run is gone.
+        """
+        if not self._exists():
+            return {}
+        found: dict[str, tuple[float, ...]] = {}
+        with closing(database.read(self.folder)) as connection:
+            runs = Runs(connection)
+            for item in Items(connection).of(program):
+                ceiling_s = _ceiling(item, runs)
+                if item.realised_s is not None and ceiling_s:
+                    found[item.action] = (*found.get(item.action, ()), item.realised_s / ceiling_s)
+        return found
+
+    def _exists(self) -> bool:
+        return (self.folder / database.NAME).exists()
+
+
+def _ceiling(item: Item, runs: Runs) -> float | None:
+    """Return what an item could win at most when it was applied, in seconds."""
+    if item.realised_s is None or item.applied_after is None:
+        return None
+    try:
+        advised = runs.advice(item.applied_after).recommendations
+    except StoreError:
+        return item.promised_s
+    return next((one.ceiling_s for one in advised if one.fingerprint == item.fingerprint), item.promised_s)

@@ -1,0 +1,223 @@
+"""What earlier runs bring to the advice on this one: their history for plugins, and what applied actions have won."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING
+
+import advice_samples
+import pytest
+from daemon_runs import CONFIG, Watch, profile
+from hypothesis import given
+from hypothesis import strategies as st
+from site_folder import beside_readers, plugin
+
+from advisor import cli, pipeline
+from advisor.errors import StoreError
+from advisor.past import Earlier
+from advisor.pipeline import Options
+from advisor.ranking import realised
+from advisor.store.database import NAME, Writer
+from advisor.store.items import Items
+from advisor.store.past import StoredPast
+from advisor.store.runs import Runs, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from advisor.model import Advice
+
+FIGURE = Path(__file__).parent / "profiles" / "fig4.json"
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+REMEMBERING = """
+    @hookimpl
+    def advisor_findings(profile, history):
+        return [Finding("", "past", one.profile.run, one.verdict) for one in history]
+"""
+
+
+class Told:
+    """A past made by hand; counts how often it is looked into."""
+
+    def __init__(self, *runs: Advice, won: Mapping[str, Sequence[float]] | None = None) -> None:
+        self.runs, self.shares, self.looks = runs, won or {}, 0
+
+    def advice(self, program: str) -> Sequence[Advice]:
+        self.looks += 1
+        return self.runs
+
+    def won(self, program: str) -> Mapping[str, Sequence[float]]:
+        return self.shares
+
+
+def run(name: str, started: str | None = None, actual_s: float = 47.0) -> Advice:
+    made = advice_samples.full()
+    return replace(made, profile=replace(made.profile, run=name, started=started, actual_s=actual_s))
+
+
+def names(found: Sequence[Advice]) -> list[str]:
+    return [one.profile.run for one in found]
+
+
+# Which runs are earlier ones
+
+
+def test_a_run_is_not_its_own_past() -> None:
+    told = Told(run("a"), run("b"))
+    assert names(Earlier(run("b").profile, (), told).advice()) == ["a"]
+    again = Earlier(run("b", actual_s=46.0).profile, (), told)
+    assert names(again.advice()) == ["a", "b"]
+
+
+def test_later_runs_are_no_past() -> None:
+    told = Told(run("a", "2026-01-01T00:00:00Z"), run("c", "2026-01-03T00:00:00Z"))
+    assert names(Earlier(run("b", "2026-01-02T00:00:00Z").profile, (), told).advice()) == ["a"]
+
+
+def test_runs_at_hand_are_not_remembered_twice() -> None:
+    beside = (run("a", "2026-01-01T00:00:00Z"), run("c", "2026-01-03T00:00:00Z"))
+    told = Told(run("b", "2026-01-02T00:00:00Z"), run("a", "2026-01-01T00:00:00Z"))
+    earlier = Earlier(run("d", "2026-01-04T00:00:00Z").profile, beside, told)
+    assert names(earlier.advice()) == ["a", "b", "c"]
+    assert earlier.advice()[0] is beside[0]
+    assert told.looks == 1
+
+
+def test_without_times_of_their_own_runs_stay_in_order() -> None:
+    earlier = Earlier(run("z").profile, (run("b"),), Told(run("y"), run("x", "2026-01-02T00:00:00Z")))
+    assert names(earlier.advice()) == ["y", "x", "b"]
+
+
+def test_a_damaged_past_is_a_problem_and_no_end() -> None:
+    class Damaged:
+        def advice(self, program: str) -> Sequence[Advice]:
+            raise StoreError("it is torn")
+
+        def won(self, program: str) -> Mapping[str, Sequence[float]]:
+            raise StoreError("it is torn")
+
+    advice = pipeline.advise([FIGURE], Options(), beside_readers(Path("/nonexistent")), Damaged())
+    assert "the history tells nothing: it is torn" in advice.problems
+    assert advice.recommendations
+
+
+# What actions have won
+
+
+def test_one_share_says_nothing_about_the_spread() -> None:
+    assert realised.gain((0.4,), 10.0) == (4.0, 0.0, 10.0, "history")
+    assert realised.gain((-0.1,), 10.0) == (-1.0, -1.0, 10.0, "history")
+
+
+def test_several_shares_have_a_prediction_interval() -> None:
+    """By hand: mean 0.5, s 0.1, t of 90 % with two degrees of freedom 2.919986, times sqrt(4/3)."""
+    expected, low, high, basis = realised.gain((0.4, 0.5, 0.6), 10.0)
+    assert (expected, basis) == (5.0, "history")
+    assert (low, high) == pytest.approx((5.0 - 3.371709, 5.0 + 3.371709))
+
+
+@given(
+    st.lists(st.floats(-2, 2), min_size=1, max_size=10),
+    st.floats(0.001, 1e6),
+)
+def test_the_expected_gain_lies_in_its_interval(shares: list[float], ceiling_s: float) -> None:
+    expected, low, high, _ = realised.gain(shares, ceiling_s)
+    assert expected == pytest.approx(mean(shares) * ceiling_s)
+    assert low <= expected <= high
+
+
+def test_what_an_action_has_won_is_expected_again(tmp_path: Path) -> None:
+    plugin(tmp_path, "sim", "@hookimpl\ndef advisor_expected_gain(): return (0.5, 0.1, 0.9)")
+    loaded = beside_readers(tmp_path)
+    first = pipeline.advise([FIGURE], Options(), loaded).recommendations[0]
+    assert (first.basis, first.expected_s) == ("simulation", 0.5)
+    advice = pipeline.advise([FIGURE], Options(), loaded, Told(won={first.action: (0.25, 0.75)}))
+    for one in advice.recommendations:
+        if one.action == first.action:
+            assert (one.basis, one.expected_s) == ("history", pytest.approx(one.ceiling_s / 2))
+            assert one.interval_s is not None
+            assert one.interval_s[1] == one.ceiling_s
+        else:
+            assert one.basis == "simulation"
+    assert any(one.basis == "history" for one in advice.recommendations)
+
+
+def store(folder: Path, advice: Advice, number: int) -> None:
+    writer = Writer(folder)
+    with writer.transaction() as connection:
+        run = Runs(connection).add(advice, (Unit(folder / f"{number}", "native", f"{number}"),), NOW)
+        items = Items(connection)
+        before = [Runs(connection).advice(run - 1)] if run > 1 else []
+        items.update(run, advice, before, NOW)
+        if run == 1:
+            items.mark(items.of(advice.profile.program)[0], "applied", NOW)
+    writer.close()
+
+
+def test_the_history_knows_what_an_applied_item_has_won(tmp_path: Path) -> None:
+    shown = advice_samples.full()
+    item = replace(shown.recommendations[0], gaps=("L",), region=None, ceiling_s=2.0)
+    gap = next(one for one in shown.gaps if one.name == "L")
+    before = replace(shown, recommendations=(item,))
+    after = replace(
+        before,
+        recommendations=(),
+        gaps=tuple(replace(one, seconds=gap.seconds - 1.5) if one is gap else one for one in before.gaps),
+        verdict="nothing significant",
+    )
+    store(tmp_path, before, 1)
+    past = StoredPast(tmp_path)
+    assert past.won("jacobi") == {}
+    store(tmp_path, after, 2)
+    assert past.won("jacobi") == {item.action: (pytest.approx(0.75),)}
+    assert past.won("another") == {}
+    assert len(past.advice("jacobi")) == 2
+    assert past.advice("jacobi", most=1)[0].verdict == "nothing significant"
+
+
+def test_without_a_history_there_is_no_past(tmp_path: Path) -> None:
+    assert StoredPast(tmp_path).advice("jacobi") == ()
+    assert StoredPast(tmp_path / "none").won("jacobi") == {}
+
+
+def test_a_history_that_is_none_is_said(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"no database")
+    with pytest.raises(StoreError):
+        StoredPast(tmp_path).advice("jacobi")
+
+
+# Who hands it over
+
+
+def test_plugins_get_the_history_in_the_daemon(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    plugin(folder, "remembering", REMEMBERING)
+    daemon = Watch(tmp_path, replace(CONFIG, plugins=(folder,)))
+    for day in (1, 2, 3):
+        profile(daemon.root / f"{day}.json", run=f"run {day}", started=f"2026-01-0{day}T00:00:00Z")
+        daemon.once()
+    past = [[one.subject for one in taken.advice.findings if one.kind == "past"] for taken in daemon.runs]
+    assert past == [[], ["run 1"], ["run 1", "run 2"]]
+
+
+def test_advise_knows_what_the_daemon_has_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    plugin(folder, "remembering", REMEMBERING)
+    monkeypatch.setenv("GAPWATCH_PLUGINS", str(folder))
+    daemon = Watch(tmp_path)
+    profile(daemon.root / "1.json", run="run 1")
+    daemon.once()
+    asked = ["advise", str(FIGURE), "--as", "json"]
+    assert cli.main([*asked, "--state", str(daemon.state)]) == 0
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert [one["subject"] for one in findings if one["kind"] == "past"] == ["run 1"]
+    assert cli.main(asked) == 0
+    assert [one for one in json.loads(capsys.readouterr().out)["findings"] if one["kind"] == "past"] == []
