@@ -13,7 +13,7 @@ from native_documents import PROFILES
 from advisor import host
 from advisor.model import Advice, Gap, Grade, Profile, Total
 from advisor.readers import native
-from advisor.reports import Column, Table, Text
+from advisor.reports import Axis, Column, Line, Series, Table, Text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,9 @@ GAPS = (
 
 
 class Advising:
-    """The services of an application that has advised on figure 4."""
+    """The services of an application that has advised on figure 4, and on ``earlier`` runs before."""
+
+    earlier: tuple[Advice, ...] = ()
 
     def read(self, path: Path) -> Profile:
         return native.advisor_read(path)
@@ -35,6 +37,9 @@ class Advising:
     def advise(self, path: Path) -> Advice:
         grade = Grade("A", 1.0, ())
         return Advice(self.read(path), grade, (), GAPS, (), (), (), Total(0.0), (), (), "nothing significant")
+
+    def history(self, program: str) -> tuple[Advice, ...]:
+        return self.earlier
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +106,16 @@ def test_its_command_shows_the_costly_gaps_first(loaded: host.Host) -> None:
     table = priced.parts[0]
     assert isinstance(table, Table)
     assert [row[3] for row in table.rows] == [4 / 3600, 1 / 3600]
+
+
+def test_its_command_shows_what_earlier_runs_cost(loaded: host.Host) -> None:
+    (command,) = loaded.commands()
+    services = Advising()
+    services.earlier = (services.advise(PROFILES / "fig4.json"),) * 2
+    report = loaded.run(command, Namespace(path=PROFILES / "fig4.json", price=None), services)
+    line = Line("", (1, 2), (94 / 3600, 94 / 3600))
+    assert report.parts[2] == Series("Earlier runs", Axis("run"), Axis("core hours"), (line,))
+
+
+def test_others_may_use_its_function(loaded: host.Host) -> None:
+    assert loaded.service("core-hours.of")(FIGURE, 3600.0) == 2.0

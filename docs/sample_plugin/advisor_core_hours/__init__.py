@@ -9,11 +9,11 @@ from advisor.commands import Argument
 from advisor.facts import Fact
 from advisor.hookspecs import hookimpl
 from advisor.model import Finding
-from advisor.reports import Column, Report, Table, Text
+from advisor.reports import Axis, Column, Line, Report, Series, Table, Text
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from advisor.commands import Registry, Services
     from advisor.model import Gap, Profile
@@ -66,8 +66,14 @@ def advisor_commands(register: Registry) -> None:
     register("core-hours", "Show what each gap of a run costs in core hours.", arguments, run)
 
 
+@hookimpl
+def advisor_services() -> Mapping[str, Callable[..., object]]:
+    """Return ``core-hours.of(profile, seconds)`` for the commands of other plugins."""
+    return {"core-hours.of": core_hours}
+
+
 def run(args: Namespace, services: Services) -> Report:
-    """Return a table with one row per gap, the costly ones first."""
+    """Return a table with one row per gap, the costly ones first, and what earlier runs cost."""
     advice = services.advise(args.path)
     columns = [Column("gap"), Column("time", "s"), Column("core hours")]
     rows: list[tuple[str | float, ...]] = []
@@ -77,7 +83,15 @@ def run(args: Namespace, services: Services) -> Report:
     if args.price is not None:
         columns.append(Column("price"))
     total = core_hours(advice.profile, advice.profile.actual_s)
-    return Report(
-        title=f"Core hours of {advice.profile.program}",
-        parts=(Table("", tuple(columns), tuple(rows)), Text(f"The whole run took {total:.3g} core hours.")),
-    )
+    costs = Table("", tuple(columns), tuple(rows))
+    total_text = Text(f"The whole run took {total:.3g} core hours.")
+    earlier = [run.profile for run in services.history(advice.profile.program) if run.profile.timed]
+    parts = (costs, total_text, _over_time(earlier)) if earlier else (costs, total_text)
+    return Report(f"Core hours of {advice.profile.program}", parts)
+
+
+def _over_time(earlier: Sequence[Profile]) -> Series:
+    """Return a plot of what earlier runs cost."""
+    each = tuple(core_hours(profile, profile.actual_s) for profile in earlier)
+    line = Line("", tuple(range(1, len(each) + 1)), each)
+    return Series("Earlier runs", Axis("run"), Axis("core hours"), (line,))
