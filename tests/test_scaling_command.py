@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import scaling_npb as npb
 from scaling_runs import Serving, run, runs
 
 from advisor.errors import InputError, UsageError
@@ -336,3 +337,24 @@ def test_counts_of_the_runs_become_expressions() -> None:
 def test_nothing_given_says_what_to_give() -> None:
     with pytest.raises(UsageError, match="name runs"):
         report([], paths="")
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_plots_in_files(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'gapwatch[plot]'")
+    found = report(runs(), predict=["P=128 N=512"], plot=tmp_path / f"course.{kind}")
+    assert any("Drawn into" in part.text for part in found.parts if isinstance(part, Text))
+    head = (tmp_path / f"course.{kind}").read_bytes()[:100]
+    assert head.startswith(b"\x89PNG") or b"<?xml" in head
+    assert [path.name for path in tmp_path.iterdir()] == [f"course.{kind}"]
+    with pytest.raises(UsageError, match="neither a PNG nor an SVG"):
+        report(runs(), plot=tmp_path / "course.jpg")
+
+
+def test_programs_of_npb_left_out_point_by_point() -> None:
+    """Each point of the recorded times, predicted by a model of the others; docs/validation.md holds the table."""
+    found = {each.program: each for each in npb.studies()}
+    off = {name: npb.left_out(each) for name, each in found.items()}
+    assert np.median(np.abs(off["NPB3.3-MPI LU"])) < 0.10
+    assert (np.abs(off["NPB3.3-MPI LU"]) <= 0.2).mean() > 0.8
+    assert all(np.median(np.abs(each)) < 0.3 for each in off.values())

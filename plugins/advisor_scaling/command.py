@@ -8,7 +8,7 @@ import numpy as np
 
 from advisor.errors import UsageError
 from advisor.reports import Code, Report, Text
-from advisor_scaling import collect, extrap_files, sections, study, targets
+from advisor_scaling import collect, extrap_files, plots, sections, study, targets
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -26,6 +26,8 @@ def run(args: Namespace, services: Services) -> Report:
     if not 0.0 < args.level < 1.0:
         raise UsageError("--level is a probability between 0 and 1, such as 0.8")
     studies = [limited(each, args.only or ()) for each in studies_of(args.paths or (), services)]
+    if args.plot and len(studies) > 1:
+        raise UsageError("--plot draws one study; name runs of one program, or a file with one metric")
     parts: list[Part] = []
     for each in studies:
         parts += study_parts(each, args, services)
@@ -75,6 +77,8 @@ def study_parts(each: Study, args: Namespace, services: Services) -> list[Part]:
     if args.predict:
         parts += sections.predictions(each, fits, asked, args.level)
     parts += sections.along(each, fits, asked[-1], args.level)
+    if args.plot:
+        parts.append(Text(plots.draw(each, fits, asked[-1].tolist(), args.level, args.plot)))
     if args.sensitivity:
         parts.append(sections.elasticities(each, fits, asked[-1]))
     if args.next:

@@ -232,7 +232,7 @@ def _prior(libraries: Sequence[Library], compounds: IntArray) -> FloatArray:
 
 def _most_terms(parameters: int, points: int) -> int:
     """Return how many terms a sum may have: the constant, one per parameter and one more, if the points allow."""
-    return max(1, min(parameters + 2, points - 2))
+    return max(1, min(parameters + 2, points // 2))
 
 
 def _picked(of_columns: FloatArray, chosen: IntArray) -> FloatArray:

@@ -45,11 +45,12 @@ def picked(fits: Fits) -> IntArray:
 def forecast(fits: Fits, targets: FloatArray, level: float = 0.8, of_run: bool = False) -> Forecast:
     """Return value and interval (``level`` of the probability, equal tails) of all series at ``targets`` (t, m).
 
-    ``of_run``: the interval is that of one more run, noise included, not that of the mean of many. No end is negative.
+    ``of_run``: the interval is that of one more run, noise included, not that of the mean of many. Where points lie off
+    the model by more than their noise, the next one will too. No end is negative.
     """
     mean, error = sums_at(fits, targets)
-    if of_run:
-        error = np.sqrt(error**2 + (fits.candidates.sigma[..., None] * mean) ** 2)
+    beyond = fits.misfit[:, None] + (1.0 if of_run else 0.0)
+    error = np.sqrt(error**2 + beyond[..., None] * (fits.candidates.sigma[..., None] * mean) ** 2)
     shares, degrees = fits.candidates.probability, fits.candidates.degrees
     ends = [quantile(mean, error, shares, degrees, at) for at in (0.5, 0.5 - level / 2, 0.5 + level / 2)]
     value, low, high = (np.maximum(end, 0.0) for end in ends)

@@ -1,0 +1,65 @@
+"""Predictions drawn into a PNG or SVG file by matplotlib, which is an extra."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.errors import UsageError
+from advisor_scaling import dominance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from advisor_scaling.engine import Fits
+    from advisor_scaling.study import Study
+
+KINDS: Final = (".png", ".svg")
+
+
+def draw(each: Study, fits: Fits, target: Sequence[float], level: float, path: Path) -> str:
+    """Write the course of gaps (or the run) with its intervals to ``path`` and return a sentence that says so.
+
+    ``UsageError`` for another kind of file, or without matplotlib.
+    """
+    if path.suffix.lower() not in KINDS:
+        raise UsageError(f"--plot: {path.name} is neither a PNG nor an SVG file")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UsageError("plots in files need matplotlib: pip install 'gapwatch[plot]'") from None
+    seen = dominance.course(each, fits, target, level)
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
+    measured = np.asarray(each.points)
+    for k in seen.series:
+        (line,) = axes.plot(seen.x, seen.forecast.value[k], label=_plain(each.series[k].name), marker="o")
+        axes.fill_between(seen.x, seen.forecast.low[k], seen.forecast.high[k], alpha=0.2, color=line.get_color())
+    axes.set(xscale="log", yscale="log", xlabel=_plain(seen.parameter), ylabel="seconds", title=_title(each, seen))
+    axes.axvline(
+        float(measured[:, dominance.axis_of(each)].max()), color="grey", linestyle=":", label="largest measured"
+    )
+    axes.legend()
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        figure.savefig(partial, format=path.suffix[1:].lower())
+        partial.replace(path)
+    except OSError as error:
+        raise UsageError(f"--plot: {path}: {error.strerror or error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return f"Drawn into {path}."
+
+
+def _title(each: Study, seen: dominance.Course) -> str:
+    held = ", ".join(f"{_plain(name)} = {value:g}" for name, value in seen.held.items())
+    return _plain(each.program) + (f" at {held}" if held else "")
+
+
+def _plain(name: str) -> str:
+    """Return a name in which matplotlib finds no formulas, and that does not hide from its legend."""
+    shown = "".join(sign if sign.isprintable() else "?" for sign in name).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown

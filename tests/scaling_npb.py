@@ -1,0 +1,58 @@
+"""Recorded times of NPB programs (``profiles/scaling/npb.csv``) as studies, and how well points left out are told."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor_scaling import collect, study
+from advisor_scaling.study import Series
+
+if TYPE_CHECKING:
+    from advisor.model import FloatArray
+    from advisor_scaling.study import Study
+
+FILE = Path(__file__).parent / "profiles" / "scaling" / "npb.csv"
+
+
+def studies() -> list[Study]:
+    """Return one study for each program, over N and P, of the program's own time of its main loop."""
+    found = defaultdict(list)
+    with FILE.open() as file:
+        for row in csv.DictReader(file):
+            parameters = {"N": float(row["N"]), "P": float(row["P"])}
+            found[row["program"]].append((parameters, {Series("run", "run"): float(row["main_loop_s"])}))
+    return [collect.study_of(program, rows, (), 0.0) for program, rows in found.items()]
+
+
+def left_out(each: Study) -> FloatArray:
+    """Return (predicted - measured) / measured of each point, predicted by a model of the others."""
+    return study.errors(study.fit(each), study.leave_one_out(each).value)[0]
+
+
+def table() -> str:
+    """Return the rows of the table in docs/validation.md."""
+    rows = [
+        "| program | points | runs | median error | worst | within 20 % | runs in their 80 % interval |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for each in studies():
+        said = study.leave_one_out(each)
+        off = study.errors(study.fit(each), said.value)[0]
+        values = each.values[0]
+        inside = (values >= said.low[0][:, None]) & (values <= said.high[0][:, None])
+        hit = inside[~np.isnan(values)].mean()
+        worst = off[np.abs(off).argmax()]
+        rows.append(
+            f"| {each.program} | {len(off)} | {each.runs} | {np.median(np.abs(off)):.0%} | {worst:+.0%} | "
+            f"{(np.abs(off) <= 0.2).mean():.0%} | {hit:.0%} |"
+        )
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    print(table())
