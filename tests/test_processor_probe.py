@@ -44,10 +44,11 @@ def samples(cycles: float, count: int = 5) -> Samples:
 #: A core with two pipes for both additions and multiplications, as kernels would see it.
 SEEN = {
     "clock": samples(1), "issue": samples(0.26), "fp_add.wide": samples(0.51), "fp_add.narrow": samples(0.5),
-    "fp_add.latency": samples(3.9), "fp_mul.wide": samples(0.52), "fp_mul.narrow": samples(0.5),
-    "fp_mul.latency": samples(4.1), "fp_fma.wide": samples(0.5), "fp_fma.narrow": samples(0.5),
+    "fp_add.latency": samples(3.7), "fp_mul.wide": samples(0.52), "fp_mul.narrow": samples(0.5),
+    "fp_mul.latency": samples(4.05), "fp_fma.wide": samples(0.5), "fp_fma.narrow": samples(0.5),
     "fp_fma.latency": samples(4.02), "fp_div.wide": samples(8.05), "fp_div.narrow": samples(4.01),
-    "mixed.wide": samples(0.5), "mixed.narrow": samples(0.5), "load.wide": samples(0.5), "load.narrow": samples(0.5),
+    "mixed.latency": samples(7.7), "mixed.wide": samples(0.5),
+    "mixed.narrow": samples(0.5), "load.wide": samples(0.5), "load.narrow": samples(0.5),
     "store.wide": samples(1.02), "store.narrow": samples(1.0), "int.narrow": samples(0.26),
     "forward": samples(9.1), "forward.moving": samples(8.6), "L1.latency": samples(5.02), "L1.read": samples(1 / 64),
     "memory.latency": samples(250), "memory.read": samples(0.2), "triad": samples(0.1), "barrier.1": samples(250),
@@ -63,7 +64,13 @@ def test_rates_are_what_a_core_can_start_and_latencies_whole_cycles() -> None:
     units = model().units
     assert [(units[u].per_cycle, units[u].latency) for u in ("fp_add", "fp_mul", "fp_fma")] == [(2, 3), (2, 4), (2, 4)]
     assert (units["fp_div"].per_cycle, units["fp_div"].narrow_per_cycle) == (1 / 8, 1 / 4)
-    assert (units["load"].latency, units["store"].latency, units["int"].per_cycle) == (5, 4, 4)
+    assert (units["load"].latency, units["store"].latency, units["int"].per_cycle) == (5, 5, 4)
+
+
+def test_additions_in_a_row_may_be_faster_than_after_something_else() -> None:
+    units = machine_of("seen", HOST, SEEN | {"fp_add.latency": samples(2.0)}, measure.working_sets(HOST), 256).units
+    assert (units["fp_add"].latency, units["fp_add"].chained_latency) == (3, 2)
+    assert model().units["fp_add"].chained_latency is None
 
 
 def test_units_that_are_not_faster_together_share_their_pipes() -> None:
@@ -119,8 +126,8 @@ def rounded(value: object) -> object:
 
 @given(st.floats(0.02, 1000), st.sampled_from([0.5, 1.0]))
 def test_rounding_keeps_times_lower_bounds(cycles: float, step: float) -> None:
-    assert rate_of(cycles) >= 1 / cycles * 0.95
-    assert step <= whole_cycles(cycles, step) <= max(cycles * 1.02 + 0.04, step)
+    assert rate_of(cycles) >= min(1 / cycles - 0.21, 1 / cycles * 0.9)
+    assert step <= whole_cycles(cycles, step) <= max(cycles + 0.21 * step, step)
 
 
 @pytest.mark.parametrize("text", ["", "1\n", "1 nan\n", "0 1\n", "a b\n", "1 2\n3\n"])
@@ -134,7 +141,8 @@ def test_noise_is_noticed() -> None:
     assert all_noise([("quiet", samples(1)), ("noisy", noisy)]) == [
         f"noisy: middle half of the samples within {noisy.spread:.0%}"
     ]
-    assert math.isclose(noisy.cycles, 2.5)
+    assert math.isclose(noisy.cycles, 1.1e-9 / CYCLE)
+    assert math.isclose(noisy.fewest_cycles, 2.5)
 
 
 @pytest.mark.parametrize("name", ["../x", "host", "", "a b"])
@@ -151,6 +159,7 @@ def probed(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     steps: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "ROUNDS", 1)
+        patch.setattr(measure, "_LARGEST", 1 << 26)
         report = command.probe("here", folder, lambda words, total: nullcontext(steps.append))
     assert steps == sorted(steps)
     assert any(isinstance(part, Table) and len(part.rows) > 20 for part in report.parts)

@@ -92,13 +92,15 @@ class FunctionalUnit:
 
     ``per_cycle`` instructions start per cycle (less than 1: a divider is busy for several cycles), each on ``width``
     bits of double-precision numbers (absent: one number); of narrower ones ``narrow_per_cycle``, where that is more.
-    Units that name the same ``pipes`` compete for them.
+    ``chained_latency`` is the latency to the next operation of the same unit, where that is shorter. Units that name
+    the same ``pipes`` compete for them.
     """
 
     per_cycle: PerCycle
     width: Bits | None = None
     narrow_per_cycle: PerCycle | None = None
     latency: Cycles | None = None
+    chained_latency: Cycles | None = None
     pipes: str | None = None
 
     @property

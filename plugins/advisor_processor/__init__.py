@@ -7,11 +7,47 @@ from typing import TYPE_CHECKING
 from advisor.hookspecs import hookimpl
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from advisor.commands import Registry, Services
+    from advisor.model import Profile
     from advisor.reports import Report
+
+SCHEMA = b"gapwatch/operations/1"
+
+
+@hookimpl
+def advisor_sniff(path: Path) -> float | None:
+    """Return 1 for a document of counted operations, ``gapwatch/operations/1``."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as stream:
+        return 1.0 if SCHEMA in stream.read(2000) else None
+
+
+@hookimpl
+def advisor_read(path: Path) -> Profile:
+    """Return the counts as a recording without times; raises ``InputError`` with the place of what is wrong."""
+    from advisor_processor.counts import read
+
+    return read(path)
+
+
+@hookimpl
+def advisor_commands(register: Registry) -> None:
+    """Register ``incore``."""
+    from advisor_processor import arguments
+
+    register("incore", "what the compiler emitted and how fast it can run: MAC, MACS and $", arguments.INCORE, _incore)
+
+
+def _incore(args: Namespace, services: Services) -> Report:
+    from advisor_processor import incore
+
+    return incore.run(args, services)
 
 
 @hookimpl

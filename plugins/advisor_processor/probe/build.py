@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from advisor.errors import UsageError
+from advisor_processor.programs import output
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 #: Options from the best to what every compiler knows.
@@ -34,7 +32,7 @@ def compiler() -> str:
     raise UsageError("no C compiler was found (cc, gcc, clang or $CC); on Debian: apt install gcc")
 
 
-def build(folder: Path) -> tuple[Path, tuple[str, ...]]:
+def kernels(folder: Path) -> tuple[Path, tuple[str, ...]]:
     """Return the program of all kernels, built in ``folder``, and the options; raises ``UsageError``."""
     source = folder / "kernels.c"
     source.write_text(_source("kernels.c"), encoding="utf-8")
@@ -46,41 +44,13 @@ def build(folder: Path) -> tuple[Path, tuple[str, ...]]:
     raise UsageError(f"{cc} can't build the kernels: {said.strip()[-300:]}")
 
 
-def build_messages(folder: Path) -> Path | None:
+def messages(folder: Path) -> Path | None:
     """Return the program that sends messages, None where there is no MPI to build it with."""
     if not shutil.which("mpicc") or not shutil.which("mpirun"):
         return None
     source, target = folder / "messages.c", folder / "messages"
     source.write_text(_source("messages.c"), encoding="utf-8")
     return target if output(["mpicc", "-O2", str(source), "-o", str(target)], _BUILD_S)[0] == 0 else None
-
-
-def output(
-    words: Sequence[str], limit_s: float, *, folder: Path | None = None, extra: Mapping[str, str] | None = None
-) -> tuple[int, str]:
-    """Return exit code and output of a program; -1 and what happened where it does not start or end in time."""
-    try:
-        process = subprocess.Popen(
-            list(words),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env={**os.environ, **(extra or {})},
-            start_new_session=True,
-        )
-    except OSError as error:
-        return -1, f"{words[0]}: {error.strerror}"
-    with process:
-        try:
-            said = process.communicate(timeout=limit_s)[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return -1, f"{words[0]} did not end within {limit_s:.0f} s"
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return process.returncode, said.decode("utf-8", "replace")
 
 
 def _source(name: str) -> str:

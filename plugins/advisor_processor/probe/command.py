@@ -13,7 +13,7 @@ from advisor import machines
 from advisor.errors import UsageError
 from advisor.machines import local_machine
 from advisor.reports import Column, Report, Table, Text
-from advisor_processor.probe import document, measure, programs
+from advisor_processor.probe import build, document, measure
 from advisor_processor.probe.machine import machine_of
 from advisor_processor.probe.samples import NOISY, all_noise
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Everything is measured so often, so that what else runs disturbs not all samples of one number.
-ROUNDS: Final = 3
+ROUNDS: Final = 5
 _NEEDED: Final = ("clock", "issue")
 
 
@@ -49,7 +49,7 @@ def probe(name: str, folder: Path, working: Working) -> Report:
 
 
 def _measure(host: Machine, place: Path, working: Working) -> tuple[Found, int, list[str]]:
-    program, options = programs.build(place)
+    program, options = build.kernels(place)
     kernels = measure.kernels(host, _threads())
     found: Found = {}
     lacking = [] if "-fopenmp" in options else ["no OpenMP: barriers and all cores' bandwidth were not measured"]
@@ -68,7 +68,7 @@ def _measure(host: Machine, place: Path, working: Working) -> tuple[Found, int, 
 
 
 def _messages(place: Path, lacking: list[str]) -> Found:
-    program = programs.build_messages(place)
+    program = build.messages(place)
     times = measure.messages(program) if program else {}
     if not times:
         why = "mpirun could not start two processes" if program else "no MPI was found (mpicc, mpirun)"

@@ -99,8 +99,10 @@ static double chain(long cycles)
 #define MIX(n) if (n % 2) { a##n = a##n + c; } else { a##n = a##n * b; } KEEP(a##n);
 THROUGHPUT(mixed_wide, wide, MIX)
 THROUGHPUT(mixed_narrow, double, MIX)
+#define ADD_MUL(n) ADD(n) MUL(n)
 BOTH(fp_add, ADD)
 BOTH(fp_mul, MUL)
+LATENCY(mixed_latency, double, ADD_MUL)
 BOTH(fp_div, DIV)
 #if defined(__FMA__) || defined(__aarch64__)
 BOTH(fp_fma, FMA)
@@ -169,9 +171,11 @@ static double forward_moving(long count)
     volatile double *p = (volatile double *)small;
     p[0] = 0;
     double begin = now();
-    for (long i = 0; i < count; i += 256)
-        for (long j = 0; j < 256; j++)
+    for (long i = 0; i < count; i += 256) {
+        for (long j = 0; j < 255; j++)
             p[j + 1] = p[j] + 1e-9;
+        p[0] = p[255] + 1e-9; /* the chain goes on */
+    }
     return (now() - begin) / count;
 }
 
@@ -307,6 +311,7 @@ static const struct {
     {"fp_fma.latency", fp_fma_latency, 50000},
 #endif
     {"mixed.wide", mixed_wide, 200000}, {"mixed.narrow", mixed_narrow, 200000},
+    {"mixed.latency", mixed_latency, 40000},
     {"fp_div.wide", fp_div_wide, 20000}, {"fp_div.narrow", fp_div_narrow, 40000},
     {"fp_div.latency", fp_div_latency, 20000},
     {"load.wide", load_wide, 200000}, {"load.narrow", load_narrow, 200000},

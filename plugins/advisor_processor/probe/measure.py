@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor_processor.probe.programs import output
 from advisor_processor.probe.samples import Samples, parsed
+from advisor_processor.programs import output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,10 @@ def kernels(host: Machine, threads: int) -> tuple[Kernel, ...]:
     """Return everything to measure on a machine with these caches and so many cores."""
     units = [Kernel(f"{u}.{kind}", f"{u}.{kind}", 15) for u in _UNITS for kind in ("wide", "narrow", "latency")]
     names = ("load.wide", "load.narrow", "store.wide", "store.narrow", "int.narrow", "issue")
-    others = [Kernel(name, name, 15) for name in (*names, "mixed.wide", "mixed.narrow", "forward", "forward.moving")]
+    others = [
+        Kernel(name, name, 15)
+        for name in (*names, "mixed.wide", "mixed.narrow", "mixed.latency", "forward", "forward.moving")
+    ]
     clocks = [Kernel("clock", "clock", 60)]
     sizes = working_sets(host)
     memory = [Kernel(f"{level}.latency", "chase", 9, size) for level, size in sizes.items()]

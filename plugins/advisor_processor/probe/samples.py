@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import median, quantiles
+from statistics import quantiles
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 #: Beyond this spread of its samples a number is called noisy.
 NOISY: Final = 0.1
-#: How far a sample may lie below a whole number of cycles and still be that number.
-_CLOSE: Final = 0.04
+#: How far a sample may lie below a whole number of cycles and still be that number: the clock beside it was noisy.
+_CLOSE: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,13 @@ class Samples:
 
     @property
     def cycles(self) -> float:
-        """The cycles of one operation, both at their fastest: where the clock changes, both saw its highest."""
+        """The cycles of one operation: the first quartile, as the clock beside a sample may be disturbed as well."""
+        ratios = [time / cycle for time, cycle in zip(self.seconds, self.cycle_s, strict=True)]
+        return quantiles(ratios, n=4, method="inclusive")[0] if len(ratios) > 1 else ratios[0]
+
+    @property
+    def fewest_cycles(self) -> float:
+        """The cycles of the fastest operation at the fastest clock: for what noise can only make slower."""
         return self.best_s / min(self.cycle_s)
 
     @property
@@ -42,9 +48,9 @@ class Samples:
         return (high - low) / middle
 
     @property
-    def median_s(self) -> float:
-        """The median time of one operation."""
-        return median(self.seconds)
+    def usual_s(self) -> float:
+        """The first quartile of the times of one operation: what is usual when nothing disturbs."""
+        return quantiles(self.seconds, n=4, method="inclusive")[0] if len(self.seconds) > 1 else self.seconds[0]
 
     def joined(self, other: Samples | None) -> Samples:
         """Return these samples with those of another round."""
@@ -72,14 +78,14 @@ def rate_of(cycles: float) -> float:
     Units start a whole number of operations in a cycle, or one in a whole number of half cycles, and noise only makes
     them look slower: the next such number above is a rate that times computed from it stay lower bounds.
     """
-    if cycles >= 1 - _CLOSE:
+    if cycles > 0.9:
         return 1 / whole_cycles(cycles, 0.5)
     return float(math.ceil(1 / cycles - _CLOSE))
 
 
 def whole_cycles(cycles: float, step: float = 1.0) -> float:
-    """Return the largest whole number of ``step`` cycles that is not above ``cycles``, at least one."""
-    return max(math.floor((cycles * (1 + _CLOSE / 4)) / step + _CLOSE) * step, step)
+    """Return the largest number of ``step`` cycles that is not above ``cycles`` by more than noise, at least one."""
+    return max(math.floor(cycles / step + _CLOSE) * step, step)
 
 
 def all_noise(found: Sequence[tuple[str, Samples]]) -> list[str]:

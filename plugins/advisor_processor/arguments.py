@@ -1,0 +1,18 @@
+"""What the commands of this plugin take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from advisor.commands import Argument
+
+INCORE: Final = (
+    Argument("path", "what callgrind --dump-instr=yes wrote (a file, or a directory of ranks), or a program", Path),
+    Argument("--binary", "a program that is no longer where it ran; may be given again", Path, several=True),
+    Argument("--machine", "the machine model, such as the one of gapwatch machines probe (default: host)"),
+    Argument("--function", "only functions whose names hold this"),
+    Argument("--profile", "a profile (perf, gprof …) that says which functions of a program matter", Path),
+    Argument("--osaca", "ask OSACA as well, for this architecture of its list, such as SPR or ZEN4"),
+    Argument("--write", "write the counts here, beside the profile of the run: NAME.operations.json", Path),
+)

@@ -1,0 +1,116 @@
+"""MACS of a function: what its loops' dependences and its functional units leave no way around."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from advisor_processor.compiled.chains import chain_cycles
+from advisor_processor.compiled.loops import Loop, Trips, always, innermost, trips
+from advisor_processor.compiled.throughput import busy_cycles, operations
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from advisor.machines import Machine
+    from advisor_processor.compiled.instructions import Instruction
+
+#: Instructions that the largest cores of today hold at once: by so many a loop may overlap with what comes after it.
+WINDOW: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSchedule:
+    """A loop with the cycles of one iteration by unit and by its chain of dependences, and how often it ran."""
+
+    loop: Loop
+    busy: Mapping[str, float]
+    chain: float
+    trips: Trips | None
+
+    @property
+    def throughput(self) -> float:
+        """Cycles per iteration of the busiest unit."""
+        return max(self.busy.values(), default=0.0)
+
+    @property
+    def cycles_per_iteration(self) -> float:
+        """The larger of both: MACS of the loop."""
+        return max(self.throughput, self.chain)
+
+    @property
+    def bound_by(self) -> str:
+        """What decides: ``chain`` or the name of a unit."""
+        if self.chain > self.throughput:
+            return "chain"
+        return max(self.busy, key=lambda unit: self.busy[unit], default="")
+
+    @property
+    def cycles(self) -> float:
+        """Cycles of all iterations; each time the loop ends, its chain may overlap with what follows."""
+        if self.trips is None:
+            return 0.0
+        overlapped = self.trips.entries * WINDOW / len(self.loop.body)
+        return max(self.throughput * self.trips.iterations, self.chain * (self.trips.iterations - overlapped))
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSchedule:
+    """A function: its operations by unit, its loops, and what bounds it by units (MAC) and by schedule (MACS)."""
+
+    operations: Mapping[str, float]
+    vectorized: float
+    spilled: float
+    gathered: float
+    instructions: float
+    loops: tuple[LoopSchedule, ...]
+    busy: Mapping[str, float]
+
+    @property
+    def mac_cycles(self) -> float:
+        """Cycles of the busiest functional unit, without the limit of instructions per cycle."""
+        return max((cycles for unit, cycles in self.busy.items() if unit != "issue"), default=0.0)
+
+    @property
+    def macs_cycles(self) -> float:
+        """Cycles of the schedule: those of the loops one after the other, or of the busiest unit in all."""
+        return max(sum(loop.cycles for loop in self.loops), max(self.busy.values(), default=0.0))
+
+
+def schedule(
+    instructions: Sequence[Instruction], executed: Mapping[int, float] | None, machine: Machine
+) -> FunctionSchedule:
+    """Return the schedule of a function; without ``executed`` (times each instruction ran) of one iteration each."""
+    counted = [(one, executed.get(one.address, 0.0) if executed else 0.0) for one in instructions]
+    units: dict[str, float] = {}
+    for one, count in counted:
+        for unit, times in operations(one).items():
+            units[unit] = units.get(unit, 0.0) + count * times
+    return FunctionSchedule(
+        operations=units,
+        vectorized=sum(count for one, count in counted if one.packed),
+        spilled=_spilled(instructions, executed),
+        gathered=sum(count * one.elements for one, count in counted if one.elements > 1),
+        instructions=sum(count for _, count in counted),
+        loops=tuple(loop_schedule(loop, executed, machine) for loop in innermost(instructions)),
+        busy=busy_cycles(counted, machine),
+    )
+
+
+def loop_schedule(loop: Loop, executed: Mapping[int, float] | None, machine: Machine) -> LoopSchedule:
+    """Return the limits of one loop: what runs in every iteration, and in its share of iterations what does not."""
+    found = trips(loop, executed) if executed else None
+    if executed and found and found.iterations:
+        shares = [(one, executed.get(one.address, 0.0) / found.iterations) for one in loop.body]
+    else:
+        shares = [(one, 1.0) for one in loop.body]
+    chain = chain_cycles(always(loop, executed if found and found.iterations else None), machine)
+    return LoopSchedule(loop, busy_cycles(shares, machine), chain, found)
+
+
+def _spilled(instructions: Sequence[Instruction], executed: Mapping[int, float] | None) -> float:
+    """Return how often innermost loops loaded from the function's own frame: values that found no register."""
+    if not executed:
+        return 0.0
+    bodies = [one for loop in innermost(instructions) for one in loop.body]
+    return sum(executed.get(one.address, 0.0) for one in bodies if one.load is not None and one.load.on_stack)

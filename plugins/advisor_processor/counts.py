@@ -1,0 +1,188 @@
+"""Counts of operations as a recording of the run: a document beside the profile, which is merged with it.
+
+The recording has no times, only counts by region and rank; ``gapwatch advise`` takes what lies in one directory and has
+the same program for recordings of one run, and puts the counts to the regions of the recording with times. ``gapwatch
+count`` and ``gapwatch incore`` write such documents as JSON; a user may write one as YAML (docs/plugins/processor.md).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from advisor import documents, strict_json
+from advisor.documents import FieldErrors
+from advisor.errors import DocumentError, InputError
+from advisor.model import Note, Phase, Processor, Profile, Region
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+SCHEMA: Final = "gapwatch/operations/1"
+_LIMIT_B: Final = 64 << 20
+_NAME: Final = re.compile(r"[a-z][A-Za-z0-9_]*(\.[A-Za-z0-9_]+){0,2}")
+_RANKS: Final = 1_000_000
+_KEYS: Final = ("schema", "program", "run", "counted_by", "ranks", "regions", "notes")
+_REGION_KEYS: Final = ("name", "file", "line", "counts")
+
+
+@dataclass(frozen=True, slots=True)
+class RegionCounts:
+    """The counts of one function: one number for each rank, or one that holds for each."""
+
+    name: str
+    counts: dict[str, tuple[float, ...]]
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """A document of counts; ValueError (``FieldErrors``) for counts that are none."""
+
+    schema: Literal["gapwatch/operations/1"]
+    program: str
+    regions: tuple[RegionCounts, ...]
+    run: str = ""
+    counted_by: str = "stated"
+    ranks: int = 1
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        problems = [
+            (("regions",), f"{region.name}: {problem}")
+            for region in self.regions
+            for problem in _problems(region, self.ranks)
+        ]
+        if not 0 < self.ranks <= _RANKS:
+            problems.append((("ranks",), f"expected 1 to {_RANKS:,} ranks"))
+        if problems:
+            raise FieldErrors(problems)
+
+
+def _problems(region: RegionCounts, ranks: int) -> Iterable[str]:
+    for name, values in region.counts.items():
+        if not _NAME.fullmatch(name):
+            yield f"{name!r} is no name of a count such as source_ops.fp_add"
+        if len(values) not in (1, ranks):
+            yield f"{name}: {len(values)} numbers for {ranks} ranks"
+        if not all(math.isfinite(value) and value >= 0 for value in values):
+            yield f"{name}: counts are numbers from zero"
+
+
+def read(path: Path) -> Profile:
+    """Return the recording at ``path``; raises ``InputError`` with the place of what is wrong."""
+    try:
+        with path.open("rb") as stream:
+            is_json = stream.read(100).lstrip().startswith(b"{")
+        document = _of_json(path) if is_json else documents.load(path, Operations)
+    except DocumentError as error:
+        first = error.problems[0]
+        raise InputError(path, first.message, f"{first.line}:{first.column}") from error
+    except OSError as error:
+        raise InputError(path, error.strerror or "may not be read") from error
+    return profile_of(document, path.name)
+
+
+def _of_json(path: Path) -> Operations:
+    root = strict_json.read(path, _LIMIT_B)
+    found = root.fields(_KEYS)
+    for key in ("schema", "program", "regions"):
+        if key not in found:
+            raise root.error(f"the key {key!r} is missing")
+    found["schema"].choice((SCHEMA,))
+    try:
+        return Operations(
+            "gapwatch/operations/1",
+            found["program"].text(),
+            tuple(_region(node) for node in found["regions"].items()),
+            found["run"].text() if "run" in found else "",
+            found["counted_by"].text() if "counted_by" in found else "stated",
+            found["ranks"].whole(1) if "ranks" in found else 1,
+            tuple(node.text() for node in found["notes"].items()) if "notes" in found else (),
+        )
+    except FieldErrors as error:
+        raise root.error(str(error)) from error
+
+
+def _region(node: strict_json.Node) -> RegionCounts:
+    found = node.fields(_REGION_KEYS)
+    for key in ("name", "counts"):
+        if key not in found:
+            raise node.error(f"the key {key!r} is missing")
+    counts = {name: tuple(each.number(0) for each in row.items()) for name, row in found["counts"].fields().items()}
+    file = found["file"].text() if "file" in found else None
+    return RegionCounts(found["name"].text(), counts, file, found["line"].whole() if "line" in found else None)
+
+
+def profile_of(document: Operations, run: str) -> Profile:
+    """Return the recording that a document states: arrays (regions, ranks) and no times."""
+    shape = (len(document.regions), document.ranks)
+    tables = {name: np.zeros(shape) for region in document.regions for name in region.counts}
+    for number, region in enumerate(document.regions):
+        for name, values in region.counts.items():
+            tables[name][number] = values
+    return Profile(
+        program=document.program,
+        run=document.run or run,
+        reader=document.counted_by,
+        actual_s=math.nan,
+        processors=tuple(Processor(rank) for rank in range(document.ranks)),
+        regions=tuple(Region(each.name, each.file, each.line) for each in document.regions),
+        phases=(Phase("the whole run", "whole", np.arange(len(document.regions), dtype=np.int64), {}),),
+        status={},
+        counts=tables,
+        notes=tuple(Note("counts", text) for text in document.notes),
+    )
+
+
+def write(document: Operations, path: Path) -> None:
+    """Write a document as JSON, a region a line; raises ``OSError``. It appears only when it is complete."""
+    head = {"schema": document.schema, "program": document.program, "run": document.run}
+    head |= {"counted_by": document.counted_by}
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
+    lines += [f'"ranks": {document.ranks},', f'"notes": {json.dumps(list(document.notes))},', '"regions": [']
+    rows = [json.dumps(_plain(region), allow_nan=False) for region in document.regions]
+    text = "\n".join(["{", *lines, ",\n".join(rows), "]", "}", ""])
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _plain(region: RegionCounts) -> Mapping[str, object]:
+    place = {"file": region.file, "line": region.line}
+    return {
+        "name": region.name,
+        **{key: value for key, value in place.items() if value is not None},
+        "counts": {name: list(values) for name, values in region.counts.items()},
+    }
+
+
+def gathered(
+    program: str,
+    counted_by: str,
+    ranks: int,
+    rows: Iterable[tuple[tuple[str, str | None, int | None], int, Mapping[str, float]]],
+    notes: Sequence[str] = (),
+) -> Operations:
+    """Return the document of ``rows``: a region (name, file, line), the rank, and its counts; equal ones add up."""
+    tables: dict[tuple[str, str | None, int | None], dict[str, list[float]]] = {}
+    for region, rank, counts in rows:
+        table = tables.setdefault(region, {})
+        for name, value in counts.items():
+            table.setdefault(name, [0.0] * ranks)[rank] += value
+    regions = tuple(
+        RegionCounts(name, {key: tuple(row) for key, row in table.items()}, file, line)
+        for (name, file, line), table in tables.items()
+    )
+    return Operations("gapwatch/operations/1", program, regions, "", counted_by, ranks, tuple(notes))

@@ -1,0 +1,182 @@
+"""``gapwatch incore``: what the compiler emitted and how fast it can run: MAC, MACS and $ by function and loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor import machines
+from advisor.errors import InputError, UsageError
+from advisor.reports import Column, Report, Table, Text
+from advisor_processor import finite_cache
+from advisor_processor.compiled import analysis, opinions
+from advisor_processor.counts import gathered, write
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from advisor.commands import Services
+    from advisor.machines import Machine
+    from advisor.reports import Cell
+    from advisor_processor.compiled.analysis import Analysed, Run
+    from advisor_processor.compiled.schedule import LoopSchedule
+
+READER: Final = "incore"
+_ELF: Final = b"\x7fELF"
+#: So many functions and loops are shown, and looked at by other tools, the longest first.
+SHOWN: Final = 20
+
+
+def run(args: Namespace, services: Services) -> Report:
+    """Return the analysis; raises ``InputError`` and ``UsageError`` with what is missing."""
+    machine = services.machine(args.machine)
+    if not machine.units or machines.clock_hz(machine) is None:
+        raise UsageError(
+            f"the model {machine.name} knows no functional units or no clock: gapwatch machines probe measures them"
+        )
+    dynamic = not _is_program(args.path)
+    with services.working(f"analysing {args.path}"):
+        if dynamic:
+            found = analysis.analyse(args.path, machine, tuple(args.binary or ()))
+        else:
+            found = analysis.static(args.path, machine)
+    if args.write:
+        _write(found, args, dynamic)
+    chosen = _chosen(found, args.function, args.profile, services)
+    parts = [Text(line) for line in _said(found, machine, dynamic)]
+    tables = [_functions(chosen, machine)] if dynamic else []
+    return Report(f"{found.program} on {machine.name}", (*parts, *tables, _loops(chosen, args.osaca)))
+
+
+def _is_program(path: Path) -> bool:
+    try:
+        if path.is_dir():
+            return False
+        with path.open("rb") as stream:
+            return stream.read(4) == _ELF
+    except OSError as error:
+        raise InputError(path, error.strerror or "may not be read") from error
+
+
+def _write(found: Run, args: Namespace, dynamic: bool) -> None:
+    if not dynamic:
+        raise UsageError("only a run can be written: record it with valgrind --tool=callgrind --dump-instr=yes")
+    try:
+        write(gathered(found.program, READER, found.ranks, _rows(found), found.missing), args.write)
+    except OSError as error:
+        raise InputError(args.write, error.strerror or "can't be written") from error
+
+
+def _rows(found: Run) -> Iterator[tuple[tuple[str, str | None, int | None], int, dict[str, float]]]:
+    """Yield the counts of every function that ran."""
+    for one in found.functions:
+        schedule = one.schedule
+        counts = {f"compiled_ops.{unit}": count for unit, count in schedule.operations.items() if unit != "branch"}
+        counts |= {"scheduled_cycles": schedule.macs_cycles, "vectorized_ops": schedule.vectorized}
+        counts |= {"spilled_loads": schedule.spilled, "gathered_loads": schedule.gathered}
+        counts |= {name: count for name, count in one.misses.items() if name.startswith("misses")}
+        yield (one.name, one.file, one.line), one.rank, counts
+
+
+def _chosen(found: Run, name: str | None, profile: Path | None, services: Services) -> list[Analysed]:
+    """Return the functions to show, those of the profile with the most time first, else those with most cycles."""
+    kept = [one for one in found.functions if not name or name in one.name]
+    if profile is None:
+        return sorted(kept, key=lambda one: -one.schedule.macs_cycles)
+    seconds: dict[str, float] = {}
+    hot = services.read(profile)
+    for phase in hot.phases:
+        times = phase.arrays.get("cpu_s", phase.arrays.get("wall_s"))
+        for place, region in enumerate(phase.regions if times is not None else ()):
+            table = times if times is not None else None
+            own = float(table[place].sum()) if table is not None else 0.0
+            seconds[hot.regions[int(region)].name] = seconds.get(hot.regions[int(region)].name, 0.0) + own
+    return sorted((one for one in kept if seconds.get(one.name)), key=lambda one: -seconds[one.name])
+
+
+def _said(found: Run, machine: Machine, dynamic: bool) -> Iterator[str]:
+    if dynamic:
+        mac, macs = (
+            sum(getattr(one.schedule, name) for one in found.functions) / found.ranks
+            for name in ("mac_cycles", "macs_cycles")
+        )
+        clock = machines.clock_hz(machine) or 1.0
+        yield (
+            f"{len(found.functions)} functions on {found.ranks} processors; at {clock / 1e9:.3g} GHz their busiest "
+            f"units take {mac / clock:.3g} s and their schedules {macs / clock:.3g} s per processor"
+        )
+        if any(one.misses for one in found.functions):
+            yield f"With caches, {finite_cache.ASSUMPTION}."
+    else:
+        yield "How often the loops ran is not known; record it with valgrind --tool=callgrind --dump-instr=yes."
+    yield from found.missing
+
+
+def _functions(chosen: Sequence[Analysed], machine: Machine) -> Table:
+    clock = machines.clock_hz(machine) or 1.0
+    rows: list[tuple[Cell, ...]] = []
+    for one in chosen[:SHOWN]:
+        schedule = one.schedule
+        floating = sum(count for unit, count in schedule.operations.items() if unit.startswith("fp_"))
+        access = max((schedule.busy.get(unit, 0.0) for unit in ("load", "store")), default=0.0)
+        composed = finite_cache.compose(schedule.macs_cycles, access, one.misses, machine)
+        rows.append(
+            (
+                one.name,
+                _place(one.file, one.line),
+                one.rank,
+                int(schedule.instructions),
+                schedule.vectorized / floating if floating else None,
+                schedule.mac_cycles / clock,
+                schedule.macs_cycles / clock,
+                composed.roofline_s if composed else None,
+                composed.ecm_s if composed else None,
+            )
+        )
+    columns = ("function", "place", "rank", "instructions")
+    return Table(
+        "Functions",
+        (
+            *map(Column, columns),
+            Column("vectorized", "share"),
+            Column("MAC", "s"),
+            Column("MACS", "s"),
+            Column("with $, roofline", "s"),
+            Column("with $, ECM", "s"),
+        ),
+        tuple(rows),
+    )
+
+
+def _loops(chosen: Sequence[Analysed], architecture: str | None) -> Table:
+    found = [(one, loop) for one in chosen for loop in one.schedule.loops]
+    ran = [(one, loop) for one, loop in found if loop.trips is None or loop.trips.iterations > 0]
+    ran.sort(key=lambda pair: -pair[1].cycles)
+    rows = tuple(_loop_row(one, loop, architecture) for one, loop in ran[:SHOWN])
+    names = ("loop", "function", "iterations", "throughput", "chain", "MACS", "bound by", "llvm-mca (may exceed)")
+    columns = tuple(Column(name) for name in (*names, *(("OSACA",) if architecture else ())))
+    return Table("Loops, cycles per iteration", columns, rows)
+
+
+def _loop_row(one: Analysed, loop: LoopSchedule, architecture: str | None) -> tuple[Cell, ...]:
+    place = one.binary.line_of(loop.loop.begin) or (None, None)
+    mca = opinions.llvm_mca(loop.loop.body)
+    row: tuple[Cell, ...] = (
+        _place(*place),
+        one.name,
+        int(loop.trips.iterations) if loop.trips else None,
+        round(loop.throughput, 2),
+        round(loop.chain, 2),
+        round(loop.cycles_per_iteration, 2),
+        loop.bound_by,
+        round(mca.cycles, 2) if mca else None,
+    )
+    if not architecture:
+        return row
+    other = opinions.osaca(loop.loop.body, architecture)
+    return (*row, round(other.cycles, 2) if other else None)
+
+
+def _place(file: str | None, line: int | None) -> str | None:
+    return f"{file}:{line}" if file and line else file
