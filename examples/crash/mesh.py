@@ -1,4 +1,4 @@
-"""Write the mesh that all versions of CRASH use: ``mesh.txt`` (neighbours of each element), ``elements.txt`` (kind, place).
+"""Write the mesh of CRASH: ``mesh.txt`` (neighbours of each element), ``elements.txt`` (plastic or not, row).
 
 Two sheets of metal, one behind the other, with holes, numbered row by row as a mesh generator does it. Where the sheets
 touch, elements have neighbours in the other sheet. Elements of the front part are plastic, the others elastic.

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 def advisor_commands(register: Registry) -> None:
     """Register the commands of all parts."""
     from advisor_simulation.mds import commands as mds
+    from advisor_simulation.model import commands as model
     from advisor_simulation.whatif import commands as whatif
 
     mds.register(register)
+    model.register(register)
     whatif.register(register)
 
 

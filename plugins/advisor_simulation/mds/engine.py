@@ -155,7 +155,7 @@ class Simulation:
     def _exchange(self, step: records.Exchange, scope: Scope) -> None:
         each = np.arange(self.processors, dtype=np.float64)
         cost = self.world.values(step.cost, {**scope, "p": each}, self.processors)
-        part = {"transfer": "moved", "io": "io", "wait": "wait"}[step.kind]
+        part = {"transfer": "moved"}.get(step.kind, step.kind)
         made = entry(step.exchange, self.processors, False, **{part: cost})
         self.time += cost
         self._open.append(made)

@@ -69,8 +69,8 @@ def parsed(text: str) -> ast.expr:
             tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, MemoryError, RecursionError, ValueError) as error:
         column = getattr(error, "offset", None)
-        where = f" at character {column}" if column else ""
-        raise ValueError(f"expected an expression such as 2 * n + 1; it breaks off or goes wrong{where}") from None
+        where = f"at character {column}" if column else "at its end"
+        raise ValueError(f"expected an expression such as 2 * n + 1; it goes wrong {where}") from None
     return tree
 
 

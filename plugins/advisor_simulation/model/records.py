@@ -193,12 +193,12 @@ class Serial:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Time that each processor (number ``p``) spends on moving data (``transfer``), on files (``io``) or waiting."""
+    """Time of each processor (number ``p``): moving data (``transfer``), files (``io``), synchronizing or waiting."""
 
     exchange: Name
     cost: Formula
     mark: Mark
-    kind: Literal["transfer", "io", "wait"] = "transfer"
+    kind: Literal["transfer", "io", "sync", "wait"] = "transfer"
 
 
 Step = Loop | When | Call | Barrier | Parallel | Serial | Exchange

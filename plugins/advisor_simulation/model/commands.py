@@ -1,0 +1,43 @@
+"""``gapwatch model``: light code; what is heavy is imported when the command runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.commands import Argument
+from advisor.errors import InputError
+from advisor.reports import Code, Report
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from advisor.commands import Registry, Services
+
+
+def register(registry: Registry) -> None:
+    """Register the command."""
+    registry(
+        "model",
+        "write an application model of a recorded run",
+        (
+            Argument("path", "a recorded run", Path),
+            Argument("--save", "write the model to this file", Path),
+        ),
+        run,
+    )
+
+
+def run(args: Namespace, services: Services) -> Report:
+    """Return the model as a file to copy; raises InputError where the run tells too little."""
+    from advisor_simulation.model.from_profile import model_text
+
+    profile = services.read(args.path)
+    text = model_text(profile)
+    if text is None:
+        raise InputError(args.path, "the work of its processors is not known, so there is nothing to model")
+    if args.save:
+        partial = args.save.with_name(f".{args.save.name}.part")
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(args.save)
+    return Report(f"A model of {profile.program}", (Code("", "yaml", text),))
