@@ -358,3 +358,30 @@ def test_programs_of_npb_left_out_point_by_point() -> None:
     assert np.median(np.abs(off["NPB3.3-MPI LU"])) < 0.10
     assert (np.abs(off["NPB3.3-MPI LU"]) <= 0.2).mean() > 0.8
     assert all(np.median(np.abs(each)) < 0.3 for each in off.values())
+
+
+def test_the_locality_factor_of_runs() -> None:
+    found = report(runs())
+    rows = table_rows(found, "Locality: total CPU time against that of the fewest processors")
+    assert [row[0] for row in rows] == [1, 2, 4, 8, 16]
+    assert rows[0][2] == 1.0
+    assert rows[1][2] == pytest.approx(1.1, abs=0.03)  # one of two ranks computes a fifth more than its part
+
+
+def test_times_over_latency_and_bandwidth(tmp_path: Path) -> None:
+    points = [(p, lat, bw) for p in (4, 16, 64) for lat in (1e-6, 1e-5, 1e-4) for bw in (1e2, 1e3)]
+    data = [0.5 + 40 / p + (100 + 3 * p) * lat + 20 / bw for p, lat, bw in points]
+    text = [
+        "PARAMETER P",
+        "PARAMETER L",
+        "PARAMETER BW",
+        "POINTS " + " ".join(f"( {p} {a} {b} )" for p, a, b in points),
+    ]
+    text += ["METRIC time", *(f"DATA {value!r} {value * 1.00001!r}" for value in data), ""]
+    (path := tmp_path / "sweep.txt").write_text("\n".join(text))
+    found = command.run(asked(paths=[path]), Serving([]))
+    title = "T = alpha0 + alpha1/P + (beta0 + beta1 P) L + (gamma0 + gamma1 P)/BW"
+    rows = {row[0]: row for row in table_rows(found, title)}
+    assert rows["alpha1"][1] == pytest.approx(40.0, rel=1e-3)
+    assert rows["beta0"][1] == pytest.approx(100.0, rel=0.05)
+    assert rows["gamma1"][3] == "N.S."

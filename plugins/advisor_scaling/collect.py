@@ -12,6 +12,7 @@ import numpy as np
 
 from advisor import bounds, gaps, loads
 from advisor.errors import UsageError
+from advisor_scaling.locality_sections import LONGEST, TOTAL
 from advisor_scaling.study import FEWEST_POINTS, Series, Study
 from advisor_scaling.terms import PROCESSORS
 
@@ -84,9 +85,18 @@ def series_of(profile: Profile) -> dict[Series, float]:
     number = max(len(profile.processors), 1)
     for region, seconds in _region_seconds(profile).items():
         found[Series(region, "region")] = seconds / number
+    found |= _cpu_series(profile)
     for name, total in _counts(profile).items():
         found[Series(f"{name} per processor", "count", "B" if name == "bytes" else "")] = total / number
     return found
+
+
+def _cpu_series(profile: Profile) -> dict[Series, float]:
+    """Return the CPU time of all processors and of the one with most of it, where it was measured."""
+    if not profile.has("cpu_s"):
+        return {}
+    each = sum(np.nansum(phase.arrays["cpu_s"], axis=(0, 2)) for phase in profile.phases)
+    return {Series(TOTAL, "count", "s"): float(np.sum(each)), Series(LONGEST, "count", "s"): float(np.max(each))}
 
 
 def _counts(profile: Profile) -> dict[str, float]:

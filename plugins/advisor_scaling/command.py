@@ -8,7 +8,7 @@ import numpy as np
 
 from advisor.errors import UsageError
 from advisor.reports import Code, Report, Text
-from advisor_scaling import collect, extrap_files, plots, sections, study, targets
+from advisor_scaling import collect, extrap_files, locality_sections, plots, sections, study, targets
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -77,6 +77,7 @@ def study_parts(each: Study, args: Namespace, services: Services) -> list[Part]:
     if args.predict:
         parts += sections.predictions(each, fits, asked, args.level)
     parts += sections.along(each, fits, asked[-1], args.level)
+    parts += locality_sections.shown(each)
     if args.plot:
         parts.append(Text(plots.draw(each, fits, asked[-1].tolist(), args.level, args.plot)))
     if args.sensitivity:
