@@ -38,12 +38,17 @@ MOST_PROCESSORS: Final = 64
 LARGEST: Final = 200_000_000
 
 
-def _compiled(function: Function) -> Function:
+def _compiled(function: Function, inline: str = "never") -> Function:
     if find_spec("numba") is None:
         return function
     writable = os.access(Path(__file__).parent, os.W_OK)
-    made: Function = import_module("numba").njit(cache=writable)(function)
+    made: Function = import_module("numba").njit(cache=writable, inline=inline)(function)
     return made
+
+
+def _inlined(function: Function) -> Function:
+    """Compile what every reference goes through: handing over the state would take longer than the work."""
+    return _compiled(function, "always")
 
 
 class Caches(NamedTuple):
@@ -60,8 +65,8 @@ class Caches(NamedTuple):
     dirty: IntArray
     lost: IntArray
     evicted: npt.NDArray[np.bool_]
-    writer: IntArray
-    by: IntArray
+    writer: npt.NDArray[np.int8]
+    by: npt.NDArray[np.int32]
     written: IntArray
     readers: Bits
     tags: IntArray
@@ -82,8 +87,8 @@ def caches(words: int, line: int, processors: int, sets: int = 0, ways: int = 0)
         dirty=np.full(lines, -1, dtype=np.int64),
         lost=np.full((lines, processors), -1, dtype=np.int64),
         evicted=np.zeros((lines, processors), dtype=np.bool_),
-        writer=np.full(lines * line, -1, dtype=np.int64),
-        by=np.full(lines * line, -1, dtype=np.int64),
+        writer=np.full(lines * line, -1, dtype=np.int8),
+        by=np.full(lines * line, -1, dtype=np.int32),
         written=np.zeros(lines * line, dtype=np.int64),
         readers=np.zeros(lines * line, dtype=np.uint64),
         tags=np.full((processors, sets, ways), -1, dtype=np.int64),
@@ -163,7 +168,7 @@ def _why_shared(state: Caches, p: int, start: int, stop: int, sub: int) -> int:
     return _FALSE
 
 
-@_compiled
+@_inlined
 def _write(
     state: Caches, p: int, line: int, start: int, stop: int, sub: int, held: bool, prices: Prices, made: Traffic
 ) -> None:
@@ -189,7 +194,7 @@ def _write(
         state.readers[w] = bit
 
 
-@_compiled
+@_inlined
 def _keep(state: Caches, p: int, line: int) -> None:
     """Note the use of a line in a finite cache; the line least recently used of its set goes if there is no room."""
     chosen = line % state.tags.shape[1]
@@ -212,7 +217,7 @@ def _keep(state: Caches, p: int, line: int) -> None:
     state.used[p, chosen, oldest] = state.clock[0]
 
 
-@_compiled
+@_inlined
 def _touch(
     state: Caches, p: int, line: int, start: int, stop: int, write: bool, sub: int, prices: Prices, made: Traffic
 ) -> None:

@@ -1,0 +1,111 @@
+"""The commands model, simulate and whatif, as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aml_models import FIGURE_4, small
+
+from advisor import cli
+
+ROOT = Path(__file__).parent.parent
+CASES = ROOT / "tests" / "profiles" / "faults"
+MACHINE = ("--machine", "convex-spp1600")
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+    """Return the report of a command, as data."""
+    assert cli.main([*map(str, words), "--as", "json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def text_of(report: dict[str, Any]) -> str:
+    return json.dumps(report)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.yaml"
+    path.write_text(small('  - {parallel: p, over: line, weight: 5, reads: ["A[i]"], writes: ["F[i]"]}'))
+    return path
+
+
+def test_simulate_shows_gaps_and_caches(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = said(capsys, "simulate", model, *MACHINE, "--processors", 4)
+    assert "Where the seconds go" in text_of(report)
+    assert "Working sets, by processor" in text_of(report)
+
+
+def test_simulate_writes_a_profile_that_advise_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, saved = tmp_path / "figure4.yaml", tmp_path / "run.json"
+    path.write_text(FIGURE_4)
+    said(capsys, "simulate", path, *MACHINE, "--processors", 2, "--save", saved)
+    assert cli.main(["advise", str(saved), "--as", "json"]) == 0
+    advice = json.loads(capsys.readouterr().out)
+    found = {one["name"]: one["seconds"] for one in advice["gaps"]}
+    assert (found["L"], found["M'"], found["D"]) == (1, 4, 1)
+
+
+def test_simulate_writes_addresses(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "addresses.txt"
+    said(capsys, "simulate", model, *MACHINE, "--processors", 2, "--addresses", out)
+    lines = [line.split("\t") for line in out.read_text().splitlines()]
+    assert len(lines) == 16
+    assert lines[0] == ["p", "0", "R", "0", "32"]
+    assert lines[1] == ["p", "0", "W", "256", "8"]
+    assert {line[1] for line in lines} == {"0", "1"}
+
+
+def test_mistakes_in_a_model_are_shown_with_their_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(small("  - {parallel: p, over: lin}"))
+    assert cli.main(["simulate", str(path), *MACHINE]) == 2
+    assert "wrong.yaml:9:" in capsys.readouterr().err
+
+
+def test_a_model_without_a_clock_needs_one(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = tmp_path / "slow.yaml"
+    machine.write_text("name: slow\ntitle: t\ndescription: d\nsources: {}\n")
+    assert cli.main(["simulate", str(model), "--machine", str(machine)]) == 2
+    assert "knows no clock" in capsys.readouterr().err
+
+
+def test_model_writes_what_simulate_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = tmp_path / "made.yaml"
+    said(capsys, "model", CASES / "imbalance-15", "--save", saved)
+    assert "holes:" in saved.read_text()
+    report = said(capsys, "simulate", saved, *MACHINE, "--processors", 4)
+    assert "stencil on 4 processors" in text_of(report)
+
+
+def test_whatif_tries_one_action_and_shows_what_it_does_to_the_gaps(capsys: pytest.CaptureFixture[str]) -> None:
+    report = said(capsys, "whatif", CASES / "imbalance-15", "--action", "A-29", "--region", "compute_fluxes")
+    assert "What A-29 does to the gaps" in text_of(report)
+    assert '"A-29"' in text_of(report)
+
+
+def test_whatif_tries_what_the_rules_propose_alone_together_and_as_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    report = text_of(said(capsys, "whatif", CASES / "imbalance+late", "--plan"))
+    assert "one by one they add up to" in report
+    assert '"Plan"' in report
+
+
+def test_whatif_says_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
+    case = str(CASES / "imbalance-15")
+    assert cli.main(["whatif", case, "--action", "A-290"]) == 2
+    assert "did you mean 'A-29'?" in capsys.readouterr().err
+    assert cli.main(["whatif", case, "--region", "compute_flux"]) == 2
+    assert "did you mean 'compute_fluxes'?" in capsys.readouterr().err
+    report = text_of(said(capsys, "whatif", case, "--action", "G-12"))
+    assert "a profile does not tell" in report
+
+
+def test_whatif_on_a_model(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = text_of(said(capsys, "whatif", model, *MACHINE, "--processors", 4, "--action", "A-29"))
+    assert "loops handed out in chunks" in report
+    assert cli.main(["whatif", str(model), "--action", "A-2"]) == 2
+    assert "models can't be changed by 'A-2'" in capsys.readouterr().err
