@@ -385,3 +385,12 @@ def test_times_over_latency_and_bandwidth(tmp_path: Path) -> None:
     assert rows["alpha1"][1] == pytest.approx(40.0, rel=1e-3)
     assert rows["beta0"][1] == pytest.approx(100.0, rel=0.05)
     assert rows["gamma1"][3] == "N.S."
+
+
+def test_the_page_on_validation_says_what_is_found() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "validation.md").read_text()
+    printed = page.split("<!-- npb: begin -->\n")[1].split("\n<!-- npb: end -->")[0].splitlines()
+    for row, now in zip(printed[2:], npb.table().splitlines()[2:], strict=True):
+        program, points, count, median = (cell.strip() for cell in row.split("|")[1:5])
+        assert [cell.strip() for cell in now.split("|")[1:4]] == [program, points, count]
+        assert float(median.strip("%")) == pytest.approx(float(now.split("|")[4].strip(" %")), abs=3)

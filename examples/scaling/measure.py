@@ -41,7 +41,7 @@ def main() -> None:
     """Measure all programs into ``OUT/PROGRAM.txt``."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[96, 128, 192, 256, 384, 512, 768, 1024])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[64, 96, 128, 160, 192, 256, 320, 384])
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()

@@ -1,6 +1,6 @@
 """Fit measured times at small N, predict larger ones, and print a table of errors, (predicted - actual) / actual.
 
-    python predict.py MEASURED [--up-to 384]
+    python predict.py MEASURED [--up-to 192]
 
 ``MEASURED`` is what ``measure.py`` wrote. Two models each: the normal form, which knows nothing but the times, and
 T = X beta with the counts of ``PROGRAM.yaml``, whose costs are fitted to the same small runs.
@@ -69,7 +69,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("measured", type=Path)
-    parser.add_argument("--up-to", type=float, default=384, help="the largest N that models are fitted to")
+    parser.add_argument("--up-to", type=float, default=192, help="the largest N that models are fitted to")
     given = parser.parse_args()
     print(table(given.measured, given.up_to))
 

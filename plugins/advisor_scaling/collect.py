@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: A region has a model of its own where it takes that share of some run; the others are added up.
 SHOWN_SHARE: Final = 0.01
+#: A gap that never takes that share of a run has no model.
+GAP_SHARE: Final = 0.001
 #: The noise of a part is at least that share of the noise of the whole run.
 NOISE_SHARE: Final = 0.02
 RUN: Final = Series("run", "run")
@@ -214,8 +216,9 @@ def _series(rows: Sequence[Sequence[Mapping[Series, float]]]) -> tuple[list[Seri
     largest = {
         series: max(run.get(series, 0.0) / (run.get(RUN) or np.inf) for run in runs) for series in everywhere
     }  # fmt: skip
-    shown = [s for s in everywhere if s.kind != "region" or RUN not in known or largest[s] >= SHOWN_SHARE]
-    if len(shown) < len(everywhere):
+    least = {"region": SHOWN_SHARE, "gap": GAP_SHARE} if RUN in known else {}
+    shown = [s for s in everywhere if largest[s] >= least.get(s.kind, -np.inf)]
+    if sum(s.kind == "region" for s in shown) < sum(s.kind == "region" for s in everywhere):
         shown.append(OTHER)
     text = f"gaps that not every run tells apart have no model: {', '.join(sorted(partial))}" if partial else ""
     return shown, [text] if text else []

@@ -83,7 +83,7 @@ def fitted(
     unit = np.where(used, scale, 1.0)
     return Candidates(
         terms=terms,
-        coefficients=coefficients / unit,
+        coefficients=np.maximum(coefficients / unit, 0.0),
         covariance=inverse * (wider**2 * variance)[..., None, None] / (unit[..., :, None] * unit[..., None, :])
         * (used[..., :, None] & used[..., None, :]),
         probability=shares / shares.sum(axis=1, keepdims=True),
