@@ -1,0 +1,57 @@
+"""The command ``gapwatch parallelism``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.errors import UsageError
+from advisor_similarity.parallelism import observe, temporary_folder
+from advisor_similarity.report import report
+from advisor_similarity.tracing import Plan
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from advisor.commands import Services
+    from advisor.reports import Report
+
+#: Cycles that a histogram keeps apart: 24 bytes each.
+_ROWS = 20_000_000
+
+
+def run(args: Namespace, services: Services) -> Report:
+    """Observe the program of the command line and return what was found; raises ``UsageError``."""
+    plan = _plan(args)
+    words = f"{Path(plan.command[0]).name} on the oracle machine" if plan.command else ""
+    with temporary_folder() as folder, services.working(words):
+        observed = observe(plan, services.folder("cache"), Path(folder), smoothability=not (args.once or plan.period))
+        return report(observed, functions=args.functions)
+
+
+def _plan(args: Namespace) -> Plan:
+    if args.sample is not None and not 0 < args.sample <= 1:
+        raise UsageError(f"--sample {args.sample}: a share of the run lies above 0 and is at most 1")
+    if args.window < 1000:
+        raise UsageError(f"--window {args.window}: at least 1000 instructions")
+    sampled = args.sample is not None and args.sample < 1
+    return Plan(
+        command=tuple(args.command),
+        rows=_ROWS if args.histogram else 0,
+        window=args.window if sampled else 0,
+        period=round(args.window / args.sample) if sampled else 0,
+        rank=args.rank,
+        follow_stack=not args.no_stack,
+        stdin=args.input or _own_input(),
+        sysroot=args.sysroot,
+    )
+
+
+def _own_input() -> Path | None:
+    """Return the file that standard input was redirected from, so that both runs can read it from its beginning."""
+    try:
+        path = Path(f"/proc/self/fd/{sys.stdin.fileno()}").resolve()
+    except (OSError, ValueError):
+        return None
+    return path if path.is_file() else None

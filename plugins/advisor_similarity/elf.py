@@ -1,0 +1,87 @@
+"""Function symbols of 64-bit ELF files, from their symbol tables; enough to name where instructions lie."""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_HEAD: Final = struct.Struct("<16xHHIQQQIHHHHHH")
+_SECTION: Final = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL: Final = struct.Struct("<IBBHQQ")
+_SEGMENT: Final = struct.Struct("<IIQQQQQQ")
+_SYMTAB, _DYNSYM, _LOADED, _FUNCTION, _IFUNC = 2, 11, 1, 2, 10
+_LARGEST: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """Functions by the place of their code in the file: starts in order, ends, names."""
+
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    names: tuple[str, ...]
+    stripped: bool
+
+    def at(self, offset: int) -> str | None:
+        """Return the function whose code lies at ``offset`` of the file, None outside of all."""
+        found = bisect_right(self.starts, offset) - 1
+        return self.names[found] if found >= 0 and offset < self.ends[found] else None
+
+
+NONE: Final = Functions((), (), (), True)
+
+
+def functions(path: Path) -> Functions:
+    """Return the functions of a file; none where it can't be read or is no such file."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            return NONE
+        data = path.read_bytes()
+        return _functions(data) if data[:6] == b"\x7fELF\x02\x01" else NONE
+    except (OSError, struct.error, ValueError):
+        return NONE
+
+
+def _functions(data: bytes) -> Functions:
+    head = _HEAD.unpack_from(data)
+    segments = _table(data, _SEGMENT, head[4], head[8], head[9])
+    sections = _table(data, _SECTION, head[5], head[10], head[11])
+    loaded = [
+        (address, address + in_file, offset)
+        for kind, _, offset, address, _, in_file, _, _ in segments
+        if kind == _LOADED
+    ]
+    found: dict[int, tuple[int, str]] = {}
+    for section in sections:
+        if section[1] in (_SYMTAB, _DYNSYM):
+            for address, size, name in _symbols(data, section, sections):
+                offset = next((address - low + base for low, high, base in loaded if low <= address < high), None)
+                if offset is not None and (offset not in found or section[1] == _SYMTAB):
+                    found[offset] = (offset + max(size, 1), name)
+    starts = sorted(found)
+    stripped = not any(section[1] == _SYMTAB for section in sections)
+    return Functions(
+        tuple(starts), tuple(found[at][0] for at in starts), tuple(found[at][1] for at in starts), stripped
+    )
+
+
+def _table(data: bytes, record: struct.Struct, offset: int, size: int, count: int) -> list[tuple[int, ...]]:
+    if size != record.size:
+        return []
+    return [record.unpack_from(data, offset + number * size) for number in range(count)]
+
+
+def _symbols(data: bytes, section: tuple[int, ...], sections: list[tuple[int, ...]]) -> list[tuple[int, int, str]]:
+    offset, size, names = section[4], section[5], sections[section[6]][4]
+    found = []
+    for at in range(offset, offset + size - _SYMBOL.size + 1, _SYMBOL.size):
+        name, info, _, where, address, length = _SYMBOL.unpack_from(data, at)
+        if info & 15 in (_FUNCTION, _IFUNC) and where:
+            end = data.index(b"\0", names + name)
+            found.append((address, length, data[names + name : end].decode(errors="surrogateescape")))
+    return found

@@ -1,0 +1,56 @@
+"""How many operations the cycles hold: the parallelism vector and the parallelism matrix of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.reports import Axis, Column, Line, Series, Table, Text
+from advisor_similarity.classes import COARSE, UNKNOWN
+from advisor_similarity.measures import parallelism_matrix
+
+if TYPE_CHECKING:
+    from advisor.model import IntArray
+    from advisor.reports import Part
+    from advisor_similarity.measures import Matrix
+    from advisor_similarity.parallelism import Observed
+
+_MOST_ROWS = 15
+
+
+def histogram(observed: Observed) -> list[Part]:
+    """Return the parts of the report for a run of which single cycles were kept, none for another."""
+    rows = kept_rows(observed)
+    if rows is None or not len(rows):
+        return []
+    totals, instances = np.unique(rows.sum(axis=1), return_counts=True)
+    shares = instances / instances.sum()
+    x = tuple(float(total) for total in totals)
+    line = Line("share of the cycles", x, tuple(shares.tolist()), joined=False)
+    axes = Axis("operations in one cycle"), Axis("share of the cycles", "share")
+    parts: list[Part] = [Series("Parallelism vector", *axes, (line,)), _frequent(matrix_of(rows))]
+    if len(rows) < observed.workload.cycles:
+        parts.append(Text(f"The histogram covers the first {len(rows):,} of {observed.workload.cycles:,} cycles."))
+    return parts
+
+
+def kept_rows(observed: Observed) -> IntArray | None:
+    """Return operations by component in each cycle (cycles, 6) of the longest thread, None where they were not kept."""
+    stream = max(observed.image.streams, key=lambda stream: stream.cycles)
+    if stream.rows is None:
+        return None
+    return np.fromfile(stream.rows, dtype=np.uint32).reshape(-1, UNKNOWN + 1).astype(np.int64)
+
+
+def matrix_of(rows: IntArray) -> Matrix:
+    """Return the parallelism matrix of cycles (n, 6): the share of each combination of the five components."""
+    distinct, instances = np.unique(rows[:, :UNKNOWN], axis=0, return_counts=True)
+    return parallelism_matrix(distinct, instances)
+
+
+def _frequent(matrix: Matrix) -> Table:
+    cells = sorted(matrix.items(), key=lambda cell: -cell[1])[:_MOST_ROWS]
+    columns = (*(Column(name) for name in COARSE), Column("share of the cycles", "share"))
+    title = f"Most frequent of {len(matrix):,} parallel instructions"
+    return Table(title, columns, tuple((*cell, share) for cell, share in cells))

@@ -1,0 +1,147 @@
+"""AArch64: instructions as load, operate and store steps, from what capstone knows about them.
+
+Only loads and stores touch memory; one that moves its base register along takes an addition besides. Scalar
+floating-point instructions read and write the low 64 bits of a vector register.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from capstone import CS_ARCH_ARM64, CS_MODE_ARM, Cs, arm64_const
+
+from advisor_similarity.classes import FINE_INDEX
+from advisor_similarity.instructions.arm64_groups import NOTHING, fine_class
+from advisor_similarity.steps import (
+    CARRY,
+    FP_CONTROL,
+    GENERAL,
+    LOAD,
+    OPERATE,
+    OVERFLOW,
+    SEGMENTS,
+    STORE,
+    VECTOR_LOW,
+    VECTOR_REST,
+    ZERO_SIGN,
+    Step,
+    Template,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from advisor_similarity.instructions.disassembled import Disassembled, Operand
+
+_STACK: Final = 31
+_LINK: Final = 30
+_FLAGS: Final = (CARRY, OVERFLOW, ZERO_SIGN)
+_SETS_FLAGS: Final = re.compile(r"adds|subs|adcs|sbcs|negs|ngcs|ands|bics|cmp|cmn|tst|ccmp|ccmn|fc?cmpe?|fccmpe?")
+_READS_FLAGS: Final = re.compile(r"b\.\w+|cs\w+|cinc|cinv|cneg|cset\w?|fcsel|f?ccmpe?|ccmn|adcs?|sbcs?|ngcs?")
+_ONLY_READS: Final = re.compile(r"cmp|cmn|tst|ccmp|ccmn|fc?cmpe?|fccmpe?|cbn?z|tbn?z|br\w*|blr\w*|ret\w*|msr|b\.\w+")
+_EXCLUSIVE: Final = re.compile(r"st[lx]*xrb?h?|stlxp|stxp")
+_ATOMIC: Final = re.compile(r"(swp|cas|ld(add|clr|eor|set|[su]max|[su]min))\w*")
+_ACCUMULATES: Final = re.compile(
+    r"movk|bfi|bfxil|bfm|ins|fml[as]\w*|[su]?ml[as]\w*|[su]?mlal\w*|bit|bif|bsl|tbx|sri|sli"
+)
+
+
+def _registers() -> Mapping[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {
+        "sp": (_STACK,),
+        "wsp": (_STACK,),
+        "fp": (29,),
+        "lr": (_LINK,),
+        "xzr": (),
+        "wzr": (),
+    }
+    for number in range(31):
+        found |= {f"x{number}": (GENERAL + number,), f"w{number}": (GENERAL + number,)}
+    for number in range(32):
+        found |= {f"{kind}{number}": (VECTOR_LOW + number,) for kind in "bhsd"}
+        found |= {f"{kind}{number}": (VECTOR_LOW + number, VECTOR_REST + number) for kind in "qv"}
+    return found | {"nzcv": _FLAGS, "fpcr": (FP_CONTROL,)}
+
+
+_LOCATIONS: Final = _registers()
+
+
+class Arm64:
+    """Decodes AArch64."""
+
+    def __init__(self, follow_stack: bool = True) -> None:
+        self._disassembler = Cs(CS_ARCH_ARM64, CS_MODE_ARM)
+        self._disassembler.detail = True
+        self._hidden = frozenset() if follow_stack else frozenset((_STACK,))
+
+    def decode(self, code: bytes) -> Template:
+        """Return what the instruction does; see ``Decoder``."""
+        insn = next(self._disassembler.disasm(code, 0x1000), None)
+        if insn is None:
+            return Template("?", (Step(OPERATE, FINE_INDEX["unknown"]),), known=False)
+        if NOTHING.fullmatch(insn.mnemonic):
+            return Template(insn.mnemonic, ())
+        found = fine_class(insn.mnemonic)
+        fine = FINE_INDEX["unknown"] if found is None else found
+        steps = _steps(insn, fine)
+        kept = tuple(Step(step.kind, step.fine, self._seen(step.reads), step.writes) for step in steps)
+        return Template(insn.mnemonic, kept, found is not None)
+
+    def _seen(self, reads: Iterable[int]) -> tuple[int, ...]:
+        return tuple(place for place in reads if place not in self._hidden)
+
+
+def _steps(insn: Disassembled, fine: int) -> list[Step]:
+    operands = list(insn.operands)
+    memory = [operand for operand in operands if operand.type == arm64_const.ARM64_OP_MEM]
+    registers = [operand for operand in operands if operand.type == arm64_const.ARM64_OP_REG]
+    if memory:
+        return _memory(insn, memory[0], registers)
+    read, written = _accesses(insn, registers)
+    if insn.mnemonic in ("bl", "blr"):
+        written = [_LINK]
+    if insn.mnemonic == "ret" and not registers:
+        read.append(_LINK)
+    if insn.mnemonic == "svc":
+        read, written = [*range(9)], [GENERAL]
+    if insn.mnemonic == "mrs":
+        read.append(SEGMENTS)
+    return [Step(OPERATE, fine, tuple(read), tuple(written))]
+
+
+def _accesses(insn: Disassembled, registers: list[Operand]) -> tuple[list[int], list[int]]:
+    """Return the locations read and written without memory: capstone tells them wrongly for aliases such as cmp."""
+    places = [list(_named(insn, operand.reg)) for operand in registers]
+    first_is_source = _ONLY_READS.fullmatch(insn.mnemonic) is not None
+    written = [] if first_is_source or not places else places[0]
+    sources = places if first_is_source or _ACCUMULATES.fullmatch(insn.mnemonic) else places[1:]
+    read = [place for named in sources for place in named]
+    if _SETS_FLAGS.fullmatch(insn.mnemonic):
+        written += _FLAGS
+    if _READS_FLAGS.fullmatch(insn.mnemonic):
+        read += _FLAGS
+    return read, written
+
+
+def _memory(insn: Disassembled, memory: Operand, registers: list[Operand]) -> list[Step]:
+    """Return the steps of a load or store: its own, and the addition that moves the base along."""
+    base = list(_named(insn, memory.mem.base))
+    address = [*base, *_named(insn, memory.mem.index)]
+    values = [place for operand in registers for place in _named(insn, operand.reg)]
+    steps: list[Step] = []
+    load, store = FINE_INDEX["load"], FINE_INDEX["store"]
+    if _ATOMIC.fullmatch(insn.mnemonic):
+        steps += [Step(LOAD, load, tuple(address), tuple(values)), Step(STORE, store, (*address, *values))]
+    elif insn.mnemonic.startswith("st"):
+        status = values[:1] if _EXCLUSIVE.fullmatch(insn.mnemonic) else []
+        steps.append(Step(STORE, store, (*address, *values), tuple(status)))
+    else:
+        steps.append(Step(LOAD, load, tuple(address), tuple(values)))
+    if getattr(insn, "writeback", False):
+        steps.append(Step(OPERATE, FINE_INDEX["int add"], tuple(base), tuple(base)))
+    return steps
+
+
+def _named(insn: Disassembled, register: int) -> tuple[int, ...]:
+    return _LOCATIONS.get(insn.reg_name(register) or "", ()) if register else ()

@@ -1,0 +1,86 @@
+"""How far two workloads are from each other: 0 identical, 1 orthogonal.
+
+Everything works on one pair and, by broadcasting, on one workload against a library of thousands.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray
+
+Matrix = dict[tuple[int, ...], float]
+
+
+def centroid(instructions: npt.ArrayLike, instances: npt.ArrayLike | None = None) -> FloatArray:
+    """Return the mean parallel instruction (k,) of rows (n, k), each occurring ``instances`` (n,) times.
+
+    Meajil, El-Ghazawi and Sterling, expressions (5) and (6).
+    """
+    rows = np.asarray(instructions, dtype=np.float64)
+    weights = np.ones(len(rows)) if instances is None else np.asarray(instances, dtype=np.float64)
+    mean: FloatArray = weights @ rows / weights.sum()
+    return mean
+
+
+def distance(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the paper's expression (9) along the last axis: ``d(u, v) / d(Cmax, 0)``.
+
+    The paper calls it similarity; it is 0 for equal centroids and 1 for orthogonal ones. Two that are both zero are
+    equal. The arguments broadcast: (k,) against (n, k) gives (n,).
+    """
+    apart = np.sqrt(((first - second) ** 2).sum(axis=-1))
+    largest = np.sqrt((np.maximum(first, second) ** 2).sum(axis=-1))
+    return _ratio(apart, largest)
+
+
+def tanimoto(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the Tanimoto distance along the last axis: ``|u-v|^2 / (u.u + v.v - u.v)``.
+
+    It is what the paper's Table 12 really holds, in all of its 28 cells, although the text names expression (9).
+    """
+    apart = ((first - second) ** 2).sum(axis=-1)
+    common = (first**2).sum(axis=-1) + (second**2).sum(axis=-1) - (first * second).sum(axis=-1)
+    return _ratio(apart, common)
+
+
+def shape_distance(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return expression (9) of the mixes: each centroid divided by its length, so that only proportions count.
+
+    Own: average parallelism grows with the problem in some programs (matrix multiplication), their mix does not.
+    """
+    return distance(_unit(first), _unit(second))
+
+
+def parallelism_matrix(instructions: npt.ArrayLike, instances: npt.ArrayLike) -> Matrix:
+    """Return the share of each distinct parallel instruction; the shares sum to 1 (Bradley and Larson)."""
+    rows = np.asarray(instructions, dtype=np.int64)
+    counts = np.asarray(instances, dtype=np.float64)
+    matrix: Matrix = {}
+    for row, share in zip(rows.tolist(), (counts / counts.sum()).tolist(), strict=True):
+        matrix[tuple(row)] = matrix.get(tuple(row), 0.0) + share
+    return matrix
+
+
+def frobenius(first: Mapping[tuple[int, ...], float], second: Mapping[tuple[int, ...], float]) -> float:
+    """Return the parallelism-matrix distance, expression (3) divided by the square root of 2, its largest value."""
+    cells = first.keys() | second.keys()
+    squares = sum((first.get(cell, 0.0) - second.get(cell, 0.0)) ** 2 for cell in cells)
+    return float(np.sqrt(squares / 2))
+
+
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    ratio: FloatArray = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    return ratio
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    length = np.sqrt((vectors**2).sum(axis=-1, keepdims=True))
+    return _ratio(vectors, np.broadcast_to(length, vectors.shape))

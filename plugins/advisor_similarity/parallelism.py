@@ -1,0 +1,95 @@
+"""``gapwatch parallelism``: runs a program on the oracle machine, a second time with as many units as it can use."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from advisor.errors import UsageError
+from advisor_similarity.tracing import Plan, Traced, architecture_of, find_program, trace
+from advisor_similarity.workload import Sampled, Workload, main_image, sampling_error, summary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor_similarity.images import Image
+
+_SIGNAL: Final = 128
+_ILLEGAL: Final = _SIGNAL + 4
+#: Two runs of one program differ by a few instructions; by more than this share they were not the same work.
+_SAME_WORK: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A run on the oracle machine; ``limited_cycles`` are those of the machine with ``slots`` operations a cycle."""
+
+    workload: Workload
+    image: Image
+    traced: Traced
+    slots: int | None = None
+    limited_cycles: int | None = None
+    differs: float = 0.0
+    sampled: Sampled | None = None
+
+
+def observe(plan: Plan, cache: Path, folder: Path, smoothability: bool) -> Observed:
+    """Run and schedule the command of ``plan``; raises ``UsageError`` where it could not be observed.
+
+    Smoothability is T(unlimited) / T(as many operations a cycle as the average parallelism), Theobald, Gao and
+    Hendren as the paper takes it (section 5.3); the program runs a second time for it.
+    """
+    traced = trace(plan, cache, _sub(folder, "first"))
+    image = _main(plan, traced)
+    program = find_program(plan.command[0])
+    workload = summary(image, traced.templates, program.name, architecture_of(program) or "x86_64")
+    sampled = sampling_error(max(image.streams, key=lambda stream: stream.cycles)) if plan.period else None
+    observed = Observed(workload, image, traced, sampled=sampled)
+    return _limited(observed, plan, cache, folder) if smoothability else observed
+
+
+def _limited(observed: Observed, plan: Plan, cache: Path, folder: Path) -> Observed:
+    """Run again on a machine with the average number of units."""
+    slots = max(1, round(observed.workload.parallelism))
+    second = trace(replace(plan, limit=slots, rows=0, quiet=True), cache, _sub(folder, "second"))
+    image = _main(plan, second)
+    cycles = max(stream.cycles for stream in image.streams)
+    operations = sum(int(stream.operations.sum()) for stream in image.streams)
+    differs = abs(operations - observed.workload.operations) / max(1, observed.workload.operations)
+    smoothability = min(1.0, observed.workload.cycles / cycles) if differs <= _SAME_WORK else None
+    workload = replace(observed.workload, smoothability=smoothability)
+    return replace(observed, workload=workload, slots=slots, limited_cycles=cycles, differs=differs)
+
+
+def _sub(folder: Path, name: str) -> Path:
+    sub = folder / name
+    sub.mkdir()
+    return sub
+
+
+def _main(plan: Plan, traced: Traced) -> Image:
+    image = main_image(traced.images)
+    if traced.exit_code == _ILLEGAL or (image is None and _is_avx512(traced)):
+        raise UsageError(_illegal(plan, traced))
+    if image is None or not image.instructions:
+        how = f"killed by signal {traced.exit_code - _SIGNAL}" if traced.exit_code > _SIGNAL else "gone"
+        raise UsageError(f"{plan.command[0]} was {how} before it ended, nothing was recorded of it")
+    return image
+
+
+def _is_avx512(traced: Traced) -> bool:
+    return any(code[:1] == b"\x62" for code in traced.codes)
+
+
+def _illegal(plan: Plan, traced: Traced) -> str:
+    if _is_avx512(traced):
+        reason = "it uses AVX-512, which qemu does not carry out: build it with -march=x86-64-v3 or -mno-avx512f"
+    else:
+        reason = "it executed an instruction that qemu does not know: build it for an older processor"
+    return f"{plan.command[0]} was stopped by SIGILL: {reason}"
+
+
+def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return the directory that takes the files of a run, for a ``with`` statement."""
+    return tempfile.TemporaryDirectory(prefix="gapwatch-run-")

@@ -1,0 +1,105 @@
+"""In which function, of which file, the executed instructions lie."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor_similarity.classes import COARSE_OF, UNKNOWN
+from advisor_similarity.elf import functions
+from advisor_similarity.steps import GATHER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor_similarity.elf import Functions
+    from advisor_similarity.images import Image, MappedFile
+    from advisor_similarity.steps import Template
+
+#: Code that no file holds: compiled while the program ran.
+GENERATED: Final = "generated code"
+
+
+@dataclass(slots=True)
+class Place:
+    """A function: its executed instructions and their operations by component (6,), unknown ones last."""
+
+    name: str
+    file: str
+    instructions: int = 0
+    operations: list[int] = field(default_factory=lambda: [0] * (UNKNOWN + 1))
+
+
+def places(image: Image, templates: Sequence[Template]) -> list[Place]:
+    """Return the functions that ran, the one with most instructions first."""
+    known: dict[str, Functions] = {}
+    found: dict[tuple[str, str], Place] = {}
+    mixes = [_mix(template) for template in templates]
+    for index, count in _counts(image).items():
+        block = image.blocks[index]
+        name, file = _named(block.address, image.mappings, known)
+        place = found.setdefault((name, file), Place(name, file))
+        place.instructions += count * len(block.templates)
+        for number in block.templates:
+            for component, operations in mixes[number]:
+                place.operations[component] += count * operations
+    return sorted(found.values(), key=lambda place: -place.instructions)
+
+
+def stripped(path: Path) -> bool:
+    """Return whether the file has lost its table of symbols."""
+    return functions(path).stripped
+
+
+def fine_counts(image: Image, templates: Sequence[Template], classes: int) -> list[int]:
+    """Return how many operations of each fine class ran."""
+    ran = [0] * len(templates)
+    for index, count in _counts(image).items():
+        for number in image.blocks[index].templates:
+            ran[number] += count
+    totals = [0] * classes
+    for template, count in zip(templates, ran, strict=True):
+        for step in template.steps:
+            totals[step.fine] += count
+    return totals
+
+
+def unknown_counts(image: Image, templates: Sequence[Template]) -> dict[str, int]:
+    """Return how often instructions ran that the disassembler or the table of classes does not know."""
+    ran: dict[str, int] = defaultdict(int)
+    for index, count in _counts(image).items():
+        for number in image.blocks[index].templates:
+            if not templates[number].known:
+                ran[templates[number].mnemonic] += count
+    return dict(ran)
+
+
+def _counts(image: Image) -> dict[int, int]:
+    totals: dict[int, int] = defaultdict(int)
+    for stream in image.streams:
+        for index, count in stream.counts.items():
+            totals[index] += count
+    return totals
+
+
+def _mix(template: Template) -> list[tuple[int, int]]:
+    components: dict[int, int] = defaultdict(int)
+    for step in template.steps:
+        if step.kind < GATHER:
+            components[COARSE_OF[step.fine]] += 1
+    return list(components.items())
+
+
+def _named(address: int, mappings: Sequence[MappedFile], known: dict[str, Functions]) -> tuple[str, str]:
+    mapped = next((part for part in mappings if part.start <= address < part.end), None)
+    if mapped is None:
+        return GENERATED, ""
+    if not mapped.path.startswith("/"):
+        return (mapped.path, "") if mapped.path == "[vdso]" else (GENERATED, "")
+    if mapped.path not in known:
+        known[mapped.path] = functions(Path(mapped.path))
+    name = known[mapped.path].at(address - mapped.start + mapped.offset)
+    file = Path(mapped.path).name
+    return (name or f"in {file}"), file

@@ -1,0 +1,116 @@
+"""What ``gapwatch parallelism`` shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advisor.reports import Axis, Bar, Bars, Column, Line, Report, Series, Table, Text
+from advisor_similarity.classes import COARSE, UNKNOWN
+from advisor_similarity.histogram import histogram
+from advisor_similarity.notes import notes
+from advisor_similarity.places import places
+
+if TYPE_CHECKING:
+    from advisor.reports import Cell, Part
+    from advisor_similarity.images import Stream
+    from advisor_similarity.parallelism import Observed
+
+_LEAST_SHARE = 0.0005
+
+
+def report(observed: Observed, functions: int) -> Report:
+    """Return text, tables and plots of a run on the oracle machine."""
+    parts: list[Part] = [Text(_summary(observed)), _centroid(observed), _mix(observed), _profile(observed)]
+    parts += [_functions(observed, functions), *_threads(observed), *_processes(observed), *histogram(observed)]
+    parts += [Text(note) for note in notes(observed)]
+    return Report(f"Parallel instructions of {observed.workload.name}", tuple(parts))
+
+
+def _summary(observed: Observed) -> str:
+    workload = observed.workload
+    text = (
+        f"{workload.instructions:,} instructions make {workload.operations:,} operations; "
+        f"the oracle machine needs {workload.cycles:,} cycles for them: average parallelism {workload.parallelism:.4g}."
+    )
+    if workload.smoothability is not None and observed.limited_cycles is not None:
+        text += (
+            f" With {observed.slots:,} operations a cycle it needs {observed.limited_cycles:,}: "
+            f"smoothability {workload.smoothability:.3g}."
+        )
+    return text
+
+
+def _centroid(observed: Observed) -> Table:
+    workload, sampled = observed.workload, observed.sampled
+    errors: tuple[float | None, ...] = sampled.errors if sampled else (None,) * len(COARSE)
+    total = sum(workload.centroid) or 1.0
+    columns = [Column("component"), Column("operations a cycle"), Column("share", "share")]
+    columns += [Column("standard error")] if sampled else []
+    rows: list[tuple[Cell, ...]] = [
+        (name, value, value / total, error) if sampled else (name, value, value / total)
+        for name, value, error in zip(COARSE, workload.centroid, errors, strict=True)
+    ]
+    return Table("Centroid", tuple(columns), tuple(rows))
+
+
+def _mix(observed: Observed) -> Bars:
+    total = sum(observed.workload.fine.values()) or 1.0
+    kinds = sorted(observed.workload.fine.items(), key=lambda kind: -kind[1])
+    return Bars(
+        "Mix", "share", tuple(Bar(name, value / total) for name, value in kinds if value / total > _LEAST_SHARE)
+    )
+
+
+def _profile(observed: Observed) -> Series:
+    stream = max(observed.image.streams, key=lambda stream: stream.cycles)
+    x = tuple(float(number << stream.shift) for number in range(len(stream.buckets)))
+    widths = [min(1 << stream.shift, stream.cycles - (number << stream.shift)) for number in range(len(stream.buckets))]
+    lines = tuple(
+        Line(name, x, tuple(bucket[number] / width for bucket, width in zip(stream.buckets, widths, strict=True)))
+        for number, name in enumerate(COARSE)
+        if any(bucket[number] for bucket in stream.buckets)
+    )
+    return Series(
+        "Operations a cycle over the run", Axis("cycle of the oracle machine"), Axis("operations a cycle"), lines
+    )
+
+
+def _functions(observed: Observed, count: int) -> Table:
+    found = places(observed.image, observed.traced.templates)
+    total = sum(place.instructions for place in found) or 1
+    columns = (Column("function"), Column("file"), Column("instructions"), Column("of all", "share"))
+    kinds = tuple(Column(name, "share") for name in COARSE)
+    rows: list[tuple[Cell, ...]] = []
+    for place in found[: max(count, 0)]:
+        operations = sum(place.operations) or 1
+        shares = tuple(number / operations for number in place.operations[:UNKNOWN])
+        rows.append((place.name, place.file, place.instructions, place.instructions / total, *shares))
+    return Table("Functions", (*columns, *kinds), tuple(rows))
+
+
+def _threads(observed: Observed) -> list[Part]:
+    streams = observed.image.streams
+    if len(streams) < 2:
+        return []
+    columns = (Column("thread"), Column("operations"), Column("cycles"), Column("average parallelism"))
+    rows = tuple((f"{number}", *_row(stream)) for number, stream in enumerate(streams))
+    return [Table("Threads, each a stream of its own", columns, rows)]
+
+
+def _row(stream: Stream) -> tuple[Cell, ...]:
+    operations = int(stream.operations.sum())
+    return operations, stream.cycles, operations / max(1, stream.cycles)
+
+
+def _processes(observed: Observed) -> list[Part]:
+    images = sorted(observed.traced.images, key=lambda image: -image.instructions)
+    if len(images) < 2:
+        return []
+    columns = (Column("process"), Column("instructions"), Column("average parallelism"), Column("shown above"))
+    rows: list[tuple[Cell, ...]] = []
+    for image in images[:20]:
+        operations = sum(int(stream.operations.sum()) for stream in image.streams)
+        cycles = max((stream.cycles for stream in image.streams), default=0)
+        shown = "yes" if image is observed.image else "until it became another" if image.became_another else ""
+        rows.append((str(image.process), image.instructions, operations / max(1, cycles), shown))
+    return [Table("Processes", columns, tuple(rows))]

@@ -1,0 +1,51 @@
+/* Translated blocks: the steps of their instructions in one array. */
+#ifndef BLOCKS_H
+#define BLOCKS_H
+
+#include "book.h"
+
+struct block {
+    uint64_t address;
+    uint32_t index, n_insns, n_steps;
+    struct step *steps;
+    uint32_t *ids;
+    struct block *before;
+};
+
+/* Leaves out the writing of flags that a later instruction of the block writes again before anything reads them. */
+static void block_drop_dead_flags(struct block *b) {
+    uint8_t dead[256] = {0};
+    for (uint32_t i = b->n_steps; i-- > 0;) {
+        struct step *s = &b->steps[i];
+        int certain = !(s->flags & IF_TOUCHED);
+        for (int k = 0; k < 4; k++) {
+            uint8_t out = s->out[k];
+            if (out < 96 || out > 98) continue;
+            if (dead[out]) s->out[k] = 126;
+            else if (certain) dead[out] = 1;
+        }
+        for (int k = 0; k < 4; k++) dead[s->in[k]] = 0;
+    }
+}
+
+static struct block *block_new(struct book *book, uint64_t address, const struct code *codes, uint32_t n) {
+    static uint32_t blocks;
+    book_learn(book, codes, n);
+    struct block *b = calloc(1, sizeof *b);
+    *b = (struct block){.address = address, .index = blocks++, .n_insns = n, .ids = malloc(n * sizeof *b->ids)};
+    for (uint32_t i = 0; i < n; i++) b->n_steps += (*book_slot(book, &codes[i]))->n_steps;
+    b->steps = malloc((b->n_steps + 1) * sizeof *b->steps);
+    struct step *to = b->steps;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct entry *e = *book_slot(book, &codes[i]);
+        b->ids[i] = e->id;
+        for (uint32_t k = 0; k < e->n_steps; k++) {
+            *to = e->steps[k];
+            to++->insn = (uint16_t)i;
+        }
+    }
+    block_drop_dead_flags(b);
+    return b;
+}
+
+#endif
