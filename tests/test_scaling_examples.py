@@ -1,0 +1,126 @@
+"""The programs of ``examples/scaling`` are built and run, and their counts are what their models say."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from advisor_scaling.linear import application, model
+from advisor_scaling.linear.application import Sizes
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "scaling"
+PROGRAMS = ("gauss", "matmul", "ocean")
+
+#: Counts messages that leave a rank, in calls of MPI that the programs make; printed by rank 0 at the end.
+COUNTER = """
+#include <mpi.h>
+#include <stdio.h>
+static long sent;
+int MPI_Bcast(void *b, int n, MPI_Datatype t, int r, MPI_Comm c) { sent++; return PMPI_Bcast(b, n, t, r, c); }
+int MPI_Sendrecv_replace(void *b, int n, MPI_Datatype t, int d, int s, int f, int g, MPI_Comm c, MPI_Status *u)
+{ sent++; return PMPI_Sendrecv_replace(b, n, t, d, s, f, g, c, u); }
+int MPI_Finalize(void)
+{ int r; MPI_Comm_rank(MPI_COMM_WORLD, &r); if (!r) printf("calls %ld\\n", sent); return PMPI_Finalize(); }
+"""
+
+needs_mpi = pytest.mark.skipif(
+    not (shutil.which("mpicc") and shutil.which("mpirun")),
+    reason="needs MPI: mpicc and mpirun (Debian: libopenmpi-dev)",
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scaling") / "scaling"
+    shutil.copytree(EXAMPLES, folder)
+    for program in PROGRAMS:
+        (folder / program).unlink(missing_ok=True)
+    subprocess.run(["make", "-s", "-C", str(folder), "CFLAGS=-O2 -Wall -Wextra -Werror"], check=True, timeout=120)
+    return folder
+
+
+def ran(*command: str | Path, folder: Path) -> str:
+    launch = [
+        "mpirun",
+        "--oversubscribe",
+        "--allow-run-as-root",
+        "--bind-to",
+        "none",
+        "--mca",
+        "mpi_yield_when_idle",
+        "1",
+    ]
+    given = [*launch, "-n", *map(str, command)]
+    return subprocess.run(
+        given, capture_output=True, check=True, text=True, timeout=120, cwd=folder, env=os.environ
+    ).stdout
+
+
+@needs_mpi
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_agree_whatever_the_number_of_ranks(program: str, built: Path) -> None:
+    for ranks in (1, 2, 3):
+        n, p, seconds, check = ran(str(ranks), f"./{program}", "48", folder=built).split()
+        assert (int(n), int(p)) == (48, ranks)
+        assert float(seconds) > 0.0
+        assert np.isfinite(float(check))
+
+
+@needs_mpi
+@pytest.mark.parametrize(("program", "calls"), [("gauss", "N"), ("matmul", "P - 1")])
+def test_models_count_the_calls_that_the_programs_make(program: str, calls: str, built: Path) -> None:
+    (built / "counter.c").write_text(COUNTER)
+    command = ["mpicc", "-O1", "-o", f"{program}-counted", f"{program}.c", "counter.c", "-lm"]
+    subprocess.run(command, check=True, cwd=built, timeout=120)
+    times = int(re.findall(r"TIMES = (\d+)", (built / "common.h").read_text())[0])
+    counted = int(ran("2", f"./{program}-counted", "32", folder=built).split()[-1])
+    assert counted == times * {"N": 32, "P - 1": 1}[calls]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_models_are_read_and_grow_as_they_should(program: str) -> None:
+    stated = application.load(EXAMPLES / f"{program}.yaml")
+    counts = application.counts(stated, Sizes(2.0**20, 2.0**33))
+    found = model.matrix(counts, list(counts), ("N", "P"), np.array([[256.0, 1.0], [512.0, 1.0]]))
+    grown = found[1, list(counts).index("operations")] / found[0, list(counts).index("operations")]
+    assert grown == pytest.approx(4.0 if program == "ocean" else 8.0)
+    assert found[:, list(counts).index("messages")].tolist() == [0.0, 0.0]
+
+
+def script(name: str) -> ModuleType:
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        return __import__(name)
+    finally:
+        sys.path.remove(str(EXAMPLES))
+
+
+def test_the_table_of_errors(tmp_path: Path) -> None:
+    measure, predict = script("measure"), script("predict")
+    for program in PROGRAMS:
+        times = {(n, p): [3e-9 * n**3 / min(p, 2)] * 2 for n in (64, 128, 192, 256) for p in (1, 2)}
+        (tmp_path / f"{program}.txt").write_text(measure.text(times))
+    lines = predict.table(tmp_path, 192.0).splitlines()
+    assert len([line for line in lines if line.startswith("| gauss")]) == 2
+    assert "Within 20 % of 6" in lines[-1]
+
+
+def test_the_page_on_validation_shows_the_table_of_the_recorded_times() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "validation.md").read_text()
+    printed = page.split("<!-- examples: begin -->\n")[1].split("\n<!-- examples: end -->")[0].splitlines()
+    now = script("predict").table(Path(__file__).parent / "profiles" / "scaling", 192.0).splitlines()
+    assert [row.split("|")[:5] for row in now[:-1]] == [row.split("|")[:5] for row in printed[:-1]]
+    share = int(re.findall(r"(\d+)% by T = X beta", now[-1])[0])
+    assert share > 80, "the source has over 80 % of its runs within 20 %"
+    assert abs(share - int(re.findall(r"(\d+)% by T = X beta", printed[-1])[0])) <= 5
