@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 HIDDEN: Final = 0.8
 #: The pieces into which a pipeline is cut for each processor in it.
 PIECES: Final = 4
+#: The pieces that ranks fetch themselves, for each rank in each phase: more of them cost more messages and locality.
+RANK_PIECES: Final = 64
+#: Largest over mean work of the ranks, from which on a phase is uneven.
+UNEVEN: Final = 1.02
 #: A phase with less work than this share of its time only synchronizes.
 EMPTY: Final = 0.01
 
@@ -74,17 +78,22 @@ def by_rank(run: Run, work: FloatArray) -> FloatArray:
 def decomposed(run: Run, chosen: set[int]) -> Run | None:
     """Cut the domain by measured work: one factor for each rank, that makes the ranks' totals equal.
 
-    All phases of the run share the decomposition; where some are chosen, their work is cut apart from that of the
-    others.
+    All uneven phases share the decomposition. Phases whose ranks have equal work keep it: it does not depend on the
+    cut.
     """
-    phases = _these(run, chosen)
+    phases = [phase for phase in _these(run, chosen) if _uneven(run, phase)]
     if not phases:
-        return None
-    total = by_rank(run, np.sum([phase.work.sum(axis=1) for phase in phases], axis=0))
+        return run
     if len(phases) == 1:
         return run.changed([_even(run, phases[0])])
+    total = by_rank(run, np.sum([phase.work.sum(axis=1) for phase in phases], axis=0))
     factor = _ratio(np.full_like(total, total.mean()), total)[:, None]
     return run.changed([_scaled(phase, factor) for phase in phases])
+
+
+def _uneven(run: Run, phase: PhaseRun) -> bool:
+    total = by_rank(run, phase.work.sum(axis=1))
+    return float(total.max()) > UNEVEN * float(total.mean())
 
 
 def per_phase(run: Run, chosen: set[int]) -> Run | None:
@@ -123,17 +132,27 @@ def followed(run: Run, chosen: set[int]) -> Run | None:
 
 
 def scheduled(run: Run, chosen: set[int]) -> Run | None:
-    """Hand out work to whoever is free: threads share inside their rank where there are threads, else all share."""
+    """Hand out work to whoever is free: threads share inside their rank where there are threads, else all share.
+
+    Ranks fetch pieces, ``RANK_PIECES`` for each; when the last ones are done, they are apart by half a piece on
+    average.
+    """
     changed = []
     for phase in _these(run, chosen):
         if run.team.hybrid:
             own = phase.work - phase.alone
             changed.append(replace(phase, work=phase.alone + by_rank(run, own)))
         else:
-            changed.append(
-                _scaled(phase, _ratio(np.broadcast_to(phase.work.mean(axis=0), phase.work.shape), phase.work))
-            )
+            changed.append(_fetched(phase))
     return run.changed(changed)
+
+
+def _fetched(phase: PhaseRun) -> PhaseRun:
+    """Return a phase whose work the ranks fetch in pieces; the last one to be done alternates between them."""
+    mean = phase.work.mean(axis=0)
+    apart = np.linspace(-0.5, 0.5, len(phase.work)) / RANK_PIECES if len(phase.work) > 1 else np.zeros(1)
+    turns = np.stack([np.roll(apart, turn) for turn in range(phase.work.shape[1])], axis=1)
+    return replace(phase, work=mean * (1.0 + turns))
 
 
 def spread_serial(run: Run, chosen: set[int]) -> Run | None:

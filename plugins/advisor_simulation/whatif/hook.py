@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Seconds that all recommendations of one run may take together; those left over get no expected gain.
 LIMIT_S: Final = 20.0
+#: Keys of changes that are about many phases alike.
+REPEATED: Final = frozenset({"barriers", "reductions", "collectives"})
 #: Values of all arrays that are simulated at once.
 LARGEST: Final = 50_000_000
 
@@ -47,7 +49,7 @@ def expected(profile: Profile, recommendation: Recommendation) -> tuple[float, f
     if run is None or _Latest.spent_s > LIMIT_S:
         return None
     begun = time.monotonic()
-    found = best(run, words, phases_of(profile, recommendation.phase))
+    found = best(run, words, phases_of(profile, recommendation.phase, words))
     _Latest.spent_s += time.monotonic() - begun
     if found is None or found.expected_s <= 0.0:
         return None
@@ -70,13 +72,16 @@ def best(run: Run, words: Mapping[str, str], chosen: set[int]) -> Tried | None:
     return max((one for one in found if one is not None), key=lambda one: one.expected_s, default=None)
 
 
-def phases_of(profile: Profile, name: str | None) -> set[int]:
-    """Return the numbers of the phases that a name stands for, such as ``to MPI_Barrier (18 phases)``; none for
-    None."""
+def phases_of(profile: Profile, name: str | None, words: Mapping[str, str]) -> set[int]:
+    """Return the numbers of the phases that a recommendation is about; none for the whole run.
+
+    Names such as ``to MPI_Barrier (18 phases)`` and, where calls in a row become one, ``to MPI_Barrier`` stand for a
+    family of phases that differ in a number only.
+    """
     if name is None:
         return set()
     exact = {number for number, phase in enumerate(profile.phases) if phase.name == name}
-    alike = re.fullmatch(r"(.*) \(\d+ phases\)", name)
-    if exact or alike is None:
+    family = re.sub(r" \(\d+( phases)?\)$", "", name)
+    if exact and not REPEATED & words.keys():
         return exact
-    return {n for n, phase in enumerate(profile.phases) if re.sub(r" \(\d+\)$", "", phase.name) == alike[1]}
+    return {n for n, phase in enumerate(profile.phases) if re.sub(r" \(\d+\)$", "", phase.name) == family}
