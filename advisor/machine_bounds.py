@@ -55,17 +55,22 @@ def seconds_by_place(name: str, profile: Profile, machine: Machine | None, total
     return weights / everything * total if everything > 0 else weights
 
 
+def operations(profile: Profile, count: str) -> dict[str, float]:
+    """Return what was counted of all regions and processors, by functional unit or under the count's own name."""
+    return {unit: float(table.sum()) for unit, table in _units(profile, count).items()}
+
+
 def _seconds(name: str, profile: Profile, machine: Machine) -> float | None:
     count = len(profile.processors)
-    operations = {unit: float(table.sum()) for unit, table in _units(profile, COUNTS[name]).items()}
+    counted = operations(profile, COUNTS[name])
     if name == "M":
         peak = peak_flops_per_s(machine, count)
-        floating = sum(FLOATING[unit] * number for unit, number in operations.items() if unit in FLOATING)
+        floating = sum(FLOATING[unit] * number for unit, number in counted.items() if unit in FLOATING)
         return floating / peak if peak else None
     if name == "MACS":
         clock = clock_hz(machine)
-        return operations[COUNTS[name]] / count / clock if clock else None
-    busiest = busiest_unit(machine, operations, _rates(name, machine))
+        return counted[COUNTS[name]] / count / clock if clock else None
+    busiest = busiest_unit(machine, counted, _rates(name, machine))
     return busiest[1] / count if busiest else None
 
 

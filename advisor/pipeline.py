@@ -14,11 +14,12 @@ from advisor.past import Earlier
 from advisor.ranking import Gain, Ranking, realised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from advisor.facts import Fact
     from advisor.host import Found, Host
+    from advisor.loads import Loads
     from advisor.machines import Machine
     from advisor.model import Bound, Gap, Grade, Need, Profile, Recommendation, Verdict
     from advisor.past import Past
@@ -48,11 +49,17 @@ def advise(paths: Sequence[Path], options: Options, host: Host, past: Past | Non
 
     Raises ``InputError`` for what cannot be read and ``DocumentError`` for mistakes in rules or machine models.
     """
+    return study(paths, options, host, past).advice
+
+
+def study(paths: Sequence[Path], options: Options, host: Host, past: Past | None = None) -> Study:
+    """Return the advice on the newest of the runs at ``paths`` with all that it is made of; raises as ``advise``."""
     runs, problems = _runs(paths, options, host)
     history: list[Advice] = []
-    for run, found in runs:
-        history.append(advise_on(run, options, host, history, found, past))
-    return replace(history[-1], problems=(*problems, *history[-1].problems))
+    for run, files in runs:
+        found = study_of(run, options, host, history, files, past)
+        history.append(found.advice)
+    return replace(found, advice=replace(found.advice, problems=(*problems, *found.advice.problems)))
 
 
 def read(paths: Sequence[Path], options: Options, host: Host) -> tuple[list[Profile], tuple[str, ...]]:
@@ -67,8 +74,8 @@ def read(paths: Sequence[Path], options: Options, host: Host) -> tuple[list[Prof
 
 def _runs(
     paths: Sequence[Path], options: Options, host: Host
-) -> tuple[list[tuple[Profile, Found | None]], tuple[str, ...]]:
-    """Return the runs, each with what it was read from if that is one recording, and the problems."""
+) -> tuple[list[tuple[Profile, tuple[Found, ...]]], tuple[str, ...]]:
+    """Return the runs, each with what it was read from, and the problems."""
     recordings: list[Profile] = []
     places: dict[int, Found] = {}
     problems: list[str] = []
@@ -78,7 +85,7 @@ def _runs(
         places |= {id(profile): found for profile, found in read}
         problems += failed
     runs = [
-        (named(merging.merge(run), paths[0]), places.get(id(run[0])) if len(run) == 1 else None)
+        (named(merging.merge(run), paths[0]), tuple(places[id(recording)] for recording in run))
         for run in merging.together(recordings)
     ]
     return runs, tuple(problems)
@@ -94,32 +101,64 @@ def advise_on(
     options: Options,
     host: Host,
     history: Sequence[Advice] = (),
-    recorded: Found | None = None,
+    recorded: Sequence[Found] = (),
     past: Past | None = None,
 ) -> Advice:
     """Return the advice on one run, after those of ``history``, oldest first, and of ``past``.
 
-    ``recorded`` is where its events are.
+    ``recorded`` is what the run was read from.
     """
+    return study_of(profile, options, host, history, recorded, past).advice
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The advice on one run, and what it is made of; ``matches`` is None where the run has no times.
+
+    ``won`` are the shares of its ceiling that each applied action has won in this program.
+    """
+
+    advice: Advice
+    machine: Machine | None
+    loads: Loads
+    matches: Matches | None
+    ranking: Ranking
+    won: Mapping[str, Sequence[float]]
+    files: tuple[Path, ...]
+
+
+def study_of(
+    profile: Profile,
+    options: Options,
+    host: Host,
+    history: Sequence[Advice] = (),
+    recorded: Sequence[Found] = (),
+    past: Past | None = None,
+) -> Study:
+    """Return the advice on one run with all that it is made of; see ``advise_on``."""
     machine, problems = _machine(profile, options, host)
-    known = _Known(machine, Events(host, recorded, options.events_B), Earlier(profile, history, past))
+    events = Events(host, recorded[0] if len(recorded) == 1 else None, options.events_B)
+    known = _Known(machine, events, Earlier(profile, history, past))
+    files = tuple(found.path for found in recorded)
     summary = loads.summarize(profile)
     levels = bounds.compute(profile, machine, summary)
     if not profile.timed:
-        return _without_times(profile, levels, host, known)
+        advice = _without_times(profile, levels, host, known)
+        return Study(advice, machine, summary, None, Ranking((), Total(0.0), ()), {}, files)
     found = gaps.attribute(profile, levels, summary, machine)
     grade = quality.grade(profile, levels, found, summary)
     extra = host.facts()
     sheet = facts.collect(profile, levels, found, machine, summary, extra)
     book, refused = _rules(options, host, extra)
     matches = rules.match(book, sheet)
+    won = known.earlier.won()
     if grade.letter == "F":
         ranked = Ranking((), Total(0.0), ())
     else:
-        gain = _expected(profile, host, known)
+        gain = _expected(profile, host, known, won)
         ranked = ranking.rank(matches, profile, found, order=options.order, grade=grade, gain=gain)
     findings = host.findings(profile, levels, found, machine, known.earlier.advice, known.events)
-    return Advice(
+    advice = Advice(
         profile=profile,
         grade=known.events.noted(grade),
         bounds=levels,
@@ -133,6 +172,7 @@ def advise_on(
         verdict=_verdict(profile, grade, found, matches, ranked),
         problems=(*problems, *sheet.problems, *refused, *known.earlier.problems, *host.problems),
     )
+    return Study(advice, machine, summary, matches, ranked, won, files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +242,13 @@ def _rules(options: Options, host: Host, extra: Sequence[Fact]) -> tuple[RuleBoo
     return rules.load_default((*sound, *options.rules), extra, examples=False), tuple(refused)
 
 
-def _expected(profile: Profile, host: Host, known: _Known) -> Callable[[Recommendation], Gain | None]:
+def _expected(
+    profile: Profile, host: Host, known: _Known, won: Mapping[str, Sequence[float]]
+) -> Callable[[Recommendation], Gain | None]:
     """Return what says how much a recommended change is expected to win.
 
     By what the action has won in this program before; where it has not been applied yet, by a plugin's simulation.
     """
-    won = known.earlier.won()
 
     def gain(recommendation: Recommendation) -> Gain | None:
         if recommendation.action in won:

@@ -39,8 +39,10 @@ document has them in full. Control characters and signs that change the reading 
 `\\x1b`. Where the encoding is ASCII, and in the C locale, everything is written in ASCII.
 
 The JSON document of `advise` and `demo` follows the schema `advisor/render/gapwatch-advice-1.json` of the package;
-that of the other commands is `{"schema": "gapwatch/report/1", "title", "parts"}`, where a part is `{"text"}` or
-`{"title", "columns": [{"name", "unit"}], "rows"}`. `rules show` writes the action with the keys of the rule files, and
+that of `explain` is told in [concepts](concepts.md). That of the other commands is `{"schema": "gapwatch/report/1",
+"title", "parts"}`, where each part has a `kind`: `text`, `code`, `table`, `bars`, `series` or `heatmap`, and what
+[plugins](plugins.md) says of it; a table is `{"kind", "title", "columns": [{"name", "unit"}], "rows"}`.
+`rules show` writes the action with the keys of the rule files, and
 `machines show` the machine with the keys of the model files, each number as `{"value", "unit", "text", "source"}`.
 
 `rules check` writes each mistake as `file:line:column: what`, the form that editors understand.

@@ -21,7 +21,7 @@ ROWS = (
     ("traces", "callpaths", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality",
      "merging", "comparison", "facts", "rules", "ranking"),
     ("hookspecs", "commands", "host", "sandbox", "command_list", "readers", "sampling"),
-    ("events", "past", "pipeline"),
+    ("events", "past", "pipeline", "explaining"),
     ("store", "render"),
     ("watch",),
     ("cli",),

@@ -9,6 +9,7 @@ from advisor.cli import (
     compare,
     config,
     demo,
+    explain,
     history,
     keeping,
     lifecycle,
@@ -45,7 +46,7 @@ class BuiltIn(Protocol):
 
 
 _MODULES: tuple[BuiltIn, ...] = (
-    advise, demo, run,
+    advise, explain, demo, run,
     watch, status, history, compare,
     lifecycle.applied, lifecycle.ack, lifecycle.suppress, stamp,
     keeping.export, keeping.backup, config,

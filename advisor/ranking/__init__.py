@@ -23,11 +23,15 @@ __all__ = ["Gain", "Ranking", "rank"]
 
 
 class Ranking(NamedTuple):
-    """The recommendations in their order, what they win together, and the steps to look at again afterwards."""
+    """The recommendations in their order, what they win together, and the steps to look at again afterwards.
+
+    ``drafts`` are what each recommendation was made of.
+    """
 
     recommendations: tuple[Recommendation, ...]
     total: Total
     steps_to_revisit: tuple[int, ...]
+    drafts: tuple[Draft, ...] = ()
 
 
 def rank(
@@ -54,7 +58,8 @@ def rank(
     if order == "steps":
         chosen = sorted(_with_gaps(chosen, matches.book, profile, book), key=lambda draft: draft.recommendation.step)
     recommendations = _told_apart(chosen)
-    return Ranking(recommendations, _total(chosen, gaps, profile, book), _steps_to_revisit(matches.book, chosen))
+    revisit = _steps_to_revisit(matches.book, chosen)
+    return Ranking(recommendations, _total(chosen, gaps, profile, book), revisit, tuple(chosen))
 
 
 def _expected(draft: Draft, gain: Callable[[Recommendation], Gain | None]) -> Draft:

@@ -111,6 +111,5 @@ def advise(
     run = pipeline.named(merging.merge(runs[0]), units[0].path)
     run = replace(run, build=run.build or said.get("build"))
     past = StoredPast(Path(said["state"])) if said.get("state") else None
-    recorded = units[0] if len(units) == 1 else None
-    advice = pipeline.advise_on(run, options, host, recorded=recorded, past=past)
+    advice = pipeline.advise_on(run, options, host, recorded=units, past=past)
     return cast("dict[str, object]", wire.pack(slim(replace(advice, problems=(*advice.problems, *problems)))))

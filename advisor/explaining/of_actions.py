@@ -1,0 +1,166 @@
+"""Recommendations explained: what was compared with which threshold, what can be won at most, and what orders them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.explaining.records import Input, Number
+from advisor.ranking.ceilings import IMBALANCE, ceiling
+from advisor.rules.matching import matches_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from advisor.facts import FactSheet, Site
+    from advisor.model import Evidence, Recommendation, Status
+    from advisor.ranking.ceilings import Ledger
+    from advisor.ranking.drafts import Draft
+    from advisor.rules import Match
+    from advisor.rules.records import Action
+
+_CEILING: Final = (
+    "of L, M' and D: the B + D of the phases, what making them even wins; of other gaps: what lies in the phases; "
+    "never more than the gaps (docs/concepts.md)"
+)
+_HISTORY: Final = (
+    "the mean share of its ceiling that the action has won in this program before × ceiling (docs/rules.md)"
+)
+_SIMULATION: Final = "simulated by a plugin, at most the ceiling"
+
+
+def explained(draft: Draft, made: Recommendation, book: Ledger, won: Mapping[str, Sequence[float]]) -> Iterator[Number]:
+    """Yield the numbers of one recommendation: what speaks for it, then its seconds, then its place in the order."""
+    about = f"{made.rank} {made.action} {made.phase or 'the whole run'}"
+    yield from _evidence(draft.match, book.sheet, about)
+    yield _ceiling(draft, made, book, about)
+    if made.expected_s is not None:
+        yield _expected(made, won, about)
+    yield _confidence(draft, made, book, about)
+    yield _order(draft, made, about)
+
+
+def _evidence(match: Match, sheet: FactSheet, about: str) -> Iterator[Number]:
+    for piece in match.outcome.evidence:
+        yield _piece(piece, match.site, sheet, about, match.action.place)
+
+
+def _piece(piece: Evidence, site: Site, sheet: FactSheet, about: str, place: str) -> Number:
+    status: Status = "measured"
+    inputs: tuple[Input, ...] = ()
+    fact = site.vocabulary.get(piece.fact)
+    if fact is not None:
+        inputs = tuple(Input(name, None, "", "array or count of the profile") for name in fact.needs)
+    elif piece.fact in site.spans:
+        span = site.gap(piece.fact)
+        inputs = (
+            Input(f"{piece.fact} here at least", span.low, "s", "part of the gap that lies at this place"),
+            Input(f"{piece.fact} here at most", span.high, "s", "part of the gap that lies at this place"),
+            Input("run", sheet.run.actual_s, "s", "actual_s"),
+        )
+        status = "measured" if span.low == span.high else "estimated"
+    return Number(
+        "evidence", piece.fact, "what the rule asks for", piece.value, piece.unit, status, piece.formula, inputs,
+        about=about, condition=piece.condition, place=place,
+    )  # fmt: skip
+
+
+def _ceiling(draft: Draft, made: Recommendation, book: Ledger, about: str) -> Number:
+    uneven = dict.fromkeys(site for site, name in draft.claims if site >= 0 and name in IMBALANCE)
+    others = [claim for claim in dict.fromkeys(draft.claims) if claim[0] not in uneven or claim[1] not in IMBALANCE]
+    names = dict.fromkeys(name for _, name in draft.claims)
+    inputs = [
+        *(Input(_where(book, site), book.uneven_s(site), "s", "B + D of its phases") for site in uneven),
+        *(Input(f"{n} in {_where(book, site)}", book.part(n, site), "s", f"part of gap {n}") for site, n in others),
+        *(Input(f"gap {n}", book.total(n), "s", "the whole gap: no action wins more of it") for n in names),
+    ]
+    return Number(
+        "ceiling", "at most", "what this can win at most", ceiling(book, draft.claims), "s", "estimated", _CEILING,
+        tuple(inputs), about=about, place=draft.match.action.place,
+        notes=() if ceiling(book, draft.claims) == made.ceiling_s else (f"shown as {made.ceiling_s:.9g} s",),
+    )  # fmt: skip
+
+
+def _where(book: Ledger, site: int) -> str:
+    place = book.sheet.sites[site].place if site >= 0 else None
+    return "no phase" if place is None else f"phase {place.name}"
+
+
+def _expected(made: Recommendation, won: Mapping[str, Sequence[float]], about: str) -> Number:
+    low, high = made.interval_s or (None, None)
+    inputs = [Input("lowest", low, "s", "lower end of the interval"), Input("highest", high, "s", "upper end of it")]
+    if made.basis == "history":
+        inputs += [
+            Input(f"share {number}", share, "share", "seconds won / ceiling, from the history")
+            for number, share in enumerate(won.get(made.action, ()), 1)
+        ]
+    formula = _HISTORY if made.basis == "history" else _SIMULATION
+    inputs.append(Input("ceiling", made.ceiling_s, "s", "at most, above"))
+    return Number("expected", "expected", "gain", made.expected_s, "s", "modelled", formula, tuple(inputs), about=about)
+
+
+def _confidence(draft: Draft, made: Recommendation, book: Ledger, about: str) -> Number:
+    names = [name for name in made.gaps if name in book.gaps] or list(made.gaps)
+    statuses = [f"{name} is {book.gaps[name].status}" for name in names if name in book.gaps]
+    grade = book.grade.score if book.grade else 1.0
+    surety = draft.match.outcome.surety
+    rest = grade * surety
+    inputs = (
+        Input("status", made.confidence / rest if rest else 0.0, "", "; ".join(statuses) or "only a limit is known"),
+        Input("grade", grade, "", "score of the profile"),
+        Input("clearness", surety, "", "0.5 at a threshold, 1 from twice its size on"),
+    )
+    return Number(
+        "confidence", "confidence", "0 to 1", made.confidence, "", "estimated",
+        "status of the least sure gap × grade × clearness of the comparisons, to three digits (docs/rules.md)", inputs,
+        about=about,
+    )  # fmt: skip
+
+
+def _order(draft: Draft, made: Recommendation, about: str) -> Number:
+    seconds = (
+        Input("expected", made.expected_s, "s", "above")
+        if made.expected_s is not None
+        else Input("prior", draft.match.action.prior, "share", f"of the ceiling, stated by the rule {made.rule_place}")
+    )
+    inputs = (
+        seconds,
+        Input("ceiling", made.ceiling_s, "s", "at most, above"),
+        Input("confidence", made.confidence, "", "above"),
+        Input("effort", float(made.effort), "", f"1 to 5, stated by the rule {made.rule_place}"),
+    )
+    score = (
+        made.expected_s if made.expected_s is not None else made.ceiling_s * draft.match.action.prior
+    ) * made.confidence
+    return Number(
+        "order", "score", "the largest comes first", score / made.effort, "s", "estimated",
+        "expected seconds, or else ceiling × prior; × confidence / effort", inputs, about=about, place=made.rule_place,
+    )  # fmt: skip
+
+
+def silent(action: Action, sheet: FactSheet) -> Iterator[Number]:
+    """Yield why an action is not recommended: at each place the comparisons that decide, or what is not known."""
+    found = False
+    for match in matches_of(action, sheet):
+        found = True
+        where = match.site.place.name if match.site.place else "the whole run"
+        about = f"{action.id} {where}"
+        if match.outcome.truth is None:
+            for need in match.outcome.needs:
+                note = f"not known; to record it: {need.command}" if need.command else "not known"
+                yield Number(
+                    "evidence", need.fact, "what the rule asks for", None, "", "unavailable", "", about=about,
+                    place=action.place, notes=(note,),
+                )  # fmt: skip
+        for piece in match.outcome.evidence:
+            made = _piece(piece, match.site, sheet, about, action.place)
+            verdict = "so the rule fires here" if match.outcome.truth else "so the rule is silent here"
+            yield Number(
+                made.kind, made.name, made.words, made.value, made.unit, made.status, made.formula, made.inputs,
+                about=about, condition=made.condition, place=made.place, notes=(verdict,),
+            )  # fmt: skip
+    if not found:
+        yield Number(
+            "evidence", "applies_to", "programming model", sheet.model, "", "measured",
+            "the rule applies to other programming models", about=action.id, place=action.place,
+            condition=f"one of {', '.join(action.applies_to)}",
+        )  # fmt: skip

@@ -1,0 +1,226 @@
+"""Explanations: every number with its formula and inputs, recomputed from the raw profile by an independent script."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from daemon_runs import Watch
+from recompute_explain import differing
+from rich.cells import cell_len
+from site_folder import beside_readers
+
+from advisor import cli, pipeline
+from advisor.errors import UsageError
+from advisor.explaining import explain
+from advisor.host import load
+from advisor.pipeline import Options
+from advisor.render.explained import document, screen
+from advisor.render.page import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROFILES = Path(__file__).parent / "profiles"
+FIGURE = PROFILES / "fig4.json"
+
+
+def uneven(seed: int) -> dict[str, Any]:
+    """A run of four processors with a serial phase and two uneven ones, of which everything was measured."""
+    rng = np.random.default_rng(seed)
+    phases = []
+    for name, kind, count in (("read", "serial", 2), ("solve", "parallel", 6), ("move", "parallel", 6)):
+        shape = (2, 4, count)
+        cpu = rng.uniform(0.5, 1.0, shape)
+        cpu[:, 0] *= 1.6
+        cpu[:, rng.integers(1, 4), ::2] *= 2.5
+        if kind == "serial":
+            cpu[:, 1:] = 0
+        parts = {part: rng.uniform(0, 0.05, shape) for part in ("transfer_s", "wait_s", "sync_s")}
+        wall = cpu + sum(parts.values()) + rng.uniform(0.01, 0.02, shape)
+        duration = wall.sum(axis=0).max(axis=0) * 1.01
+        arrays = {"wall_s": wall, "cpu_s": cpu, **parts}
+        phases.append(
+            {"name": name, "kind": kind, "regions": [0, 1], "duration_s": duration.tolist(),
+             "start_s": [0.0] * count, **{key: value.tolist() for key, value in arrays.items()}}
+        )  # fmt: skip
+    length = sum(sum(phase["duration_s"]) for phase in phases) + 1.0
+    return {
+        "schema": "gapwatch/profile/1", "program": "uneven", "run": f"{seed}", "actual_s": length, "cores": 4,
+        "processors": [{"rank": rank} for rank in range(4)], "paradigms": ["mpi"],
+        "regions": [{"name": "a", "file": "a.c", "line": 3}, {"name": "b"}], "phases": phases,
+    }  # fmt: skip
+
+
+def explained(path: Path, folder: Path, what: str | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        json.dumps(document(explain(pipeline.study([path], Options(), beside_readers(folder)), what)))
+    )
+    return found
+
+
+def kinds(numbers: Sequence[dict[str, Any]]) -> set[str]:
+    return {number["kind"] for number in numbers}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_independent_script_finds_the_same_numbers(tmp_path: Path, seed: int) -> None:
+    (tmp_path / "run.json").write_text(json.dumps(uneven(seed)), encoding="utf-8")
+    found = explained(tmp_path / "run.json", tmp_path)
+    count, wrong = differing(uneven(seed), found)
+    assert wrong == []
+    assert count > 30
+    assert {"bound", "gap", "efficiency", "quality", "evidence", "ceiling", "confidence", "order"} <= kinds(
+        found["numbers"]
+    )
+
+
+def test_the_script_notices_a_wrong_number(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps(uneven(1)), encoding="utf-8")
+    found = explained(tmp_path / "run.json", tmp_path)
+    for number in found["numbers"]:
+        if number["value"] is not None and number["kind"] in ("bound", "gap", "ceiling", "order"):
+            number["value"] += 1e-6
+            assert differing(uneven(1), found)[1], number["name"]
+            number["value"] -= 1e-6
+
+
+@pytest.mark.parametrize("path", [FIGURE, PROFILES / "otf2" / "scorep-multiphase"], ids=["figure", "trace"])
+def test_inputs_and_parts_add_up(tmp_path: Path, path: Path) -> None:
+    for number in explained(path, tmp_path)["numbers"]:
+        given = {one["name"]: one["value"] for one in number["inputs"]}
+        if number["kind"] == "bound" and number["value"] is not None:
+            assert sum(given.values()) == pytest.approx(number["value"], rel=1e-9), number["name"]
+        if number["kind"] == "gap":
+            upper, lower, run, share = list(given.values())
+            assert number["value"] == pytest.approx(upper - lower, abs=1e-12)
+            assert share == pytest.approx(number["value"] / run, abs=1e-12)
+            assert sum(one["value"] for one in number["parts"]) == pytest.approx(number["value"], abs=1e-9)
+        assert number["formula"]
+        assert all(one["source"] for one in number["inputs"])
+
+
+def test_evidence_names_threshold_rule_and_arrays(tmp_path: Path) -> None:
+    numbers = explained(FIGURE, tmp_path, "A-35")["numbers"]
+    pieces = {number["name"]: number for number in numbers if number["kind"] == "evidence"}
+    ratio = pieces["phase.rank_imbalance"]
+    assert ratio["condition"] == ">= 1.04"
+    assert ratio["place"].startswith("rules/6-multiphase.yaml:")
+    assert [one["name"] for one in ratio["inputs"]] == ["wall_s", "wait_s", "sync_s"]
+    assert ratio["value"] == pytest.approx(31 / 28)
+
+
+def test_bounds_of_a_machine_name_its_entries(tmp_path: Path) -> None:
+    made = uneven(3)
+    rows = np.full((2, 4), 1e9).tolist()
+    made["counts"] = {"source_ops.fp_add": rows, "source_ops.fp_mul": rows}
+    (tmp_path / "run.json").write_text(json.dumps(made), encoding="utf-8")
+    study = pipeline.study([tmp_path / "run.json"], Options(machine="epyc-9654"), beside_readers(tmp_path))
+    numbers = {number.name: number for number in explain(study).numbers}
+    peak = {one.name: one for one in numbers["M"].inputs}
+    assert peak["operations fp_add"].value == 8e9
+    assert peak["peak"].source == "machine model epyc-9654: flops_per_cycle × clock"
+    value, processors = peak["peak"].value, peak["processors"].value
+    assert isinstance(value, float)
+    assert isinstance(processors, float)
+    assert numbers["M"].value == pytest.approx(16e9 / value / processors)
+    assert any(one.source.startswith("machine model epyc-9654: units.fp_add") for one in numbers["MA"].inputs)
+
+
+def test_one_gap_comes_with_its_bounds(tmp_path: Path) -> None:
+    numbers = explained(FIGURE, tmp_path, "L")["numbers"]
+    assert [number["name"] for number in numbers] == ["L", "IPCO", "IPCOL"]
+    merged = explained(FIGURE, tmp_path, "W")["numbers"]
+    assert merged[0]["name"] == "S'+W+X"
+
+
+def test_an_action_that_is_silent_says_why(tmp_path: Path) -> None:
+    numbers = explained(FIGURE, tmp_path, "A-1")["numbers"]
+    assert {number["about"] for number in numbers} == {"A-1 region 1", "A-1 region 2"}
+    assert all(number["notes"] == ["so the rule is silent here"] for number in numbers)
+
+
+def test_an_action_that_lacks_facts_names_the_command(tmp_path: Path) -> None:
+    study = pipeline.study([FIGURE], Options(), beside_readers(tmp_path))
+    assert study.matches is not None
+    undecided = study.matches.undecided[0].action.id
+    numbers = explain(study, undecided).numbers
+    assert any(number.value is None and number.notes[0].startswith("not known") for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ("A-99", "'A-99' is neither an action nor a gap"),
+        ("P", "the gap P is not known in this run"),
+        ("\x1b[2J", "is neither an action nor a gap"),
+    ],
+)
+def test_what_is_not_there_is_refused(tmp_path: Path, what: str, reason: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        explained(FIGURE, tmp_path, what)
+    assert reason in str(caught.value)
+
+
+def test_what_was_won_before_is_an_input(tmp_path: Path) -> None:
+    class Won:
+        def advice(self, program: str) -> tuple[()]:
+            return ()
+
+        def won(self, program: str) -> dict[str, tuple[float, ...]]:
+            return {"A-35": (0.25, 0.75)}
+
+    numbers = explain(pipeline.study([FIGURE], Options(), beside_readers(tmp_path), Won()), "A-35").numbers
+    expected = next(number for number in numbers if number.kind == "expected")
+    shares = [one.value for one in expected.inputs if one.name.startswith("share")]
+    assert shares == [0.25, 0.75]
+    assert expected.value == pytest.approx(1.5)
+    order = next(number for number in numbers if number.kind == "order")
+    assert order.inputs[0].name == "expected"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("width", [30, 60, 80, 120])
+def test_the_text_fits_the_page(width: int, encoding: str) -> None:
+    study = pipeline.study([PROFILES / "otf2" / "scorep-multiphase"], Options(), load())
+    shown = screen(explain(study), Page(width, encoding))
+    shown.encode(encoding)
+    assert all(cell_len(row) <= width for row in shown.split("\n"))
+
+
+# The command
+
+
+def test_the_command_explains_a_path(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", str(FIGURE), "M'"]) == 0
+    shown = capsys.readouterr().out
+    assert "M' (multiphase imbalance): 4.00 s" in shown
+    assert "= IPCOLM - IPCOL" in shown
+    assert cli.main(["explain", str(FIGURE), "--as", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "gapwatch/explain/1"
+    assert found["files"] == [str(FIGURE)]
+
+
+def test_the_command_explains_a_run_of_the_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    daemon = Watch(tmp_path)
+    (daemon.root / "run.json").write_text(FIGURE.read_text(encoding="utf-8"), encoding="utf-8")
+    daemon.once()
+    assert cli.main(["explain", "1", "D", "--state", str(daemon.state), "--as", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["run"], found["numbers"][0]["value"]) == ("figure 4", 1.0)
+    assert cli.main(["explain", "7", "--state", str(daemon.state)]) == 2
+    assert "there is no run 7 in the history" in capsys.readouterr().err
+
+
+def test_a_run_without_times_is_explained_as_far_as_it_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = uneven(2) | {"started": datetime(2026, 1, 1, tzinfo=UTC).isoformat()}
+    del made["actual_s"]
+    (tmp_path / "run.json").write_text(json.dumps(made), encoding="utf-8")
+    code = cli.main(["explain", str(tmp_path / "run.json")])
+    assert code in (0, 2)
+    assert "internal error" not in capsys.readouterr().err
