@@ -1,0 +1,1 @@
+"""Advice and reports as one page of HTML: no script, no link to outside, nothing that a name could start."""

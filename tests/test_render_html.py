@@ -1,0 +1,211 @@
+"""The page of a run: sound HTML, the right seconds, and names that start nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import advice_samples as samples
+import html5lib
+import numpy as np
+import pytest
+from defusedxml import ElementTree
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from advisor import pictures
+from advisor.model import Advice, Phase, Profile
+from advisor.render import numbers
+from advisor.render.html.page import page
+from advisor.reports import Axis, Bar, Bars, HeatMap, Line, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from xml.etree.ElementTree import Element
+
+    from selenium.webdriver.chrome.webdriver import WebDriver
+
+HTML = "{http://www.w3.org/1999/xhtml}"
+HOSTILE = ("operator[]", "</script><img src=x onerror=alert(1)>", "[/]", "\x1b[2J", "x" * 5000, "größer→", "$x^2$",
+           "{{ 7 * 7 }}", "'\"><svg onload=alert(1)>", "javascript:alert(1)")  # fmt: skip
+SIZE_LIMIT = 2_000_000
+
+
+def parsed(text: str) -> Element:
+    """Return the document of a page that the parser finds no fault with."""
+    parser = html5lib.HTMLParser(strict=True)
+    document: Element = parser.parse(text)
+    return document
+
+
+def parts() -> list[Bars | Series | HeatMap]:
+    line = Line("one", (1.0, 2.0, 3.0), (1.0, None, 9.0), (0.5, 1.0, 8.0), (1.5, 3.0, 10.0))
+    return [
+        HeatMap("coupling", "", ("a", "b"), ("a", "b"), ((1.0, None), (0.8, 1.2)), neutral=1.0),
+        HeatMap("misses", "share", ("a",), ("b", "c"), ((0.1, 0.4),)),
+        Series("growth", Axis("ranks", scale="log"), Axis("time", "s", "log"), (line,)),
+        Bars("sums", "s", (Bar("measured", 2.0, 1.5, 2.5, "three runs"), Bar("unknown", None))),
+    ]
+
+
+@pytest.mark.parametrize("sample", [samples.full, samples.expected, samples.nothing, samples.insufficient,
+                                    samples.without_phases])  # fmt: skip
+def test_every_verdict_is_sound_html(sample: Callable[[], Advice]) -> None:
+    document = parsed(page(sample(), parts()))
+    assert not document.findall(f".//{HTML}script")
+    assert [tag.get("lang") for tag in document.iter(f"{HTML}html")] == ["en"]
+
+
+def test_nothing_is_fetched_and_nothing_may_run() -> None:
+    text = page(samples.full(), parts())
+    document = parsed(text)
+    (policy,) = [tag.get("content") or "" for tag in document.iter(f"{HTML}meta") if tag.get("http-equiv")]
+    style = next(document.iter(f"{HTML}style")).text or ""
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policy == (
+        f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+    for tag in document.iter():
+        for name, value in tag.attrib.items():
+            assert not name.startswith("on"), (tag.tag, name)
+            assert name not in ("style", "href")
+            if name in ("src", "srcset"):
+                assert value.startswith("data:image/svg+xml;base64,")
+    assert len(text) < SIZE_LIMIT
+
+
+def test_the_waterfall_has_one_bar_for_each_known_bound() -> None:
+    advice = samples.full()
+    rows = [tag for tag in parsed(page(advice)).iter(f"{HTML}details") if tag.get("data-bound")]
+    known = [bound for bound in advice.bounds if bound.seconds is not None]
+    assert [row.get("data-bound") for row in rows] == [bound.name for bound in known]
+    assert [float(row.get("data-seconds") or "") for row in rows] == [bound.seconds for bound in known]
+    scale = max(bound.seconds or 0.0 for bound in known)
+    end = 0.0
+    for row, bound in zip(rows, known, strict=True):
+        *_, bar = row.iter("{http://www.w3.org/2000/svg}rect")
+        first, width = float(bar.get("x") or ""), float(bar.get("width") or "")
+        assert first == pytest.approx(end, abs=3.1)
+        end = 1000 * (bound.seconds or 0.0) / scale
+        assert first + width == pytest.approx(end, abs=3.1)
+
+
+def test_gaps_hold_their_regions_and_items_their_code() -> None:
+    advice = samples.full()
+    text = " ".join("".join(parsed(page(advice)).itertext()).split())
+    for gap in advice.gaps:
+        for share in gap.regions:
+            assert " ".join(share.name.split()) in text
+    for item in advice.recommendations:
+        assert item.title in text
+        assert f"wins at most {numbers.seconds(item.ceiling_s)}" in text
+        assert item.fingerprint in text
+
+
+@given(st.one_of(st.sampled_from(HOSTILE), st.text(min_size=1, max_size=60)))
+@settings(deadline=None, max_examples=15)
+def test_names_are_text_and_nothing_else(name: str) -> None:
+    plain, hostile = (parsed(page(samples.hostile(text))) for text in ("name", name))
+    assert [tag.tag for tag in hostile.iter()] == [tag.tag for tag in plain.iter()]
+    assert [sorted(tag.attrib) for tag in hostile.iter()] == [sorted(tag.attrib) for tag in plain.iter()]
+    if name.strip() and name.isprintable():
+        assert name.strip() in "".join(hostile.itertext())
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_in_pictures_are_text(name: str) -> None:
+    part = HeatMap(name, "", (name,), (name,), ((1.0,),), neutral=1.0)
+    images = [tag.get("src") or "" for tag in parsed(page(samples.full(), [part])).iter(f"{HTML}img")]
+    (drawn,) = [base64.b64decode(image.partition(",")[2]) for image in images]
+    picture = ElementTree.fromstring(drawn)
+    tags = {tag.tag.rpartition("}")[2] for tag in picture.iter()}
+    assert not tags & {"script", "a", "foreignObject"}
+    assert all(not name.startswith("on") for tag in picture.iter() for name in tag.attrib)
+    if len(name) < 30 and name.isprintable():
+        assert name in "".join(picture.itertext())
+
+
+def test_pictures_show_who_works_more() -> None:
+    arrays = {"wall_s": np.array([[[3.0, 3.0], [1.0, 1.0]]]), "wait_s": np.array([[[0.0, 0.0], [0.5, 0.5]]])}
+    profile = samples.profile()
+    made = Profile(**{name: getattr(profile, name) for name in Profile.__slots__} | {
+        "processors": profile.processors[:2], "phases": (Phase("loop", "parallel", np.array([0]), arrays),)
+    })  # fmt: skip
+    balance, imbalance = pictures.balance(made), pictures.imbalance(made)
+    assert balance is not None
+    assert balance.cells == ((6.0 / 3.5,), (1.0 / 3.5,))
+    assert imbalance is not None
+    assert imbalance.lines[0].y == (3.0 / 1.75, 3.0 / 1.75)
+
+
+def test_without_its_libraries_the_page_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    from advisor.errors import AdvisorError
+
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(AdvisorError, match=re.escape("pip install 'gapwatch[html]'")):
+        page(samples.full())
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
+    """Chromium without a window, whose console and requests are kept."""
+    driver, chromium = shutil.which("chromedriver"), shutil.which("chromium")
+    if not driver or not chromium:
+        pytest.skip("no Chromium with its driver: apt-get install chromium chromium-driver")
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+
+    options = ChromeOptions()
+    options.binary_location = chromium
+    home = tmp_path_factory.mktemp("chromium")
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                     f"--user-data-dir={home}"):  # fmt: skip
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    started = Chrome(options=options, service=Service(driver))
+    yield started
+    started.quit()
+
+
+@pytest.fixture
+def shown(browser: WebDriver, tmp_path: Path) -> WebDriver:
+    """The page of a run, open in the browser."""
+    (tmp_path / "page.html").write_text(page(samples.full(), parts()), encoding="utf-8")
+    browser.get_log("performance")
+    browser.get((tmp_path / "page.html").as_uri())
+    return browser
+
+
+def test_a_browser_loads_it_without_an_error_or_a_request(shown: WebDriver) -> None:
+    assert [entry["message"] for entry in shown.get_log("browser")] == []
+    sent = [
+        entry["message"] for entry in shown.get_log("performance") if '"Network.requestWillBeSent"' in entry["message"]
+    ]
+    urls = re.findall(r'"url":"([^"]*)"', " ".join(sent))
+    assert {url.partition(":")[0] for url in urls} <= {"file", "data"}
+    assert sum(url.startswith("file:") and url.endswith("page.html") for url in set(urls)) == 1
+
+
+def test_a_click_on_a_gap_shows_its_regions(shown: WebDriver) -> None:
+    rows: list[Any] = shown.find_elements("css selector", "details.row")
+    advice = samples.full()
+    gap = max(advice.gaps, key=lambda gap: len(gap.regions))
+    row = next(row for row in rows if row.get_attribute("data-gap") == gap.name)
+    assert not row.find_element("css selector", "td").is_displayed()
+    row.find_element("css selector", "summary").click()
+    assert row.find_element("css selector", "td").is_displayed()
+    assert gap.regions[0].name in row.text
+
+
+@pytest.mark.parametrize("width", [360, 800, 1400])
+def test_no_page_is_wider_than_its_window(shown: WebDriver, width: int) -> None:
+    shown.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    )
+    assert shown.execute_script("return document.documentElement.scrollWidth") <= width
