@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 from advisor.errors import AdvisorError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from advisor.render.page import Page
 
@@ -25,11 +25,11 @@ _NARROWEST = 20
 _C_LOCALES = ("C", "POSIX")
 
 
-def add_options(parser: argparse.ArgumentParser, *, as_json: bool = True) -> None:
-    """Give a command the options that say how its result is shown."""
-    if as_json:
+def add_options(parser: argparse.ArgumentParser, forms: Sequence[str] = ("text", "json")) -> None:
+    """Give a command the options that say how its result is shown; the first of several forms is the default."""
+    if forms:
         parser.add_argument(
-            "--as", dest="form", choices=("text", "json"), default="text", help="what to write (default: text)"
+            "--as", dest="form", choices=forms, default=forms[0], help=f"what to write (default: {forms[0]})"
         )
     parser.add_argument("-o", dest="output", metavar="FILE", type=Path, help="write there instead of standard output")
     parser.add_argument(

@@ -1,0 +1,45 @@
+"""The forms in which advice is written: for a terminal, for programs, for code hosts and for browsers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.cli import output
+
+if TYPE_CHECKING:
+    import argparse
+
+    from advisor.model import Advice
+
+FORMS = ("text", "json", "sarif", "html")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Give a command that writes advice the options that say how."""
+    output.add_options(parser, FORMS)
+    parser.add_argument(
+        "--source-root", metavar="DIR", type=Path, help="for sarif: the sources' root, to which places are relative"
+    )
+
+
+def written(advice: Advice, args: argparse.Namespace) -> str:
+    """Return the advice in the form that the arguments ask for."""
+    if args.form == "json":
+        from advisor.render.document import document, to_json
+
+        return to_json(document(advice))
+    if args.form == "sarif":
+        from advisor.render.sarif import sarif
+
+        return sarif(advice, os.path.abspath(args.source_root) if args.source_root else None)
+    if args.form == "html":
+        from advisor import pictures
+        from advisor.render.html.page import page
+
+        drawn = (pictures.balance(advice.profile), pictures.imbalance(advice.profile))
+        return page(advice, [part for part in drawn if part is not None])
+    from advisor.render.terminal import screen
+
+    return screen(advice, output.page(args, verbose=args.verbose))
