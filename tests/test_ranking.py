@@ -275,16 +275,29 @@ def test_expected_gains_order_and_stay_below_the_ceiling() -> None:
     profile = profile_of(cases()["skewed-load"])
 
     def gain(draft: Recommendation) -> Gain | None:
-        return Gain(9.0, 1.0, 12.0, "simulation") if draft.action == "A-29" else None
+        return Gain(9.0, 1.0, 12.0, "history") if draft.action == "A-29" else None
 
     found = ranked(profile, gain=gain)
     item = found.recommendations[0]
     assert item.action == "A-29"
     assert item.expected_s == item.ceiling_s == pytest.approx(3.0)
     assert item.interval_s == (1.0, pytest.approx(3.0))
-    assert item.basis == "simulation"
+    assert item.basis == "history"
     assert found.total.expected_s == pytest.approx(3.0)
     assert found.total.interval_s == (1.0, pytest.approx(3.0))
+
+
+def test_what_a_simulation_promises_counts_by_the_prior() -> None:
+    """It carries changes out to perfection: promising no more than the ceiling it leaves the order as it was."""
+    profile = profile_of(cases()["skewed-load"])
+    plain = ranked(profile).recommendations[0]
+    found = ranked(profile, gain=lambda draft: Gain(draft.ceiling_s, 0.0, draft.ceiling_s, "simulation"))
+    assert found.recommendations[0].action == plain.action
+    assert found.recommendations[0].expected_s == plain.ceiling_s
+    other = ranked(
+        profile, gain=lambda draft: Gain(1e-3, 0, 2e-3, "simulation") if draft.action == plain.action else None
+    )
+    assert other.recommendations[0].action != plain.action
 
 
 def test_small_expected_gains_lose_their_place() -> None:

@@ -45,10 +45,14 @@ class Draft:
 
     @property
     def score(self) -> float:
-        """Expected seconds, else ceiling times prior; times confidence, over effort (docs/rules.md)."""
+        """Seconds that such a change usually wins, times confidence, over effort (docs/rules.md).
+
+        A simulation carries the change out to perfection, so what it promises counts by the prior as a ceiling does.
+        """
         made = self.recommendation
-        seconds = made.expected_s if made.expected_s is not None else made.ceiling_s * self.match.action.prior
-        return seconds * made.confidence / made.effort
+        seconds = made.ceiling_s if made.expected_s is None else made.expected_s
+        usual = 1.0 if made.basis == "history" else self.match.action.prior
+        return seconds * usual * made.confidence / made.effort
 
     @property
     def key(self) -> tuple[float, int, tuple[str, int], tuple[int, ...]]:
