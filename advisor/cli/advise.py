@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.cli import gates, history_places, output, places, progress
+from advisor.cli import forms, gates, history_places, output, places, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--verbose", action="store_true", help="all recommendations, evidence, code and tables")
     history_places.add_state(parser)
-    output.add_options(parser)
+    forms.add_options(parser)
 
 
 def _path(text: str) -> Path:
@@ -76,13 +76,6 @@ def advice_on(paths: Sequence[Path], args: argparse.Namespace) -> Advice:
 
 def deliver(advice: Advice, args: argparse.Namespace, head: str = "") -> None:
     """Write advice, in text behind ``head``, then judge the gates."""
-    if args.form == "json":
-        from advisor.render.document import document, to_json
-
-        text = to_json(document(advice))
-    else:
-        from advisor.render.terminal import screen
-
-        text = head + screen(advice, output.page(args, verbose=args.verbose))
-    output.emit(text, args.output)
+    text = forms.written(advice, args)
+    output.emit(head + text if args.form == "text" else text, args.output)
     gates.judge(args.fail_on, advice)
