@@ -32,7 +32,11 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 def names() -> list[str]:
-    return sorted(str(path.relative_to(RECORDED).with_suffix("")) for path in RECORDED.rglob("*.json"))
+    return sorted(
+        str(path.relative_to(RECORDED).with_suffix(""))
+        for path in RECORDED.rglob("*.json")
+        if "measured" not in path.parts
+    )
 
 
 def case_of(found: Mapping[str, Any]) -> Case:

@@ -95,7 +95,7 @@ def test_a_quiet_machine_shows_a_coupling_that_is_there() -> None:
 def test_where_there_is_no_coupling_hardly_one_is_claimed(noise_share: float, rounds: int) -> None:
     verdicts: Counter[str] = Counter()
     flat = {2: [1.0] * 4, 3: [1.0] * 4, 4: [1.0]}
-    for seed in range(60):
+    for seed in range(30):
         case = made_up([1, 2, 3, 4], flat, noise=noise_share, rounds=rounds, seed=seed)
         verdicts.update(one.verdict for one in model(case).couplings)
     assert verdicts["destructive"] + verdicts["constructive"] <= 0.02 * verdicts.total()
@@ -106,10 +106,10 @@ def test_where_there_is_no_coupling_hardly_one_is_claimed(noise_share: float, ro
 @pytest.mark.parametrize("rounds", [3, 5, 9])
 def test_intervals_hold_the_truth_as_often_as_they_say(rounds: int) -> None:
     missed = 0
-    for seed in range(150):
+    for seed in range(100):
         (one,) = model(made_up([1, 1], {2: [1.2]}, noise=0.1, rounds=rounds, seed=seed)).couplings
         missed += not one.value.low <= 1.2 <= one.value.high
-    assert missed <= 6
+    assert missed <= 4
 
 
 def test_two_repeats_say_nothing_about_noise() -> None:

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from advisor.commands import Registry, Services
+    from advisor.facts import Fact
+    from advisor.model import Finding, Profile, Recommendation
     from advisor.reports import Report
+    from advisor.traces.events import Trace
 
 advisor_api = 1
 
@@ -29,6 +32,36 @@ _ARGUMENTS = (
 def advisor_commands(register: Registry) -> None:
     """Register ``gapwatch couple``."""
     register("couple", "Measure which kernels hurt or help each other, and predict from it.", _ARGUMENTS, _couple)
+
+
+@hookimpl
+def advisor_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
+    """Return what is known about the couplings of this program's kernels."""
+    from advisor_coupling import advice
+
+    return advice.findings(profile, trace)
+
+
+@hookimpl
+def advisor_expected_gain(profile: Profile, recommendation: Recommendation) -> tuple[float, float, float] | None:
+    """Return what an action against destructive coupling wins."""
+    from advisor_coupling import advice
+
+    return advice.gain(profile, recommendation)
+
+
+@hookimpl
+def advisor_facts() -> list[Fact]:
+    """Return the facts about coupling."""
+    from advisor_coupling import advice
+
+    return advice.facts()
+
+
+@hookimpl
+def advisor_rules() -> list[Path]:
+    """Return the rules about coupling."""
+    return [Path(__file__).with_name("rules.yaml")]
 
 
 def _couple(args: Namespace, services: Services) -> Report:

@@ -48,7 +48,7 @@ def _keep(document: Document, services: Services) -> None:
 def _measured(plan: Manifest, path: Path, kept: Path, services: Services) -> Document:
     """Return the whole experiment."""
     try:
-        with experiment.locked(kept):
+        with experiment.locked(path):
             document = experiment.opened(plan, kept, *_here(services))
             total = len(experiment.steps(plan, len(document.cases)))
             with services.working(f"measuring {plan.program}", total) as done:

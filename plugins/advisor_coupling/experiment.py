@@ -65,6 +65,7 @@ def opened(manifest: Manifest, path: Path, machine: str, caches: Mapping[str, Ca
         results.SCHEMA, manifest.program, manifest.names, tuple(_cases(manifest)), (), known | printed, uses,
         dict(caches), machine, mark, {str(name): str(array.value) for name, array in manifest.arrays.items()},
         str(manifest.loop_count),
+        tuple(str(one.name) for one in manifest.kernels if one.communicates),
     )  # fmt: skip
 
 
@@ -118,14 +119,13 @@ def steps(manifest: Manifest, cases: int) -> tuple[Step, ...]:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the results' lock; ``UsageError`` where another experiment runs into the same file."""
-    lock = path.with_name(f".{path.name}.lock")
-    with lock.open("w") as stream:
+def locked(source: Path) -> Iterator[None]:
+    """Hold the manifest's lock; ``UsageError`` where the experiment is running already."""
+    with source.open("rb") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise UsageError(f"{path} is being written by another run of this command") from None
+            raise UsageError(f"the experiment of {source} is running already") from None
         yield
 
 

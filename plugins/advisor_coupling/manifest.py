@@ -22,11 +22,12 @@ MOST_CASES: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel of the loop; ``uses`` names the arrays that it touches."""
+    """A kernel of the loop: the arrays that it ``uses``, and whether it talks to other processes."""
 
     name: KernelName
     mark: Mark
     uses: tuple[Marked[Name], ...] = ()
+    communicates: bool = False
 
 
 @dataclass(frozen=True, slots=True)

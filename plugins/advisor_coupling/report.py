@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.reports import Column, HeatMap, Report, Table, Text
 from advisor_coupling import noise, planning, sentences
 from advisor_coupling.cases import SECONDS
-from advisor_coupling.selection import best_length
+from advisor_coupling.selection import best_length, where_summation_fails
 from advisor_coupling.transitions import transitions
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def made(
     moves = transitions(seconds, caches)
     parts: list[Part] = [Text("\n".join(sentences.overview(document, seconds, choice, moves)))]
     parts += [predictions(seconds), *_maps(seconds), found(seconds)]
-    parts += [lengths(choice)] if choice else []
+    parts += [lengths(choice, where_summation_fails(seconds))] if choice else []
     parts += [moved(moves, seconds[0])] if moves else []
     parts += [forecast_table(ahead)] if ahead else []
     parts += [next_runs(seconds, choice), *_disturbances(seconds)]
@@ -84,18 +84,20 @@ def _maps(models: Sequence[CaseModel]) -> Iterator[HeatMap]:
     """Yield the matrix of each case: the coupling of the kernel of a row with the one after it, of a column."""
     shown = [one for one in models if one.of_length(2)]
     for one in shown[:_MAPS]:
-        pairs = {coupling.chain: coupling.value.value for coupling in one.of_length(2)}
-        names = one.case.kernels
-        cells = tuple(
-            tuple(
-                pairs.get((row, column), pairs.get((column, row)) if one.case.size == 2 else None)
-                for column in range(one.case.size)
-            )
-            for row in range(one.case.size)
-        )
-        yield HeatMap(
-            f"Coupling of a kernel (row) with the next (column), {one.case.name}", "", names, names, cells, 1.0
-        )
+        size = range(one.case.size)
+        pairs = {coupling.chain: _cell(coupling) for coupling in one.of_length(2)}
+        if one.case.size == 2:
+            pairs |= {chain[::-1]: value for chain, value in pairs.items()}
+        cells = tuple(tuple(pairs.get((row, column)) for column in size) for row in size)
+        title = f"Couplings of a kernel (row) with the next (column), 1 if within the noise, {one.case.name}"
+        yield HeatMap(title, "", one.case.kernels, one.case.kernels, cells, 1.0)
+
+
+def _cell(coupling: Coupling) -> float | None:
+    """Return a coupling that is claimed, 1 where there is none beyond noise, nothing where noise hides it."""
+    if coupling.verdict == "too noisy to tell":
+        return None
+    return coupling.value.value if sentences.claimed(coupling) else 1.0
 
 
 def found(models: Sequence[CaseModel]) -> Table:
@@ -121,12 +123,15 @@ def _found(model: CaseModel, one: Coupling) -> tuple[Cell, ...]:
     )  # fmt: skip
 
 
-def lengths(choice: Choice) -> Table:
-    """Return how each chain length does when it predicts what it was not chosen by."""
-    columns = (Column("chains of"), Column("mean error", "share"), Column("give or take", "share"), Column(""))
+def lengths(choice: Choice, failing: Mapping[int, float]) -> Table:
+    """Return how each chain length does: over all cases, and where summation is wrong beyond noise (``failing``)."""
+    columns = (
+        Column("chains of"), Column("mean error", "share"), Column("give or take", "share"),
+        Column("where summation fails", "share"), Column(""),
+    )  # fmt: skip
     rows = tuple(
         ("single kernels (summation)" if length == 1 else f"{length} kernels", error, choice.doubts[length],
-         "chosen" if length == choice.length else "")
+         failing.get(length), "chosen" if length == choice.length else "")
         for length, error in choice.errors.items()
     )  # fmt: skip
     return Table(f"Best length of chains, other {choice.left_out} left out in turn", columns, rows)

@@ -22,6 +22,7 @@ SCHEMA: Final = "gapwatch/coupling/1"
 SUFFIX: Final = ".coupling.json"
 Kind = Literal["chain", "application", "baseline", "calibration"]
 _LARGEST: Final = 64 << 20
+_MOST_ROUNDS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ class CacheRecord:
 class Document:
     """An experiment and its runs; ``fingerprint`` tells one experiment from another.
 
-    ``arrays`` and ``loop_count`` are the expressions behind the numbers of the cases, needed to predict other cases.
+    ``arrays`` and ``loop_count`` are the expressions behind the numbers of the cases, needed to predict other cases;
+    ``communicating`` names the kernels that talk to other processes.
     """
 
     schema: Literal["gapwatch/coupling/1"]
@@ -76,6 +78,7 @@ class Document:
     fingerprint: str = ""
     arrays: dict[str, str] = field(default_factory=dict)
     loop_count: str = ""
+    communicating: tuple[str, ...] = ()
 
 
 def read(path: Path) -> Document:
@@ -108,6 +111,8 @@ def _contradictions(document: Document) -> list[str]:
     for number, run in enumerate(document.runs):
         if not 0 <= run.case < len(document.cases):
             problems.append(f"run {number} is of no case")
+        if not 0 <= run.round < _MOST_ROUNDS:
+            problems.append(f"run {number}: a round is from 0 to {_MOST_ROUNDS - 1}")
         if run.kind == "chain" and (run.passes < 1 or _indices(document.kernels, run.chain) is None):
             problems.append(f"run {number}: '{run.chain}' is no chain of neighbouring kernels")
         if not all(np.isfinite(value) for value in run.values.values()):
@@ -158,7 +163,7 @@ def cases(document: Document) -> tuple[Case, ...]:
 
 def _case(document: Document, number: int) -> Case:
     record = document.cases[number]
-    runs = [run for run in document.runs if run.case == number]
+    runs = [run for run in document.runs if run.case == number and run.kind != "calibration"]
     rounds = max((run.round for run in runs), default=0) + 1
     names = list(document.metrics)
     once = {name: _series([run for run in runs if run.kind == "baseline"], name, rounds) for name in names}

@@ -53,6 +53,12 @@ def best_length(models: Sequence[CaseModel]) -> Choice | None:
     return _choice(errors, lengths, "rounds") if len(errors) > 1 else None
 
 
+def where_summation_fails(models: Sequence[CaseModel]) -> dict[int, float]:
+    """Return the mean error by length over the cases in which summation is wrong beyond noise, or nothing."""
+    failing = [one for one in models if one.summation_fails]
+    return {length: float(np.mean([_error(one, length) for one in failing])) for length in _candidates(failing)}
+
+
 def _candidates(models: Sequence[CaseModel]) -> tuple[int, ...]:
     if not models:
         return ()

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: The name of the axis of processors; the others are parameters of the program.
 PROCESSORS: Final = "P"
 MEMORY: Final = "memory"
+#: A cache that is so full holds less than all: stack, code and page tables want their part.
+_FULL: Final = 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Level:
 class Transition:
     """A change of one chain's coupling beyond noise, from one value of the axis to another.
 
-    ``crossed`` says whose data leave or enter which cache in between, such as ``x_solve,y_solve leaves L2``; it is
+    ``crossed`` says whose data leave or enter which cache in between, such as ``y_solve,z_solve: L2 to L3``; it is
     empty where none does, or where the working sets are not known.
     """
 
@@ -146,7 +148,16 @@ def _crossed(first: Case, last: Case, chain: Chain, caches: Mapping[int, Sequenc
         if small is None or large is None:
             continue
         before, after = home(small, caches[first.processors]), home(large, caches[last.processors])
+        who = "all kernels" if len(part) == first.size else first.label(part)
         if before != after:
-            who = "all kernels" if len(part) == first.size else first.label(part)
             found.append(f"{who}: {before} to {after}")
+        elif part == chain and (full := _filled(large, caches[last.processors])) >= _FULL > _filled(
+            small, caches[first.processors]
+        ):
+            found.append(f"{who}: {full:.0%} of {after}")
     return tuple(found)
+
+
+def _filled(size: float, caches: Sequence[Level]) -> float:
+    """Return how full the smallest cache is that holds so many bytes; 0 for memory."""
+    return next((size / level.bytes for level in caches if size <= level.bytes), 0.0)

@@ -34,7 +34,7 @@ class Name(str):
     def parse(cls, text: str) -> Name:
         """The name; ValueError for what is none."""
         if len(text) > _LONGEST or not _NAME.fullmatch(text):
-            raise ValueError(f"found '{text}', expected a name of letters, digits and _")
+            raise ValueError("expected a name of letters, digits and _")
         return cls(text)
 
 
@@ -47,7 +47,7 @@ class KernelName(str):
     def parse(cls, text: str) -> KernelName:
         """The name; ValueError for what is none."""
         if len(text) > _LONGEST or not _KERNEL.fullmatch(text):
-            raise ValueError(f"found '{text}', expected a name without blanks and commas")
+            raise ValueError("expected a name without blanks and commas")
         return cls(text)
 
 
@@ -84,7 +84,7 @@ def _tree(text: str) -> ast.expr:
     try:
         return ast.parse(text.replace("^", "**").strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise ValueError(f"found '{text}', expected an expression such as 8 * N^3") from None
+        raise ValueError("expected an expression such as 8 * N^3") from None
 
 
 def _checked(node: ast.expr) -> None:
@@ -128,9 +128,7 @@ class Template(str):
             raise ValueError("expected text without the character NUL")
         for found in _PLACE.finditer(text):
             if found[0] in ("{", "}"):
-                raise ValueError(
-                    f"found a single '{found[0]}' in '{text}', expected {{name}}, or {{{{ or }}}} for a brace"
-                )
+                raise ValueError("expected {name}, or {{ or }} for a brace")
         return cls(text)
 
     @property
@@ -156,7 +154,7 @@ class Pattern(str):
     def parse(cls, text: str) -> Pattern:
         """The pattern; ValueError without exactly one ``{value}``, or with nothing before and after it."""
         if text.count("{value}") != 1 or not text.replace("{value}", "").strip():
-            raise ValueError(f"found '{text}', expected the text around one {{value}}")
+            raise ValueError("expected the text around one {value}")
         return cls(text)
 
     def found_in(self, output: str) -> tuple[float, ...]:

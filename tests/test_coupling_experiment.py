@@ -1,0 +1,339 @@
+"""The experiment: run, interrupted, taken up again; programs that fail; real programs counted by a simulated cache."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import environment, run
+from coupling_data import HERE
+
+from advisor.errors import InputError, UsageError
+from advisor_coupling import experiment, launching, manifest, results
+from advisor_coupling.cases import SECONDS, Metric
+from advisor_coupling.model import model
+
+EXAMPLES = HERE.parent / "examples" / "coupling"
+
+#: Takes no time worth measuring, says that it does, and writes down that it ran.
+PROGRAM = """\
+import os, sys, time
+chain, passes = os.environ["CHAIN"].split(","), int(os.environ["PASSES"])
+with open(sys.argv[1], "a") as log:
+    log.write(f"{os.environ['CHAIN']} {passes} {sys.argv[2]}\\n")
+time.sleep(float(sys.argv[3]))
+print(f"loop {passes * (len(chain) + 0.5 * (len(chain) - 1)) * 1e-3:.6f} s")
+"""
+MANIFEST = """\
+program: toy
+kernels: [{{name: a}}, {{name: b}}, {{name: c}}]
+parameters: {{N: [1, 2]}}
+loop_count: 10
+command: [{python}, {program}, {log}, "{{N}}", "{nap}"]
+environment: {{CHAIN: "{{chain}}", PASSES: "{{passes}}"}}
+metrics: [{{name: seconds, prints: "loop {{value}} s"}}]
+repetitions: 3
+"""
+#: Chains of three kernels, of one and two kernels each, the application and the baseline; two cases, three rounds.
+RUNS = (3 + 3 + 1 + 1 + 1) * 2 * 3
+
+
+def prepared(folder: Path, nap: float = 0.0, more: str = "") -> Path:
+    program, path = folder / "toy.py", folder / "toy.yaml"
+    program.write_text(PROGRAM)
+    places = {"python": sys.executable, "program": program, "log": folder / "log", "nap": nap}
+    path.write_text(MANIFEST.format(**places) + more)
+    return path
+
+
+def log_of(folder: Path) -> list[str]:
+    path = folder / "log"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def finished(folder: Path) -> list[dict[str, Any]]:
+    path = folder / "toy.coupling.json"
+    return list(json.loads(path.read_text())["runs"]) if path.exists() else []
+
+
+def test_one_command_measures_and_reports(tmp_path: Path) -> None:
+    path = prepared(tmp_path)
+    done = run("couple", str(path), "--as", "json", home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(log_of(tmp_path)) == RUNS == len(finished(tmp_path))
+    parts = json.loads(done.stdout)["parts"]
+    table = next(part for part in parts if part.get("title") == "Measured and predicted seconds")
+    rows = {(row[0], row[1]): row[2] for row in table["rows"]}
+    assert rows["N=1, P=1", "measured"] == pytest.approx(0.04)  # 10 passes of 3 + 2 * 0.5 ms
+    assert rows["N=1, P=1", "summation"] == pytest.approx(0.03)
+    assert rows["N=1, P=1", "coupling: 2 kernels"] == pytest.approx(0.0375)  # (2 + 0.5) / 2
+    assert rows["N=1, P=1", "coupling: 3 kernels"] == pytest.approx(0.04)
+    maps = [part for part in parts if part["kind"] == "heatmap"]
+    assert maps[0]["cells"] == [[None, 1.25, None], [None, None, 1.25], [1.25, None, None]]
+    again = run("couple", str(path), home=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert len(log_of(tmp_path)) == RUNS
+    assert b"a,b couples by 1.250" in again.stdout
+
+
+def test_what_is_left_can_be_listed(tmp_path: Path) -> None:
+    path = prepared(tmp_path)
+    listed = run("couple", str(path), "--dry-run", home=tmp_path)
+    assert f"{RUNS} of {RUNS} runs are left to do.".encode() in listed.stdout, listed.stderr
+    assert b"CHAIN=a,b PASSES=10" in listed.stdout
+    assert not log_of(tmp_path)
+
+
+def test_results_alone_give_the_report_and_more_rounds_go_on(tmp_path: Path) -> None:
+    path = prepared(tmp_path)
+    run("couple", str(path), home=tmp_path)
+    path.write_text(path.read_text().replace("repetitions: 3", "repetitions: 4"))
+    assert run("couple", str(path), home=tmp_path).returncode == 0
+    assert len(log_of(tmp_path)) == RUNS * 4 // 3
+    shown = run("couple", str(tmp_path / "toy.coupling.json"), home=tmp_path)
+    assert b"Measured and predicted seconds" in shown.stdout, shown.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_interrupted_at_any_point_it_repeats_no_finished_run(tmp_path: Path, how: signal.Signals) -> None:
+    path = prepared(tmp_path, nap=0.02)
+    command = [sys.executable, "-m", "gapwatch", "couple", str(path)]
+    kills = 0
+    for wanted in (1, 20, 45):
+        process = subprocess.Popen(
+            command, env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        limit = time.monotonic() + 60
+        while len(log_of(tmp_path)) < wanted and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.003)
+        with suppress(ProcessLookupError):
+            process.send_signal(how)
+        process.wait(30)
+        kills += 1
+        time.sleep(0.1)  # a run that was under way ends by itself
+        keys = Counter((one["case"], one["kind"], one["chain"], one["round"]) for one in finished(tmp_path))
+        assert all(count == 1 for count in keys.values())
+        assert len(finished(tmp_path)) <= len(log_of(tmp_path)) <= len(finished(tmp_path)) + kills
+    assert run("couple", str(path), home=tmp_path).returncode == 0
+    assert len(finished(tmp_path)) == RUNS
+    assert RUNS <= len(log_of(tmp_path)) <= RUNS + kills
+    assert not list(tmp_path.glob("*.part")) or how == signal.SIGKILL
+
+
+def test_two_at_a_time_are_refused(tmp_path: Path) -> None:
+    path = prepared(tmp_path)
+    with experiment.locked(path), pytest.raises(UsageError, match="is running already"), experiment.locked(path):
+        pass
+
+
+def test_results_of_another_experiment_are_left_alone(tmp_path: Path) -> None:
+    path = prepared(tmp_path)
+    assert run("couple", str(path), home=tmp_path).returncode == 0
+    path.write_text(path.read_text().replace("N: [1, 2]", "N: [1, 3]"))
+    done = run("couple", str(path), home=tmp_path)
+    assert done.returncode == 2
+    assert b"holds another experiment" in done.stderr
+
+
+def test_a_program_that_fails_is_named_and_what_was_done_is_kept(tmp_path: Path) -> None:
+    path = prepared(tmp_path)
+    program = tmp_path / "toy.py"
+    program.write_text(PROGRAM + "if sys.argv[2] == '2' and chain == ['b', 'c']: sys.exit('out of \\x1b[31mluck')\n")
+    done = run("couple", str(path), home=tmp_path)
+    assert done.returncode == 2
+    assert b"ended with status 1; it printed: loop" in done.stderr
+    assert b"luck" in done.stderr
+    assert b"\x1b" not in done.stderr
+    assert 0 < len(finished(tmp_path)) < RUNS
+    program.write_text(PROGRAM)
+    assert run("couple", str(path), home=tmp_path).returncode == 0
+    assert len(finished(tmp_path)) == RUNS
+
+
+def test_a_program_that_does_not_print_the_metric_is_told_with_the_place(tmp_path: Path) -> None:
+    path = prepared(tmp_path)
+    path.write_text(path.read_text().replace("loop {value} s", "time {value} s"))
+    done = run("couple", str(path), home=tmp_path)
+    assert done.returncode == 2
+    assert b"toy.yaml:7:11" in done.stderr
+    assert b"printed nothing like 'time {value} s'" in done.stderr
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    launch = launching.Launch(("no-such-program-here",), {}, tmp_path, 5.0)
+    with pytest.raises(InputError, match="can't run no-such-program-here: No such file"):
+        launching.run(launch, tmp_path / "m.yaml")
+
+
+def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
+    left = tmp_path / "pid"
+    code = f"import os, time\npid = os.fork()\nif pid: open({str(left)!r}, 'w').write(str(pid))\ntime.sleep(60)"
+    launch = launching.Launch((sys.executable, "-c", code), {}, tmp_path, 1.0)
+    with pytest.raises(InputError, match="took longer than time_limit, 1 s"):
+        launching.run(launch, tmp_path / "m.yaml")
+    time.sleep(0.1)
+    state = Path(f"/proc/{left.read_text()}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_short_loops_are_made_long_enough(tmp_path: Path) -> None:
+    path = prepared(tmp_path, more="shortest_loop: 500 ms\n")
+    path.write_text(path.read_text().replace("repetitions: 3", "repetitions: 1").replace("N: [1, 2]", "N: [1]"))
+    assert run("couple", str(path), home=tmp_path).returncode == 0
+    document = results.read(tmp_path / "toy.coupling.json")
+    chains = [one for one in document.runs if one.kind == "chain"]
+    assert all(one.values[SECONDS] >= 0.5 for one in chains)
+    assert all(one.passes == 10 for one in document.runs if one.kind == "application")
+    (case,) = results.cases(document)
+    assert case.samples[SECONDS][(0, 1)] == pytest.approx([2.5e-3])
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"schema": "gapwatch/coupling/9"}, "no results of a coupling experiment"),
+        ({"kernels": ["a"]}, "two kernels or more"),
+        ({"runs": [{"case": 5, "kind": "chain", "chain": "a", "round": 0, "passes": 1, "values": {}}]}, "of no case"),
+        ({"runs": [{"case": 0, "kind": "chain", "chain": "b,d", "round": 0, "passes": 1, "values": {}}]}, "no chain"),
+        ({"runs": [{"case": 0, "kind": "chain", "chain": "a", "round": -1, "passes": 1, "values": {}}]}, "round"),
+        (
+            {"runs": [{"case": 0, "kind": "chain", "chain": "a", "round": 0, "passes": 1, "values": {"s": "x"}}]},
+            "float",
+        ),
+    ],
+)
+def test_results_that_contradict_themselves_are_refused(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    case = {"parameters": {}, "processors": 1, "loop_count": 1, "passes": 1}
+    document = {
+        "schema": "gapwatch/coupling/1", "program": "p", "kernels": ["a", "b", "c"], "cases": [case], "runs": []
+    }  # fmt: skip
+    path = tmp_path / "x.coupling.json"
+    path.write_text(json.dumps(document))
+    assert results.read(path).program == "p"
+    path.write_text(json.dumps(document | change))
+    with pytest.raises(InputError, match=reason):
+        results.read(path)
+    path.write_text(json.dumps(document)[:-9])
+    with pytest.raises(InputError, match="no results of a coupling experiment"):
+        results.read(path)
+
+
+def compiled(folder: Path, name: str) -> Path:
+    """A program of the examples, for any processor, so that valgrind knows its instructions."""
+    for tool in ("cc", "valgrind"):
+        if not shutil.which(tool):
+            pytest.skip(f"{tool} is not installed: apt install {'gcc' if tool == 'cc' else tool}")
+    program = folder / name
+    command = ["cc", "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-o", str(program)]
+    subprocess.run([*command, str(EXAMPLES / f"{name}.c"), "-lm"], check=True, timeout=60)
+    return program
+
+
+CACHE = """\
+program: pair
+kernels: [{{name: react_a, uses: [a]}}, {{name: react_b, uses: [b]}}]
+arrays: {{a: 24 * B, b: 24 * B}}
+parameters: {{N: [2000], B: [{block}]}}
+loop_count: 40
+command: [valgrind, --tool=cachegrind, --cache-sim=yes, "--LL=65536,16,64", "--cachegrind-out-file=/dev/null",
+          {program}, "{{N}}", "{{passes}}", "{{B}}"]
+environment: {{GAPWATCH_CHAIN: "{{chain}}", GAPWATCH_PASSES: "{{passes}}"}}
+metrics: [{{name: misses, prints: "LLd misses: {{value}}"}}]
+repetitions: {rounds}
+"""
+
+
+def test_a_pair_that_evicts_its_data_is_named_and_the_fused_one_wins_what_was_predicted(tmp_path: Path) -> None:
+    """The data of one kernel are 48 kB, the simulated cache holds 64 KiB: misses are counted, so nothing is noise."""
+    program = compiled(tmp_path, "pair")
+    found = {}
+    for block, rounds in ((2000, 3), (1000, 1)):
+        path = tmp_path / f"pair{block}.yaml"
+        path.write_text(CACHE.format(program=program, block=block, rounds=rounds))
+        plan = manifest.load(path)
+        document = experiment.opened(plan, tmp_path / f"{block}.coupling.json", "", {})
+        document = experiment.carry_out(plan, path, document, tmp_path / f"{block}.coupling.json", lambda _: None)
+        found[block] = model(results.cases(document)[0], Metric("misses"))
+    (pair,) = found[2000].couplings
+    assert pair.verdict == "destructive"
+    assert pair.value.value > 5
+    before, after = found[2000].application, found[1000].application
+    assert before is not None
+    assert after is not None
+    lines = 2 * 3 * 2000 * 8 / 64
+    assert pair.excess.value == pytest.approx(40 * lines, rel=0.06)
+    assert before.value - after.value == pytest.approx(pair.excess.value, rel=0.06)
+
+
+def test_the_solver_takes_chains_and_stays_within_bounds(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "adi")
+    kernels = ["copy_faces", "x_solve", "y_solve", "z_solve", "add"]
+    plain = subprocess.run([program, "8", "50"], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert "coupling:" not in plain
+    for chain in (*kernels, ",".join(kernels), "add,copy_faces"):
+        chosen = {**os.environ, "GAPWATCH_CHAIN": chain, "GAPWATCH_PASSES": "3000"}
+        done = subprocess.run([program, "8"], env=chosen, capture_output=True, text=True, check=True, timeout=60)
+        assert "coupling: loop " in done.stdout
+        assert np.isfinite(float(done.stdout.split("checksum")[1]))
+    other_rank = {**os.environ, "GAPWATCH_CHAIN": "add", "OMPI_COMM_WORLD_RANK": "1"}
+    silent = subprocess.run([program, "8", "1"], env=other_rank, capture_output=True, text=True, check=True, timeout=60)
+    assert "coupling:" not in silent.stdout
+
+
+def test_fused_and_plain_pair_compute_the_same(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "pair")
+    plain, blocked = (
+        subprocess.run([program, "1000", "30", *more], capture_output=True, text=True, check=True, timeout=60).stdout
+        for more in ([], ["70"])
+    )
+    assert plain == blocked
+
+
+def test_fortran_programs_take_chains(tmp_path: Path) -> None:
+    if not shutil.which("gfortran"):
+        pytest.skip("gfortran is not installed: apt install gfortran")
+    sources = [str(EXAMPLES / name) for name in ("gapwatch_coupling.f90", "heat.f90")]
+    subprocess.run(["gfortran", "-o", "heat", *sources], cwd=tmp_path, check=True, timeout=60)
+    sums = {}
+    for chain in ("flow", "update", "flow,update", None):
+        chosen = {**os.environ, **({"GAPWATCH_CHAIN": chain, "GAPWATCH_PASSES": "50"} if chain else {})}
+        command = [str(tmp_path / "heat"), "500", "50"]
+        printed = subprocess.run(command, env=chosen, capture_output=True, text=True, check=True, timeout=60).stdout
+        assert ("coupling: loop" in printed) == (chain is not None)
+        sums[chain] = printed.split("checksum")[1]
+    assert sums["flow,update"] == sums[None]
+
+
+PYTHON = """\
+from gapwatch_coupling import Coupling
+ran = []
+with Coupling(passes=3) as chain:
+    for _ in chain:
+        for name in ("a", "b"):
+            if chain.runs(name):
+                ran.append(name)
+print("".join(ran))
+"""
+
+
+@pytest.mark.parametrize(
+    ("chosen", "ran"),
+    [({}, "ababab"), ({"GAPWATCH_CHAIN": "b", "GAPWATCH_PASSES": "2"}, "bb"), ({"GAPWATCH_PASSES": "0"}, "")],
+)
+def test_python_programs_take_chains(chosen: dict[str, str], ran: str) -> None:
+    settings = {**os.environ, "PYTHONPATH": str(EXAMPLES), **chosen}
+    command = [sys.executable, "-c", PYTHON]
+    printed = subprocess.run(command, env=settings, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert printed.splitlines()[-1] == ran
+    assert ("coupling: loop " in printed) == bool(chosen)
