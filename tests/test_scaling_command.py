@@ -42,7 +42,8 @@ DATA 4 4.1
 def asked(**given: Any) -> Namespace:  # noqa: ANN401
     options: dict[str, Any] = {
         "paths": [Path("runs")], "predict": None, "level": 0.8, "sensitivity": False, "next": False, "check": False,
-        "export": None, "only": None, "model": None, "machine": None, "plot": None, "linear": False, "price": None,
+        "export": None, "only": None, "model": None, "machine": None, "plot": None, "linear": False,
+        "price": None, "count": None, "at": None, "command": [],
     }  # fmt: skip
     return Namespace(**{**options, **given})
 
@@ -394,3 +395,27 @@ def test_the_page_on_validation_says_what_is_found() -> None:
         program, points, count, median = (cell.strip() for cell in row.split("|")[1:5])
         assert [cell.strip() for cell in now.split("|")[1:4]] == [program, points, count]
         assert float(median.strip("%")) == pytest.approx(float(now.split("|")[4].strip(" %")), abs=3)
+
+
+def counting(sources: list[Path], command: list[str]) -> dict[str, object]:
+    """A service that counts a product of matrices without running it."""
+    n, p = int(command[-1]), int(command[2])
+    loop = {
+        "function": "main",
+        "name": "for k",
+        "iterations": [n**3 // p] * p,
+        "totals": {"fp_fma": n**3, "fp_add": n**2},
+    }
+    return {"parameters": {"n": n}, "ranks": p, "loops": [loop], "blocks": []}
+
+
+def test_counted_operations_become_expressions() -> None:
+    given = {"paths": "", "count": [Path("matmul.c")], "machine": ["ncube-3200"], "predict": ["N=256 P=4"]}
+    command_line = ["mpirun", "-n", "{P}", "./matmul", "{N}"]
+    options = asked(**given, at="N=16,32,64,128 P=1,2,4", command=command_line)
+    found = command.run(options, Serving([], {"operation_counts": counting}))
+    operations = table(found, "T = X beta of ncube-3200")["operations"]
+    assert operations[3] == pytest.approx((2 * 256**3 + 256**2) / 4 / 300e3, rel=0.01)
+    assert table(found, "Loops that were counted")["main: for k"][1] == "1 * N^3 * P^(-1)"
+    with pytest.raises(UsageError, match="say what to run after --"):
+        command.run(asked(**given, at="N=16", command=[]), Serving([], {"operation_counts": counting}))

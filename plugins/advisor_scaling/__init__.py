@@ -30,11 +30,19 @@ _ARGUMENTS = (
     Argument("--only", "only what has that in its name: a region or a gap; several may follow", several=True),
     Argument("--model", "operation counts as expressions of the parameters (YAML)", Path),
     Argument("--linear", "time as counts times costs, with the counts that the runs hold", bool),
+    Argument(
+        "--count",
+        "sources to count operations in, at the sizes of --at, running the command after --",
+        Path,
+        several=True,
+    ),
+    Argument("--at", "with --count: small sizes to count at, such as 'N=32,64,96,128 P=1,2'"),
     Argument("--price", "with --model: a price as a formula of the bandwidth BW in bytes a second: '2000 + 4e-5*BW'"),
     Argument(
         "--machine", "a machine model for the costs of operations; a second one is compared with it", several=True
     ),
     Argument("--plot", "draw what is predicted into a PNG or SVG file", Path),
+    Argument("command", "with --count: what to run, {N} and {P} standing for the values", remainder=True),
 )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.errors import UsageError
-from advisor.reports import Code, Report, Text
+from advisor.reports import Code, Column, Report, Table, Text
 from advisor_scaling import collect, extrap_files, locality_sections, plots, sections, study, targets
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ def run(args: Namespace, services: Services) -> Report:
     parts: list[Part] = []
     for each in studies:
         parts += study_parts(each, args, services)
-    if args.model and not studies:
+    if (args.model or args.count) and not studies:
         parts += linear_parts(None, args, services)
     if not parts:
         raise UsageError("name runs, a file of Extra-P, or an application model by --model")
-    return Report(f"Scaling of {', '.join(each.program for each in studies) or args.model.stem}", tuple(parts))
+    return Report(f"Scaling of {', '.join(each.program for each in studies) or 'a model'}", tuple(parts))
 
 
 def studies_of(paths: Sequence[Path], services: Services) -> list[Study]:
@@ -84,7 +84,7 @@ def study_parts(each: Study, args: Namespace, services: Services) -> list[Part]:
         parts.append(sections.elasticities(each, fits, asked[-1]))
     if args.next:
         parts += sections.next_runs(each, fits, asked[-1])
-    if args.model or args.linear:
+    if args.model or args.linear or args.count:
         parts += linear_parts(each, args, services)
     if args.export:
         parts += [Code(name, args.export, text) for name, text in sections.exported(each, fits, args.export)]
@@ -104,15 +104,20 @@ def _asked(each: Study, texts: Sequence[str]) -> FloatArray:
 
 def linear_parts(each: Study | None, args: Namespace, services: Services) -> list[Part]:
     """Return what T = X beta says: counts from a model or the runs, costs from the runs or from machine models."""
+    from advisor_scaling.linear import counted, setup
     from advisor_scaling.linear import sections as linear
-    from advisor_scaling.linear import setup
 
     given = [services.machine(name) for name in args.machine or ()]
     measured = setup.measured(each) if each is not None else None
     stated = setup.application_of(args.model) if args.model else None
+    parts: list[Part] = []
+    if args.count:
+        names, columns, loops = counted.counts(args.count, args.command or (), args.at or "", services)
+        stated = setup.with_counts(stated, names, columns, args.count[0].stem)
+        heads = (Column("loop"), Column("iterations on a processor"))
+        parts.append(Table("Loops that were counted", heads, tuple(loops.items())))
     models = setup.models(stated, each, measured, given)
     at = setup.points(models[0], each, args.predict or ())
-    parts: list[Part] = []
     for one in models:
         parts += linear.shown(one, at, args.export)
         parts += linear.errors(one, measured) if measured is not None else []

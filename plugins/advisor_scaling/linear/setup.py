@@ -10,7 +10,7 @@ import numpy as np
 
 from advisor.errors import UsageError
 from advisor_scaling import targets
-from advisor_scaling.linear import application, derive, model
+from advisor_scaling.linear import application, derive, expressions, model
 from advisor_scaling.linear.application import Sizes, sizes_of
 from advisor_scaling.linear.sections import Measured
 
@@ -30,6 +30,18 @@ if TYPE_CHECKING:
 def application_of(path: Path) -> Application:
     """Return the application model in the file."""
     return application.load(path)
+
+
+def with_counts(
+    stated: Application | None, parameters: tuple[str, ...], counted: dict[Column, sympy.Expr], name: str
+) -> Application:
+    """Return the application model with counted columns in place of its own; one of them alone where there is none."""
+    texts = {column: expressions.written(formula) for column, formula in counted.items()}
+    if stated is None:
+        return application.Application(name, parameters, dict(texts))
+    if set(stated.parameters) != set(parameters):
+        raise UsageError(f"the model has the parameters {', '.join(stated.parameters)}, --at {', '.join(parameters)}")
+    return replace(stated, counts={**stated.counts, **texts})
 
 
 def measured(each: Study) -> Measured:
@@ -95,8 +107,6 @@ def _from_counts(each: Study, runs: Measured | None, machines: Sequence[Machine]
 
 def _with_constant(counts: dict[Column, sympy.Expr]) -> dict[Column, sympy.Expr]:
     """Return the counts with one loop that is always started, so that what never changes has a place."""
-    from advisor_scaling.linear import expressions
-
     return counts if "loops" in counts else {**counts, "loops": expressions.symbols().Integer(1)}
 
 

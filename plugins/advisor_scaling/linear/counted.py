@@ -1,0 +1,81 @@
+"""Operation counts of a program that was run with counters at a few sizes, as expressions of its parameters.
+
+The instrumentation runs of the source (section 2.1): another plugin's service ``operation_counts`` inserts the
+counters, builds and runs; here the counts of several runs become expressions of N and P.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from advisor.errors import UsageError
+from advisor_scaling import collect, equations, study, targets
+from advisor_scaling.linear import derive
+from advisor_scaling.study import Series
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    import sympy
+
+    from advisor.commands import Services
+    from advisor_scaling.linear.application import Column
+
+#: Operations of the source and how many of arithmetic each is.
+_ARITHMETIC: Final = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}
+_OPERATIONS: Final = Series("operations per processor", "count", "")
+
+
+def counts(
+    sources: Sequence[Path], command: Sequence[str], at: str, services: Services
+) -> tuple[tuple[str, ...], dict[Column, sympy.Expr], dict[str, str]]:
+    """Return the parameters, the columns of X, and the iterations of each loop as equations in words.
+
+    ``command`` is run at each combination of the values in ``at`` ("N=32,64,96 P=1,2"), with ``{N}`` and ``{P}`` in it
+    replaced. ``UsageError`` where there is too little to go by; what the service raises goes through.
+    """
+    asked = targets.parse(at)
+    if not command or not any("{" in word for word in command):
+        raise UsageError("say what to run after --, with places for the values: -- mpirun -n {P} ./solver {N}")
+    service = services.service("operation_counts")
+    observed = []
+    places = list(product(*asked.values()))
+    with services.working("counting operations", len(places)) as done:
+        for number, place in enumerate(places, start=1):
+            values = dict(zip(asked, place, strict=True))
+            counted = service(list(sources), [_filled(word, values) for word in command])
+            observed.append((values, _series(counted)))
+            done(number)
+    each = collect.study_of("counted", observed, (), 0.0)
+    fits = study.fit(each)
+    found = {series.name: equations.equation_of(fits, k, series.name) for k, series in enumerate(each.series)}
+    exact = {name: equation for name, equation in found.items() if name != _OPERATIONS.name}
+    return (
+        each.parameters,
+        {"operations": derive.expression(found[_OPERATIONS.name])},
+        {name: equations.export(equation, "text").partition(" = ")[2] for name, equation in exact.items()},
+    )
+
+
+def _filled(word: str, values: Mapping[str, float]) -> str:
+    for name, value in values.items():
+        word = word.replace("{" + name + "}", f"{value:g}")
+    return word
+
+
+def _series(counted: object) -> dict[Series, float]:
+    """Return the operations of one processor, and the iterations of each loop on it (the mean over the ranks)."""
+    document: Any = counted
+    ranks = max(int(document["ranks"]), 1)
+    found: dict[Series, float] = {_OPERATIONS: 0.0}
+    for loop in document["loops"]:
+        found[_OPERATIONS] += sum(
+            times * loop["totals"].get(unit, 0) for unit, times in _ARITHMETIC.items()
+        ) / ranks  # fmt: skip
+        name = f"{loop['function']}: {loop['name']}"
+        found[Series(name, "count", "")] = float(np.sum(loop["iterations"])) / ranks
+    return found
