@@ -8,7 +8,7 @@ from advisor.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -38,10 +38,18 @@ def advisor_read(path: Path) -> Profile:
 
 @hookimpl
 def advisor_commands(register: Registry) -> None:
-    """Register ``incore``."""
+    """Register ``count`` and ``incore``."""
     from advisor_processor import arguments
 
+    register("count", "operations of the source by loop, as numbers and in N: M and MA", arguments.COUNT, _count)
+
     register("incore", "what the compiler emitted and how fast it can run: MAC, MACS and $", arguments.INCORE, _incore)
+
+
+def _count(args: Namespace, services: Services) -> Report:
+    from advisor_processor import count
+
+    return count.run(args, services)
 
 
 def _incore(args: Namespace, services: Services) -> Report:
@@ -52,8 +60,16 @@ def _incore(args: Namespace, services: Services) -> Report:
 
 @hookimpl
 def advisor_services() -> Mapping[str, Callable[..., object]]:
-    """Return what others may ask for: to measure this machine."""
-    return {"machine_probe": _probe}
+    """Return what others may ask for: to measure this machine, and to count the operations of a program."""
+    return {"machine_probe": _probe, "operation_counts": _operation_counts}
+
+
+def _operation_counts(
+    sources: Sequence[Path], command: Sequence[str], build: str | None = None, root: Path | None = None
+) -> dict[str, object]:
+    from advisor_processor.count import operation_counts
+
+    return operation_counts(sources, command, build, root)
 
 
 def _probe(

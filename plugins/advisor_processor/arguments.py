@@ -16,3 +16,14 @@ INCORE: Final = (
     Argument("--osaca", "ask OSACA as well, for this architecture of its list, such as SPR or ZEN4"),
     Argument("--write", "write the counts here, beside the profile of the run: NAME.operations.json", Path),
 )
+
+COUNT: Final = (
+    Argument(
+        "source", "a file of C, C++ or free-form Fortran; several may be given", Path, several=True, required=True
+    ),
+    Argument("command", "what runs the program, in a copy of its directory", remainder=True),
+    Argument("--build", "the command that builds the copy (default: make -B, else one compiler for all files)"),
+    Argument("--root", "the directory to copy (default: the one that holds all files)", Path),
+    Argument("--program", "the program's name in the profile (default: the first word of the command)"),
+    Argument("--write", "write the counts here, beside the profile of the run: NAME.operations.json", Path),
+)

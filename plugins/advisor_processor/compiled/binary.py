@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import InputError
+from advisor.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,9 +59,12 @@ class Binary:
 
 def read(path: Path) -> Binary:
     """Return the program or library at ``path``; raises ``InputError`` for what is none, or is not for x86-64."""
-    from elftools.common.exceptions import DWARFError, ELFError
-    from elftools.elf.elffile import ELFFile
-
+    try:
+        import capstone  # noqa: F401 (needed next; say so before anything is read)
+        from elftools.common.exceptions import DWARFError, ELFError
+        from elftools.elf.elffile import ELFFile
+    except ImportError as error:
+        raise UsageError(f"{error.name} is not installed: pip install 'gapwatch[processor]'") from error
     try:
         if path.stat().st_size > _LARGEST:
             raise InputError(path, "is larger than 1 GiB")

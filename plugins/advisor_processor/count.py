@@ -1,0 +1,84 @@
+"""``gapwatch count``: operations of the source by loop, as numbers of a run and as expressions in N (M, MA)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor.errors import InputError, UsageError
+from advisor.reports import Column, Report, Table, Text
+from advisor_processor.counts import gathered, write
+from advisor_processor.source import counting, model
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+
+    from advisor.commands import Services
+    from advisor.reports import Cell
+    from advisor_processor.source.model import LoopCount, Model
+
+READER: Final = "count"
+_UNITS: Final = ("fp_add", "fp_mul", "fp_fma", "fp_div", "load", "store")
+
+
+def run(args: Namespace, services: Services) -> Report:
+    """Return the counts; raises ``InputError`` and ``UsageError`` with what is missing or what failed."""
+    if not args.command:
+        raise UsageError("say what to run after --, for example: gapwatch count solver.c -- ./solver 100")
+    with services.working("building and running a copy with counters"):
+        counted = counting.count(args.source, args.command, args.build, args.root)
+        found = model.model_of(counted)
+    if args.write:
+        program = args.program or Path(args.command[0]).name
+        notes = [problem for source in counted.sources for problem in source.problems]
+        try:
+            write(gathered(program, READER, found.ranks, model.rows(found), notes), args.write)
+        except OSError as error:
+            raise InputError(args.write, error.strerror or "can't be written") from error
+    problems = [Text(problem) for source in counted.sources for problem in source.problems]
+    return Report(f"{' '.join(args.command)}", (*problems, *_parts(found)))
+
+
+def operation_counts(
+    sources: Sequence[Path], command: Sequence[str], build: str | None = None, root: Path | None = None
+) -> dict[str, object]:
+    """Return parameters, loops and blocks of a program that was run with counters (docs/plugins/processor.md).
+
+    The service ``operation_counts``; raises ``InputError`` and ``UsageError``.
+    """
+    return model.plain(model.model_of(counting.count(sources, command, build, root)))
+
+
+def _parts(found: Model) -> Iterator[Text | Table]:
+    values = ", ".join(f"{name} = {value:,}" for name, value in found.parameters.items())
+    yield Text(f"On {found.ranks} ranks, with {values or 'no parameters'}.")
+    rows = tuple(_row(loop) for loop in found.loops)
+    columns = ("loop", "iterations", "as expression", "agrees", "an iteration does", "flops")
+    yield Table("Loops, inner ones apart", tuple(map(Column, columns)), rows)
+    branches = [one for one in found.blocks if one.ratio is not None]
+    if branches:
+        yield Table(
+            "Branches",
+            (Column("place"), Column("function"), Column("taken", "share"), Column("times")),
+            tuple(
+                (f"{one.source.file}:{one.block.line}", one.block.function, one.ratio, sum(one.executions))
+                for one in branches
+            ),
+        )
+    totals = {unit: sum(loop.totals.get(unit, 0) for loop in found.loops) for unit in _UNITS}
+    yield Table("All loops", (Column("operation"), Column("times")), tuple(totals.items()))
+
+
+def _row(one: LoopCount) -> tuple[Cell, ...]:
+    """Return a loop: what one iteration does where nothing is conditional, else its mean over the iterations."""
+    iterations = sum(one.iterations)
+    totals = one.totals
+    flops = sum(totals.get(unit, 0) * (2 if unit == "fp_fma" else 1) for unit in _UNITS if unit.startswith("fp_"))
+    agrees = None if one.exact is None else "yes" if one.exact else "no"
+    each = ", ".join(f"{_mean(totals[unit], iterations)} {unit}" for unit in _UNITS if totals.get(unit) and iterations)
+    return (one.loop.name, iterations, one.expression, agrees, each or None, flops)
+
+
+def _mean(total: int, iterations: int) -> str:
+    return str(total // iterations) if total % iterations == 0 else f"{total / iterations:.3g}"

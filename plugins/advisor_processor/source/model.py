@@ -1,0 +1,256 @@
+"""Sources and counts -> the work of each loop and function, as numbers and as expressions in N."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from advisor_processor.source.essential import essential
+from advisor_processor.source.symbols import Expressions, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from advisor_processor.source.counting import Counted
+    from advisor_processor.source.records import Block, Loop, Source
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCount:
+    """A block with its executions by rank, what one execution does, and how often it runs as an expression.
+
+    ``operations`` holds floating-point operations by unit and ``load``, ``store`` that registers can't spare;
+    ``references`` the loads and stores as written, ``ratio`` of a branch how often it was taken.
+    """
+
+    source: Source
+    block: Block
+    executions: tuple[int, ...]
+    operations: Mapping[str, int]
+    references: tuple[int, int]
+    touched_B: int
+    expression: str | None
+    exact: bool | None
+    ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopCount:
+    """A loop with the iterations of each rank, in all and as an expression that the run bears out or not."""
+
+    source: Source
+    loop: Loop
+    iterations: tuple[int, ...]
+    expression: str | None
+    exact: bool | None
+    blocks: tuple[BlockCount, ...]
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Operations of all iterations and ranks, inner loops not included."""
+        found: dict[str, int] = {}
+        for block in self.blocks:
+            for unit, times in block.operations.items():
+                found[unit] = found.get(unit, 0) + times * sum(block.executions)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The parameters of a program (names with one value), its loops, and all its blocks."""
+
+    parameters: Mapping[str, int]
+    ranks: int
+    loops: tuple[LoopCount, ...]
+    blocks: tuple[BlockCount, ...]
+
+
+def model_of(counted: Counted) -> Model:
+    """Return the model of a program from its sources and the counts of a run."""
+    parameters = _parameters(counted)
+    known = {**parameters, **_iterations(counted)}
+    loops: list[LoopCount] = []
+    everything: list[BlockCount] = []
+    calls = _calls(counted.sources)
+    for source, counts in zip(counted.sources, counted.blocks, strict=True):
+        expressions = Expressions(source, calls)
+        blocks = [_block(source, block, counts, expressions, known) for block in source.blocks]
+        everything += blocks
+        loops += [_loop(loop, blocks, expressions, known) for loop in source.loops if loop.body is not None]
+    return Model(parameters, counted.ranks, tuple(loops), tuple(everything))
+
+
+def _parameters(counted: Counted) -> dict[str, int]:
+    """Return the symbols that had one value wherever a loop named them."""
+    found: dict[str, set[int]] = {}
+    for source, values in zip(counted.sources, counted.values, strict=True):
+        names = (name_of(symbol) for loop in source.loops for symbol in loop.symbols)
+        for name, span in zip(names, values, strict=True):
+            if span is not None:
+                found.setdefault(name, set()).update(span)
+    return {name: next(iter(values)) for name, values in sorted(found.items()) if len(values) == 1}
+
+
+def _iterations(counted: Counted) -> dict[str, int]:
+    """Return how often the loops ran whose control does not tell: symbols whose values only a run gives."""
+    return {
+        f"iterations_{loop.line}": counts[loop.body.number][0]
+        for source, counts in zip(counted.sources, counted.blocks, strict=True)
+        for loop in source.loops
+        if loop.body is not None
+    }
+
+
+def _calls(sources: tuple[Source, ...]) -> dict[str, Any]:
+    """Return how often each function runs: the main program once, others as their callers call them."""
+    import sympy
+
+    found: dict[str, Any] = {}
+    sites: dict[str, list[tuple[Source, Block]]] = {}
+    for source in sources:
+        for block in source.blocks:
+            for name, _ in block.work.calls:
+                sites.setdefault(name, []).append((source, block))
+    active: set[str] = set()
+
+    def times(function: str) -> Any:  # noqa: ANN401 (sympy has no types)
+        if function in found:
+            return found[function]
+        if function in active:
+            return None
+        active.add(function)
+        counts = [Expressions(source, _Lazy(times)).block(block) for source, block in sites.get(function, [])]
+        unknown = not counts or any(count is None for count in counts)
+        found[function] = sympy.Integer(1) if function in _MAIN else None if unknown else sum(counts)
+        return found[function]
+
+    for source in sources:
+        for function in source.parameters:
+            times(function)
+    return found
+
+
+_MAIN = ("main", "program")
+
+
+class _Lazy(dict[str, Any]):
+    """Calls of functions, found when they are asked for."""
+
+    def __init__(self, times: Any) -> None:  # noqa: ANN401
+        super().__init__()
+        self._times = times
+
+    def get(self, key: str, default: Any = None) -> Any:  # noqa: ANN401
+        """Return how often a function runs, None where that is not known."""
+        return self._times(key)
+
+
+def _block(
+    source: Source,
+    block: Block,
+    counts: tuple[tuple[int, ...], ...],
+    expressions: Expressions,
+    values: Mapping[str, int],
+) -> BlockCount:
+    loads, stores, touched = essential(block)
+    operations = {unit: times for unit, times in block.work.operations.items() if times}
+    operations |= {unit: times for unit, times in (("load", loads), ("store", stores)) if times}
+    written = sum(each.write for each in block.work.references)
+    found = expressions.block(block)
+    executed = counts[block.number]
+    parent = sum(counts[block.parent.number]) if block.branch and block.parent else 0
+    return BlockCount(
+        source,
+        block,
+        executed,
+        operations,
+        (len(block.work.references) - written, written),
+        touched,
+        None if found is None else str(found),
+        _agrees(found, executed, values),
+        sum(executed) / parent if parent else None,
+    )
+
+
+def _loop(loop: Loop, blocks: list[BlockCount], expressions: Expressions, values: Mapping[str, int]) -> LoopCount:
+    body = loop.body
+    found = expressions.iterations(loop)
+    executed = blocks[body.number].executions if body is not None else ()
+    inside = tuple(one for one in blocks if one.block.loop is loop)
+    return LoopCount(
+        inside[0].source,
+        loop,
+        executed,
+        None if found is None else str(found),
+        _agrees(found, executed, values),
+        inside,
+    )
+
+
+def _agrees(found: Any, executed: tuple[int, ...], values: Mapping[str, int]) -> bool | None:  # noqa: ANN401
+    """Return whether an expression gives what each rank counted; None where it holds what no parameter tells."""
+    if found is None or any(str(symbol) not in values for symbol in found.free_symbols):
+        return None
+    number = found.subs({symbol: values[str(symbol)] for symbol in found.free_symbols})
+    return all(max(int(number), 0) == count for count in executed if count or len(executed) == 1)
+
+
+def rows(model: Model) -> Iterator[tuple[tuple[str, str | None, int | None], int, dict[str, float]]]:
+    """Yield for each function and rank the operations of the source, as counts of a recording."""
+    first: dict[tuple[str, str], int] = {}
+    for one in model.blocks:
+        key = (one.source.file, one.block.function)
+        first[key] = min(first.get(key, one.block.line), one.block.line)
+    for one in model.blocks:
+        place = (one.block.function, one.source.file, first[one.source.file, one.block.function])
+        for rank, times in enumerate(one.executions):
+            counts = {f"source_ops.{unit}": float(count * times) for unit, count in one.operations.items()}
+            yield place, rank, counts
+
+
+def plain(model: Model) -> dict[str, object]:
+    """Return the model as numbers and texts: what other plugins get."""
+    return {
+        "parameters": dict(model.parameters),
+        "ranks": model.ranks,
+        "loops": [_plain_loop(loop) for loop in model.loops],
+        "blocks": [_plain_block(block) for block in model.blocks],
+    }
+
+
+def _plain_loop(one: LoopCount) -> dict[str, object]:
+    loop = one.loop
+    return {
+        "name": loop.name,
+        "function": loop.function,
+        "file": one.source.file,
+        "line": loop.line,
+        "kind": loop.kind,
+        "variable": loop.variable,
+        "initial": loop.initial,
+        "comparison": loop.comparison,
+        "final": loop.final,
+        "step": loop.step,
+        "iterations": list(one.iterations),
+        "expression": one.expression,
+        "exact": one.exact,
+        "totals": one.totals,
+    }
+
+
+def _plain_block(one: BlockCount) -> dict[str, object]:
+    return {
+        "function": one.block.function,
+        "file": one.source.file,
+        "line": one.block.line,
+        "loop": one.block.loop.name if one.block.loop else None,
+        "executions": list(one.executions),
+        "expression": one.expression,
+        "exact": one.exact,
+        "ratio": one.ratio,
+        "operations": dict(one.operations),
+        "loads_as_written": one.references[0],
+        "stores_as_written": one.references[1],
+        "touched_B": one.touched_B,
+        "calls": [name for name, _ in one.block.work.calls],
+    }

@@ -1,0 +1,97 @@
+"""What the source of a program consists of: functions, loops, and blocks that run as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An access to an array: its name, its subscripts as written, the bytes of an element, read or written."""
+
+    array: str
+    subscripts: tuple[str, ...]
+    size: int
+    write: bool
+    floating: bool = True
+
+
+@dataclass(slots=True)
+class Work:
+    """Operations on floating-point numbers by unit, accesses to memory, and calls, in the order of the source."""
+
+    operations: dict[str, int] = field(default_factory=dict)
+    references: list[Reference] = field(default_factory=list)
+    calls: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+
+    def add(self, unit: str, times: int = 1) -> None:
+        """Note so many operations of a unit."""
+        self.operations[unit] = self.operations.get(unit, 0) + times
+
+
+@dataclass(slots=True)
+class Block:
+    """Statements that run one after the other whenever the block is entered: counter ``number`` tells how often.
+
+    ``loop`` is the innermost loop around it; ``parent`` the block that it is a branch of.
+    """
+
+    number: int
+    function: str
+    line: int
+    loop: Loop | None
+    parent: Block | None
+    work: Work = field(default_factory=Work)
+    branch: bool = False
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop with its variable and the expressions it is controlled by, as written; empty where there are none.
+
+    ``block`` is where it stands, ``body`` what it repeats. ``comparison`` is ``<``, ``<=`` and so on; ``step`` an
+    expression, negative where the loop counts down. ``symbols`` are the names whose values decide how often it runs,
+    ``changed`` those that it assigns.
+    """
+
+    number: int
+    function: str
+    line: int
+    kind: str
+    variable: str
+    initial: str
+    comparison: str
+    final: str
+    step: str
+    block: Block
+    body: Block | None = None
+    symbols: tuple[str, ...] = ()
+    changed: frozenset[str] = frozenset()
+    inner: bool = False
+
+    @property
+    def name(self) -> str:
+        """``function:line``."""
+        return f"{self.function}:{self.line}"
+
+
+@dataclass(slots=True)
+class Insertion:
+    """A text to insert before a byte of the file; of several at one place the one with the lowest ``order`` first."""
+
+    offset: int
+    text: str
+    order: int = 0
+
+
+@dataclass(slots=True)
+class Source:
+    """One file: its blocks and loops by number, the parameters of its functions, and what to insert."""
+
+    file: str
+    language: str
+    blocks: list[Block] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
+    parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    insertions: list[Insertion] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)

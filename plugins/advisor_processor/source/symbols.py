@@ -1,0 +1,141 @@
+"""How often loops run, as expressions of the names in their control, and whether a run agrees with that."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor_processor.source.records import Block, Loop, Source
+
+_CAST: Final = re.compile(
+    r"\(\s*(?:unsigned\s+|const\s+)*(?:int|long|size_t|unsigned|ptrdiff_t|int64_t)(?:\s+long)?\s*\)"
+)
+_LONGEST: Final = 300
+_ALLOWED: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.USub, ast.UAdd)
+
+
+def name_of(written: str) -> str:
+    """Return a name for a symbol such as ``grid->n``."""
+    return written.replace("->", ".")
+
+
+@lru_cache(maxsize=4096)
+def expression(written: str) -> Any:  # noqa: ANN401 (sympy has no types)
+    """Return an expression of integers as sympy sees it, None for calls, subscripts and what else is none.
+
+    Names of members keep their dots. Divisions are those of integers.
+    """
+    if len(written) > _LONGEST or not written:
+        return None
+    names: dict[str, str] = {}
+
+    def hidden(match: re.Match[str]) -> str:
+        return names.setdefault(match[0], f"member_{len(names)}_")
+
+    text = re.sub(r"[A-Za-z_]\w*(?:(?:->|\.)[A-Za-z_]\w*)+", hidden, _CAST.sub("", written))
+    text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", text)
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        return _built(tree, {short: name_of(long) for long, short in names.items()})
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def _built(node: ast.expr, names: Mapping[str, str]) -> Any:  # noqa: ANN401
+    import sympy
+
+    if isinstance(node, ast.Name):
+        return sympy.Symbol(names.get(node.id, node.id), integer=True)
+    if isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool):
+        return sympy.Integer(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, _ALLOWED):
+        value = _built(node.operand, names)
+        return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, _ALLOWED):
+        left, right = _built(node.left, names), _built(node.right, names)
+        if isinstance(node.op, ast.Add):
+            return left + right
+        if isinstance(node.op, ast.Sub):
+            return left - right
+        return left * right if isinstance(node.op, ast.Mult) else sympy.floor(left / right)
+    raise ValueError("no expression of integers")
+
+
+def trips(loop: Loop) -> Any:  # noqa: ANN401
+    """Return how often a loop repeats its body each time it is reached, None where its control does not tell."""
+    import sympy
+
+    initial, final, step = (expression(text) for text in (loop.initial, loop.final, loop.step))
+    if not loop.variable or initial is None or final is None or step is None or not step.is_number or step == 0:
+        return None
+    down = step < 0
+    if loop.comparison not in (("<", "<=", "!=") if not down else (">", ">=", "!=")):
+        return None
+    distance = (initial - final if down else final - initial) + (
+        1 if "=" in loop.comparison[1:] and loop.comparison != "!=" else 0
+    )
+    size = abs(step)
+    return sympy.expand(distance) if size == 1 else sympy.ceiling(distance / size)
+
+
+class Expressions:
+    """Expressions of how often blocks run in all; what the control of loops does not tell is a symbol of its own."""
+
+    def __init__(self, source: Source, calls: Mapping[str, Any]) -> None:
+        self._source = source
+        self._calls = calls
+
+    def block(self, block: Block) -> Any:  # noqa: ANN401
+        """Return how often a block runs; None for branches, whose share only a run tells."""
+        if block.branch:
+            return None
+        if block.parent is not None:
+            return self.block(block.parent)
+        if block.loop is None or block.loop.body is not block:
+            return self._calls.get(block.function)
+        return self.iterations(block.loop)
+
+    def iterations(self, loop: Loop) -> Any:  # noqa: ANN401
+        """Return how often the body of a loop runs in all."""
+        import sympy
+
+        count = trips(loop)
+        if count is None:
+            return sympy.Symbol(f"iterations_{loop.line}", integer=True)
+        around: Block | None = loop.block
+        while around is not None:
+            if around.branch:
+                return None
+            if around.parent is not None:
+                around = around.parent
+                continue
+            outer = around.loop
+            if outer is None:
+                calls = self._calls.get(around.function)
+                return None if calls is None else sympy.expand(count * calls)
+            if outer.body is not around:
+                return None
+            times = trips(outer)
+            if times is None:
+                whole = sympy.Symbol(f"iterations_{outer.line}", integer=True)
+                return sympy.expand(count * whole)
+            count = _summed(count, outer, times)
+            around = outer.block
+        return None
+
+
+def _summed(count: Any, outer: Loop, times: Any) -> Any:  # noqa: ANN401
+    """Return the sum of ``count`` over the iterations of the loop around it."""
+    import sympy
+
+    variable = expression(outer.variable)
+    if variable is None or variable not in count.free_symbols:
+        return sympy.expand(count * times)
+    turn = sympy.Symbol("turn_", integer=True, nonnegative=True)
+    value = expression(outer.initial) + turn * expression(outer.step)
+    return sympy.expand(sympy.summation(count.subs(variable, value), (turn, 0, times - 1)))

@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from argparse import Namespace
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.errors import AdvisorError, InputError, UsageError
+from advisor_processor import count as command
+from advisor_processor.counts import read
+from advisor_processor.source import counting, instrument, model, structure, symbols
+from advisor_processor.source.essential import essential
+
+if TYPE_CHECKING:
+    from advisor_processor.source.records import Source
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "count"
+NEEDS_GCC = pytest.mark.skipif(not shutil.which("gcc"), reason="needs a C compiler: apt install gcc")
+NEEDS_FORTRAN = pytest.mark.skipif(not shutil.which("gfortran"), reason="needs gfortran: apt install gfortran")
+NEEDS_VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="needs valgrind: apt install valgrind")
+
+
+def source(code: str, language: str = "c") -> Source:
+    text = code.encode()
+    return structure.analyse(text, "x.c", instrument.parse(text, language), language)
+
+
+def loop_body(statement: str, declarations: str = "double *a, double *b, double *c, double s, int n") -> Source:
+    return source(f"void f({declarations})\n{{ for (int i = 0; i < n; i++) {{ {statement} }} }}")
+
+
+@pytest.mark.parametrize(
+    ("statement", "operations", "memory"),
+    [
+        ("a[i] = b[i] + s * c[i];", {"fp_fma": 1}, (2, 1)),
+        ("a[i] = b[i] + s * c[i] + s * b[i];", {"fp_fma": 2}, (2, 1)),
+        ("a[i] += b[i];", {"fp_add": 1}, (2, 1)),
+        ("s += a[i] * b[i];", {"fp_fma": 1}, (2, 0)),
+        ("a[i] = b[i] / s;", {"fp_div": 1}, (1, 1)),
+        ("a[i] = sqrt(b[i]) - 1.0;", {"fp_div": 1, "fp_add": 1}, (1, 1)),
+        ("a[i] = 0.25 * (b[i-1] + b[i+1] + c[i]);", {"fp_add": 2, "fp_mul": 1}, (2, 1)),
+        ("a[i] = 0.5 * (a[i-1] + a[i+1]);", {"fp_add": 1, "fp_mul": 1}, (1, 1)),
+        ("a[n] += b[i];", {"fp_add": 1}, (1, 0)),
+        ("a[i] = b[i]; c[i] = a[i];", {}, (1, 2)),
+        ("int k = i * 2 + 1; a[k] = b[2 * i];", {}, (1, 1)),
+        ("double *p = &a[i]; *p = -b[i];", {}, (1, 1)),
+    ],
+)
+def test_operations_of_one_iteration(statement: str, operations: dict[str, int], memory: tuple[int, int]) -> None:
+    (loop,) = loop_body(statement).loops
+    assert loop.body is not None
+    assert {unit: times for unit, times in loop.body.work.operations.items() if times} == operations
+    assert essential(loop.body)[:2] == memory
+
+
+def test_integers_are_no_floating_point_operations() -> None:
+    (loop,) = loop_body("n2[i] = n2[i] * 3 + i;", "long *n2, int n").loops
+    assert loop.body is not None
+    assert loop.body.work.operations == {}
+    assert [each.floating for each in loop.body.work.references] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("control", "trips"),
+    [
+        ("int i = 0; i < n; i++", "n"), ("int i = 1; i <= n; ++i", "n"), ("int i = n; i > 0; i--", "n"),
+        ("int i = n - 1; i >= 0; i -= 1", "n"), ("int i = 0; n > i; i = i + 1", "n"),
+        ("int i = 0; i < n; i += 4", "ceiling(n/4)"), ("int i = 2; i != n; i++", "n - 2"),
+        ("int i = 0; i < n; i *= 2", None), ("int i = f(n); i < n; i++", None), ("; ;", None),
+        ("int i = 0; i < n && s > 0; i++", None), ("long i = 0; i < (long)g->n; i++", "g.n"),
+    ],
+)  # fmt: skip
+def test_how_often_a_loop_repeats_as_an_expression(control: str, trips: str | None) -> None:
+    (loop,) = source(f"int f(int); void h(int n, double s) {{ for ({control}) s += 1.0; }}").loops
+    found = symbols.trips(loop)
+    assert (None if found is None else str(found)) == trips
+
+
+@given(st.text("ijkn+-*/() 012", max_size=30))
+def test_any_text_is_an_expression_or_none(text: str) -> None:
+    found = symbols.expression(text)
+    assert found is None or hasattr(found, "free_symbols")
+
+
+def test_counters_keep_the_lines_of_the_source() -> None:
+    code = "int f(int n)\n{\n    int s = 0;\n    for (int i = 0; i < n; i++)\n        s += i;\n    return s;\n}\n"
+    found = source(code)
+    text = instrument.instrumented(code.encode(), found, 0).decode()
+    body = text[text.index('#line 1 "x.c"\n') + len('#line 1 "x.c"\n') :]
+    assert body.count("\n") == code.count("\n")
+    assert re.sub(r" ?GAPWATCH_(COUNT|VALUE)\([^)]*\);", "", body).replace("{  s", "{ s").split() == (
+        code.replace("        s += i;", "        { s += i; }").split()
+    )
+
+
+def test_what_is_not_understood_is_said() -> None:
+    assert source("void f( { ] }").problems
+    with pytest.raises(UsageError, match="C, C\\+\\+ and free-form Fortran"):
+        instrument.language_of(Path("x.rs"))
+
+
+#: Executions counted by hand: of the innermost loop, and floating-point operations in all, of N.
+BY_HAND = {
+    "gauss": (
+        "eliminate:10",
+        lambda n: (n - 1) * n * (n + 1) // 3,
+        lambda n: 2 * (n - 1) * n * (n + 1) // 3 + n * (n - 1) // 2,
+    ),
+    "matmul": ("multiply:10", lambda n: n**3, lambda n: 2 * n**3),
+}  # fmt: skip
+
+
+@NEEDS_GCC
+@pytest.mark.parametrize("name", sorted(BY_HAND))
+@pytest.mark.parametrize("n", [1, 2, 17])
+def test_counts_are_those_found_by_hand(name: str, n: int) -> None:
+    innermost, iterations, flops = BY_HAND[name]
+    found = model.model_of(counting.count([EXAMPLES / f"{name}.c"], [f"./{name}", str(n)], root=EXAMPLES))
+    loops = {loop.loop.name: loop for loop in found.loops}
+    assert sum(loops[innermost].iterations) == iterations(n)
+    assert all(loop.exact for loop in found.loops)
+    kernel = [loop for loop in found.loops if loop.loop.function != "main"]
+    units = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}
+    assert sum(loop.totals.get(unit, 0) * each for loop in kernel for unit, each in units.items()) == flops(n)
+
+
+@NEEDS_GCC
+def test_loops_until_convergence_keep_a_symbol_for_what_only_a_run_tells() -> None:
+    found = model.model_of(counting.count([EXAMPLES / "cg.c"], ["./cg", "8"], root=EXAMPLES))
+    loops = {loop.loop.name: loop for loop in found.loops}
+    (turns,) = loops["main:61"].iterations
+    assert found.parameters == {"m": 64, "n": 8}
+    assert loops["dot:9"].expression == "2*iterations_61*m + m"
+    assert sum(loops["dot:9"].iterations) == 2 * turns * 64 + 64
+    nonzeros = 5 * 64 - 4 * 8
+    assert sum(loops["multiply:18"].iterations) == nonzeros * turns
+    assert all(loop.exact is not False for loop in found.loops)
+    ratios = {one.block.line: one.ratio for one in found.blocks if one.block.function == "laplacian" and one.ratio}
+    assert ratios == dict.fromkeys((39, 41, 43, 45), 7 / 8)
+
+
+@NEEDS_GCC
+@NEEDS_VALGRIND
+def test_counts_agree_with_instructions_that_callgrind_counts(tmp_path: Path) -> None:
+    """At -O1 gcc keeps each source loop: its instructions at the line of the body run as often as counted."""
+    for name, line, iterations in (("matmul", 11, 12**3), ("gauss", 11, 11 * 12 * 13 // 3)):
+        program, out = tmp_path / name, tmp_path / f"{name}.out"
+        build = ["gcc", "-O1", "-g", str(EXAMPLES / f"{name}.c"), "-o", str(program), "-lm"]
+        subprocess.run(build, check=True, timeout=60)
+        words = ["valgrind", "--tool=callgrind", "--dump-instr=yes", f"--callgrind-out-file={out}", str(program), "12"]
+        subprocess.run(words, check=True, capture_output=True, timeout=120)
+        from advisor_processor.compiled import binary, executions
+
+        counts = executions.read_all(out)[0].executed(str(program))
+        where = binary.read(program)
+        assert {count for address, count in counts.items() if (where.line_of(address) or ("", 0))[1] == line} == {
+            iterations
+        }
+
+
+@NEEDS_FORTRAN
+def test_fortran_is_counted_alike() -> None:
+    found = model.model_of(counting.count([EXAMPLES / "matmul.f90"], ["./matmul", "9"], root=EXAMPLES))
+    loops = {loop.loop.name: loop for loop in found.loops}
+    assert sum(loops["program:22"].iterations) == 9**3
+    assert loops["program:22"].expression == "n**3"
+    assert loops["program:22"].totals == {"fp_fma": 9**3, "load": 2 * 9**3, "store": 9**3}
+    assert all(loop.exact for loop in found.loops)
+
+
+PROGRAM = """
+#include <stdlib.h>
+static int g(int n, double *a)
+{
+    int found = 0;
+    for (int i = 0; i < n; i++) {
+        if (a[i] > 2.5)
+            continue;
+        a[i] = a[i] > 1.5 && a[i] < 9.0 ? a[i] * 2.0 : a[i] + 1.0;
+        switch (i % 3) {
+        case 0:
+            found++;
+            break;
+        default:
+            found += 2;
+        }
+    }
+    do
+        found--;
+    while (found > 3);
+    return found;
+}
+int main(void)
+{
+    double a[] = {1.0, 2.0, 3.0, 4.0};
+#ifdef NEVER
+    for (int i = 0; i < 9; i++)
+        a[0] += 1.0;
+#endif
+    return g(4, a) != 2;
+}
+"""
+
+
+@NEEDS_GCC
+@pytest.mark.parametrize(("suffix", "compiler"), [(".c", "gcc"), (".cpp", "g++")])
+def test_branches_count_what_they_ran(suffix: str, compiler: str, tmp_path: Path) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"needs {compiler}: apt install {compiler}")
+    file = tmp_path / f"x{suffix}"
+    file.write_text(PROGRAM)
+    found = model.model_of(counting.count([file], ["./x"], f"{compiler} x{suffix} -o x"))
+    totals = {loop.loop.line: (loop.iterations, loop.totals) for loop in found.loops}
+    assert totals[6][0] == (4,)
+    assert (totals[6][1]["fp_mul"], totals[6][1]["fp_add"]) == (1, 1)
+    assert totals[27][0] == (0,)
+
+
+@NEEDS_GCC
+@pytest.mark.parametrize(
+    ("command_line", "build", "words"),
+    [
+        (["./gauss", "5"], "false", "can't be built"), (["./gauss", "5"], "no-such-compiler", "can't be built"),
+        (["false"], None, "failed"), (["true"], None, "wrote no counts"),
+    ],
+)  # fmt: skip
+def test_what_fails_is_said(command_line: list[str], build: str | None, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        counting.count([EXAMPLES / "gauss.c"], command_line, build or "gcc gauss.c -o gauss", EXAMPLES)
+
+
+def test_a_source_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        counting.read([tmp_path / "x.c"])
+
+
+class Services:
+    def working(self, words: str, total: int | None = None) -> nullcontext[object]:
+        return nullcontext()
+
+
+@NEEDS_GCC
+def test_the_command_writes_counts_that_are_a_recording(tmp_path: Path) -> None:
+    target = tmp_path / "gauss.operations.json"
+    args = Namespace(
+        source=[EXAMPLES / "gauss.c"], command=["./gauss", "6"], build=None, root=EXAMPLES, program=None, write=target
+    )
+    report = command.run(args, Services())  # type: ignore[arg-type]
+    assert report.title == "./gauss 6"
+    profile = read(target)
+    assert (profile.program, profile.reader, profile.ranks) == ("gauss", "count", 1)
+    place = [region.name for region in profile.regions].index("eliminate")
+    assert profile.counts["source_ops.fp_fma"][place, 0] == 5 * 6 * 7 / 3
+    with pytest.raises(UsageError, match="after --"):
+        command.run(Namespace(command=[]), Services())  # type: ignore[arg-type]
+
+
+YAML = """\
+schema: gapwatch/operations/1
+program: heat
+ranks: 2
+regions:
+  - name: sweep
+    file: heat.c
+    line: 10
+    counts:
+      source_ops.fp_add: [400, 500]
+      source_ops.load: [1000]
+"""
+
+
+def test_counts_can_be_stated_in_yaml(tmp_path: Path) -> None:
+    file = tmp_path / "heat.operations.yaml"
+    file.write_text(YAML)
+    profile = read(file)
+    assert profile.counts["source_ops.fp_add"].tolist() == [[400, 500]]
+    assert profile.counts["source_ops.load"].tolist() == [[1000, 1000]]
+    assert not profile.timed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[400, 500]", "[400, 500, 1]", "3 numbers for 2 ranks"), ("[400, 500]", "[400, -1]", "from zero"),
+        ("ranks: 2", "ranks: 0", "ranks"), ("source_ops.load", "No name", "no name of a count"),
+        ("program: heat", "programme: heat", "programme"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_stated_counts_are_named(old: str, new: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "heat.operations.yaml"
+    file.write_text(YAML.replace(old, new))
+    with pytest.raises(AdvisorError, match=words):
+        read(file)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"schema": "gapwatch/operations/1"}', '{"schema": "gapwatch/operations/1", "program": "a", "regions": 1}',
+        '{"schema": "gapwatch/operations/1", "program": "a", "regions": [{"name": "f", "counts": {"a": [NaN]}}]}',
+        '{"schema": "gapwatch/operations/1", "program": "a", "regions": [{"name": "f", "counts": {"a": [1, 2]}}]}',
+        '{"schema": "gapwatch/operations/1", "program": "a", "regions": [',
+    ],
+)  # fmt: skip
+def test_damaged_documents_are_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.operations.json"
+    file.write_text(text)
+    with pytest.raises(InputError):
+        read(file)
