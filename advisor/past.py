@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Protocol
 
-from advisor.errors import StoreError
+from advisor.comparison import compare
+from advisor.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from advisor.comparison import Comparison
     from advisor.model import Advice, Profile
 
 
@@ -81,3 +83,22 @@ def _in_order(found: Sequence[Advice]) -> tuple[Advice, ...]:
     if any(one.profile.started is None for one in found):
         return tuple(found)
     return tuple(sorted(found, key=lambda one: one.profile.started or ""))
+
+
+def since(advice: Advice, earlier: Sequence[Advice], base: str | None = None) -> Comparison | None:
+    """Return what changed since the build ``base``, by default the newest other one; None where there is none.
+
+    ``earlier`` are runs of the program before this one, the oldest first; repeats of its own build count with it.
+    Raises ``UsageError`` for a build that is not among them.
+    """
+    build = advice.profile.build
+    others = [one for one in earlier if one.profile.build is not None and one.profile.build != build]
+    chosen = base or next((one.profile.build for one in reversed(others)), None)
+    before = [one for one in others if one.profile.build == chosen]
+    if not before:
+        if base is None:
+            return None
+        known = ", ".join(dict.fromkeys(str(one.profile.build) for one in others)) or "none"
+        raise UsageError(f"no earlier run of {advice.profile.program!r} is of the build {base!r}; there are {known}")
+    own = [one for one in earlier if build is not None and one.profile.build == build]
+    return compare(before, [*own, advice])

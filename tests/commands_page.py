@@ -47,6 +47,13 @@ that of `explain` is told in [concepts](concepts.md). That of the other commands
 
 `rules check` writes each mistake as `file:line:column: what`, the form that editors understand.
 
+## Comments on pull requests
+
+`gapwatch advise --as markdown PATH` writes a comment of one screen: what changed since the base build (`--base`, of the
+runs that `gapwatch watch` has seen), the three actions, and the evidence behind a click. The same advice gives the same
+text. Its first line, `<!-- gapwatch: PROGRAM -->`, tells a bot which of its comments to replace. Names from the profile
+stand in code spans, where no sign in them means anything.
+
 ## Gates
 
 `--fail-on "L > 3 %"` compares a gap with a share of the run or, with a unit of time, with seconds: `W >= 200 ms`.

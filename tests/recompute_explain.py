@@ -96,7 +96,7 @@ def expected(number: dict[str, Any], raw: dict[str, Any]) -> float | None:
         case "confidence":
             return round(given["status"] * given["grade"] * given["clearness"], 3)
         case "order":
-            return given["ceiling"] * given["prior"] * given["confidence"] / given["effort"]
+            return float(np.prod(list(given.values())))
     return None
 
 

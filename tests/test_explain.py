@@ -180,7 +180,7 @@ def test_what_was_won_before_is_an_input(tmp_path: Path) -> None:
     assert shares == [0.25, 0.75]
     assert expected.value == pytest.approx(1.5)
     order = next(number for number in numbers if number.kind == "order")
-    assert order.inputs[0].name == "expected"
+    assert [one.name for one in order.inputs] == ["expected", "confidence", "1 / effort"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])

@@ -6,19 +6,23 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.cli import output
+from advisor.cli import history_places, output
 
 if TYPE_CHECKING:
     import argparse
 
+    from advisor.comparison import Comparison
     from advisor.model import Advice
 
-FORMS = ("text", "json", "sarif", "html")
+FORMS = ("text", "json", "markdown", "sarif", "html")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Give a command that writes advice the options that say how."""
     output.add_options(parser, FORMS)
+    parser.add_argument(
+        "--base", metavar="BUILD", help="for markdown: the build to compare with (default: the last one in the history)"
+    )
     parser.add_argument(
         "--source-root", metavar="DIR", type=Path, help="for sarif: the sources' root, to which places are relative"
     )
@@ -30,6 +34,10 @@ def written(advice: Advice, args: argparse.Namespace) -> str:
         from advisor.render.document import document, to_json
 
         return to_json(document(advice))
+    if args.form == "markdown":
+        from advisor.render.markdown import comment
+
+        return comment(advice, _since(advice, args))
     if args.form == "sarif":
         from advisor.render.sarif import sarif
 
@@ -43,3 +51,14 @@ def written(advice: Advice, args: argparse.Namespace) -> str:
     from advisor.render.terminal import screen
 
     return screen(advice, output.page(args, verbose=args.verbose))
+
+
+def _since(advice: Advice, args: argparse.Namespace) -> Comparison | None:
+    """Return what changed since an earlier build of the history; None where that knows none."""
+    from advisor.past import Earlier, since
+    from advisor.store.past import StoredPast
+
+    earlier = Earlier(advice.profile, (), StoredPast(history_places.state(args)))
+    found = since(advice, earlier.advice(), args.base)
+    output.complain(*(problem for problem in earlier.problems if problem not in advice.problems))
+    return found

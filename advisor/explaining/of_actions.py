@@ -117,23 +117,19 @@ def _confidence(draft: Draft, made: Recommendation, book: Ledger, about: str) ->
 
 
 def _order(draft: Draft, made: Recommendation, about: str) -> Number:
-    seconds = (
-        Input("expected", made.expected_s, "s", "above")
-        if made.expected_s is not None
-        else Input("prior", draft.match.action.prior, "share", f"of the ceiling, stated by the rule {made.rule_place}")
-    )
-    inputs = (
-        seconds,
-        Input("ceiling", made.ceiling_s, "s", "at most, above"),
-        Input("confidence", made.confidence, "", "above"),
-        Input("effort", float(made.effort), "", f"1 to 5, stated by the rule {made.rule_place}"),
-    )
-    score = (
-        made.expected_s if made.expected_s is not None else made.ceiling_s * draft.match.action.prior
-    ) * made.confidence
+    stated = f"stated by the rule {made.rule_place}"
+    if made.expected_s is None:
+        inputs = [Input("ceiling", made.ceiling_s, "s", "at most, above")]
+    else:
+        inputs = [Input("expected", made.expected_s, "s", f"above, from {made.basis}")]
+    if made.basis != "history":
+        inputs.append(Input("prior", draft.match.action.prior, "share", f"what of that usually comes true, {stated}"))
+    inputs.append(Input("confidence", made.confidence, "", "above"))
+    inputs.append(Input("1 / effort", 1 / made.effort, "", f"effort {made.effort} of 1 to 5, {stated}"))
     return Number(
-        "order", "score", "the largest comes first", score / made.effort, "s", "estimated",
-        "expected seconds, or else ceiling × prior; × confidence / effort", inputs, about=about, place=made.rule_place,
+        "order", "score", "the largest comes first", draft.score, "s", "estimated",
+        "seconds expected from history, or prior × those of a simulation, or prior × ceiling; × confidence / effort",
+        tuple(inputs), about=about, place=made.rule_place,
     )  # fmt: skip
 
 
