@@ -260,3 +260,11 @@ def test_names_from_a_profile_stay_text(tmp_path: Path) -> None:
 def test_the_models_of_the_examples_are_sound() -> None:
     found = [read(path) for path in sorted((ROOT / "examples" / "crash").glob("*.yaml"))]
     assert len(found) == 6
+
+
+def test_the_example_of_the_page_is_a_model(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "plugins" / "simulation.md").read_text(encoding="utf-8")
+    text = page.partition("```yaml\n")[2].partition("```")[0]
+    found = run(text, tmp_path, 4)
+    assert [phase.iterations for phase in found.profile.phases] == [10, 10]
+    assert found.log.flows["forces"].words.any()

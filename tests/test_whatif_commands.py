@@ -109,3 +109,9 @@ def test_whatif_on_a_model(model: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "loops handed out in chunks" in report
     assert cli.main(["whatif", str(model), "--action", "A-2"]) == 2
     assert "models can't be changed by 'A-2'" in capsys.readouterr().err
+
+
+def test_whatif_on_a_model_tries_several_together(capsys: pytest.CaptureFixture[str]) -> None:
+    path = ROOT / "examples" / "crash" / "crash-SD.yaml"
+    report = text_of(said(capsys, "whatif", path, *MACHINE, "--processors", 4, "--action", "G-12", "G-14"))
+    assert "Together they win" in report

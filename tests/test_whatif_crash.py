@@ -102,3 +102,11 @@ def test_all_versions_of_the_program_compute_the_same(tmp_path: Path) -> None:
         assert result["version"] == version
         found.add(result["checksum"])
     assert len(found) == 1
+
+
+def test_the_page_says_what_the_models_say(gaps: dict[str, dict[str, float]]) -> None:
+    page = (CRASH / "README.md").read_text(encoding="utf-8")
+    columns = ("time", "C'", "false sharing", "migration", "L", "M'", "D", "S'")
+    for version in VERSIONS:
+        shown = " | ".join(f"{gaps[version][name] * 1e3:.2f}" for name in columns)
+        assert f"| {version} | {shown} |" in page

@@ -21,7 +21,7 @@ def register(registry: Registry) -> None:
         "simulate what changes would win, alone and together",
         (
             Argument("path", "a recorded run, or an application model (.yaml)", Path),
-            Argument("--action", "an action of the rules, such as A-29; several: their joint gain", several=True),
+            Argument("--action", "actions of the rules, such as A-29 G-4; of several also their joint gain", several=True),
             Argument("--region", "only in the phases where this region works"),
             Argument("--plan", "search the best sequence of actions", bool, False),
             Argument("--machine", "machine model of an application model"),

@@ -96,6 +96,8 @@ def report(args: Namespace, services: Services) -> Report:
             made.append((candidate, candidate.make(model)))
             progress(number)
         parts.append(_effects(model, bench, made))
+    if len(args.action or ()) > 1:
+        parts.append(_joint(model, bench, made))
     if args.plan:
         with services.working("searching a plan") as progress:
             parts.append(_planned(best_plan(model, bench, setting, progress)))
@@ -125,6 +127,15 @@ def _effects(model: Model, bench: Bench, made: Sequence[tuple[Candidate[Model], 
         moved = tuple(after.get(name, 0.0) - before.get(name, 0.0) for name in SHOWN)
         rows.append((candidate.action, candidate.title, bench.total(model) - bench.total(changed), *moved))
     return Table("Changes, and what becomes of the gaps", columns, tuple(rows))
+
+
+def _joint(model: Model, bench: Bench, made: Sequence[tuple[Candidate[Model], Model | None]]) -> Text:
+    """Return what the changes win together, made one after the other in the order of their steps."""
+    before, now = bench.total(model), model
+    apart = sum(before - bench.total(changed) for _, changed in made if changed is not None)
+    for candidate, _ in sorted(made, key=lambda pair: pair[0].step):
+        now = candidate.make(now) or now
+    return Text(f"Together they win {before - bench.total(now):.4g} s; one by one they add up to {apart:.4g} s.")
 
 
 def _planned(taken: Sequence[Taken[Model]]) -> Table:
