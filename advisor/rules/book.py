@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -89,10 +90,30 @@ def load_default(
 ) -> RuleBook:
     """Return the bundled rules with those of ``user_files`` on top; DocumentError holds the mistakes of all files.
 
-    Advice needs no ``examples``: without those of the bundled rules it is there in half the time.
+    Advice needs no ``examples``: without those of the bundled rules it is there in half the time. Files are read again
+    when they changed.
     """
-    files, base = tuple(user_files), bundled_book(examples=examples)
-    return load(files, facts, base) if files else base
+    files = tuple((file, _stamp(file)) for file in user_files)
+    if not files:
+        return bundled_book(examples=examples)
+    return _on_top(files, tuple(replace(fact, compute=None) for fact in facts), examples)
+
+
+@lru_cache(maxsize=8)
+def _on_top(
+    stamped: tuple[tuple[Path | Traversable, tuple[int, ...]], ...], facts: tuple[Fact, ...], examples: bool
+) -> RuleBook:
+    """Return the bundled rules with files on top, read again when a stamp changed."""
+    return load((file for file, _ in stamped), facts, bundled_book(examples=examples))
+
+
+def _stamp(file: Path | Traversable) -> tuple[int, ...]:
+    """Return what tells whether a file is still the same; nothing for one that is no file of the file system."""
+    try:
+        status = os.stat(file) if isinstance(file, Path) else None
+    except OSError:
+        status = None
+    return () if status is None else (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 @cache

@@ -7,6 +7,7 @@ import os
 import zlib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
+#: So much advice stays unpacked.
+_LATEST: Final = 128
 _COLUMNS: Final = "id, program, run, build, started, added, ranks, actual_s, reader, grade, verdict"
 
 
@@ -130,7 +133,7 @@ class Runs:
         if row is None:
             raise StoreError(f"there is no run {number} in the history")
         try:
-            return wire.unpack(Advice, json.loads(zlib.decompress(row[0])))
+            return _unpacked(row[0])
         except (ValueError, zlib.error, ContractError) as error:
             raise StoreError(f"the advice on run {number} is damaged: {error}") from error
 
@@ -141,6 +144,12 @@ class Runs:
             return 0
         self._connection.execute("UPDATE units SET run = NULL WHERE run <= ?", row)
         return self._connection.execute("DELETE FROM runs WHERE id <= ?", row).rowcount
+
+
+@lru_cache(maxsize=_LATEST)
+def _unpacked(packed: bytes) -> Advice:
+    """Return the advice that ``_packed`` wrote; the latest few are asked for again with each run that comes."""
+    return wire.unpack(Advice, json.loads(zlib.decompress(packed)))
 
 
 def _packed(advice: Advice) -> bytes:
