@@ -1,4 +1,4 @@
-"""Lets a Python program run a chosen chain of its kernels in a loop, for ``gapwatch couple`` (docs/plugins/coupling.md).
+"""Lets a Python program run a chosen chain of its kernels in a loop for ``gapwatch couple`` (docs/plugins/coupling.md).
 
     with Coupling(passes=200) as chain:
         for _ in chain:
