@@ -115,3 +115,11 @@ def test_whatif_on_a_model_tries_several_together(capsys: pytest.CaptureFixture[
     path = ROOT / "examples" / "crash" / "crash-SD.yaml"
     report = text_of(said(capsys, "whatif", path, *MACHINE, "--processors", 4, "--action", "G-12", "G-14"))
     assert "Together they win" in report
+
+
+def test_whatif_with_another_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    report = said(capsys, "whatif", CASES / "messages-15", "--network", 2)
+    rows = next(part for part in report["parts"] if part.get("title", "").startswith("Gains"))["rows"]
+    assert 0.015 < rows[0][1] < 0.022  # half of 38 ms of messages
+    assert cli.main(["whatif", str(CASES / "messages-15"), "--processor", "0"]) == 2
+    assert "above zero" in capsys.readouterr().err

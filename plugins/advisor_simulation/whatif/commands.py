@@ -21,8 +21,12 @@ def register(registry: Registry) -> None:
         "simulate what changes would win, alone and together",
         (
             Argument("path", "a recorded run, or an application model (.yaml)", Path),
-            Argument("--action", "actions of the rules, such as A-29 G-4; of several also their joint gain", several=True),
+            Argument(
+                "--action", "actions of the rules, such as A-29 G-4; of several also their joint gain", several=True
+            ),
             Argument("--region", "only in the phases where this region works"),
+            Argument("--network", "with a network so many times as fast", float, 1.0),
+            Argument("--processor", "with processors so many times as fast", float, 1.0),
             Argument("--plan", "search the best sequence of actions", bool, False),
             Argument("--machine", "machine model of an application model"),
             Argument("--processors", "processors of an application model", int, 4),

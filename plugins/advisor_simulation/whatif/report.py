@@ -9,9 +9,9 @@ from advisor.documents import suggestion
 from advisor.errors import InputError, UsageError
 from advisor.reports import Bar, Bars, Column, Report, Table, Text
 from advisor_simulation.whatif.changes import change_of
-from advisor_simulation.whatif.gains import joint, tried
+from advisor_simulation.whatif.gains import compared, joint, tried
 from advisor_simulation.whatif.plan import Candidate, plan
-from advisor_simulation.whatif.runs import of_profile
+from advisor_simulation.whatif.runs import faster, of_profile
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -38,6 +38,8 @@ def report(args: Namespace, services: Services) -> Report:
     book = rules.load_default((), examples=False)
     asked = chosen_actions(book, args.action) if args.action else proposed(book, services.advise(args.path))
     phases = working_in(profile, args.region) if args.region else set()
+    if args.network != 1.0 or args.processor != 1.0:
+        return Report(f"What if: {profile.program}, {profile.actual_s:.6g} s", _faster(run, args))
     found = [(action, tried(run, action.change, phases)) for action in asked]
     parts: list[Part] = [_head(run), gains(found), *_told_why(found)]
     parts += [side_effects(one, profile.actual_s) for one in found[:1] if len(args.action or ()) == 1]
@@ -46,6 +48,18 @@ def report(args: Namespace, services: Services) -> Report:
         with services.working("searching a plan") as progress:
             parts.append(planned(run, asked, book, progress))
     return Report(f"What if: {profile.program}, {profile.actual_s:.6g} s", tuple(parts))
+
+
+def _faster(run: Run, args: Namespace) -> tuple[Part, ...]:
+    """Return what another machine wins: all computation and all communication take that much less."""
+    if args.network <= 0 or args.processor <= 0:
+        raise UsageError("--network and --processor take a number above zero, such as 2")
+    found = compared(run, faster(run, args.processor, args.network))
+    row = (found.changed.total(), found.expected_s, found.low_s, found.high_s)
+    columns = (Column("then", "s"), Column("wins", "s"), Column("from", "s"), Column("to", "s"))
+    name = f"processors {args.processor:g} times, network {args.network:g} times as fast"
+    moved = tuple(Bar(gap, seconds) for gap, seconds in found.moved.items() if seconds)
+    return (_head(run), Table(f"Gains of {name}", columns, (row,)), Bars("What that does to the gaps", "s", moved))
 
 
 def chosen_actions(book: RuleBook, names: Sequence[str]) -> list[Action]:
