@@ -1,9 +1,10 @@
 """What to measure next: the chains whose doubt moves the prediction most.
 
 The source leaves open which couplings must be obtained and which can be reused. Here a chain that was not measured is
-estimated from shorter ones: what a chain loses beyond its kernels, e_S = P_S - sum of P_k, is taken to be what its two
-ends lose without what they share, e_ABC = e_AB + e_BC - e_B. How far that is wrong where it can be checked is the doubt
-of the estimate; how far the doubt moves the prediction decides the order. Own method, not the source's.
+estimated. What a chain loses beyond its kernels, e_S = P_S - sum of P_k, is taken to be what its two ends lose without
+what they share, e_ABC = e_AB + e_BC - e_B, and besides the share of its time by which measured chains of its length
+lose more than that. How far such estimates are wrong where they can be checked is their doubt; how far the doubt moves
+the prediction decides the order. Own method, not the source's.
 """
 
 from __future__ import annotations
@@ -48,14 +49,30 @@ def medians(case: Case, metric: str = SECONDS) -> dict[Chain, float]:
 
 
 def excess(chain: Chain, known: Mapping[Chain, float]) -> float:
-    """Return P_S minus the sum of its kernels, estimated from shorter chains where it is not ``known``."""
-    if len(chain) == 1:
+    """Return P_S minus the sum of its kernels, estimated where it is not ``known``."""
+    if chain in known or len(chain) == 1:
+        return _measured(chain, known)
+    alike = [other for other in known if len(other) == len(chain) and _plain(other, known) > 0]
+    missed = sum(_measured(other, known) - _from_shorter(other, known) for other in alike)
+    whole = sum(_plain(other, known) for other in alike)
+    return _from_shorter(chain, known) + (missed / whole * _plain(chain, known) if whole else 0.0)
+
+
+def _plain(chain: Chain, known: Mapping[Chain, float]) -> float:
+    return sum(known[(index,)] for index in chain)
+
+
+def _measured(chain: Chain, known: Mapping[Chain, float]) -> float:
+    return known[chain] - _plain(chain, known)
+
+
+def _from_shorter(chain: Chain, known: Mapping[Chain, float]) -> float:
+    """Return what the two ends of a chain lose without what they share; nothing for a pair."""
+    if len(chain) <= 2:
         return 0.0
-    if chain in known:
-        return known[chain] - sum(known[(index,)] for index in chain)
-    if len(chain) == 2:
-        return 0.0
-    return excess(chain[:-1], known) + excess(chain[1:], known) - excess(chain[1:-1], known)
+    first, last, inner = chain[:-1], chain[1:], chain[1:-1]
+    parts = [_measured(one, known) if one in known else _from_shorter(one, known) for one in (first, last, inner)]
+    return parts[0] + parts[1] - parts[2]
 
 
 def doubt(known: Mapping[Chain, float]) -> float:
@@ -64,7 +81,7 @@ def doubt(known: Mapping[Chain, float]) -> float:
     for chain, value in known.items():
         if len(chain) < 2 or any((index,) not in known for index in chain):
             continue
-        plain = sum(known[(index,)] for index in chain)
+        plain = _plain(chain, known)
         others = {other: seconds for other, seconds in known.items() if other != chain}
         errors.append((value - plain - excess(chain, others)) / plain)
     if len(errors) < _CHECKS:
@@ -100,7 +117,7 @@ def next_chains(model: CaseModel, length: int, most: int = 5) -> tuple[Next, ...
 
 def _next(model: CaseModel, chain: Chain, length: int, known: Mapping[Chain, float], unsure: float) -> Next:
     case, again = model.case, chain in known
-    plain = sum(known[(index,)] for index in chain)
+    plain = _plain(chain, known)
     step = unsure * plain if not again else _own_doubt(model, chain)
     now = known[chain] if again else plain + excess(chain, known)
     moved = partial_prediction(case, length, {**known, chain: now + step})
