@@ -110,3 +110,12 @@ def test_the_page_says_what_the_models_say(gaps: dict[str, dict[str, float]]) ->
     for version in VERSIONS:
         shown = " | ".join(f"{gaps[version][name] * 1e3:.2f}" for name in columns)
         assert f"| {version} | {shown} |" in page
+
+
+def test_double_buffering_makes_version_sd8_of_sd4(bench: Bench, gaps: dict[str, dict[str, float]]) -> None:
+    change = next(one for one in candidates(Setting(CRASH, 16, 32)) if one.action == "A-40")
+    made = change.make(read(CRASH / "crash-SD4.yaml"))
+    assert made is not None
+    assert bench.total(made) == pytest.approx(gaps["SD8"]["time"], rel=0.01)
+    assert bench.gaps(made)["S'"] == pytest.approx(gaps["SD8"]["S'"])
+    assert change.make(read(CRASH / "crash-SD8.yaml")) is None

@@ -12,6 +12,7 @@ from advisor_simulation.model import records
 from advisor_simulation.model.checks import walk
 from advisor_simulation.model.expressions import Expression
 from advisor_simulation.model.world import World, build
+from advisor_simulation.whatif.buffering import buffered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -212,4 +213,5 @@ CHANGES: Final[tuple[tuple[str, str, int, Callable[[Model, Setting], Model | Non
     ("A-29", "loops handed out in chunks", 4, dynamic),
     ("G-14", "one barrier instead of several in a row", 5, merged),
     ("A-31", "synchronization of those who exchange data", 5, pairwise),
+    ("A-40", "two copies of what a loop overwrites, and no barrier in front of it", 7, buffered),
 )

@@ -1,0 +1,98 @@
+"""Double buffering: what a loop reads may be overwritten without a barrier if the writes go to a second copy.
+
+It is done for a time loop over two parallel loops with the same decomposition: the first reads arrays through lists of
+neighbours, the second overwrites them row by row, and reads of the first one's results only its own rows.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from advisor.documents import Marked
+from advisor_simulation.model import records
+from advisor_simulation.model.expressions import Access, Expression
+
+if TYPE_CHECKING:
+    from advisor_simulation.model.records import Loop, Model, Parallel, Step
+    from advisor_simulation.whatif.model_changes import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The two loops of a time loop, and the arrays that the second one overwrites."""
+
+    reader: Parallel
+    writer: Parallel
+    arrays: frozenset[str]
+
+
+def buffered(model: Model, setting: Setting) -> Model | None:
+    """Give overwritten arrays a second copy, and take away the barrier in front of the loop that overwrites them."""
+    control = []
+    doubled: frozenset[str] = frozenset()
+    for step in model.control:
+        pair = _pair(step) if isinstance(step, records.Loop) else None
+        if pair is None or not isinstance(step, records.Loop):
+            control.append(step)
+            continue
+        control.append(replace(step, do=_turned(step, pair, model)))
+        doubled |= pair.arrays
+    arrays = {name: _twice(array) if name in doubled else array for name, array in model.arrays.items()}
+    return replace(model, control=tuple(control), arrays=arrays) if doubled else None
+
+
+def _pair(loop: Loop) -> _Pair | None:
+    """Return the two loops if nothing else is done in between that could need the barrier."""
+    others = [step for step in loop.do if not isinstance(step, records.Parallel | records.Barrier)]
+    loops = [step for step in loop.do if isinstance(step, records.Parallel)]
+    if others or len(loops) != 2:
+        return None
+    reader, writer = loops
+    overwritten = frozenset(access.value.array for access in writer.writes)
+    results = {access.value.array for access in reader.writes}
+    own = all(_own(access.value, writer.index) for access in writer.reads if access.value.array in results)
+    read = {access.value.array for access in reader.reads if not _own(access.value, reader.index)}
+    alike = reader.over.value == writer.over.value and {reader.schedule, writer.schedule} == {"static"}
+    whole = writer.where is None and writer.ratio is None and all(_own(a.value, writer.index) for a in writer.writes)
+    if not (own and alike and whole and read & overwritten) or results & overwritten or reader.end == "none":
+        return None
+    return _Pair(reader, writer, overwritten)
+
+
+def _own(access: Access, index: str) -> bool:
+    return isinstance(access.rows, ast.Name) and access.rows.id == index
+
+
+def _turned(loop: Loop, pair: _Pair, model: Model) -> tuple[Step, ...]:
+    """Return the steps of the time loop with reads from one copy and writes to the other."""
+    old, new = f"{loop.index} % 2", f"({loop.index} + 1) % 2"
+
+    def moved(accesses: tuple[Marked[Access], ...], turn: str) -> tuple[Marked[Access], ...]:
+        return tuple(_moved(one, turn, model) if one.value.array in pair.arrays else one for one in accesses)
+
+    steps: list[Step] = []
+    for step in loop.do:
+        if step is pair.reader:
+            steps.append(replace(pair.reader, reads=moved(pair.reader.reads, old), end="none"))
+        elif step is pair.writer:
+            reads, writes = moved(pair.writer.reads, old), moved(pair.writer.writes, new)
+            steps.append(replace(pair.writer, reads=reads, writes=writes))
+        elif any(one is pair.writer for one in loop.do[: loop.do.index(step)]):
+            steps.append(step)  # barriers behind the writer stay, those in front of it go
+    return tuple(steps)
+
+
+def _moved(access: Marked[Access], turn: str, model: Model) -> Marked[Access]:
+    """Return an access to the copy of that turn."""
+    one = access.value
+    rows = model.arrays[one.array].shape[0].value.text
+    items = f", {ast.unparse(one.first)}:{ast.unparse(one.last)}" if one.first and one.last else ""
+    text = f"{one.array}[{ast.unparse(one.rows)} + ({rows}) * ({turn}){items}]"
+    return Marked(Access.parse(text), access.mark)
+
+
+def _twice(array: records.Array) -> records.Array:
+    rows = array.shape[0]
+    return replace(array, shape=(Marked(Expression.parse(f"2 * ({rows.value.text})"), rows.mark), *array.shape[1:]))
