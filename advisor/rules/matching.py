@@ -39,8 +39,8 @@ class Match:
         return max((span.low for span in self._spans()), default=0.0)
 
     def _spans(self) -> list[Span]:
-        asked = [leaf.gap for leaf in self.action.comparisons if not isinstance(leaf, FactIs)]
-        return [self.site.gap(gap) for gap in self.action.targets or asked]
+        gaps = self.action.targets or [leaf.gap for leaf in self.action.comparisons if not isinstance(leaf, FactIs)]
+        return [self.site.gap(gap) for gap in gaps]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,10 @@ class Matches:
         """
         stakes: dict[Need, tuple[float, float]] = {}
         for match in self.undecided:
+            low, high = match.known_s, match.stake_s
             for need in match.outcome.needs:
                 known, most = stakes.get(need, (0.0, 0.0))
-                stakes[need] = max(known, match.known_s), max(most, match.stake_s)
+                stakes[need] = max(known, low), max(most, high)
         actual_s = self.sheet.run.actual_s
         worth = [need for need, (_, most) in stakes.items() if need.command and is_significant(most, actual_s)]
         return tuple(sorted(worth, key=lambda need: (*(-seconds for seconds in stakes[need]), need.fact)))
