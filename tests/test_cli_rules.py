@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor import cli, rules
+from advisor import cli, host, rules
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-BOOK = rules.load_default()
+HOST = host.load()
+#: The bundled rules with those of the plugins that come along.
+BOOK = rules.load_default(HOST.rules(), HOST.facts())
 MISTAKES = """
     - id: X-1
       title: Do better
@@ -110,7 +112,7 @@ def test_a_missing_file_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "none.yaml" in out + err
 
 
-def test_the_examples_of_the_bundled_rules_come_true(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_of_all_rules_come_true(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rules", "test"]) == 0
     count = sum(len(action.examples) for action in BOOK.actions)
     assert capsys.readouterr().out == f"{count} examples of {len(BOOK.actions)} actions, 0 failed.\n"

@@ -19,7 +19,7 @@ ROWS = (
     ("grouping", "documents", "strict_json", "bundled", "machines", "sidecar", "contract", "wire", "soundness",
      "builds", "writing", "reports"),
     ("traces", "callpaths", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality",
-     "merging", "comparison", "facts", "rules", "ranking"),
+     "merging", "comparison", "facts", "rules", "ranking", "pictures"),
     ("hookspecs", "commands", "host", "sandbox", "command_list", "readers", "sampling"),
     ("events", "past", "pipeline", "explaining"),
     ("store", "render"),
