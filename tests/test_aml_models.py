@@ -268,3 +268,21 @@ def test_the_example_of_the_page_is_a_model(tmp_path: Path) -> None:
     found = run(text, tmp_path, 4)
     assert [phase.iterations for phase in found.profile.phases] == [10, 10]
     assert found.log.flows["forces"].words.any()
+
+
+def test_what_would_never_end_or_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("advisor_simulation.mds.engine.MOST_STEPS", 1000)
+    monkeypatch.setattr("advisor_simulation.mds.engine.MOST_SPANS", 100)
+    with pytest.raises(DocumentError, match="more than 1,000 steps"):
+        run(small("  - {loop: l, times: 1e12, do: []}"), tmp_path)
+    with pytest.raises(DocumentError, match="synchronizes more than 100 times"):
+        run(small("  - {loop: l, times: 1e12, do: [{barrier: b}]}"), tmp_path)
+    with pytest.raises(UsageError, match="do not fit into memory"):
+        run(
+            small('  - {parallel: p, over: line, reads: ["F[i]"]}').replace("F: {shape: [n]}", "F: {shape: [3e8]}"),
+            tmp_path,
+        )
+    with pytest.raises(DocumentError, match="at most"):
+        run(small("  - {barrier: b}").replace("F: {shape: [n]}", "F: {shape: [1e15]}"), tmp_path)
+    with pytest.raises(DocumentError, match="size: expected 1 to"):
+        run(small("  - {barrier: b}").replace("pair: {size: P}", "pair: {size: 1e12}"), tmp_path)

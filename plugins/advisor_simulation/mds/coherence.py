@@ -34,8 +34,8 @@ COHERENCE: Final = 3
 _COMMUNICATION, _MIGRATION, _FALSE, _COLD, _CAPACITY = range(len(KINDS))
 #: Holders of a line are bits of one number.
 MOST_PROCESSORS: Final = 64
-#: Lines times processors that are kept track of.
-LARGEST: Final = 200_000_000
+#: Bytes that the state of all lines and words may take: by word 21, by line 16, by line and processor 9.
+LARGEST: Final = 2**31
 
 
 def _compiled(function: Function, inline: str = "never") -> Function:
@@ -79,8 +79,8 @@ def caches(words: int, line: int, processors: int, sets: int = 0, ways: int = 0)
     if processors > MOST_PROCESSORS:
         raise UsageError(f"data references are simulated for at most {MOST_PROCESSORS} processors, not {processors}")
     lines = -(-words // line) + 1
-    if lines * processors > LARGEST:
-        raise UsageError(f"{lines:,} lines on {processors} processors are more than can be simulated")
+    if lines * (21 * line + 9 * processors + 16) > LARGEST:
+        raise UsageError(f"{lines:,} lines on {processors} processors do not fit into memory; make the arrays smaller")
     return Caches(
         line=line,
         holders=np.zeros(lines, dtype=np.uint64),

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
     Scope = Mapping[str, object]
 
-#: Synchronizations after which a model is taken to run for ever.
+#: Synchronizations, and steps and turns of loops, after which a model is taken to run for ever.
 MOST_SPANS = 2_000_000
+MOST_STEPS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Simulation:
         self.log = Log()
         self._open: list[Entry] = []
         self._began = 0.0
+        self._taken = 0
         self._relaxed: str | None = None
         self._reached: dict[int, int] = {}
         self._streams: dict[int, Stream] = {}
@@ -92,8 +94,10 @@ class Simulation:
 
     def _steps(self, steps: Iterable[Step], scope: Scope) -> None:
         for step in steps:
+            self._count()
             if isinstance(step, records.Loop):
                 for turn in range(max(self.world.whole(step.times, scope), 0)):
+                    self._count()
                     self._steps(step.do, {**scope, step.index: np.float64(turn)})
             elif isinstance(step, records.When):
                 self._steps(step.do if self._holds(step, scope) else step.else_, scope)
@@ -108,6 +112,11 @@ class Simulation:
                 self._serial(step, scope)
             else:
                 self._exchange(step, scope)
+
+    def _count(self) -> None:
+        self._taken += 1
+        if self._taken > MOST_STEPS:
+            raise DocumentError([self.world.model.mark.problem(f"the model takes more than {MOST_STEPS:,} steps")])
 
     def _holds(self, step: records.When, scope: Scope) -> bool:
         """Return whether a condition holds; one with a ratio holds evenly spread over the times it is reached."""
