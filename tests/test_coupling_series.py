@@ -35,7 +35,7 @@ def at(size: float, pair: float, *, processors: int = 1, noise: float = 0.005) -
 
 
 def test_transitions_are_found_and_named_by_the_cache() -> None:
-    """Alone 8 N bytes, the pair 16 N: beyond 3000 the pair leaves L1, beyond 6000 each kernel does."""
+    """Alone 8 N bytes, the pair 16 N: beyond 2550 the pair leaves L1, beyond 5100 each kernel does."""
     sizes = {1000: 1.0, 2500: 1.0, 4000: 1.4, 5000: 1.4, 8000: 1.0, 20000: 1.0}
     found = transitions([model(at(size, pair)) for size, pair in sizes.items()], LEVELS)
     pairs = [one for one in found if one.chain == (0, 1)]
@@ -161,15 +161,15 @@ def ahead(text: str, offered: Callable[..., object] | None = maker) -> forecasts
 
 
 def test_couplings_are_carried_over_where_data_live_in_the_same_caches() -> None:
-    """At N = 5500 three kernels of 44 kB fit L1 each and leave it together, as at 5000."""
-    one = ahead("N=5500")
+    """At N = 5050 three kernels of 40 kB fit L1 each and leave it together, as at 5000."""
+    one = ahead("N=5050")
     assert one.source is not None
     assert one.source.parameters["N"] == 5000
-    assert one.summation == pytest.approx(100 * 4 * 5500, rel=0.02)
+    assert one.summation == pytest.approx(100 * 4 * 5050, rel=0.02)
     assert one.length == 2
     first = (1.4 * 4.2 + 1.0 * 2) / (4.2 + 2)  # a kernel's couplings by their times: a,b takes 1.4 * 3, c,a 2 …
     second = (1.4 * 4.2 + 1.0 * 3) / (4.2 + 3)
-    whole = 100 * 5500 * (first + 2 * second + 1)
+    whole = 100 * 5050 * (first + 2 * second + 1)
     assert one.value == pytest.approx(whole, rel=0.03)
     assert one.low < whole < one.high
 

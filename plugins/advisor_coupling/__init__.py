@@ -22,7 +22,7 @@ advisor_api = 1
 _ARGUMENTS = (
     Argument("manifest", "the experiment (YAML), or the results of one (JSON)", Path),
     Argument("--results", "where the results are kept (default: beside the manifest, NAME.coupling.json)", Path),
-    Argument("--predict", "where to predict besides: 'N=64 P=4'; may be given again", several=True),
+    Argument("--predict", "where to predict besides: 'N=64 P=4', several behind each other", several=True),
     Argument("--machine", "the machine whose caches are named (default: the one measured on)"),
     Argument("--dry-run", "list the runs that are left to do, and run none", bool),
 )

@@ -2,14 +2,15 @@
 
 Formula 3 of the source with analytical models E_k. A coupling is carried over from the nearest case in which every
 kernel's data, and those of all together, live in the same caches; across such a border it may change, and nothing is
-carried over.
+carried over. So does a kernel's time jump: its model is fitted to cases where its data live in the same cache, if there
+are three of them.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
     #: From the coordinates of a point to value, low and high end.
     Predict = Callable[[Sequence[float]], tuple[float, float, float]]
+
+#: From so many cases on, those in which a kernel's data live in the same cache are enough for its model.
+_FEWEST_ALIKE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +92,36 @@ def forecasts(
     names = transitions.axes(cases)
     if not names:
         raise UsageError("--predict needs measurements at several sizes or numbers of processors")
-    kernels = [_modelled(maker, names, cases, index) for index in range(cases[0].size)]
     choice = best_length(models)
     length = choice.length if choice else max(cases[0].lengths(), default=1)
-    return tuple(_forecast(models, _placed(place, document, cases), names, kernels, length, caches) for place in places)
+    wanted = [_placed(place, document, cases) for place in places]
+    return tuple(
+        _forecast(models, case, names, _modelled(maker, names, cases, case, caches), length, caches) for case in wanted
+    )
 
 
-def _modelled(maker: Callable[..., object], names: Sequence[str], cases: Sequence[Case], index: int) -> Predict:
-    points = [[_at(case, name) for name in names] for case in cases]
-    values = []
-    for case in cases:
-        series = case.samples[SECONDS][(index,)]
-        values.append([float(value) for value in series if np.isfinite(value)])
-    return cast("Predict", maker(tuple(names), points, values))
+def _modelled(
+    maker: Callable[..., object],
+    names: Sequence[str],
+    cases: Sequence[Case],
+    target: Case,
+    caches: Mapping[str, CacheRecord],
+) -> list[Predict]:
+    """Return a model of each kernel, good for the target."""
+    found = []
+    for index in range(target.size):
+        alike = [case for case in cases if _home(case, index, caches) == _home(target, index, caches)]
+        used = alike if len(alike) >= _FEWEST_ALIKE else cases
+        points = [[_at(case, name) for name in names] for case in used]
+        series = [case.samples[SECONDS][(index,)] for case in used]
+        values = [[float(value) for value in one if np.isfinite(value)] for one in series]
+        found.append(cast("Predict", maker(tuple(names), points, values)))
+    return found
+
+
+def _home(case: Case, index: int, caches: Mapping[str, CacheRecord]) -> str | None:
+    size = case.working_set((index,))
+    return None if size is None else transitions.home(size, transitions.levels(caches, case.processors))
 
 
 def _at(case: Case, name: str) -> float:

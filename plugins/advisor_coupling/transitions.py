@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 #: The name of the axis of processors; the others are parameters of the program.
 PROCESSORS: Final = "P"
 MEMORY: Final = "memory"
-#: A cache that is so full holds less than all: stack, code and page tables want their part.
-_FULL: Final = 0.85
+#: Of a cache so much is there for the arrays: code, stack, tables of pages and imperfect replacement want their part.
+USABLE: Final = 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ def levels(caches: Mapping[str, CacheRecord], processors: int = 1) -> tuple[Leve
 
 
 def home(size: float, caches: Sequence[Level]) -> str:
-    """Return the smallest cache that holds so many bytes."""
-    return next((level.name for level in caches if size <= level.bytes), MEMORY)
+    """Return the smallest cache that holds so many bytes in its usable part."""
+    return next((level.name for level in caches if size <= USABLE * level.bytes), MEMORY)
 
 
 def homes(case: Case, chain: Chain, caches: Sequence[Level]) -> tuple[str, ...] | None:
@@ -151,13 +151,4 @@ def _crossed(first: Case, last: Case, chain: Chain, caches: Mapping[int, Sequenc
         who = "all kernels" if len(part) == first.size else first.label(part)
         if before != after:
             found.append(f"{who}: {before} to {after}")
-        elif part == chain and (full := _filled(large, caches[last.processors])) >= _FULL > _filled(
-            small, caches[first.processors]
-        ):
-            found.append(f"{who}: {full:.0%} of {after}")
     return tuple(found)
-
-
-def _filled(size: float, caches: Sequence[Level]) -> float:
-    """Return how full the smallest cache is that holds so many bytes; 0 for memory."""
-    return next((size / level.bytes for level in caches if size <= level.bytes), 0.0)
