@@ -34,6 +34,7 @@ MERGED_SHARE: Final = 0.1
 class Options:
     """What a user may choose: machine model, own rule files, the order of recommendations, the cores of the run.
 
+    ``target`` is the size that the program is meant for, such as ``P=1024 N=8192``: the parameter ``target`` of the run.
     Traces of up to ``events_B`` bytes are read again for plugins that ask for events.
     """
 
@@ -41,6 +42,7 @@ class Options:
     rules: tuple[Path, ...] = ()
     order: Literal["seconds", "steps"] = "seconds"
     cores: int | None = None
+    target: str | None = None
     events_B: float = 64 << 20
 
 
@@ -210,7 +212,8 @@ def _recordings(path: Path, options: Options, host: Host) -> tuple[list[tuple[Pr
 def recording(found: Found, top: Path, options: Options, host: Host) -> Profile:
     """Return what was found below ``top``, with what its sidecar and the user say about it."""
     profile = sidecar.apply(host.read(found), found.path, top=top)
-    return replace(profile, cores=options.cores or profile.cores)
+    parameters = profile.parameters if options.target is None else {**profile.parameters, "target": options.target}
+    return replace(profile, cores=options.cores or profile.cores, parameters=parameters)
 
 
 def _machine(profile: Profile, options: Options, host: Host) -> tuple[Machine | None, tuple[str, ...]]:

@@ -140,3 +140,28 @@ def test_an_installation_without_the_demo_says_so(
     monkeypatch.setattr(demo, "_PLACES", (tmp_path / "missing",))
     assert cli.main(["demo"]) == 2
     assert "example trace" in capsys.readouterr().err
+
+
+def test_the_size_that_a_program_is_meant_for(asked: Pipeline) -> None:
+    assert cli.main(["advise", "run.json", "--target", "P=1024  N=8192"]) == 0
+    assert asked.options.target == "P=1024 N=8192"
+
+
+@pytest.mark.parametrize("text", ["", "P", "P=", "1024", "P=1024,N=8", "P=many"])
+def test_a_target_that_says_nothing(asked: Pipeline, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    assert cli.main(["advise", "run.json", "--target", text]) == 2
+    assert "P=1024 N=8192" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("form", "begin"), [("sarif", '{\n  "$schema"'), ("html", "<!DOCTYPE html>")])
+def test_forms_for_code_hosts_and_browsers(
+    asked: Pipeline, capsys: pytest.CaptureFixture[str], form: str, begin: str
+) -> None:
+    assert cli.main(["advise", "run.json", "--as", form]) == 0
+    assert capsys.readouterr().out.startswith(begin)
+
+
+def test_places_in_sarif_are_relative_to_the_sources(asked: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["advise", "run.json", "--as", "sarif", "--source-root", "/home/me/jacobi/"]) == 0
+    run = json.loads(capsys.readouterr().out)["runs"][0]
+    assert run["originalUriBaseIds"] == {"SRCROOT": {"uri": "file:///home/me/jacobi/"}}

@@ -110,3 +110,10 @@ def test_cores_said_on_the_command_line_count(tmp_path: Path) -> None:
     advice = pipeline.advise([written(tmp_path)], pipeline.Options(cores=1), alone())
     assert advice.profile.cores == 1
     assert any("core" in note.text for note in advice.grade.notes)
+
+
+def test_the_target_of_the_command_line_replaces_the_one_beside_the_profile(tmp_path: Path) -> None:
+    path = written(tmp_path, parameters={"N": 512, "target": "P=8"})
+    said = pipeline.advise([path], pipeline.Options(target="P=64 N=1024"), alone())
+    assert said.profile.parameters == {"N": 512, "target": "P=64 N=1024"}
+    assert pipeline.advise([path], pipeline.Options(), alone()).profile.parameters["target"] == "P=8"

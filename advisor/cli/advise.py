@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from advisor.model import Advice
 
 NAME = "advise"
+_SIZE = re.compile(r"[A-Za-z_]\w*=\d+(\.\d+)?([eE][+-]?\d+)?")
 HELP = "say where the seconds of a run go and what to do next"
 
 
@@ -31,6 +33,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the run (gapwatch machines list)")
     places.add_rules(parser)
     parser.add_argument("--cores", metavar="N", type=_cores, help="cores the run had, where the profile does not say")
+    parser.add_argument(
+        "--target", metavar="'P=1024 N=8192'", type=_target,
+        help="the size the program is meant for: what will cost most there, by models of earlier runs",
+    )  # fmt: skip
     parser.add_argument(
         "--fail-on", metavar="GATE", type=gates.parse, action="append", default=[],
         help="exit with 1 if it holds: 'L > 3 %%', 'W >= 2 s'; may be given again",
@@ -52,6 +58,12 @@ def _cores(text: str) -> int:
     return int(text)
 
 
+def _target(text: str) -> str:
+    if not text.strip() or not all(_SIZE.fullmatch(part) for part in text.split()):
+        raise argparse.ArgumentTypeError(f"expected names and numbers such as 'P=1024 N=8192', found {text!r}")
+    return " ".join(text.split())
+
+
 def run(args: argparse.Namespace) -> int:
     """Advise on what the arguments name; returns the exit code."""
     return show(args.paths, args)
@@ -69,7 +81,7 @@ def advice_on(paths: Sequence[Path], args: argparse.Namespace) -> Advice:
     from advisor.store.past import StoredPast
 
     rules = (*places.rule_files(), *args.rules)
-    options = pipeline.Options(places.machine(args.machine), rules, args.order, args.cores)
+    options = pipeline.Options(places.machine(args.machine), rules, args.order, args.cores, args.target)
     with progress.working(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs"):
         return pipeline.advise(paths, options, places.load_host(), StoredPast(history_places.state(args)))
 
