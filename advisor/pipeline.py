@@ -34,7 +34,7 @@ MERGED_SHARE: Final = 0.1
 class Options:
     """What a user may choose: machine model, own rule files, the order of recommendations, the cores of the run.
 
-    ``target`` is the size that the program is meant for, such as ``P=1024 N=8192``: the parameter ``target`` of the run.
+    ``target`` is the size that the program is meant for, such as ``P=1024 N=8192``: the run's parameter ``target``.
     Traces of up to ``events_B`` bytes are read again for plugins that ask for events.
     """
 
