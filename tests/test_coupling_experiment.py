@@ -146,6 +146,23 @@ def test_results_of_another_experiment_are_left_alone(tmp_path: Path) -> None:
     assert b"holds another experiment" in done.stderr
 
 
+def test_after_a_new_build_the_old_runs_say_nothing(tmp_path: Path) -> None:
+    program = tmp_path / "toy"
+    program.write_text("#!/bin/sh\necho loop 1.0 s\n")
+    program.chmod(0o755)
+    path = tmp_path / "toy.yaml"
+    path.write_text(
+        "program: toy\nkernels: [{name: a}, {name: b}]\nloop_count: 1\nrepetitions: 1\n"
+        "command: [./toy, '{chain}', '{passes}']\nbaseline: none\n"
+    )
+    assert run("couple", str(path), home=tmp_path).returncode == 0
+    assert run("couple", str(path), home=tmp_path).returncode == 0
+    program.write_text("#!/bin/sh\necho loop 2.0 s\n")
+    done = run("couple", str(path), home=tmp_path)
+    assert done.returncode == 2
+    assert b"its build" in done.stderr
+
+
 def test_a_program_that_fails_is_named_and_what_was_done_is_kept(tmp_path: Path) -> None:
     path = prepared(tmp_path)
     program = tmp_path / "toy.py"
@@ -262,7 +279,7 @@ def test_a_pair_that_evicts_its_data_is_named_and_the_fused_one_wins_what_was_pr
         path = tmp_path / f"pair{block}.yaml"
         path.write_text(CACHE.format(program=program, block=block, rounds=rounds))
         plan = manifest.load(path)
-        document = experiment.opened(plan, tmp_path / f"{block}.coupling.json", "", {})
+        document = experiment.opened(plan, path, tmp_path / f"{block}.coupling.json", "", {})
         document = experiment.carry_out(plan, path, document, tmp_path / f"{block}.coupling.json", lambda _: None)
         found[block] = model(results.cases(document)[0], Metric("misses"))
     (pair,) = found[2000].couplings

@@ -35,8 +35,9 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_manifest_is_cases_and_runs_in_interleaved_rounds(tmp_path: Path) -> None:
-    plan = manifest.load(written(tmp_path, GOOD + "processors: [1, 2]\nrepetitions: 2\n"))
-    document = experiment.opened(plan, tmp_path / "none.json", "", {})
+    path = written(tmp_path, GOOD + "processors: [1, 2]\nrepetitions: 2\n")
+    plan = manifest.load(path)
+    document = experiment.opened(plan, path, tmp_path / "none.json", "", {})
     assert [(case.parameters["N"], case.processors, case.loop_count) for case in document.cases] == [
         (10, 1, 100), (20, 1, 50), (10, 2, 100), (20, 2, 50)
     ]  # fmt: skip

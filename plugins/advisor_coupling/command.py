@@ -49,7 +49,7 @@ def _measured(plan: Manifest, path: Path, kept: Path, services: Services) -> Doc
     """Return the whole experiment."""
     try:
         with experiment.locked(path):
-            document = experiment.opened(plan, kept, *_here(services))
+            document = experiment.opened(plan, path, kept, *_here(services))
             total = len(experiment.steps(plan, len(document.cases)))
             with services.working(f"measuring {plan.program}", total) as done:
                 return experiment.carry_out(plan, path, document, kept, done)
@@ -76,7 +76,7 @@ def _caches(machine: Machine) -> dict[str, results.CacheRecord]:
 
 def _listed(plan: Manifest, path: Path, kept: Path) -> Report:
     """Return what an experiment would run."""
-    document = experiment.opened(plan, kept, "", {})
+    document = experiment.opened(plan, path, kept, "", {})
     left = experiment.left(plan, document)
     shown = [experiment.shown(plan, path, document, step) for step in left]
     words = f"{len(left)} of {len(experiment.steps(plan, len(document.cases)))} runs are left to do."

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import math
+import os
 import random
 import shlex
 from contextlib import contextmanager
@@ -49,13 +50,16 @@ class Step:
         return self.case, self.kind, self.chain, self.round
 
 
-def opened(manifest: Manifest, path: Path, machine: str, caches: Mapping[str, CacheRecord]) -> Document:
-    """Return the experiment in the file ``path``, or a new one; ``UsageError`` if the file is of another experiment."""
-    mark = fingerprint(manifest)
+def opened(manifest: Manifest, source: Path, path: Path, machine: str, caches: Mapping[str, CacheRecord]) -> Document:
+    """Return the experiment in the file ``path``, or a new one; ``UsageError`` if the file is of another experiment.
+
+    ``source`` is the manifest's file; ``machine`` and ``caches`` are those of this host.
+    """
+    mark = fingerprint(manifest, source)
     if path.exists():
         found = results.read(path)
         if found.fingerprint != mark:
-            reason = "holds another experiment (program, kernels, commands or sizes differ)"
+            reason = "holds another experiment (program, its build, kernels, commands or sizes differ)"
             raise UsageError(f"{path} {reason}; move it away, or name another file by --results")
         return found
     printed: dict[str, Combination] = {str(metric.name): metric.combine for metric in manifest.metrics}
@@ -69,8 +73,11 @@ def opened(manifest: Manifest, path: Path, machine: str, caches: Mapping[str, Ca
     )  # fmt: skip
 
 
-def fingerprint(manifest: Manifest) -> str:
-    """Return what tells this experiment from others; repetitions and lengths may grow without making it another."""
+def fingerprint(manifest: Manifest, source: Path) -> str:
+    """Return what tells this experiment from others; repetitions and lengths may grow without making it another.
+
+    Programs that the commands name by a path are part of it: after a new build the old runs say nothing.
+    """
     parts = [
         manifest.program,
         manifest.names,
@@ -85,7 +92,18 @@ def fingerprint(manifest: Manifest) -> str:
         manifest.baseline,
         [(metric.name, metric.prints, metric.combine, metric.take) for metric in manifest.metrics],
     ]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(json.dumps(parts).encode())
+    for program in _programs(manifest, source):
+        digest.update(program.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _programs(manifest: Manifest, source: Path) -> Iterator[Path]:
+    """Yield the executable files that the commands name by a path."""
+    for word in (*manifest.command, *manifest.application):
+        path = source.parent / manifest.directory / str(word.value)
+        if "/" in word.value and not word.value.names and path.is_file() and os.access(path, os.X_OK):
+            yield path
 
 
 def _cases(manifest: Manifest) -> Iterator[CaseRecord]:
