@@ -15,7 +15,7 @@ from advisor import __version__
 from advisor.render import numbers
 from advisor.render.clean import clean
 from advisor.render.document import to_json
-from advisor.render.words import how_words
+from advisor.render.words import BASES, how_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +95,7 @@ def _sentence(item: Recommendation) -> str:
     where = f" in {item.region}" if item.region else ""
     wins = f"wins at most {numbers.seconds(item.ceiling_s)}"
     if item.expected_s is not None:
-        wins += f", about {numbers.seconds(item.expected_s)} by {item.basis}"
+        wins += f", about {numbers.seconds(item.expected_s)} {BASES.get(item.basis or '', '')}"
     return f"{item.title}{where}: {wins} of gap {'+'.join(item.gaps)}. {item.why}"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from advisor.render import numbers
 from advisor.render.sections import heading, paragraph
 from advisor.render.text import line, pad, shorten_all, wrap
-from advisor.render.words import COUNTS, EFFORTS, GAPS, how_words
+from advisor.render.words import BASES, COUNTS, EFFORTS, GAPS, how_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -141,7 +141,7 @@ def expected(item: Recommendation) -> str:
     if item.expected_s is None:
         return ""
     doubt = [numbers.interval(item.interval_s)] if item.interval_s else []
-    source = [f"by {item.basis}"] if item.basis else []
+    source = [BASES[item.basis]] if item.basis else []
     inside = ", ".join(doubt + source)
     return f"{numbers.seconds(item.expected_s)} ({inside})" if inside else numbers.seconds(item.expected_s)
 

@@ -40,6 +40,8 @@ EFFORTS = {1: "a flag or setting", 2: "a few lines", 3: "a local rewrite", 4: "a
 EFFICIENCIES = ("load_balance", "communication", "parallel", "serialization", "transfer")
 MODELS = {"mpi": "MPI", "openmp": "OpenMP"}
 LANGUAGES = {"c": "C", "cxx": "C++", "fortran": "Fortran"}
+#: How an expected gain is known.
+BASES = {"simulation": "by simulating the measured run", "history": "by what it won before"}
 COUNTS = {1: "one thing", 2: "two things", 3: "three things"}
 
 

@@ -14,7 +14,17 @@ from advisor.render import numbers
 from advisor.render.clean import clean
 from advisor.render.html import figures
 from advisor.render.html.grids import Grid, gap_grids, grid
-from advisor.render.words import BOUNDS, COUNTS, EFFORTS, base_bound, gap_words, grade_words, how_words, processor_words
+from advisor.render.words import (
+    BASES,
+    BOUNDS,
+    COUNTS,
+    EFFORTS,
+    base_bound,
+    gap_words,
+    grade_words,
+    how_words,
+    processor_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,7 +185,7 @@ def _gain(item: Recommendation) -> str:
     if item.expected_s is None:
         return text
     span = f" ({numbers.interval(item.interval_s)})" if item.interval_s else ""
-    return f"{text}; expected {numbers.seconds(item.expected_s)}{span} by {item.basis}"
+    return f"{text}; expected {numbers.seconds(item.expected_s)}{span} {BASES.get(item.basis or '', '')}"
 
 
 def _place(item: Recommendation) -> str | None:
