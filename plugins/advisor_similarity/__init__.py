@@ -10,12 +10,15 @@ from advisor.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
     from advisor.commands import Registry, Services
+    from advisor.model import Advice, Finding, Gap, Profile
     from advisor.reports import Report
 
 advisor_api = 1
 
+_MEASURES = ("mix", "centroid", "tanimoto", "profile")
 _PARALLELISM = (
     Argument("command", "the program and its arguments, behind --", remainder=True),
     Argument("--once", "run it once only: no smoothability", bool),
@@ -32,20 +35,64 @@ _PARALLELISM = (
     Argument("--tracer", "what runs the program (default: qemu)", choices=("qemu", "valgrind")),
     Argument("--save", "keep the workload in your library under this name"),
 )
+_SIMILAR = (
+    Argument(
+        "paths", "a program, a profile or the name of a known workload; a second one to compare with", several=True
+    ),
+    Argument("--by", "what to compare (default: mix, for profiles profile)", choices=_MEASURES),
+    Argument("--count", "how many of the nearest to show (default: 5)", int, default=5),
+    Argument("--keep", "keep the first in your library under this name, with what its history teaches"),
+)
+_SUITE = (
+    Argument("names", "workloads or programs that make up the suite (default: all that are known)", several=True),
+    Argument("--by", "what to compare (default: mix)", choices=_MEASURES, default="mix"),
+    Argument("--near", "members nearer to each other than this repeat each other (default: 0.1)", float, default=0.1),
+    Argument("--representatives", "choose this many workloads that stand for all", int),
+)
 
 
 @hookimpl
 def advisor_commands(register: Registry) -> None:
-    """Register ``gapwatch parallelism``."""
-    register(
-        "parallelism",
-        "Run a program on an oracle machine: how parallel its instructions are.",
-        _PARALLELISM,
-        _parallelism,
-    )
+    """Register ``gapwatch parallelism``, ``gapwatch similar`` and ``gapwatch suite``."""
+    for name, words, arguments, run in (
+        (
+            "parallelism",
+            "Run a program on an oracle machine: how parallel its instructions are.",
+            _PARALLELISM,
+            _observe,
+        ),
+        ("similar", "Find the known workloads that a program or profile resembles.", _SIMILAR, _similar),
+        ("suite", "Say what a suite of workloads covers, what it repeats and which few stand for all.", _SUITE, _suite),
+    ):
+        register(name, words, arguments, run)
 
 
-def _parallelism(args: Namespace, services: Services) -> Report:
+def _observe(args: Namespace, services: Services) -> Report:
     from advisor_similarity.command import run
 
     return run(args, services)
+
+
+def _similar(args: Namespace, services: Services) -> Report:
+    from advisor_similarity.similar import run
+
+    return run(args, services)
+
+
+def _suite(args: Namespace, services: Services) -> Report:
+    from advisor_similarity.suite_command import run
+
+    return run(args, services)
+
+
+@hookimpl
+def advisor_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advice]) -> Sequence[Finding]:
+    """Return which known workloads the run resembles, and what actions won there."""
+    import platformdirs
+
+    folder = platformdirs.user_data_path("gapwatch")
+    if not (folder / "workloads.json").exists():
+        return []
+    from advisor_similarity import findings, library
+
+    return findings.findings(profile, gaps, history, library.own(folder))

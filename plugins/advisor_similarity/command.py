@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.errors import UsageError
+from advisor_similarity.library import entry_of, keep
 from advisor_similarity.parallelism import observe, temporary_folder
 from advisor_similarity.report import report
 from advisor_similarity.tracing import Plan
@@ -27,6 +28,8 @@ def run(args: Namespace, services: Services) -> Report:
     words = f"{Path(plan.command[0]).name} on the oracle machine" if plan.command else ""
     with temporary_folder() as folder, services.working(words):
         observed = observe(plan, services.folder("cache"), Path(folder), smoothability=not (args.once or plan.period))
+        if args.save:
+            keep(services.folder("data"), entry_of(observed.workload, args.save, " ".join(plan.command)))
         return report(observed, functions=args.functions)
 
 

@@ -51,8 +51,8 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class MappedFile:
-    """A part of a process's memory that shows a file."""
+class Mapped:
+    """A part of a process's memory, and the file that it shows, if any."""
 
     start: int
     end: int
@@ -68,7 +68,7 @@ class Image:
     became_another: bool
     streams: list[Stream] = field(default_factory=list)
     blocks: dict[int, Block] = field(default_factory=dict)
-    mappings: list[MappedFile] = field(default_factory=list)
+    mappings: list[Mapped] = field(default_factory=list)
 
     @property
     def instructions(self) -> int:
@@ -117,9 +117,9 @@ def _take(image: Image, line: str) -> None:
         image.blocks[numbers[0]] = Block(numbers[1], tuple(numbers[2:]))
 
 
-def _mapping(text: str) -> list[MappedFile]:
-    fields = text.split(maxsplit=5)
+def _mapping(text: str) -> list[Mapped]:
+    fields = [*text.split(maxsplit=5), ""]
     if len(fields) < 6:
         return []
     start, end = (int(number, 16) for number in fields[0].split("-"))
-    return [MappedFile(start, end, int(fields[2], 16), fields[5])]
+    return [Mapped(start, end, int(fields[2], 16), fields[5])]

@@ -56,7 +56,7 @@ def shape_distance(first: FloatArray, second: FloatArray) -> FloatArray:
 
     Own: average parallelism grows with the problem in some programs (matrix multiplication), their mix does not.
     """
-    return distance(_unit(first), _unit(second))
+    return distance(unit(first), unit(second))
 
 
 def parallelism_matrix(instructions: npt.ArrayLike, instances: npt.ArrayLike) -> Matrix:
@@ -76,11 +76,12 @@ def frobenius(first: Mapping[tuple[int, ...], float], second: Mapping[tuple[int,
     return float(np.sqrt(squares / 2))
 
 
+def unit(vectors: FloatArray) -> FloatArray:
+    """Return each vector divided by its length; a zero vector stays zero."""
+    length = np.sqrt((vectors**2).sum(axis=-1, keepdims=True))
+    return _ratio(vectors, np.broadcast_to(length, vectors.shape))
+
+
 def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
     ratio: FloatArray = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
     return ratio
-
-
-def _unit(vectors: FloatArray) -> FloatArray:
-    length = np.sqrt((vectors**2).sum(axis=-1, keepdims=True))
-    return _ratio(vectors, np.broadcast_to(length, vectors.shape))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.errors import UsageError
-from advisor_similarity.tracing import Plan, Traced, architecture_of, find_program, trace
+from advisor_similarity.tracing import Plan, Traced, architecture_of, trace
 from advisor_similarity.workload import Sampled, Workload, main_image, sampling_error, summary
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor_similarity.images import Image
 
 _SIGNAL: Final = 128
@@ -42,7 +41,7 @@ def observe(plan: Plan, cache: Path, folder: Path, smoothability: bool) -> Obser
     """
     traced = trace(plan, cache, _sub(folder, "first"))
     image = _main(plan, traced)
-    program = find_program(plan.command[0])
+    program = Path(traced.program)
     workload = summary(image, traced.templates, program.name, architecture_of(program) or "x86_64")
     sampled = sampling_error(max(image.streams, key=lambda stream: stream.cycles)) if plan.period else None
     observed = Observed(workload, image, traced, sampled=sampled)

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor_similarity.elf import Functions
-    from advisor_similarity.images import Image, MappedFile
+    from advisor_similarity.images import Image, Mapped
     from advisor_similarity.steps import Template
 
 #: Code that no file holds: compiled while the program ran.
 GENERATED: Final = "generated code"
+#: Code of a library that was gone when the program ended.
+UNLOADED: Final = "unloaded code"
 
 
 @dataclass(slots=True)
@@ -92,10 +94,10 @@ def _mix(template: Template) -> list[tuple[int, int]]:
     return list(components.items())
 
 
-def _named(address: int, mappings: Sequence[MappedFile], known: dict[str, Functions]) -> tuple[str, str]:
+def _named(address: int, mappings: Sequence[Mapped], known: dict[str, Functions]) -> tuple[str, str]:
     mapped = next((part for part in mappings if part.start <= address < part.end), None)
     if mapped is None:
-        return GENERATED, ""
+        return UNLOADED, ""
     if not mapped.path.startswith("/"):
         return (mapped.path, "") if mapped.path == "[vdso]" else (GENERATED, "")
     if mapped.path not in known:

@@ -136,7 +136,7 @@ def _apart(plan: Plan) -> tuple[Path, list[str], list[str]]:
 
 def _traced_command(plan: Plan, qemu: str, library: Path, socket_path: Path, folder: Path, program: Path) -> list[str]:
     options = {"socket": socket_path, "folder": folder, "qemu": qemu, "limit": plan.limit, "rows": plan.rows}
-    options |= {"window": plan.window, "period": plan.period}
+    options |= {"window": plan.window, "period": plan.period, "parent": os.getpid()}
     for value in (library, folder):
         if "," in str(value):
             raise UsageError(f"{value}: qemu can't be given a path with a comma")

@@ -47,8 +47,7 @@ static void write_block(FILE *out, const struct block *b) {
 static void write_map(FILE *out) {
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[PATH_MAX + 128];
-    while (maps && fgets(line, sizeof line, maps))
-        if (strstr(line, "r-x") || strstr(line, "r--")) fprintf(out, "map %s", line);
+    while (maps && fgets(line, sizeof line, maps)) fprintf(out, "map %s", line);
     if (maps) fclose(maps);
 }
 

@@ -1,10 +1,13 @@
 /* Runs inside qemu-user: schedules every executed instruction on the oracle machine.
  *
  * Options: socket=PATH of the decoder, folder=PATH for the results, and limit=N operations a cycle, rows=N cycles
- * to keep apart, window=N and period=N instructions to sample, qemu=PATH to follow a program that a process becomes. */
+ * to keep apart, window=N and period=N instructions to sample, qemu=PATH to follow a program that a process becomes,
+ * parent=N the process that wants the results. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 
 #include "qemu_api.h"
 #include "results.h"
@@ -110,6 +113,11 @@ static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
     if (number == execve_number && *qemu) follow(a, b, c);
 }
 
+/* Ends with the process that started the tracer, where this is its child. */
+static void end_with_parent(const char *value) {
+    if (getppid() == (pid_t)strtol(value, NULL, 10)) prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 static void take_option(const char *option) {
     const char *value = strchr(option, '=');
     if (!value) return;
@@ -117,6 +125,7 @@ static void take_option(const char *option) {
     if (!strncmp(option, "socket", n)) snprintf(book.path, sizeof book.path, "%s", value);
     if (!strncmp(option, "folder", n)) snprintf(folder, sizeof folder, "%s", value);
     if (!strncmp(option, "qemu", n)) snprintf(qemu, sizeof qemu, "%s", value);
+    if (!strncmp(option, "parent", n)) end_with_parent(value);
     if (!strncmp(option, "limit", n)) plan.limit = (uint32_t)strtoul(value, NULL, 10);
     if (!strncmp(option, "rows", n)) plan.rows = strtoull(value, NULL, 10);
     if (!strncmp(option, "window", n)) plan.window = strtoull(value, NULL, 10);

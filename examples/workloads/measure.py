@@ -1,0 +1,73 @@
+"""Measures the kernels of this directory: three sizes, two levels of optimisation, each compiler that is installed.
+
+python examples/workloads/measure.py OUT.json      writes the library that comes along
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from advisor_similarity.library import Entry, entry_of
+from advisor_similarity.parallelism import observe
+from advisor_similarity.tracing import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE: Final = Path(__file__).parent
+SIZES: Final = {
+    "triad": ("10000 10", "20000 10", "40000 10"),
+    "matmul": ("40", "60", "90"),
+    "cg": ("20 20", "30 20", "45 20"),
+    "spmv": ("1000 10", "2000 10", "4000 10"),
+    "fft": ("10 2", "11 2", "12 2"),
+    "quicksort": ("5000", "10000", "20000"),
+    "mergesort": ("5000", "10000", "20000"),
+    "stencil": ("40 20", "60 20", "90 20"),
+    "montecarlo": ("10000", "20000", "40000"),
+}
+LEVELS: Final = ("-O2", "-O3")
+COMPILERS: Final = ("gcc", "clang")
+
+
+def build(folder: Path, compiler: str, level: str) -> None:
+    """Compile all kernels into ``folder``."""
+    command = ["make", "-s", "-C", str(HERE), f"CC={compiler}", f"OPT={level}", f"TO={folder}"]
+    subprocess.run(command, check=True, timeout=300)
+
+
+def measured(folder: Path, cache: Path, about: str, smoothability: bool) -> Iterator[Entry]:
+    """Yield every kernel at every size."""
+    for program, sizes in SIZES.items():
+        for size in sizes:
+            with tempfile.TemporaryDirectory() as scratch:
+                plan = Plan((str(folder / program), *size.split()), quiet=True)
+                observed = observe(plan, cache, Path(scratch), smoothability)
+            yield entry_of(observed.workload, f"{program} {size}, {about}", f"{program} {size}, {about}")
+
+
+def main() -> None:
+    """Build, measure and write."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("out", type=Path)
+    out = arguments.parse_args().out
+    entries: list[Entry] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        cache = Path(scratch)
+        for compiler in filter(shutil.which, COMPILERS):
+            for level in LEVELS:
+                folder = cache / f"{compiler}{level}"
+                build(folder, compiler, level)
+                entries += measured(folder, cache, f"{compiler} {level}", smoothability=True)
+    out.write_bytes(msgspec.json.format(msgspec.json.encode(entries), indent=1) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

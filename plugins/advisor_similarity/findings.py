@@ -1,0 +1,62 @@
+"""What advice learns from similar workloads: which they are, and what an action won there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.model import Finding
+from advisor.ranking import realised
+from advisor_similarity.experience import experience
+from advisor_similarity.features import features
+from advisor_similarity.library import Entry
+from advisor_similarity.neighbours import Neighbour, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.model import Advice, Gap, Profile
+
+PLUGIN: Final = "similarity"
+#: Workloads farther away than this teach nothing; nearer ones were of one kind in the labelled set.
+NEAR: Final = 0.35
+_COUNT: Final = 5
+
+
+def findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advice], known: Sequence[Entry]) -> list[Finding]:
+    """Return the nearest known profiles that hold experience, and what each action may win by it.
+
+    ``similar``, subject the workload: its distance. ``expectation``, subject the action: the share of its ceiling that
+    it won elsewhere (``share``; ``share_low`` and ``share_high`` are a 90 % prediction interval), how many times, and
+    the mean distance of where. Programs never teach about themselves here: their own history does that already.
+    """
+    if not profile.timed:
+        return []
+    this = Entry(profile.program, profile.program, profile=features(profile, gaps), tried=experience(history))
+    others = [entry for entry in known if entry.tried and entry.program != profile.program]
+    near = [one for one in nearest(this, others, "profile", _COUNT) if one.distance <= NEAR]
+    return [_similar(one) for one in near] + _expectations(near)
+
+
+def _similar(one: Neighbour) -> Finding:
+    words = "; ".join(tried.words for tried in one.entry.tried)
+    text = f"behaves like {one.entry.name} (distance {one.distance:.2f}): there {words}"
+    return Finding(PLUGIN, "similar", one.entry.name, text, {"distance": one.distance})
+
+
+def _expectations(near: Sequence[Neighbour]) -> list[Finding]:
+    shares: dict[str, list[tuple[float, float]]] = {}
+    for one in near:
+        for tried in one.entry.tried:
+            if len(tried.actions) == 1:
+                shares.setdefault(tried.actions[0], []).append((tried.of_ceiling, one.distance))
+    return [_expectation(action, seen) for action, seen in sorted(shares.items())]
+
+
+def _expectation(action: str, seen: Sequence[tuple[float, float]]) -> Finding:
+    gain = realised.gain([share for share, _ in seen], 1.0)
+    low, high = max(0.0, gain.low_s), min(1.0, gain.high_s)
+    apart = sum(distance for _, distance in seen) / len(seen)
+    times = "once" if len(seen) == 1 else f"{len(seen)} times"
+    text = f"{action} won {gain.expected_s:.0%} of what it could at most, in similar programs, {times}"
+    numbers = {"share": gain.expected_s, "share_low": low, "share_high": high, "times": float(len(seen))}
+    return Finding(PLUGIN, "expectation", action, text, {**numbers, "distance": apart})

@@ -1,0 +1,120 @@
+"""The workloads that are known: those that come along, and the user's own."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from advisor.errors import InputError
+from advisor_similarity.classes import COARSE, FINE_NAMES
+from advisor_similarity.experience import Tried
+from advisor_similarity.features import Features
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.resources.abc import Traversable
+    from pathlib import Path
+
+    from advisor.model import FloatArray
+    from advisor_similarity.workload import Workload
+
+OWN: Final = "workloads.json"
+_LARGEST_B: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One known workload: what it is, its centroid or its profile or both, and what was tried.
+
+    ``program`` is the label that runs of one program share, ``about`` says size and build in words.
+    """
+
+    name: str
+    program: str
+    about: str = ""
+    architecture: str = ""
+    centroid: tuple[float, ...] = ()
+    fine: dict[str, float] = field(default_factory=dict)
+    cycles: int = 0
+    operations: int = 0
+    instructions: int = 0
+    smoothability: float | None = None
+    profile: Features = field(default_factory=dict)
+    tried: tuple[Tried, ...] = ()
+
+
+def starter() -> tuple[Entry, ...]:
+    """Return the workloads that come along: common kernels, measured (``examples/workloads``)."""
+    return _read(resources.files("advisor_similarity") / "known" / "starter.json")
+
+
+def own(folder: Path) -> tuple[Entry, ...]:
+    """Return the user's workloads; raises ``InputError`` where the file is damaged."""
+    path = folder / OWN
+    return _read(path) if path.exists() else ()
+
+
+def keep(folder: Path, entry: Entry) -> None:
+    """Write a workload to the user's library, in the place of what was there under its name.
+
+    What it does not hold, the profile of a workload with a centroid for example, stays as it was.
+    """
+    known = {one.name: one for one in own(folder)}
+    known[entry.name] = _united(known.get(entry.name), entry)
+    part = folder / f"{OWN}.{os.getpid()}"
+    part.write_bytes(msgspec.json.format(msgspec.json.encode(tuple(known.values()))))
+    part.replace(folder / OWN)
+
+
+def entry_of(workload: Workload, name: str, about: str = "") -> Entry:
+    """Return a workload as an entry of the library."""
+    return Entry(
+        name=name, program=workload.name, about=about, architecture=workload.architecture,
+        centroid=workload.centroid, fine=workload.fine, cycles=workload.cycles, operations=workload.operations,
+        instructions=workload.instructions, smoothability=workload.smoothability,
+    )  # fmt: skip
+
+
+def centroids(entries: Sequence[Entry]) -> FloatArray:
+    """Return the centroids (n, 5) of entries that have one."""
+    return np.array([entry.centroid for entry in entries], dtype=np.float64).reshape(-1, len(COARSE))
+
+
+def fine_vectors(entries: Sequence[Entry]) -> FloatArray:
+    """Return operations a cycle by finer class (n, classes) of entries that have a centroid."""
+    names = FINE_NAMES[:-1]
+    return np.array([[entry.fine.get(name, 0.0) for name in names] for entry in entries]).reshape(-1, len(names))
+
+
+def _united(old: Entry | None, new: Entry) -> Entry:
+    if old is None:
+        return new
+    if not new.centroid:
+        return replace(old, profile=new.profile or old.profile, tried=new.tried or old.tried)
+    return replace(new, profile=new.profile or old.profile, tried=new.tried or old.tried)
+
+
+def _read(path: Traversable | Path) -> tuple[Entry, ...]:
+    try:
+        data = path.read_bytes()
+        if len(data) > _LARGEST_B:
+            raise InputError(str(path), f"is larger than {_LARGEST_B >> 20} MiB")
+        entries = msgspec.json.decode(data, type=tuple[Entry, ...])
+    except OSError as error:
+        raise InputError(str(path), f"can't be read: {error.strerror}") from error
+    except msgspec.MsgspecError as error:
+        raise InputError(str(path), f"is no library of workloads: {error}") from error
+    wrong = next((entry for entry in entries if entry.centroid and not _sound(entry)), None)
+    if wrong is not None:
+        raise InputError(str(path), f"the centroid of {wrong.name!r} is not made of {len(COARSE)} numbers from 0 up")
+    return entries
+
+
+def _sound(entry: Entry) -> bool:
+    values = (*entry.centroid, *entry.fine.values())
+    return len(entry.centroid) == len(COARSE) and all(np.isfinite(value) and value >= 0 for value in values)

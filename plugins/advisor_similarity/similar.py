@@ -1,0 +1,116 @@
+"""The command ``gapwatch similar``: which known workloads a program or a profile resembles, and what helped there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor.errors import InputError, UsageError
+from advisor.reports import Bar, Bars, Column, Report, Table, Text
+from advisor_similarity import library
+from advisor_similarity.experience import experience
+from advisor_similarity.features import features_of
+from advisor_similarity.library import Entry, entry_of
+from advisor_similarity.neighbours import nearest
+from advisor_similarity.tracing import Plan, architecture_of
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from advisor.commands import Services
+    from advisor.reports import Part
+    from advisor_similarity.neighbours import Neighbour
+
+_MEANS: Final = {
+    "mix": "proportions of the finer classes of operations",
+    "centroid": "expression (9) of the centroids",
+    "tanimoto": "Tanimoto distance of the centroids",
+    "profile": "expression (9) of where the time goes",
+}
+
+
+def run(args: Namespace, services: Services) -> Report:
+    """Compare what the command line names with the library, or with each other; raises ``AdvisorError``."""
+    if not 1 <= len(args.paths) <= 2:
+        raise UsageError("one program, profile or known name is compared with the library, two with each other")
+    known = known_entries(services)
+    entries = [_entry(word, known, services) for word in args.paths]
+    if args.keep:
+        library.keep(services.folder("data"), _renamed(entries[0], args.keep))
+    by = args.by or _default(entries)
+    others = entries[1:] or [entry for entry in known if entry.name != entries[0].name]
+    found = nearest(entries[0], others, by, None if entries[1:] else args.count)
+    return Report(f"What {entries[0].name} is like", tuple(_parts(entries[0], found, by, len(others))))
+
+
+def known_entries(services: Services) -> list[Entry]:
+    """Return all known workloads; the user's own stand in the place of ones that come along under the same name."""
+    found = {entry.name: entry for entry in library.starter()}
+    found |= {entry.name: entry for entry in library.own(services.folder("data"))}
+    return list(found.values())
+
+
+def _entry(word: str, known: Sequence[Entry], services: Services) -> Entry:
+    """Return what a word of the command line names: a known workload, a program, or a profile."""
+    named = next((entry for entry in known if entry.name == word), None)
+    if named is not None:
+        return named
+    path = Path(word)
+    if not path.exists():
+        raise InputError(path, "is neither a file nor the name of a known workload")
+    if path.is_file() and architecture_of(path):
+        return _observed(path, services)
+    advice = services.advise(path)
+    program = advice.profile.program or path.name
+    return Entry(program, program, profile=features_of(advice), tried=experience(services.history(program)))
+
+
+def _observed(path: Path, services: Services) -> Entry:
+    """Run a program without arguments on the oracle machine."""
+    from advisor_similarity.parallelism import observe, temporary_folder
+
+    with temporary_folder() as folder, services.working(f"{path.name} on the oracle machine"):
+        plan = Plan((str(path.resolve()),))
+        observed = observe(plan, services.folder("cache"), Path(folder), smoothability=False)
+    return entry_of(observed.workload, path.name)
+
+
+def _renamed(entry: Entry, name: str) -> Entry:
+    from dataclasses import replace
+
+    return replace(entry, name=name)
+
+
+def _default(entries: Sequence[Entry]) -> str:
+    return "mix" if all(entry.centroid for entry in entries) else "profile"
+
+
+def _parts(this: Entry, found: Sequence[Neighbour], by: str, known: int) -> list[Part]:
+    if not found:
+        return [
+            Text(f"None of the {known} known workloads holds what is compared by {by}; keep some with --keep NAME.")
+        ]
+    bars = tuple(Bar(one.entry.name, one.distance) for one in found)
+    parts: list[Part] = [Text(f"Compared by the {_MEANS[by]}: 0 identical, 1 orthogonal.")]
+    parts += [Bars("Distance", "", bars), _differences(found), *_tried(found)]
+    return parts
+
+
+def _differences(found: Sequence[Neighbour]) -> Table:
+    columns = (Column("workload"), Column("distance"), Column("most different"), Column("here"), Column("there"))
+    rows = [
+        (one.entry.name if not number else "", one.distance if not number else None, *difference)
+        for one in found
+        for number, difference in enumerate(one.differences or (("nothing", 0.0, 0.0),))
+    ]
+    return Table("Differences", columns, tuple(rows))
+
+
+def _tried(found: Sequence[Neighbour]) -> list[Part]:
+    said = [
+        f"{one.entry.name}, {one.distance:.2f} away: there " + "; ".join(tried.words for tried in one.entry.tried) + "."
+        for one in found
+        if one.entry.tried
+    ]
+    return [Text(sentence) for sentence in said]
