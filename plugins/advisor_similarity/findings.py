@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from advisor.model import Advice, Gap, Profile
 
 PLUGIN: Final = "similarity"
-#: Workloads farther away than this teach nothing; nearer ones were of one kind in the labelled set.
-NEAR: Final = 0.35
+#: Workloads farther away than this teach nothing; a choice, as no labelled set of profiles is at hand to fit it on.
+NEAR: Final = 0.2
 _COUNT: Final = 5
 
 

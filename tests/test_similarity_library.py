@@ -1,0 +1,228 @@
+"""Known workloads: nearest ones, what was tried there, suites, and findings that come of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from similar_advice import advice, item, profile
+
+from advisor.errors import InputError, UsageError
+from advisor_similarity import library, measures
+from advisor_similarity.experience import Tried, experience
+from advisor_similarity.features import features, features_of, vectors
+from advisor_similarity.findings import findings
+from advisor_similarity.library import Entry
+from advisor_similarity.neighbours import nearest, pairwise_distances
+from advisor_similarity.suite import coverage, redundant, representatives
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVEN = [[1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]
+SKEWED = [[4.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]
+
+
+def features_distance(first: dict[str, float], second: dict[str, float]) -> float:
+    _, table = vectors(first, second)
+    return float(measures.distance(table[0], table[1]))
+
+
+def test_the_starter_set_is_sound_and_has_every_kernel() -> None:
+    entries = library.starter()
+    assert len({entry.name for entry in entries}) == len(entries) >= 50
+    assert set(Counter(entry.program for entry in entries)) == {
+        "triad", "matmul", "cg", "spmv", "fft", "quicksort", "mergesort", "stencil", "montecarlo",
+    }  # fmt: skip
+    for entry in entries:
+        assert sum(entry.fine.values()) == pytest.approx(sum(entry.centroid))
+        assert entry.operations / entry.cycles == pytest.approx(sum(entry.centroid), rel=1e-3)
+        assert entry.smoothability is not None
+        assert 0.3 < entry.smoothability <= 1
+
+
+@pytest.mark.parametrize(("by", "least"), [("mix", 0.98), ("centroid", 0.95), ("tanimoto", 0.95)])
+def test_precision_at_one_of_the_labelled_set(by: str, least: float) -> None:
+    entries = library.starter()
+    hits = sum(
+        nearest(entry, [other for other in entries if other is not entry], by, 1)[0].entry.program == entry.program
+        for entry in entries
+    )
+    assert hits / len(entries) >= least
+
+
+def test_another_compilation_is_recognised_by_its_mix() -> None:
+    entries = library.starter()
+    build = {entry.name: entry.about.split(", ")[1] for entry in entries}
+    hits = [
+        nearest(entry, [other for other in entries if build[other.name] != build[entry.name]], "mix", 1)[
+            0
+        ].entry.program
+        == entry.program
+        for entry in entries
+    ]
+    assert np.mean(hits) >= 0.9
+
+
+def test_sizes_of_one_kernel_are_nearer_than_other_kernels() -> None:
+    known = {entry.name: entry for entry in library.starter()}
+    small, large = known["triad 10000 10, gcc -O2"], known["triad 40000 10, gcc -O2"]
+    quick, merge = known["quicksort 20000, gcc -O2"], known["mergesort 20000, gcc -O2"]
+    apart = pairwise_distances([small, large, quick, merge], "mix")
+    assert apart[0, 1] < 0.05
+    assert apart[0, 2] > 0.5
+    assert apart[2, 3] < 0.5 < apart[0, 3]
+
+
+def test_what_differs_is_named_with_both_values() -> None:
+    here = Entry("a", "a", centroid=(1, 2, 3, 0, 1))
+    there = Entry("b", "b", centroid=(1, 2, 9, 0, 2))
+    [found] = nearest(here, [there], "centroid")
+    assert found.differences == (("fp", 3, 9), ("branch", 1, 2))
+    assert found.distance == pytest.approx(
+        float(measures.distance(np.array([1.0, 2, 3, 0, 1]), np.array([1.0, 2, 9, 0, 2])))
+    )
+
+
+def test_comparing_what_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="no profile"):
+        nearest(Entry("a", "a", centroid=(1, 2, 3, 0, 1)), [], "profile")
+
+
+# -- profiles ----------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(1e-3, 1e3), st.lists(st.lists(st.floats(0.1, 9), min_size=3, max_size=3), min_size=1, max_size=5))
+def test_a_profile_is_at_distance_zero_of_itself_however_long_it_ran(scale: float, work: list[list[float]]) -> None:
+    once = features_of(advice(profile(work)))
+    longer = features_of(advice(profile(work, scale=scale)))
+    assert features_distance(once, longer) == pytest.approx(0, abs=1e-9)
+
+
+def test_profiles_that_lose_time_elsewhere_are_apart() -> None:
+    even, skewed = features_of(advice(profile(EVEN))), features_of(advice(profile(SKEWED)))
+    renamed = features_of(advice(profile([EVEN[1], EVEN[0]])))
+    assert 0.2 < features_distance(even, skewed) <= 1
+    assert features_distance(even, renamed) == pytest.approx(0, abs=1e-12)
+    assert features_distance({"gap L": 1.0}, {"gap M'": 1.0}) == 1
+
+
+def test_a_run_without_times_has_no_features() -> None:
+    from dataclasses import replace
+
+    with pytest.raises(InputError, match="no times"):
+        features(replace(profile(EVEN), actual_s=float("nan")), ())
+
+
+# -- experience --------------------------------------------------------------------------------------------------
+
+
+def builds() -> list:
+    before = advice(profile(SKEWED, build="1", started="2026-01-01"), item("A-24", 2.0), item("A-30", 0.1))
+    after = advice(profile(EVEN, build="2", started="2026-01-02"), item("A-30", 0.1))
+    return [before, after]
+
+
+def test_advice_that_went_away_with_time_was_tried() -> None:
+    [tried] = experience(builds())
+    assert tried.actions == ("A-24",)
+    assert tried.won == pytest.approx(3 / 6)
+    assert tried.of_ceiling == pytest.approx(3 / 2)
+    assert tried.words == "A-24 won 50 %"
+
+
+def test_runs_of_one_build_and_other_numbers_of_processors_teach_nothing() -> None:
+    before, _ = builds()
+    fewer = advice(profile([[1.0, 1.0]], build="2"))
+    assert experience([before, before]) == ()
+    assert experience([before, fewer]) == ()
+    assert experience([]) == ()
+
+
+def test_actions_tried_together_are_told_together() -> None:
+    assert Tried(("A-1", "A-2"), -0.051, 0.2).words == "A-1 and A-2 lost 5 %"
+
+
+def known_profile(name: str, work: list[list[float]], *tried: Tried) -> Entry:
+    return Entry(name, name, profile=features_of(advice(profile(work, program=name))), tried=tried)
+
+
+def test_findings_tell_of_near_programs_only_and_how_sure_that_is() -> None:
+    known = [
+        known_profile("near", [[4.1, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]], Tried(("A-24",), 0.11, 0.5)),
+        known_profile("nearer", SKEWED, Tried(("A-24",), 0.2, 0.7), Tried(("A-1", "A-2"), 0.1, 0.2)),
+        known_profile("untried", SKEWED),
+        known_profile("far", EVEN, Tried(("A-9",), 0.4, 0.9)),
+    ]
+    run = advice(profile(SKEWED, program="mine"))
+    found = findings(run.profile, run.gaps, (), known)
+    assert [(one.kind, one.subject) for one in found] == [
+        ("similar", "nearer"), ("similar", "near"), ("expectation", "A-24"),
+    ]  # fmt: skip
+    assert "there A-24 won 11 %" in found[1].text
+    expected = found[2].measures
+    assert expected["share"] == pytest.approx(0.6)
+    assert 0 <= expected["share_low"] < 0.6 < expected["share_high"] <= 1
+    assert expected["times"] == 2
+    own = [known_profile("mine", SKEWED, Tried(("A-24",), 0.2, 0.7))]
+    assert findings(run.profile, run.gaps, (), own) == []
+
+
+# -- the user's library --------------------------------------------------------------------------------------------
+
+
+def test_what_is_kept_is_read_again_and_united(tmp_path: Path) -> None:
+    assert library.own(tmp_path) == ()
+    library.keep(tmp_path, Entry("a", "a", centroid=(1, 2, 3, 0, 1), fine={"load": 2.0}))
+    library.keep(tmp_path, Entry("b", "b", profile={"gap L": 0.5}))
+    library.keep(tmp_path, Entry("a", "a", profile={"gap L": 0.25}, tried=(Tried(("A-1",), 0.1, 0.2),)))
+    found = {entry.name: entry for entry in library.own(tmp_path)}
+    assert found["a"].centroid == (1, 2, 3, 0, 1)
+    assert found["a"].profile == {"gap L": 0.25}
+    assert found["a"].tried[0].words == "A-1 won 10 %"
+    assert found["b"].centroid == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", '[{"name": "a"}]', '[{"name": "a", "program": "a", "centroid": [1, 2]}]',
+             '[{"name": "a", "program": "a", "centroid": [1, 2, 3, -4, 5]}]'],
+)  # fmt: skip
+def test_a_damaged_library_is_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / library.OWN).write_text(text)
+    with pytest.raises(InputError, match=library.OWN):
+        library.own(tmp_path)
+
+
+# -- suites --------------------------------------------------------------------------------------------------------
+
+LINE = np.abs(np.subtract.outer([0.0, 0.01, 0.5, 0.51, 1.0], [0.0, 0.01, 0.5, 0.51, 1.0]))
+
+
+def test_coverage_is_the_way_to_the_nearest_member() -> None:
+    found = coverage(LINE, [0, 2])
+    assert found.largest == pytest.approx(0.5)
+    assert found.farthest == 4
+    assert found.mean == pytest.approx((0 + 0.01 + 0 + 0.01 + 0.5) / 5)
+
+
+def test_redundant_members_name_who_stands_for_them() -> None:
+    assert [(gone, stays) for gone, stays, _ in redundant(LINE, [0, 1, 2, 3, 4], 0.1)] in (
+        [(1, 0), (3, 2)], [(3, 2), (1, 0)],
+    )  # fmt: skip
+    assert redundant(LINE, [0, 2, 4], 0.1) == []
+
+
+@given(st.integers(2, 7), st.lists(st.floats(0, 1), min_size=7, max_size=7))
+def test_representatives_are_as_good_as_trying_all_pairs(n: int, places: list[float]) -> None:
+    from itertools import combinations
+
+    points = np.array(places[:n])
+    distances = np.abs(np.subtract.outer(points, points))
+    best = min(distances[:, list(pair)].min(axis=1).mean() for pair in combinations(range(n), 2))
+    chosen = representatives(distances, 2)
+    assert len(set(chosen)) == 2
+    assert distances[:, chosen].min(axis=1).mean() <= 1.5 * best + 1e-9
