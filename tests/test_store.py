@@ -184,8 +184,8 @@ def test_old_runs_can_be_dropped_and_their_files_stay_known(writer: Writer) -> N
     for number in range(5):
         add(writer, unit(f"{number}", f"d{number}"))
     with writer.transaction() as connection:
-        assert Runs(connection).prune(2) == 3
-        assert Runs(connection).prune(2) == 0
+        assert Runs(connection).drop_oldest(3) == 3
+        assert Runs(connection).count() == 2
     assert [entry.number for entry in Runs(writer.connection).entries()] == [4, 5]
     assert Runs(writer.connection).unit(Path("/data/0")) is not None
 

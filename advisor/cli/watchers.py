@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Protocol, Self
 
 from advisor.cli import output
@@ -20,6 +21,7 @@ from advisor.watch.events import Backlog, FileSettled, Remark, RunTaken
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from sqlite3 import Connection
 
     from rich.live import Live
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 _PROGRAMS = 3
 _TROUBLES = 20
 _BUILDS = 20
+#: Files are counted no more often than that (seconds): a million takes a moment.
+_COUNT_S = 0.5
 
 
 class Watcher(Protocol):
@@ -118,6 +122,8 @@ class _Live:
         self._troubles: list[str] = []
         self._last: tuple[object, ...] = ()
         self._live: Live | None = None
+        self._history: Connection | None = None
+        self._counted: tuple[float, int, dict[str, int]] | None = None
 
     def __enter__(self) -> Self:
         self._live = live(self._page)
@@ -126,8 +132,12 @@ class _Live:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._counted = None
+        self._draw(0)
         if self._live is not None:
             self._live.stop()
+        if self._history is not None:
+            self._history.close()
 
     def tell(self, event: Event) -> None:
         """Take in what happened; draw if that changes the screen."""
@@ -145,7 +155,7 @@ class _Live:
     def _draw(self, reading: int) -> None:
         page = replace(self._page, width=output.width(sys.stdout))
         with suppress(StoreError):
-            counts = {str(state): count for state, count in Ledger(read(self._state)).counts().items()}
+            counts = self._counts()
             now = (counts, reading, tuple(self._programs), len(self._troubles), page.width)
             if now == self._last or self._live is None:
                 return
@@ -153,3 +163,13 @@ class _Live:
             programs = list(self._programs.values())[-_PROGRAMS:]
             shown = watching.Screen(self._roots, programs, counts, reading, self._troubles[-_TROUBLES:])
             self._live.update(watching.screen(shown, page), refresh=True)
+
+    def _counts(self) -> dict[str, int]:
+        """Return the files by state; counted again only where something was written, and not all the time."""
+        if self._history is None:
+            self._history = read(self._state)
+        (written,) = self._history.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
+        if self._counted is None or (self._counted[1] != written and monotonic() - self._counted[0] > _COUNT_S):
+            counts = {str(state): count for state, count in Ledger(self._history).counts().items()}
+            self._counted = monotonic(), written, counts
+        return self._counted[2]

@@ -68,12 +68,23 @@ class Host:
         self._asking = asking
         self._others = {plugin.name for plugin in plugins if plugin.origin != discovery.OWN}
         self._failures: dict[str, None] = {}
+        self._failed: dict[str, str] = {}
 
     @property
     def problems(self) -> tuple[str, ...]:
         """One line for each plugin that could not be loaded and for each call that failed, the same one only once."""
         loading = (f"plugin {one.name} ({one.origin}): {one.problem}" for one in self.plugins if one.problem)
         return (*loading, *self._failures)
+
+    @property
+    def failed(self) -> Mapping[str, str]:
+        """The plugins of which a call failed, and why."""
+        return self._failed
+
+    def forget(self) -> None:
+        """Forget which calls failed: those for one run are no problem of the next."""
+        self._failures.clear()
+        self._failed.clear()
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -276,6 +287,8 @@ class Host:
 
     def _fail(self, plugin: str, hook: str, error: BaseException) -> None:
         self._failures[f"plugin {plugin}: {hook} failed: {explain(error)}"] = None
+        if plugin in self._others:
+            self._failed[plugin] = explain(error)
 
 
 def _answer(implementation: HookImpl, arguments: Mapping[str, object]) -> object:

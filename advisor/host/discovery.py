@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import Distribution, distributions
@@ -68,6 +69,23 @@ def load(
         elif candidate.name not in blocked:
             loaded.append(_register(manager, candidate, origins))
     return tuple(loaded)
+
+
+def versions(site_dirs: Sequence[Path]) -> dict[str, str]:
+    """Return what tells whether a plugin is still the same, by its name, without importing any.
+
+    That is the version of its package, or when its file was changed.
+    """
+    found = [*_installed(), *(one for folder in site_dirs for one in _in_folder(folder))]
+    return {one.name: one.version or _changed(one.origin) for one in found if isinstance(one, _Candidate)}
+
+
+def _changed(origin: str) -> str:
+    try:
+        status = os.stat(origin)
+    except OSError:
+        return ""
+    return f"{status.st_mtime_ns} {status.st_size}"
 
 
 def explain(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -91,4 +92,5 @@ def refuse_unreadable(path: Path) -> None:
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise InputError(path, "is neither a file nor a directory")
     if not os.access(path, os.R_OK):
-        raise InputError(path, "may not be read: Permission denied")
+        denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        raise InputError(path, f"may not be read: {denied.strerror}") from denied

@@ -8,6 +8,7 @@ next. What tasks print goes to standard error.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import resource
 import signal
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 
 _PR_SET_PDEATHSIG: Final = 1
 _OOM_FIRST: Final = "800"
+#: What may be otherwise the next time: the data were not even seen.
+PASSING: Final = frozenset(
+    (
+        errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH,
+        errno.ENOTCONN, errno.EREMOTEIO, errno.EMFILE, errno.ENFILE, errno.EAGAIN,
+    )
+)  # fmt: skip
 
 
 def main(name: str, memory_B: int, cpu_s: int) -> None:
@@ -51,13 +59,24 @@ def _answer(module: ModuleType, task: frames.Document, at: Callable[[str], None]
     try:
         return {"result": module.handle(task, at)}
     except AdvisorError as error:
-        return {"refused": str(error)}
+        return {"unreachable" if _is_of_access(error) else "refused": str(error)}
+    except OSError as error:
+        return {"unreachable": str(error)}
     except MemoryError:
         return {"fault": "ran out of memory"}
     except RecursionError:
         return {"fault": "recursed too deeply"}
     except Exception as error:
         return {"fault": f"{type(error).__name__}: {error}"}
+
+
+def _is_of_access(error: BaseException | None) -> bool:
+    """Return whether an error goes back to a file that could not be opened or read for now."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in PASSING:
+            return True
+        error = error.__cause__
+    return False
 
 
 def _allow(cpu_s: int) -> None:

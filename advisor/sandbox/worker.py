@@ -36,12 +36,15 @@ class Limits:
 
 
 class TaskFailed(Exception):
-    """A task without a result: ``refused`` for its data, a ``fault`` of its code, or ``killed`` for its limits.
+    """A task without a result: ``refused`` for its data, ``unreachable`` where these could not be read for now, a
+    ``fault`` of its code, or ``killed`` for its limits.
 
     ``at`` names what the task was about when its child was lost, as far as the task said.
     """
 
-    def __init__(self, kind: Literal["refused", "fault", "killed"], reason: str, at: str | None = None) -> None:
+    def __init__(
+        self, kind: Literal["refused", "unreachable", "fault", "killed"], reason: str, at: str | None = None
+    ) -> None:
         self.kind = kind
         self.reason = reason
         self.at = at
@@ -78,8 +81,9 @@ class Worker:
         self._served += 1
         if "result" in answer:
             return answer["result"]
-        if "refused" in answer:
-            raise TaskFailed("refused", str(answer["refused"]))
+        for kind in ("refused", "unreachable"):
+            if kind in answer:
+                raise TaskFailed(kind, str(answer[kind]))
         self.stop()
         raise TaskFailed("fault", str(answer.get("fault", "an answer without a result")))
 
@@ -99,7 +103,8 @@ class Worker:
             return
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        with suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when that lets it
+            child.wait(_PATIENCE_S)
         for stream in (child.stdin, child.stdout):
             with suppress(OSError):
                 if stream is not None:
@@ -118,11 +123,14 @@ class Worker:
     def _start(self) -> None:
         self._served = 0
         self._printed.clear()
-        child = subprocess.Popen(
-            self._command,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=self._environment, start_new_session=True, bufsize=0,
-        )  # fmt: skip
+        try:
+            child = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env=self._environment, start_new_session=True, bufsize=0,
+            )  # fmt: skip
+        except OSError as error:
+            raise TaskFailed("unreachable", f"no process could be started: {error.strerror}") from error
         self._reader = Thread(target=_drain, args=(child.stderr, self._printed), daemon=True)
         self._reader.start()
         self._child = child

@@ -148,6 +148,7 @@ class Writer:
         connection = sqlite3.connect(self.path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
         _harden(connection)
         local = not filesystems.is_network(self.path.parent)
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute(f"PRAGMA journal_mode = {'WAL' if local else 'DELETE'}")
         connection.execute(f"PRAGMA synchronous = {'NORMAL' if local else 'FULL'}")
         connection.execute("PRAGMA foreign_keys = ON")

@@ -79,11 +79,13 @@ class Ledger:
         below = top.rstrip(b"/") + b"/"
         return {Path(os.fsdecode(path)) for (path,) in rows if path == top or path.startswith(below)}
 
-    def waiting(self) -> list[tuple[Path, bytes, Signature]]:
-        """Return all files whose fate is still open."""
+    def waiting(self, most: int = -1) -> list[tuple[Path, bytes, Signature]]:
+        """Return the files whose fate is still open, at most so many, those of one directory together."""
         rows = self._connection.execute(
-            "SELECT path, name, device, inode, size, mtime_ns, ctime_ns FROM files "
-            "JOIN folders ON folders.id = folder WHERE state = 'waiting' ORDER BY path, name"
+            "SELECT path, name, device, inode, size, mtime_ns, ctime_ns FROM "
+            "(SELECT * FROM files WHERE state = 'waiting' ORDER BY folder, name LIMIT ?) "
+            "JOIN folders ON folders.id = folder",
+            (most,),
         )
         return [(Path(os.fsdecode(path)), name, Signature(*numbers)) for path, name, *numbers in rows]
 

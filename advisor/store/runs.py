@@ -137,13 +137,24 @@ class Runs:
         except (ValueError, zlib.error, ContractError) as error:
             raise StoreError(f"the advice on run {number} is damaged: {error}") from error
 
-    def prune(self, keep: int) -> int:
-        """Drop all but the newest ``keep`` runs and return how many were dropped; their files stay known."""
-        row = self._connection.execute("SELECT id FROM runs ORDER BY id DESC LIMIT 1 OFFSET ?", (keep,)).fetchone()
-        if row is None:
+    def count(self) -> int:
+        """Return how many runs there are."""
+        return int(self._connection.execute("SELECT count(*) FROM runs").fetchone()[0])
+
+    def size_B(self) -> int:
+        """Return the size of the whole history in bytes, pages that are free left out."""
+        (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
+        (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        (size,) = self._connection.execute("PRAGMA page_size").fetchone()
+        return int((pages - free) * size)
+
+    def drop_oldest(self, many: int) -> int:
+        """Drop the oldest runs, so many, and return how many were dropped; their files stay known."""
+        oldest = [row[0] for row in self._connection.execute("SELECT id FROM runs ORDER BY id LIMIT ?", (many,))]
+        if not oldest:
             return 0
-        self._connection.execute("UPDATE units SET run = NULL WHERE run <= ?", row)
-        return self._connection.execute("DELETE FROM runs WHERE id <= ?", row).rowcount
+        self._connection.execute("UPDATE units SET run = NULL WHERE run <= ?", (oldest[-1],))
+        return self._connection.execute("DELETE FROM runs WHERE id <= ?", (oldest[-1],)).rowcount
 
 
 @lru_cache(maxsize=_LATEST)

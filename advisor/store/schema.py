@@ -64,5 +64,10 @@ STEPS: Final = (
     );
     CREATE INDEX steps_by_item ON steps (program, fingerprint);
     """,
+    """
+    CREATE TABLE plugin_faults (
+        plugin TEXT PRIMARY KEY, version TEXT NOT NULL, times INTEGER NOT NULL, reason TEXT NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 VERSION: Final = len(STEPS)

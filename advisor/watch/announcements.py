@@ -17,7 +17,7 @@ from watchdog.observers import Observer
 from advisor.store import filesystems
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from watchdog.observers.api import BaseObserver
 
@@ -33,21 +33,17 @@ _WANTED: Final[list[type[events.FileSystemEvent]]] = [
 class Announcements:
     """Collects what happens below the roots; ``silent`` names the roots of which nothing will be heard, and why."""
 
-    def __init__(self, roots: Sequence[Path], wake: Event) -> None:
+    def __init__(self, wake: Event) -> None:
         self._wake = wake
         self._lock = Lock()
         self._folders: set[Path] = set()
         self._closed: set[tuple[Path, bytes]] = set()
         self._watched: dict[Path, tuple[int, int]] = {}
         self._observer: BaseObserver | None = None
-        self._roots = tuple(roots)
         self.silent: dict[Path, str] = {}
-        self.arm()
 
-    def arm(self) -> None:
+    def arm(self, present: Mapping[Path, tuple[int, int]]) -> None:
         """Watch the roots that are there; again where one was replaced by another directory of the same name."""
-        identities = {root: _identity(root) for root in self._roots}
-        present = {root: number for root, number in identities.items() if number is not None}
         if present == self._watched and self._observer is not None and self._listens():
             return
         self.stop()
@@ -69,7 +65,7 @@ class Announcements:
         except OSError as error:
             self._observer = None
             self.silent = dict.fromkeys(present, f"{error.strerror}: too many directories are watched")
-        self._watched = present
+        self._watched = dict(present)
 
     def _listens(self) -> bool:
         """Return whether all threads of watchdog still run."""
@@ -110,7 +106,8 @@ class _Handler(events.FileSystemEventHandler):
         self._announcements.note(event)
 
 
-def _identity(root: Path) -> tuple[int, int] | None:
+def identity(root: Path) -> tuple[int, int] | None:
+    """Return what tells a directory from another of the same name; None where there is none."""
     try:
         status = root.stat()
     except OSError:

@@ -39,6 +39,7 @@ class Config:
     memory_B: int = 2 << 30
     nice: int = 10
     keep_runs: int = 100_000
+    keep_B: int | None = None
     machine: str | None = None
     rules: tuple[Path, ...] = ()
     cores: int | None = None
@@ -124,11 +125,14 @@ def _seconds(value: object, folder: Path) -> float:
     return float(found)
 
 
-def _bytes(value: object, folder: Path) -> int:
-    found = units.parse(value, "size") if isinstance(value, str) else value
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 2**28 <= found <= 2**50:
-        raise ValueError(f'expected a size such as "2 GiB" (256 MiB at least), found {value!r}')
-    return int(found)
+def _bytes(least: int, words: str) -> Callable[[object, Path], int]:
+    def convert(value: object, folder: Path) -> int:
+        found = units.parse(value, "size") if isinstance(value, str) else value
+        if isinstance(found, bool) or not isinstance(found, int | float) or not least <= found <= 2**50:
+            raise ValueError(f'expected a size such as "2 GiB" ({words} at least), found {value!r}')
+        return int(found)
+
+    return convert
 
 
 def _whole(least: int, most: int) -> Callable[[object, Path], int]:
@@ -150,9 +154,10 @@ _READ: Final[dict[str, tuple[str, Callable[[object, Path], object]]]] = {
     "patience": ("patience_s", _seconds),
     "jobs": ("jobs", _whole(1, 1024)),
     "task": ("task_s", _seconds),
-    "memory": ("memory_B", _bytes),
+    "memory": ("memory_B", _bytes(2**28, "256 MiB")),
     "nice": ("nice", _whole(0, 19)),
     "keep_runs": ("keep_runs", _whole(1, 10**9)),
+    "keep_size": ("keep_B", _bytes(2**20, "1 MiB")),
     "machine": ("machine", _name),
     "rules": ("rules", _paths),
     "cores": ("cores", _whole(1, 10**9)),

@@ -19,6 +19,7 @@ from advisor.sandbox import TaskFailed
 from advisor.store.items import Items
 from advisor.store.ledger import Ledger
 from advisor.store.runs import Runs, Unit
+from advisor.watch.breaker import TRIES
 
 if TYPE_CHECKING:
     import sqlite3
@@ -30,21 +31,23 @@ if TYPE_CHECKING:
 
 #: Asks a child: a task in, its result out, or ``TaskFailed``.
 Ask = Callable[[dict[str, object]], object]
-#: A unit whose reading failed this often through no fault of its data is set aside until gapwatch is updated.
-TRIES: Final = 3
 #: Among so many runs of a program, the latest, another recording of the same run is looked for.
 _LATEST: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one unit: the state of its files, why, and the run that came of it."""
+    """What became of one unit: the state of its files, why, and the run that came of it.
+
+    What is not ``reachable`` could not be read for now; that says nothing about it.
+    """
 
     path: Path
     state: State
     reason: str | None = None
     run: int | None = None
     advice: Advice | None = None
+    reachable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +60,34 @@ class Candidate:
     files: Mapping[Path, Mapping[bytes, Signature]]
 
 
-def identify(
-    ask: Ask, root: Path, folder: Path, files: Mapping[bytes, Signature]
-) -> tuple[list[Candidate], dict[bytes, Signature]]:
-    """Return the units that files of a directory belong to, and the files that are no profiles; ``TaskFailed``."""
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """The units that files of a directory belong to, those that are no profiles, and why others can't be seen now."""
+
+    units: tuple[Candidate, ...]
+    foreign: Mapping[bytes, Signature]
+    out_of_reach: Mapping[bytes, str]
+
+
+def identify(ask: Ask, root: Path, folder: Path, files: Mapping[bytes, Signature]) -> Identified:
+    """Return what the files of a directory are; raises ``TaskFailed``."""
     names = [os.fsdecode(name) for name in files]
     answer = ask({"do": "identify", "root": str(root), "folder": str(folder), "names": names})
     if not isinstance(answer, dict):
         raise TaskFailed("fault", "identified nothing")
     units: dict[tuple[str, str], dict[bytes, Signature]] = {}
     foreign: dict[bytes, Signature] = {}
+    hidden: dict[bytes, str] = {}
     for name, signature in files.items():
         unit = answer.get(os.fsdecode(name))
         if isinstance(unit, list) and len(unit) == 2:
             units.setdefault((str(unit[0]), str(unit[1])), {})[name] = signature
+        elif isinstance(unit, str):
+            hidden[name] = unit
         else:
             foreign[name] = signature
     found = [Candidate(root, Path(path), reader, {folder: mine}) for (path, reader), mine in units.items()]
-    return sorted(found, key=lambda unit: (_written(unit), unit.path)), foreign
+    return Identified(tuple(sorted(found, key=lambda unit: (_written(unit), unit.path))), foreign, hidden)
 
 
 def _written(unit: Candidate) -> int:
@@ -120,6 +133,8 @@ class Intake:
     def _failed(self, unit: Candidate, failed: TaskFailed) -> Outcome:
         if failed.kind == "refused":
             return Outcome(unit.path, "waiting", failed.reason)
+        if failed.kind == "unreachable":
+            return Outcome(unit.path, "waiting", failed.reason, reachable=False)
         tries = self._failures[unit.path] = self._failures.get(unit.path, 0) + 1
         state: State = "quarantined" if tries >= TRIES else "waiting"
         return Outcome(unit.path, state, f"reading it with {unit.reader!r} failed {tries} times: {failed.reason}")
@@ -130,10 +145,12 @@ class Intake:
         build = builds.of_source(self._source) if self._source is not None else None
         options = {**self._options, "build": build}
         answer = ask({"do": "advise", "units": places, "top": str(top), "options": options})
-        if answer is None:
+        if not isinstance(answer, dict):
+            raise TaskFailed("fault", "advised nothing")
+        if answer.get("advice") is None:
             return None
         try:
-            return wire.unpack(Advice, answer)
+            return wire.unpack(Advice, answer["advice"])
         except ContractError as error:
             raise TaskFailed("fault", f"the advice is unsound: {error}") from error
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from threading import Lock, local
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from advisor.host.discovery import versions
 from advisor.sandbox import Limits, TaskFailed, Worker
 from advisor.store.ledger import Ledger
-from advisor.watch.intake import TRIES, Intake, Outcome, identify
+from advisor.watch.breaker import TRIES, Breaker
+from advisor.watch.intake import Intake, Outcome, identify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,12 +37,14 @@ _UNKNOWN: Final = "in no format that is known"
 class Served:
     """What became of ``files`` of a directory: those that found their state at once, and of each unit the outcome.
 
-    Files that are in neither belong to a unit that was not complete yet, or that another thread was reading.
+    Files ``out_of_reach`` could not be looked into for now, for a reason. Files that are in none of these belong to a
+    unit that was not complete yet, or that another thread was reading.
     """
 
     files: Mapping[bytes, Signature]
     settled: Mapping[bytes, Signature]
     units: tuple[tuple[Candidate, Outcome], ...] = ()
+    out_of_reach: Mapping[bytes, str] = field(default_factory=dict)
 
 
 class Readers:
@@ -49,6 +53,7 @@ class Readers:
     def __init__(self, config: Config, writer: Writer, settling: Settling) -> None:
         self._config, self._writer, self._settling = config, writer, settling
         self._intake = Intake(writer, _options(config, writer), config.source)
+        self._breaker = Breaker(writer, versions(config.plugins))
         self._pool = ThreadPoolExecutor(config.jobs, thread_name_prefix="reader")
         self._lock = Lock()
         self._own = local()
@@ -56,7 +61,6 @@ class Readers:
         self._taken: set[Path] = set()
         self._closed = False
         self._failures: dict[Path, int] = {}
-        self._deaths: dict[str, int] = {}
 
     def submit(self, root: Path, folder: Path, files: Mapping[bytes, Signature]) -> Future[Served]:
         """Have the files of a settled directory read."""
@@ -83,34 +87,41 @@ class Readers:
 
     def _without_the_deadly(self, worker: Worker, task: dict[str, object]) -> object:
         """Ask a child; where a plugin ends it, ask again without that plugin, which is left out for good in the end."""
-        blocked = {name for name, deaths in self._deaths.items() if deaths >= TRIES}
+        blocked = set(self._breaker.blocked)
         while True:
             try:
-                return worker.ask({**task, "blocked": sorted(blocked)})
+                answer = worker.ask({**task, "blocked": sorted(blocked)})
             except TaskFailed as failed:
                 if failed.at is None or failed.at in blocked:
                     raise
-                self._deaths[failed.at] = self._deaths.get(failed.at, 0) + 1
+                self._breaker.died(failed.at, failed.reason)
                 blocked.add(failed.at)
+                continue
+            if isinstance(answer, dict) and isinstance(answer.get("failed"), dict):
+                self._breaker.answered({str(name): str(why) for name, why in answer["failed"].items()})
+            return answer
 
     def _serve(self, root: Path, folder: Path, files: Mapping[bytes, Signature]) -> Served:
         try:
-            candidates, foreign = identify(self._ask, root, folder, files)
+            found = identify(self._ask, root, folder, files)
         except TaskFailed as failed:
+            if failed.kind == "unreachable":
+                return Served(files, {}, out_of_reach=dict.fromkeys(files, failed.reason))
             return self._one_by_one(root, folder, files, failed)
         self._failures.pop(folder, None)
-        if foreign:
+        if found.foreign:
             with self._writer.transaction() as connection:
-                Ledger(connection).put(folder, foreign, "ignored", _UNKNOWN)
-        units = tuple(done for candidate in candidates if (done := self._take(candidate)) is not None)
-        return Served(files, foreign, units)
+                Ledger(connection).put(folder, found.foreign, "ignored", _UNKNOWN)
+        units = tuple(done for candidate in found.units if (done := self._take(candidate)) is not None)
+        return Served(files, found.foreign, units, found.out_of_reach)
 
     def _one_by_one(self, root: Path, folder: Path, files: Mapping[bytes, Signature], failed: TaskFailed) -> Served:
         """Find the file of a directory over which a child fell; the others are served."""
         if len(files) > 1:
             parts = [self._serve(root, folder, {name: each}) for name, each in files.items()]
             settled = {name: each for part in parts for name, each in part.settled.items()}
-            return Served(files, settled, tuple(unit for part in parts for unit in part.units))
+            hidden = {name: why for part in parts for name, why in part.out_of_reach.items()}
+            return Served(files, settled, tuple(unit for part in parts for unit in part.units), hidden)
         [name] = files
         place = folder / os.fsdecode(name)
         tries = self._failures[place] = self._failures.get(place, 0) + 1
@@ -132,7 +143,7 @@ class Readers:
             outcome = self._intake.take(whole, self._ask, datetime.now(UTC))
             if outcome.state != "waiting":
                 for folder, files in whole.files.items():
-                    self._settling.done(folder, set(files))
+                    self._settling.done(folder, files)
             return whole, outcome
         finally:
             with self._lock:

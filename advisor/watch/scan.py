@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from dataclasses import dataclass, field
@@ -16,11 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The files of one directory by name; ``special`` says of those that are no files what they are."""
+    """The files of one directory by name; ``special`` says of those that are no files what they are.
+
+    Of ``unclear`` names the system could not say what they are; where the directory itself could not be read that is
+    true of all names in and below it, and ``closed`` says so.
+    """
 
     path: Path
     files: dict[bytes, Signature] = field(default_factory=dict)
     special: dict[bytes, tuple[Signature, str]] = field(default_factory=dict)
+    unclear: set[bytes] = field(default_factory=set)
+    closed: bool = False
 
 
 _KINDS = (
@@ -31,10 +38,14 @@ _KINDS = (
 )
 
 
+_GONE = (errno.ENOENT, errno.ENOTDIR)
+
+
 def walk(root: Path, without: Collection[Path] = ()) -> Iterator[Folder]:
     """Yield the directories at and below ``root``, except hidden ones and those ``without``; each only once.
 
-    Links to directories are not followed. What vanishes or may not be entered while looking is left out.
+    Links to directories are not followed. What vanishes while looking is left out; what is there and cannot be looked
+    at (stale handles, errors of the disk, no right to enter) is told as it is: it is not gone.
     """
     seen: set[tuple[int, int]] = set()
     rest = [root]
@@ -47,7 +58,9 @@ def walk(root: Path, without: Collection[Path] = ()) -> Iterator[Folder]:
                 continue
             seen.add((status.st_dev, status.st_ino))
             folder, inside = _look(path)
-        except OSError:
+        except OSError as error:
+            if error.errno not in _GONE:
+                yield Folder(path, closed=True)
             continue
         yield folder
         rest += sorted(inside, reverse=True)
@@ -65,8 +78,9 @@ def _look(path: Path) -> tuple[Folder, list[Path]]:
                     inside.append(path / entry.name)
                 elif not (entry.is_symlink() and entry.is_dir()):
                     _note(folder, entry)
-            except OSError:
-                continue
+            except OSError as error:
+                if error.errno not in _GONE:
+                    folder.unclear.add(os.fsencode(entry.name))
     return folder, inside
 
 

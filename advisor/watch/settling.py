@@ -6,12 +6,12 @@ that a file server writes mean nothing here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from advisor.store.ledger import Signature
@@ -25,16 +25,22 @@ class _Pending:
 
 
 class Settling:
-    """The files that wait, by directory; all times are seconds of one monotonic clock. Threads may share it."""
+    """The files that wait, by directory; all times are seconds of one monotonic clock. Threads may share it.
 
-    def __init__(self, quiet_s: float) -> None:
+    At most about ``room`` files are kept; of those that find none the ledger knows, and ``overflowed`` says so.
+    """
+
+    def __init__(self, quiet_s: float, room: int = 20_000) -> None:
         self.quiet_time_s = quiet_s
+        self.room = room
+        self.overflowed = False
+        self._count = 0
         self._folders: dict[Path, dict[bytes, _Pending]] = {}
         self._lock = Lock()
 
     def __len__(self) -> int:
         with self._lock:
-            return sum(map(len, self._folders.values()))
+            return self._count
 
     def observe(self, folder: Path, files: Mapping[bytes, Signature], now: float) -> None:
         """Note files that are new or may have changed; the wait begins anew for those that did."""
@@ -42,8 +48,13 @@ class Settling:
             pending = self._folders.setdefault(folder, {})
             for name, signature in files.items():
                 known = pending.get(name)
-                if known is None or known.signature != signature:
+                if known is None and self._count >= self.room:
+                    self.overflowed = True
+                elif known is None or known.signature != signature:
+                    self._count += known is None
                     pending[name] = _Pending(signature, now, now + self.quiet_time_s)
+            if not pending:
+                del self._folders[folder]
 
     def hurry(self, folder: Path, name: bytes, until: float) -> None:
         """Let a file wait no longer than until then: whoever wrote it has closed it."""
@@ -66,25 +77,30 @@ class Settling:
             return 0.0 if pending is None else now - pending.quiet_since
 
     def done(self, folder: Path, names: Mapping[bytes, Signature] | set[bytes]) -> None:
-        """Forget files that found their state, or are gone."""
+        """Forget files that are gone, or that found their state: those with a signature only if it is still theirs."""
         with self._lock:
             pending = self._folders.get(folder, {})
             for name in list(names):
-                pending.pop(name, None)
+                if isinstance(names, Mapping) and name in pending and pending[name].signature != names[name]:
+                    continue
+                self._count -= pending.pop(name, None) is not None
             if not pending:
                 self._folders.pop(folder, None)
 
     def ready(self, now: float) -> list[tuple[Path, dict[bytes, Signature]]]:
         """Return the directories in which every waiting file is due, with these files.
 
-        A directory in which one file is still being written waits as a whole: its files may belong together.
+        A directory in which one file is still being written waits as a whole, as its files may belong together; but
+        where files are written all the time, those that are due wait no longer than the quiet time for the others.
         """
+        found = []
         with self._lock:
-            return [
-                (folder, {name: one.signature for name, one in files.items()})
-                for folder, files in self._folders.items()
-                if files and all(one.not_before <= now for one in files.values())
-            ]
+            for folder, files in self._folders.items():
+                due = {name: one for name, one in files.items() if one.not_before <= now}
+                first = min((one.not_before for one in due.values()), default=now)
+                if due and (len(due) == len(files) or first <= now - self.quiet_time_s):
+                    found.append((folder, {name: one.signature for name, one in due.items()}))
+        return found
 
     def below(self, place: Path) -> dict[Path, dict[bytes, Signature]]:
         """Return the waiting files at and below a directory."""
@@ -108,5 +124,5 @@ class Settling:
     def next_due(self) -> float | None:
         """Return when the next directory is due, None where nothing waits."""
         with self._lock:
-            due = [max(one.not_before for one in files.values()) for files in self._folders.values() if files]
-            return min(due, default=None)
+            times = ([one.not_before for one in files.values()] for files in self._folders.values() if files)
+            return min((min(max(each), min(each) + self.quiet_time_s) for each in times), default=None)

@@ -44,25 +44,37 @@ def handle(task: dict[str, Any], at: Callable[[str], None]) -> object:
     """Return the result of a task: ``identify``, ``digest`` or ``advise``; ``at`` is told which plugin is asked."""
     _Asked.tell = at
     host = _host(tuple(task.get("blocked", ())))
+    host.forget()
     if task["do"] == "identify":
         return identify(host, Path(task["root"]), Path(task["folder"]), task["names"])
     units = [Found(Path(path), reader) for path, reader in task["units"]]
     if task["do"] == "digest":
         return [digest(unit.path) for unit in units]
-    left_out = tuple(f"plugin {name} is left out: it ended the process" for name in task.get("blocked", ()))
-    return advise(host, units, Path(task["top"]), task["options"], left_out)
+    left_out = tuple(f"plugin {name} is left out: it failed too often" for name in task.get("blocked", ()))
+    advice = advise(host, units, Path(task["top"]), task["options"], left_out)
+    return {"advice": advice, "failed": dict(host.failed)}
 
 
-def identify(host: Host, root: Path, folder: Path, names: Sequence[str]) -> dict[str, list[str] | None]:
+def identify(host: Host, root: Path, folder: Path, names: Sequence[str]) -> dict[str, list[str] | str | None]:
     """Return the unit that each file of a directory belongs to, as path and reader; None for what is no profile.
 
-    A reader that takes a directory, the folder or one above it up to ``root``, takes its files in there.
+    A reader that takes a directory, the folder or one above it up to ``root``, takes its files in there. For a file
+    that can't be looked into for now it is the reason.
     """
     taken: dict[str, Path] = {}
     for place in _down(root, folder):
         for reader, _ in host.sniff_all(place):
             taken.setdefault(reader, place)
-    return {name: _unit(host, folder / name, taken) for name in names}
+    return {name: _reason(folder / name) or _unit(host, folder / name, taken) for name in names}
+
+
+def _reason(path: Path) -> str | None:
+    """Return why the content of a file can't be seen, None where it can."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError as error:
+        return str(error)
+    return None
 
 
 def _down(root: Path, folder: Path) -> Iterator[Path]:
