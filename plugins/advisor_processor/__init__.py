@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.hookspecs import hookimpl
@@ -10,9 +11,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from advisor.commands import Registry, Services
+    from advisor.facts import Fact
     from advisor.model import Profile
     from advisor.reports import Report
 
@@ -56,6 +57,20 @@ def _incore(args: Namespace, services: Services) -> Report:
     from advisor_processor import incore
 
     return incore.run(args, services)
+
+
+@hookimpl
+def advisor_facts() -> Sequence[Fact]:
+    """Return facts about compiled loops."""
+    from advisor_processor.facts import facts
+
+    return facts()
+
+
+@hookimpl
+def advisor_rules() -> Sequence[Path]:
+    """Return the actions of step 3 that such facts call for."""
+    return (Path(__file__).with_name("rules.yaml"),)
 
 
 @hookimpl

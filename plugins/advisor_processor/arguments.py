@@ -13,6 +13,7 @@ INCORE: Final = (
     Argument("--machine", "the machine model, such as the one of gapwatch machines probe (default: host)"),
     Argument("--function", "only functions whose names hold this"),
     Argument("--profile", "a profile (perf, gprof …) that says which functions of a program matter", Path),
+    Argument("--report", "what the compiler said: -fopt-info-vec-all=FILE, -Rpass output; several", Path, several=True),
     Argument("--osaca", "ask OSACA as well, for this architecture of its list, such as SPR or ZEN4"),
     Argument("--write", "write the counts here, beside the profile of the run: NAME.operations.json", Path),
 )

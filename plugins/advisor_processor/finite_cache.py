@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
 ASSUMPTION: Final = (
     "roofline: transfers and the schedule overlap perfectly; ECM: transfers follow each other, computation overlaps; "
-    "misses of the first cache are taken to hit the second, and lines that are written go back once"
+    "what misses the first cache hits the second, what misses the last one simulated (valgrind's --LL) comes from the "
+    "next cache or, behind the last, from memory, and lines that are written go back once"
 )
 _LINE_B: Final = 64.0
+#: A simulated cache stands for the machine's of nearly its size.
+_ALIKE: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,32 +37,48 @@ class Composition:
 
 
 def compose(
-    macs_cycles: float, access_cycles: float, misses: Mapping[str, float], machine: Machine
+    macs_cycles: float,
+    access_cycles: float,
+    misses: Mapping[str, float],
+    machine: Machine,
+    last_cache_B: float | None = None,
 ) -> Composition | None:
     """Return the times of a schedule of ``macs_cycles``, ``access_cycles`` of them loads and stores.
 
-    ``misses`` are those of the first (``misses.L1``) and the last cache (``misses.LL``), and the written lines that
-    missed (``writes.LL``). None where they, or the machine's clock and bandwidths, are not known.
+    ``misses`` are those of the first (``misses.L1``) and of the last cache simulated, of ``last_cache_B`` bytes
+    (``misses.LL``), and the lines written that missed it (``writes.LL``). None where they, or the machine's clock and
+    caches, are not known.
     """
     from advisor.machines import clock_hz
 
     clock = clock_hz(machine)
     levels = list(machine.caches.values())
-    memory = machine.memory
-    if clock is None or "misses.L1" not in misses or not levels or memory is None:
+    if clock is None or "misses.L1" not in misses or not levels:
         return None
     line = float(levels[0].line or _LINE_B)
-    second = levels[1] if len(levels) > 1 else None
-    first_misses, last_misses = misses["misses.L1"], misses.get("misses.LL", 0.0)
-    near_s = first_misses * line / (second.bandwidth * clock) if second and second.bandwidth else 0.0
-    bandwidth = memory.per_core or memory.sustained or memory.bandwidth
-    far_s = (last_misses + misses.get("writes.LL", 0.0)) * line / bandwidth if bandwidth else 0.0
+    first, last = misses["misses.L1"], misses.get("misses.LL", 0.0)
+    near = levels[1] if len(levels) > 1 else None
+    near_s = first * line / (near.bandwidth * clock) if near and near.bandwidth else 0.0
+    rate, latency_s = _behind(machine, clock, last_cache_B)
+    far_s = (last + misses.get("writes.LL", 0.0)) * line / rate if rate else 0.0
     schedule_s = macs_cycles / clock
-    near_latency = (second.latency or 0.0) / clock if second else 0.0
-    waiting_s = max(first_misses - last_misses, 0.0) * near_latency + last_misses * (memory.latency or 0.0)
+    near_latency = (near.latency or 0.0) / clock if near else 0.0
     return Composition(
         schedule_s=schedule_s,
         roofline_s=max(schedule_s, near_s, far_s),
         ecm_s=max(schedule_s, access_cycles / clock + near_s + far_s),
-        latency_s=schedule_s + waiting_s,
+        latency_s=schedule_s + max(first - last, 0.0) * near_latency + last * latency_s,
     )
+
+
+def _behind(machine: Machine, clock: float, last_cache_B: float | None) -> tuple[float | None, float]:
+    """Return bytes per second and latency of what lies behind the last cache simulated."""
+    sizes = [float(cache.size or 0.0) for cache in machine.caches.values()]
+    beyond = [place for place, size in enumerate(sizes) if last_cache_B and size > last_cache_B / _ALIKE]
+    if beyond:
+        cache = list(machine.caches.values())[beyond[0]]
+        return (cache.bandwidth * clock if cache.bandwidth else None), (cache.latency or 0.0) / clock
+    memory = machine.memory
+    if memory is None:
+        return None, 0.0
+    return memory.per_core or memory.sustained or memory.bandwidth, float(memory.latency or 0.0)

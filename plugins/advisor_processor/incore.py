@@ -8,7 +8,7 @@ from advisor import machines
 from advisor.errors import InputError, UsageError
 from advisor.reports import Column, Report, Table, Text
 from advisor_processor import finite_cache
-from advisor_processor.compiled import analysis, opinions
+from advisor_processor.compiled import analysis, opinions, remarks
 from advisor_processor.counts import gathered, write
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from advisor.machines import Machine
     from advisor.reports import Cell
     from advisor_processor.compiled.analysis import Analysed, Run
+    from advisor_processor.compiled.remarks import Remark
     from advisor_processor.compiled.schedule import LoopSchedule
 
 READER: Final = "incore"
@@ -41,12 +42,13 @@ def run(args: Namespace, services: Services) -> Report:
             found = analysis.analyse(args.path, machine, tuple(args.binary or ()))
         else:
             found = analysis.static(args.path, machine)
+    said = remarks.read(args.report or ())
     if args.write:
-        _write(found, args, dynamic)
+        _write(found, args, dynamic, said)
     chosen = _chosen(found, args.function, args.profile, services)
-    parts = [Text(line) for line in _said(found, machine, dynamic)]
+    parts = [Text(line) for line in _summary(found, machine, dynamic)]
     tables = [_functions(chosen, machine)] if dynamic else []
-    return Report(f"{found.program} on {machine.name}", (*parts, *tables, _loops(chosen, args.osaca)))
+    return Report(f"{found.program} on {machine.name}", (*parts, *tables, _loops(chosen, args.osaca, said)))
 
 
 def _is_program(path: Path) -> bool:
@@ -59,22 +61,28 @@ def _is_program(path: Path) -> bool:
         raise InputError(path, error.strerror or "may not be read") from error
 
 
-def _write(found: Run, args: Namespace, dynamic: bool) -> None:
+def _write(found: Run, args: Namespace, dynamic: bool, said: Sequence[Remark]) -> None:
     if not dynamic:
         raise UsageError("only a run can be written: record it with valgrind --tool=callgrind --dump-instr=yes")
     try:
-        write(gathered(found.program, READER, found.ranks, _rows(found), found.missing), args.write)
+        write(gathered(found.program, READER, found.ranks, _rows(found, said), found.missing), args.write)
     except OSError as error:
         raise InputError(args.write, error.strerror or "can't be written") from error
 
 
-def _rows(found: Run) -> Iterator[tuple[tuple[str, str | None, int | None], int, dict[str, float]]]:
+def _rows(
+    found: Run, said: Sequence[Remark]
+) -> Iterator[tuple[tuple[str, str | None, int | None], int, dict[str, float]]]:
     """Yield the counts of every function that ran."""
     for one in found.functions:
         schedule = one.schedule
         counts = {f"compiled_ops.{unit}": count for unit, count in schedule.operations.items() if unit != "branch"}
         counts |= {"scheduled_cycles": schedule.macs_cycles, "vectorized_ops": schedule.vectorized}
         counts |= {"spilled_loads": schedule.spilled, "gathered_loads": schedule.gathered}
+        counts |= {"strided_loads": schedule.strided, "chained_cycles": schedule.chained_cycles}
+        if said:
+            doubted = (each for each in schedule.loops if remarks.of_loop(each.loop, one.binary, said) == "overlap")
+            counts["doubted_cycles"] = sum(each.cycles for each in doubted)
         counts |= {name: count for name, count in one.misses.items() if name.startswith("misses")}
         yield (one.name, one.file, one.line), one.rank, counts
 
@@ -95,7 +103,7 @@ def _chosen(found: Run, name: str | None, profile: Path | None, services: Servic
     return sorted((one for one in kept if seconds.get(one.name)), key=lambda one: -seconds[one.name])
 
 
-def _said(found: Run, machine: Machine, dynamic: bool) -> Iterator[str]:
+def _summary(found: Run, machine: Machine, dynamic: bool) -> Iterator[str]:
     if dynamic:
         mac, macs = (
             sum(getattr(one.schedule, name) for one in found.functions) / found.ranks
@@ -120,7 +128,7 @@ def _functions(chosen: Sequence[Analysed], machine: Machine) -> Table:
         schedule = one.schedule
         floating = sum(count for unit, count in schedule.operations.items() if unit.startswith("fp_"))
         access = max((schedule.busy.get(unit, 0.0) for unit in ("load", "store")), default=0.0)
-        composed = finite_cache.compose(schedule.macs_cycles, access, one.misses, machine)
+        composed = finite_cache.compose(schedule.macs_cycles, access, one.misses, machine, one.last_cache_B)
         rows.append(
             (
                 one.name,
@@ -149,17 +157,18 @@ def _functions(chosen: Sequence[Analysed], machine: Machine) -> Table:
     )
 
 
-def _loops(chosen: Sequence[Analysed], architecture: str | None) -> Table:
+def _loops(chosen: Sequence[Analysed], architecture: str | None, said: Sequence[Remark]) -> Table:
     found = [(one, loop) for one in chosen for loop in one.schedule.loops]
     ran = [(one, loop) for one, loop in found if loop.trips is None or loop.trips.iterations > 0]
     ran.sort(key=lambda pair: -pair[1].cycles)
-    rows = tuple(_loop_row(one, loop, architecture) for one, loop in ran[:SHOWN])
+    rows = tuple(_loop_row(one, loop, architecture, said) for one, loop in ran[:SHOWN])
     names = ("loop", "function", "iterations", "throughput", "chain", "MACS", "bound by", "llvm-mca (may exceed)")
-    columns = tuple(Column(name) for name in (*names, *(("OSACA",) if architecture else ())))
+    extra = (("compiler",) if said else ()) + (("OSACA",) if architecture else ())
+    columns = tuple(Column(name) for name in (*names, *extra))
     return Table("Loops, cycles per iteration", columns, rows)
 
 
-def _loop_row(one: Analysed, loop: LoopSchedule, architecture: str | None) -> tuple[Cell, ...]:
+def _loop_row(one: Analysed, loop: LoopSchedule, architecture: str | None, said: Sequence[Remark]) -> tuple[Cell, ...]:
     place = one.binary.line_of(loop.loop.begin) or (None, None)
     mca = opinions.llvm_mca(loop.loop.body)
     row: tuple[Cell, ...] = (
@@ -172,6 +181,9 @@ def _loop_row(one: Analysed, loop: LoopSchedule, architecture: str | None) -> tu
         loop.bound_by,
         round(mca.cycles, 2) if mca else None,
     )
+    if said:
+        kind = remarks.of_loop(loop.loop, one.binary, said)
+        row = (*row, remarks.WORDS[kind] if kind else None)
     if not architecture:
         return row
     other = opinions.osaca(loop.loop.body, architecture)

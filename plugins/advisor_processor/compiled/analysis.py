@@ -33,6 +33,7 @@ class Analysed:
     schedule: FunctionSchedule
     misses: Mapping[str, float]
     binary: Binary
+    last_cache_B: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,16 @@ def _functions(program: Binary, process: Executions, name: str, machine: Machine
             for miss, events in MISSES.items()
             if set(events) <= set(process.events)
         }
-        yield Analysed(function.name, file, line, process.rank, schedule(instructions, mine, machine), misses, program)
+        yield Analysed(
+            function.name,
+            file,
+            line,
+            process.rank,
+            schedule(instructions, mine, machine),
+            misses,
+            program,
+            process.last_cache_B,
+        )
 
 
 def _between(addresses: Sequence[int], function: Function) -> Sequence[int]:

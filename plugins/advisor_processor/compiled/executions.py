@@ -19,9 +19,10 @@ _FILES: Final = 100_000
 _NAMED: Final = re.compile(r"\((\d+)\)(?: (.*))?")
 _NUMBER: Final = re.compile(r"\d+$")
 _MAGIC: Final = re.compile(rb"(# callgrind format\n)?(version: \d+\n)?creator: callgrind-")
+_SIMULATED: Final = re.compile(r"(\d+) B,")
 _HOW: Final = "record it with valgrind --tool=callgrind --dump-instr=yes ./PROGRAM"
 #: Libraries of the system that compute; its others are no work of the program.
-_COMPUTING: Final = re.compile(r"lib(m|mvec|blas|openblas|lapack|fftw3?|atlas|blis|mkl\w*|gsl)[-.\w]*")
+_COMPUTING: Final = re.compile(r"lib(m|mvec|c?blas|openblas\w*|lapack\w*|fftw3\w*|\w*atlas|blis|mkl_\w+|gsl)[-.].*")
 _SYSTEM: Final = re.compile(r"/(usr/(local/)?)?lib(32|64|exec)?/")
 
 
@@ -34,6 +35,7 @@ class Executions:
     rank: int
     events: tuple[str, ...]
     objects: Mapping[str, Mapping[int, list[float]]]
+    last_cache_B: float | None = None
 
     def executed(self, path: str) -> dict[int, float]:
         """Return how often each instruction of an object was executed."""
@@ -114,7 +116,8 @@ class _Reader:
         words = self._header.get("cmd", "").split(maxsplit=1)
         program = PurePath(words[0]).name if words else ""
         events = tuple(self._header["events"].split())
-        return Executions(program, int(self._header.get("pid", "0")), 0, events, self._objects)
+        pid, last = int(self._header.get("pid", "0")), _SIMULATED.match(self._header.get("LL cache", ""))
+        return Executions(program, pid, 0, events, self._objects, float(last[1]) if last else None)
 
     def _line(self, line: str, inclusive: bool) -> bool:
         """Read one line; returns whether the next one holds the cost of a call, which is counted where it is spent."""
@@ -134,6 +137,8 @@ class _Reader:
         return inclusive
 
     def _note(self, name: str, value: str) -> None:
+        if name == "desc":
+            name, _, value = value.partition(": ")
         self._header.setdefault(name, value)
         if name == "positions" and value.split()[0] != "instr":
             raise InputError(self._path, f"holds no counts by instruction; {_HOW}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor_processor.compiled.chains import chain_cycles
+from advisor_processor.compiled.chains import chain_cycles, strides
 from advisor_processor.compiled.loops import Loop, Trips, always, innermost, trips
 from advisor_processor.compiled.throughput import busy_cycles, operations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor.machines import Machine
-    from advisor_processor.compiled.instructions import Instruction
+    from advisor_processor.compiled.instructions import Instruction, Place
 
 #: Instructions that the largest cores of today hold at once: by so many a loop may overlap with what comes after it.
 WINDOW: Final = 512
@@ -62,6 +62,7 @@ class FunctionSchedule:
     vectorized: float
     spilled: float
     gathered: float
+    strided: float
     instructions: float
     loops: tuple[LoopSchedule, ...]
     busy: Mapping[str, float]
@@ -70,6 +71,11 @@ class FunctionSchedule:
     def mac_cycles(self) -> float:
         """Cycles of the busiest functional unit, without the limit of instructions per cycle."""
         return max((cycles for unit, cycles in self.busy.items() if unit != "issue"), default=0.0)
+
+    @property
+    def chained_cycles(self) -> float:
+        """Cycles of the loops that a chain of dependences holds up."""
+        return sum(loop.cycles for loop in self.loops if loop.bound_by == "chain")
 
     @property
     def macs_cycles(self) -> float:
@@ -91,6 +97,7 @@ def schedule(
         vectorized=sum(count for one, count in counted if one.packed),
         spilled=_spilled(instructions, executed),
         gathered=sum(count * one.elements for one, count in counted if one.elements > 1),
+        strided=_strided(instructions, executed),
         instructions=sum(count for _, count in counted),
         loops=tuple(loop_schedule(loop, executed, machine) for loop in innermost(instructions)),
         busy=busy_cycles(counted, machine),
@@ -114,3 +121,23 @@ def _spilled(instructions: Sequence[Instruction], executed: Mapping[int, float] 
         return 0.0
     bodies = [one for loop in innermost(instructions) for one in loop.body]
     return sum(executed.get(one.address, 0.0) for one in bodies if one.load is not None and one.load.on_stack)
+
+
+def _strided(instructions: Sequence[Instruction], executed: Mapping[int, float] | None) -> float:
+    """Return how often innermost loops loaded from places that lie further apart than what they load."""
+    if not executed:
+        return 0.0
+    total = 0.0
+    for loop in innermost(instructions):
+        moves = strides(loop.body)
+        for one in loop.body:
+            if one.load is not None and one.load.registers and one.load.registers <= moves.keys():
+                step = moves.get(one.load.base, 0) + one.load.scale * moves.get(one.load.index, 0)
+                unrolled = sum(other.load is not None and _beside(one.load, other.load) for other in loop.body)
+                total += executed.get(one.address, 0.0) * (abs(step) > one.load.size * unrolled)
+    return total
+
+
+def _beside(one: Place, other: Place) -> bool:
+    """Return whether two places are named by the same registers: an unrolled loop loads neighbours one by one."""
+    return (one.base, one.index, one.scale, one.size) == (other.base, other.index, other.scale, other.size)
