@@ -98,6 +98,19 @@ def thrift() -> str:
     return "\n".join(lines)
 
 
+def held() -> str:
+    """Other sizes, measured when the method was settled: summation, chains of four, and the first of those chains."""
+    lines = ["| N | measured | summation | 4 kernels | one chain of 4, the others estimated |", "|---|---|---|---|---|"]
+    for one in models("held"):
+        assert one.application
+        errors = [prediction.error for prediction in one.predictions]
+        shown = " | ".join(_percent(error) for error in errors if error)
+        first = planning.thrift(one.case, 4, proposed(one, 4)[:1])[1]
+        only = f"{100 * (first / one.application.value - 1):+.1f}"
+        lines.append(f"| {one.case.parameters['N']:g} | {_ms(one.application)} | {shown} | {only} |")
+    return "\n".join(lines)
+
+
 def proposed(one: CaseModel, length: int) -> list[Chain]:
     """The order in which chains are proposed, each when those before it were measured and no others."""
     times = one.case.samples[SECONDS]
@@ -110,7 +123,7 @@ def proposed(one: CaseModel, length: int) -> list[Chain]:
     return order
 
 
-TABLES = {"coupling-solver": solver, "coupling-pair": pair, "coupling-thrift": thrift}
+TABLES = {"coupling-solver": solver, "coupling-pair": pair, "coupling-thrift": thrift, "coupling-held": held}
 
 
 def main() -> None:
