@@ -17,6 +17,8 @@ COMMAND = """
     def show(args, services):
         rows = tuple((word, args.times) for word in args.words)
         shown = [Table("Words", (Column("word"), Column("times")), rows)]
+        if args.also:
+            shown.append(Text(" ".join(args.also)))
         if args.loud:
             shown.append(Text("LOUD"))
         return Report("Shown", tuple(shown))
@@ -28,6 +30,7 @@ COMMAND = """
             Argument("--times", "how often (100 % sure)", int, 2),
             Argument("--loud", "shout", bool),
             Argument("--kind", "which", choices=("a", "b")),
+            Argument("--also", "more words", several=True),
         )
         register("show-words", "Shows words \\x1b[2J 100 %.", arguments, show)
         register("broken", "Breaks.", (), lambda args, services: 1 / 0)
@@ -128,3 +131,8 @@ def test_a_plugin_in_the_configuration_directory_counts(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(config.parent))
     assert cli.main(["show-words", "one"]) == 0
     assert "  one       2\n" in capsys.readouterr().out
+
+
+def test_an_option_of_several_values_may_be_given_again(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["show-words", "a", "--also", "b", "c", "--also", "d"]) == 0
+    assert "b c d" in capsys.readouterr().out

@@ -120,7 +120,8 @@ def _add(parser: Parser, argument: Argument) -> None:
     if argument.choices:
         settings["choices"] = argument.choices
     if argument.is_option:
-        settings |= {"required": argument.required, "nargs": "+" if argument.several else None}
+        several = {"nargs": "+", "action": "extend"} if argument.several else {"nargs": None}
+        settings |= {"required": argument.required} | several
     else:
         settings["nargs"] = _count(argument)
     parser.add_argument(name, **settings)
