@@ -31,7 +31,7 @@ _ARGUMENTS = (
 @hookimpl
 def advisor_commands(register: Registry) -> None:
     """Register ``gapwatch couple``."""
-    register("couple", "Measure which kernels hurt or help each other, and predict from it.", _ARGUMENTS, _couple)
+    register("couple", "measure which kernels hurt or help each other, and predict from it", _ARGUMENTS, _couple)
 
 
 @hookimpl

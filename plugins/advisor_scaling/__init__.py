@@ -49,7 +49,7 @@ _ARGUMENTS = (
 @hookimpl
 def advisor_commands(register: Registry) -> None:
     """Register ``gapwatch scale``."""
-    register("scale", "Model how time grows with size and ranks, and predict it with intervals.", _ARGUMENTS, _scale)
+    register("scale", "model how time grows with size and ranks, and predict it with intervals", _ARGUMENTS, _scale)
 
 
 def _scale(args: Namespace, services: Services) -> Report:

@@ -57,12 +57,12 @@ def advisor_commands(register: Registry) -> None:
     for name, words, arguments, run in (
         (
             "parallelism",
-            "Run a program on an oracle machine: how parallel its instructions are.",
+            "run a program on an oracle machine: how parallel its instructions are",
             _PARALLELISM,
             _observe,
         ),
-        ("similar", "Find the known workloads that a program or profile resembles.", _SIMILAR, _similar),
-        ("suite", "Say what a suite of workloads covers, what it repeats and which few stand for all.", _SUITE, _suite),
+        ("similar", "find the known workloads that a program or profile resembles", _SIMILAR, _similar),
+        ("suite", "say what a suite of workloads covers, what it repeats and which few stand for all", _SUITE, _suite),
     ):
         register(name, words, arguments, run)
 
