@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 _PATIENCE_S: Final = 20.0
 _DIGITS: Final = 12
 _MARK: Final = 8
+#: What a commit message says of advice that the commit carries out.
+TRAILER: Final = "Gapwatch-Applied"
+_ACTION: Final = re.compile(r"(?P<action>[A-Za-z]+-[A-Za-z0-9.-]+)(?:\s+(?P<region>.+))?")
+_HEX: Final = re.compile(r"[0-9a-f]{7,64}")
 
 
 def of_source(root: Path) -> str | None:
@@ -29,6 +34,29 @@ def of_source(root: Path) -> str | None:
     if not changes:
         return commit
     return f"{commit}+{hashlib.blake2b(changes, digest_size=_MARK // 2).hexdigest()}"
+
+
+def applied(root: Path, build: str, before: str | None) -> tuple[tuple[str, str | None], ...]:
+    """Return the actions that commits of a build say they carry out, each with its region (None: anywhere).
+
+    A commit says so by a trailer such as ``Gapwatch-Applied: A-29 solve``. Asked are the commits after the build
+    ``before``, or the last one alone where that is not among its ancestors.
+    """
+    last, first = _commit(build), _commit(before or "")
+    if last is None:
+        return ()
+    follows = first is not None and _git(root, "merge-base", "--is-ancestor", first, last) is not None
+    span = [f"{first}..{last}"] if follows else ["--max-count=1", last]
+    said = _git(root, "log", f"--format=%(trailers:key={TRAILER},valueonly,unfold)", *span, "--")
+    lines = (said or b"").decode("utf-8", "replace").splitlines()
+    found = (_ACTION.fullmatch(line.strip()) for line in lines)
+    return tuple(dict.fromkeys((one["action"], one["region"]) for one in found if one is not None))
+
+
+def _commit(build: str) -> str | None:
+    """Return the commit that a build of ``of_source`` names."""
+    commit = build.partition("+")[0]
+    return commit if _HEX.fullmatch(commit) else None
 
 
 def _git(root: Path, *arguments: str) -> bytes | None:

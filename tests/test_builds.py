@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,9 +12,20 @@ import pytest
 from daemon_runs import CONFIG, Watch, profile
 
 from advisor import builds, cli
+from advisor.store.database import NAME, read
+from advisor.store.items import Items, held_s
+from advisor.store.runs import Runs
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from advisor.store.items import Item
+
+#: The program of figure 4 with its load spread evenly.
+BALANCED = {
+    "actual_s": 41, "regions": [{"name": "region 1", "work_s": [[7.5, 5.5], [7.5, 5.5]]},
+                                {"name": "region 2", "work_s": [[12.5, 15.5], [12.5, 15.5]]}],
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -97,3 +109,64 @@ def test_the_daemon_takes_the_build_of_the_source_where_nobody_names_one(source:
     profile(watch.root / "b.json", build="named")
     watch.once()
     assert [entry.build for entry in watch.entries()] == [git(source, "rev-parse", "HEAD")[:12], "named"]
+
+
+def commit(root: Path, message: str) -> str:
+    with (root / "solve.c").open("a") as file:
+        file.write("\n")
+    git(root, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qam", message)
+    return git(root, "rev-parse", "HEAD")[:12]
+
+
+def test_commits_say_which_actions_they_carry_out(source: Path) -> None:
+    first = git(source, "rev-parse", "HEAD")[:12]
+    commit(source, "Balance the load\n\nGapwatch-Applied: A-29 solve\nGapwatch-Applied: G-4")
+    second = commit(source, "Tidy\n\nGapwatch-Applied: A-29 solve\nGapwatch-Applied: rm -rf /")
+    assert builds.applied(source, second, first) == (("A-29", "solve"), ("G-4", None))
+    assert builds.applied(source, f"{second}+12345678", first) == (("A-29", "solve"), ("G-4", None))
+    assert builds.applied(source, second, None) == (("A-29", "solve"),)
+    assert builds.applied(source, second, second) == ()
+    assert builds.applied(source, "v2", first) == ()
+
+
+def test_advice_that_a_commit_carries_out_is_applied_and_then_resolved(source: Path, tmp_path: Path) -> None:
+    """Three runs of each build; the second build's commit says what it does, and its runs what that has won."""
+    for name in ("old", "new"):
+        watch = Watch(tmp_path, replace(CONFIG, source=source))
+        for number in range(3):
+            profile(watch.root / f"{name}{number}.json", **({} if name == "old" else BALANCED))
+        watch.once()
+        if name == "old":
+            action, promised = first_action(tmp_path)
+            commit(source, f"Balance\n\nGapwatch-Applied: {action}")
+    (item,) = [one for one in items(tmp_path) if one.action == action]
+    assert item.state == "resolved"
+    assert item.promised_s == promised
+    assert item.realised_s == pytest.approx(held_before(tmp_path, item))
+    with sqlite3.connect(tmp_path / "state" / NAME) as connection:
+        steps = connection.execute(
+            "SELECT state FROM steps WHERE fingerprint = ? ORDER BY id", (item.fingerprint,)
+        ).fetchall()
+    connection.close()
+    assert [state for (state,) in steps] == ["new", "open", "applied", "resolved"]
+
+
+def items(tmp_path: Path) -> tuple[Item, ...]:
+    connection = read(tmp_path / "state")
+    try:
+        return Items(connection).of("fig4")
+    finally:
+        connection.close()
+
+
+def first_action(tmp_path: Path) -> tuple[str, float]:
+    (first, *_) = [one for one in items(tmp_path) if one.state == "open"]
+    return first.action, first.ceiling_s if first.expected_s is None else first.expected_s
+
+
+def held_before(tmp_path: Path, item: Item) -> float:
+    connection = read(tmp_path / "state")
+    try:
+        return held_s(Runs(connection).advice(1), item) - held_s(Runs(connection).advice(6), item)
+    finally:
+        connection.close()

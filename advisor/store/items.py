@@ -72,12 +72,21 @@ class Items:
         )
         return tuple(_item(row) for row in rows)
 
-    def update(self, number: int, advice: Advice, before: Sequence[Advice], now: datetime) -> None:
-        """Take in the advice on run ``number``; ``before`` are the runs of the build that came before it.
+    def update(
+        self,
+        number: int,
+        advice: Advice,
+        before: Sequence[Advice],
+        now: datetime,
+        *,
+        repeats: Sequence[Advice] = (),
+        since: int = 0,
+    ) -> None:
+        """Take in the advice on run ``number``, which ``repeats`` those of its build.
 
-        Items that the run shows are new, open, or back; items that it no longer shows are resolved, and an applied one
-        gets what it won: the mean of its seconds ``before`` less those of this run. A run without evidence
-        changes nothing.
+        ``before`` are the runs of the build that came before, from run ``since`` on. Items that the run shows are new,
+        open, or back; items that it no longer shows are resolved, and an applied one gets what it won: the mean of its
+        seconds ``before`` less that in this build. A run without evidence changes nothing.
         """
         if advice.verdict == "insufficient evidence":
             return
@@ -87,8 +96,9 @@ class Items:
         for fingerprint, recommendation in shown.items():
             self._seen(number, program, recommendation, known.get(fingerprint), now)
         for fingerprint, item in known.items():
-            if item.state == "applied" and item.realised_s is None and before:
-                won = sum(held_s(run, item) for run in before) / len(before) - held_s(advice, item)
+            applied = item.applied_after is not None and item.applied_after < number
+            if applied and before and (item.realised_s is None or int(item.applied_after or 0) >= since > 0):
+                won = _mean_s(before, item) - _mean_s((*repeats, advice), item)
                 self._set(item, now, number, item.state, realised_s=won)
             if fingerprint not in shown and item.state != "resolved":
                 self._set(item, now, number, "resolved")
@@ -129,6 +139,13 @@ class Items:
         listed = "; ".join(choices) or "there is no advice yet"
         raise UsageError(f"{'several items are' if fits else 'no item is'} called {text!r}: {listed}")
 
+    def apply(self, program: str, actions: Sequence[tuple[str, str | None]], reason: str, now: datetime) -> None:
+        """Set items to applied that commits name, by action and region (None: wherever the action is advised)."""
+        for item in self.of(program):
+            named = any(item.action == action and region in (None, item.region) for action, region in actions)
+            if named and item.state not in ("applied", "resolved"):
+                self.mark(item, "applied", now, reason=reason)
+
     def _seen(self, number: int, program: str, shown: Recommendation, known: Item | None, now: datetime) -> None:
         if known is None:
             values = (
@@ -166,6 +183,10 @@ class Items:
             "INSERT INTO steps (program, fingerprint, run, at, state, reason) VALUES (?, ?, ?, ?, ?, ?)",
             (program, fingerprint, number, at, state, reason),
         )
+
+
+def _mean_s(runs: Sequence[Advice], item: Item) -> float:
+    return sum(held_s(run, item) for run in runs) / len(runs)
 
 
 def _next(item: Item, now: datetime) -> ItemState:

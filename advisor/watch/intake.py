@@ -95,6 +95,15 @@ def _written(unit: Candidate) -> int:
     return min(signature.mtime_ns for files in unit.files.values() for signature in files.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run to be stored: what it was read from, the advice on it, and the actions that its build carries out."""
+
+    units: tuple[Unit, ...]
+    advice: Advice
+    applied: tuple[tuple[str, str | None], ...]
+
+
 class Intake:
     """Reads units in children and writes what comes of them; several threads may take units, each asking its child."""
 
@@ -112,14 +121,14 @@ class Intake:
         except TaskFailed as failed:
             read = self._failed(unit, failed)
         with self._writer.transaction() as connection:
-            outcome = read if isinstance(read, Outcome) else _store(connection, unit.path, *read, now)
+            outcome = read if isinstance(read, Outcome) else _store(connection, unit.path, read, now)
             place = Runs(connection).unit(unit.path)
             for folder, files in unit.files.items():
                 Ledger(connection).put(folder, files, outcome.state, outcome.reason, place)
         return outcome
 
-    def _read(self, unit: Candidate, ask: Ask) -> tuple[tuple[Unit, ...], Advice] | Outcome:
-        """Return the units of the run that this one belongs to, and the advice on it, or that it is a duplicate."""
+    def _read(self, unit: Candidate, ask: Ask) -> _Run | Outcome:
+        """Return the run that a unit belongs to, or that it is a duplicate."""
         mine = Unit(unit.path, unit.reader, _digest(unit, ask))
         with self._writer.reading() as connection:
             held = Runs(connection).holder(mine.digest, unit.path)
@@ -128,7 +137,17 @@ class Intake:
         advice = self._advice(unit.root, (mine,), ask)
         if advice is None:
             raise TaskFailed("fault", "no advice came back")
-        return self._beside(unit.root, mine, advice, ask) or ((mine,), advice)
+        units, advice = self._beside(unit.root, mine, advice, ask) or ((mine,), advice)
+        return _Run(units, advice, self._applied(advice))
+
+    def _applied(self, advice: Advice) -> tuple[tuple[str, str | None], ...]:
+        """Return the actions that commits of a new build carry out; the build is one of the source that is watched."""
+        profile = advice.profile
+        if self._source is None or profile.build is None:
+            return ()
+        with self._writer.reading() as connection:
+            before = [one.build for one in Runs(connection).entries(profile.program, 1)]
+        return () if before == [profile.build] else builds.applied(self._source, profile.build, *before or [None])
 
     def _failed(self, unit: Candidate, failed: TaskFailed) -> Outcome:
         if failed.kind == "refused":
@@ -186,13 +205,24 @@ def _near(path: Path, units: Sequence[Unit]) -> bool:
     )
 
 
-def _store(connection: sqlite3.Connection, path: Path, units: Sequence[Unit], advice: Advice, now: datetime) -> Outcome:
+def _store(connection: sqlite3.Connection, path: Path, run: _Run, now: datetime) -> Outcome:
     """Add the run to the history and to the life of its items."""
     runs, items = Runs(connection), Items(connection)
-    profile = advice.profile
-    earlier = [entry for entry in runs.entries(profile.program, _LATEST) if entry.build != profile.build]
-    number = runs.add(advice, units, now)
-    waiting = any(item.state == "applied" and item.realised_s is None for item in items.of(profile.program))
-    before = [runs.advice(one.number) for one in earlier if one.build == earlier[-1].build] if waiting else []
-    items.update(number, advice, before, now)
-    return Outcome(path, "ingested", None, number, advice)
+    profile = run.advice.profile
+    entries = runs.entries(profile.program, _LATEST)
+    if run.applied:
+        items.apply(profile.program, run.applied, f"said by a commit of build {profile.build}", now)
+    number = runs.add(run.advice, run.units, now)
+    asked = any(item.applied_after is not None for item in items.of(profile.program))
+    earlier = [one for one in entries if one.build != profile.build] if asked else []
+    before = [one for one in earlier if one.build == earlier[-1].build]
+    repeats = [one for one in entries if before and one.build == profile.build and one.number > before[-1].number]
+    items.update(
+        number,
+        run.advice,
+        [runs.advice(one.number) for one in before],
+        now,
+        repeats=[runs.advice(one.number) for one in repeats if one.number != number],
+        since=before[0].number if before else 0,
+    )
+    return Outcome(path, "ingested", None, number, run.advice)
