@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 FLOATING: Final = {"fp_add": 1.0, "fp_mul": 1.0, "fp_fma": 2.0, "fp_div": 1.0}
 #: The counts that each bound is computed from: a prefix of functional units, or a count of its own.
 COUNTS: Final = {"M": "source_ops", "MA": "source_ops", "MAC": "compiled_ops", "MACS": "scheduled_cycles"}
+#: Beside compiled operations, where they were told apart by width: the numbers of 64 bits that these work on.
+NUMBERS: Final = "compiled_numbers"
 MODELLED: Final = "computed from counted operations and the machine model"
 
 
@@ -47,9 +49,10 @@ def seconds_by_place(name: str, profile: Profile, machine: Machine | None, total
 
     In proportion to the counts that decide the bound: of the busiest unit where ``machine`` tells which one it is.
     """
-    units = _units(profile, COUNTS[name])
+    counts, each = _weights(name, profile, machine)
+    units = _units(profile, counts)
     weights: FloatArray = np.zeros((len(profile.regions), len(profile.processors)))
-    for unit, weight in _weights(name, profile, machine).items():
+    for unit, weight in each.items():
         weights += weight * units[unit]
     everything = weights.sum()
     return weights / everything * total if everything > 0 else weights
@@ -62,34 +65,49 @@ def operations(profile: Profile, count: str) -> dict[str, float]:
 
 def _seconds(name: str, profile: Profile, machine: Machine) -> float | None:
     count = len(profile.processors)
-    counted = operations(profile, COUNTS[name])
     if name == "M":
         peak = peak_flops_per_s(machine, count)
-        floating = sum(FLOATING[unit] * number for unit, number in counted.items() if unit in FLOATING)
+        operations = _totals(profile, COUNTS[name])
+        floating = sum(FLOATING[unit] * number for unit, number in operations.items() if unit in FLOATING)
         return floating / peak if peak else None
     if name == "MACS":
         clock = clock_hz(machine)
-        return counted[COUNTS[name]] / count / clock if clock else None
-    busiest = busiest_unit(machine, counted, _rates(name, machine))
+        return _totals(profile, COUNTS[name])[COUNTS[name]] / count / clock if clock else None
+    counts, rates = _deciding(name, profile, machine)
+    busiest = busiest_unit(machine, _totals(profile, counts), rates)
     return busiest[1] / count if busiest else None
 
 
-def _rates(name: str, machine: Machine) -> dict[str, float]:
-    """Return what one core does per second of each unit's operations as they are counted for a bound."""
-    return instruction_rates(machine) if name == "MAC" else unit_rates(machine)
+def _deciding(name: str, profile: Profile, machine: Machine) -> tuple[str, dict[str, float]]:
+    """Return which counts decide MA or MAC, and what one core does of them per second.
+
+    Compiled operations take a slot of their unit each, and as long as the numbers do that they work on.
+    """
+    if name == "MA":
+        return COUNTS[name], unit_rates(machine)
+    choices = ((COUNTS[name], instruction_rates(machine)), (NUMBERS, unit_rates(machine)))
+    known = [(counts, rates) for counts, rates in choices if _units(profile, counts)]
+    busy = [busiest_unit(machine, _totals(profile, counts), rates) for counts, rates in known]
+    return max(zip(known, busy, strict=True), key=lambda each: each[1][1] if each[1] else 0.0)[0]
 
 
-def _weights(name: str, profile: Profile, machine: Machine | None) -> dict[str, float]:
-    """Return how much one operation of each unit weighs in a bound."""
+def _totals(profile: Profile, counts: str) -> dict[str, float]:
+    return {unit: float(table.sum()) for unit, table in _units(profile, counts).items()}
+
+
+def _weights(name: str, profile: Profile, machine: Machine | None) -> tuple[str, dict[str, float]]:
+    """Return the counts that decide a bound, and how much one of each unit weighs in it."""
     units = _units(profile, COUNTS[name])
     if name == "M":
-        return {unit: FLOATING[unit] for unit in units if unit in FLOATING}
+        return COUNTS[name], {unit: FLOATING[unit] for unit in units if unit in FLOATING}
     if name == "MACS" or machine is None:
-        return dict.fromkeys(units, 1.0)
-    rates = _rates(name, machine)
-    busiest = busiest_unit(machine, {unit: float(table.sum()) for unit, table in units.items()}, rates)
+        return COUNTS[name], dict.fromkeys(units, 1.0)
+    counts, rates = _deciding(name, profile, machine)
+    totals = _totals(profile, counts)
+    busiest = busiest_unit(machine, totals, rates)
     pipes: dict[str, str] = {str(unit): each.pipes or str(unit) for unit, each in machine.units.items()}
-    return {unit: 1 / rates[unit] for unit in units if unit in rates and busiest and pipes[unit] == busiest[0]}
+    chosen = [unit for unit in totals if unit in rates and busiest and pipes[unit] == busiest[0]]
+    return counts, {unit: 1 / rates[unit] for unit in chosen}
 
 
 def _units(profile: Profile, count: str) -> dict[str, FloatArray]:

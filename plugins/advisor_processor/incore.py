@@ -77,6 +77,8 @@ def _rows(
     for one in found.functions:
         schedule = one.schedule
         counts = {f"compiled_ops.{unit}": count for unit, count in schedule.operations.items() if unit != "branch"}
+        numbers = {unit: count for unit, count in schedule.numbers.items() if unit not in ("branch", "int")}
+        counts |= {f"compiled_numbers.{unit}": count for unit, count in numbers.items()}
         counts |= {"scheduled_cycles": schedule.macs_cycles, "vectorized_ops": schedule.vectorized}
         counts |= {"spilled_loads": schedule.spilled, "gathered_loads": schedule.gathered}
         counts |= {"strided_loads": schedule.strided, "chained_cycles": schedule.chained_cycles}

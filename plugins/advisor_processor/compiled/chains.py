@@ -116,6 +116,18 @@ def strides(body: Sequence[Instruction]) -> dict[str, int]:
     return found
 
 
+def wanderers(body: Sequence[Instruction]) -> frozenset[str]:
+    """Return the registers that each iteration moves by another one that does not change: by a stride of a variable."""
+    written = [register for one in body for register in one.writes]
+    return frozenset(
+        register
+        for one in body
+        if one.mnemonic == "add" and one.step is None and one.load is None and one.store is None
+        for register in one.writes - {"flags"}
+        if written.count(register) == 1 and not (one.data - {register}) & set(written) and len(one.data) == 2
+    )
+
+
 def _flows(body: Sequence[Instruction]) -> dict[int, _Flow]:
     """Return for each load that reads what a store of the loop wrote where that comes from: the latest such store."""
     moves = strides(body)

@@ -25,7 +25,7 @@ _LINE: Final = re.compile(
 _VECTORIZED: Final = re.compile(r"loop vectorized|vectorized loop|basic block part vectorized")
 #: What the wordings of both compilers mean, in the order in which they are looked for.
 _MEANINGS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
-    ("overlap", re.compile(r"alias|data.refs?|unsafe dependent memory|cannot identify array bounds|dependence distance")),
+    ("overlap", re.compile(r"alias|data.refs?|unsafe dependent memory|identify array bounds|dependence distance")),
     ("call", re.compile(r"call|clobber", re.IGNORECASE)),
     ("control", re.compile(r"control flow|number of iterations|early exit|loop nest|multiple exits", re.IGNORECASE)),
     ("order", re.compile(r"reorder floating-point|reduction|associativ|cycle in dependenc", re.IGNORECASE)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor_processor.compiled.chains import chain_cycles, strides
+from advisor_processor.compiled.chains import chain_cycles, strides, wanderers
 from advisor_processor.compiled.loops import Loop, Trips, always, innermost, trips
 from advisor_processor.compiled.throughput import busy_cycles, operations
 
@@ -59,6 +59,7 @@ class FunctionSchedule:
     """A function: its operations by unit, its loops, and what bounds it by units (MAC) and by schedule (MACS)."""
 
     operations: Mapping[str, float]
+    numbers: Mapping[str, float]
     vectorized: float
     spilled: float
     gathered: float
@@ -89,11 +90,14 @@ def schedule(
     """Return the schedule of a function; without ``executed`` (times each instruction ran) of one iteration each."""
     counted = [(one, executed.get(one.address, 0.0) if executed else 0.0) for one in instructions]
     units: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for one, count in counted:
         for unit, times in operations(one).items():
             units[unit] = units.get(unit, 0.0) + count * times
+            numbers[unit] = numbers.get(unit, 0.0) + count * times * one.bits / 64
     return FunctionSchedule(
         operations=units,
+        numbers=numbers,
         vectorized=sum(count for one, count in counted if one.packed),
         spilled=_spilled(instructions, executed),
         gathered=sum(count * one.elements for one, count in counted if one.elements > 1),
@@ -129,13 +133,22 @@ def _strided(instructions: Sequence[Instruction], executed: Mapping[int, float] 
         return 0.0
     total = 0.0
     for loop in innermost(instructions):
-        moves = strides(loop.body)
+        moves, wandering = strides(loop.body), wanderers(loop.body)
         for one in loop.body:
-            if one.load is not None and one.load.registers and one.load.registers <= moves.keys():
-                step = moves.get(one.load.base, 0) + one.load.scale * moves.get(one.load.index, 0)
-                unrolled = sum(other.load is not None and _beside(one.load, other.load) for other in loop.body)
-                total += executed.get(one.address, 0.0) * (abs(step) > one.load.size * unrolled)
+            if one.load is not None and _steps_over(one.load, loop, moves, wandering):
+                total += executed.get(one.address, 0.0)
     return total
+
+
+def _steps_over(place: Place, loop: Loop, moves: Mapping[str, int], wandering: frozenset[str]) -> bool:
+    """Return whether a load moves on by more than what the loop loads there in an iteration."""
+    if place.registers & wandering:
+        return True
+    if not place.registers or not place.registers <= moves.keys():
+        return False
+    step = moves.get(place.base, 0) + place.scale * moves.get(place.index, 0)
+    unrolled = sum(other.load is not None and _beside(place, other.load) for other in loop.body)
+    return abs(step) > place.size * unrolled
 
 
 def _beside(one: Place, other: Place) -> bool:
