@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.errors import UsageError
+from advisor_similarity.compiling import compiler
 from advisor_similarity.library import entry_of, keep
 from advisor_similarity.parallelism import observe, temporary_folder
 from advisor_similarity.report import report
@@ -36,6 +39,8 @@ def run(args: Namespace, services: Services) -> Report:
 def _plan(args: Namespace) -> Plan:
     if args.sample is not None and not 0 < args.sample <= 1:
         raise UsageError(f"--sample {args.sample}: a share of the run lies above 0 and is at most 1")
+    if args.tracer == "valgrind" and (args.sample or args.histogram or args.rank is not None):
+        raise UsageError("--sample, --histogram and --rank need --tracer qemu")
     if args.window < 1000:
         raise UsageError(f"--window {args.window}: at least 1000 instructions")
     sampled = args.sample is not None and args.sample < 1
@@ -48,7 +53,14 @@ def _plan(args: Namespace) -> Plan:
         follow_stack=not args.no_stack,
         stdin=args.input or _own_input(),
         sysroot=args.sysroot,
+        tracer=args.tracer or _tracer(),
     )
+
+
+def _tracer() -> str:
+    """Return ``qemu``, or ``valgrind`` where there is no compiler to build the tracer with but valgrind and numba."""
+    at_hand = shutil.which("valgrind") is not None and find_spec("numba") is not None
+    return "valgrind" if compiler() is None and at_hand else "qemu"
 
 
 def _own_input() -> Path | None:

@@ -38,7 +38,7 @@ class Decodings:
         self._seen_before = _load(kept)
         self._numbers: dict[bytes, int] = {}
         self.templates: list[Template] = []
-        self._wired: list[bytes] = []
+        self.wired: list[bytes] = []
         self.codes: list[bytes] = []
 
     def number(self, code: bytes) -> int:
@@ -50,7 +50,7 @@ class Decodings:
         self._numbers[code] = len(self.templates)
         self.templates.append(template)
         self.codes.append(code)
-        self._wired.append(wire(template))
+        self.wired.append(wire(template))
         return len(self.templates) - 1
 
     def keep(self) -> None:
@@ -68,7 +68,7 @@ class Decodings:
     def answer(self, code: bytes) -> bytes:
         """Return number, count of steps and steps, as the tracer reads them."""
         number = self.number(code)
-        steps = self._wired[number]
+        steps = self.wired[number]
         return _HEAD.pack(number, len(steps) // _STEP) + steps
 
 

@@ -82,6 +82,15 @@ def read_images(folder: Path) -> list[Image]:
     return [_read(path) for path in sorted(folder.glob("*.result"))]
 
 
+def mapped(text: str) -> list[Mapped]:
+    """Return what a line of ``/proc/PID/maps`` says; nothing for another line."""
+    fields = [*text.split(maxsplit=5), ""]
+    if len(fields) < 6:
+        return []
+    start, end = (int(number, 16) for number in fields[0].split("-"))
+    return [Mapped(start, end, int(fields[2], 16), fields[5])]
+
+
 def _read(path: Path) -> Image:
     try:
         lines = path.read_text(errors="surrogateescape").splitlines()
@@ -101,7 +110,7 @@ def _read(path: Path) -> Image:
 def _take(image: Image, line: str) -> None:
     word, _, rest = line.partition(" ")
     if word == "map":
-        image.mappings.extend(_mapping(rest))
+        image.mappings.extend(mapped(rest))
         return
     numbers = [int(number) for number in rest.split()]
     if word == "stream":
@@ -115,11 +124,3 @@ def _take(image: Image, line: str) -> None:
         image.streams[-1].counts[numbers[0]] = numbers[1]
     elif word == "block":
         image.blocks[numbers[0]] = Block(numbers[1], tuple(numbers[2:]))
-
-
-def _mapping(text: str) -> list[Mapped]:
-    fields = [*text.split(maxsplit=5), ""]
-    if len(fields) < 6:
-        return []
-    start, end = (int(number, 16) for number in fields[0].split("-"))
-    return [Mapped(start, end, int(fields[2], 16), fields[5])]

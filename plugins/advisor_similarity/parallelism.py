@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,13 +40,22 @@ def observe(plan: Plan, cache: Path, folder: Path, smoothability: bool) -> Obser
     Smoothability is T(unlimited) / T(as many operations a cycle as the average parallelism), Theobald, Gao and
     Hendren as the paper takes it (section 5.3); the program runs a second time for it.
     """
-    traced = trace(plan, cache, _sub(folder, "first"))
+    traced = _traced(plan, cache, _sub(folder, "first"))
     image = _main(plan, traced)
     program = Path(traced.program)
     workload = summary(image, traced.templates, program.name, architecture_of(program) or "x86_64")
     sampled = sampling_error(max(image.streams, key=lambda stream: stream.cycles)) if plan.period else None
     observed = Observed(workload, image, traced, sampled=sampled)
-    return _limited(observed, plan, cache, folder) if smoothability else observed
+    return _limited(observed, plan, cache, folder) if smoothability and plan.tracer == "qemu" else observed
+
+
+def _traced(plan: Plan, cache: Path, folder: Path) -> Traced:
+    if plan.tracer == "qemu":
+        return trace(plan, cache, folder)
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(cache / "numba"))  # read when numba is imported
+    from advisor_similarity.piped import trace_piped
+
+    return trace_piped(plan, cache, folder)
 
 
 def _limited(observed: Observed, plan: Plan, cache: Path, folder: Path) -> Observed:

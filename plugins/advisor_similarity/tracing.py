@@ -48,6 +48,7 @@ class Plan:
     stdin: Path | None = None
     sysroot: Path | None = None
     quiet: bool = False
+    tracer: str = "qemu"
 
 
 @dataclass(frozen=True, slots=True)
