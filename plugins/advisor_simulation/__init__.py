@@ -17,10 +17,12 @@ def advisor_commands(register: Registry) -> None:
     """Register the commands of all parts."""
     from advisor_simulation.mds import commands as mds
     from advisor_simulation.model import commands as model
+    from advisor_simulation.replay import commands as replay
     from advisor_simulation.whatif import commands as whatif
 
     mds.register(register)
     model.register(register)
+    replay.register(register)
     whatif.register(register)
 
 

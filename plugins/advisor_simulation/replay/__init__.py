@@ -1,0 +1,1 @@
+"""Replay of recorded traces on other machines, in the spirit of Dimemas."""

@@ -1,0 +1,54 @@
+"""``gapwatch replay``: light code; what is heavy is imported when the command runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.commands import Argument
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from advisor.commands import Registry, Services
+    from advisor.reports import Report
+
+NETWORK = (
+    Argument("--latency", "latency of a message, such as '5 us'"),
+    Argument("--bandwidth", "bandwidth of a node, such as '1 GB/s'"),
+    Argument("--machine", "take latency and bandwidth from a machine model, by name or file"),
+    Argument("--dimemas", "take the machine from a configuration of Dimemas (.cfg)", Path),
+    Argument("--ideal", "no latency and infinite bandwidth", bool, False),
+    Argument("--intra-latency", "latency between ranks of one node"),
+    Argument("--intra-bandwidth", "bandwidth between ranks of one node"),
+    Argument("--ranks-per-node", "fill nodes with so many ranks (0: the nodes of the recording)", int),
+    Argument("--eager", "messages up to this size are sent at once, such as '16 KiB'"),
+    Argument("--startup", "where latency passes", choices=("processor", "wire")),
+    Argument("--collectives", "'dimemas', 'today', or an algorithm for one: allreduce=ring", several=True),
+    Argument("--links", "messages that travel at a time into and out of a node (0: any number)", int),
+    Argument("--buses", "messages that travel at a time between all nodes (0: any number)", int),
+    Argument("--cpu-ratio", "computation takes so many times as long as recorded", float),
+    Argument("--rank-ratio", "the same for one rank: 3=0.5", several=True),
+    Argument("--region-ratio", "the same for one region: solve=0.5", several=True),
+)
+
+
+def register(registry: Registry) -> None:
+    """Register the command."""
+    registry(
+        "replay",
+        "run the recorded trace on another machine",
+        (
+            Argument("paths", "traces of one program", Path, several=True),
+            *NETWORK,
+            Argument("--export", "write the replayed run as a profile (.json or .npz)", Path),
+        ),
+        run,
+    )
+
+
+def run(args: Namespace, services: Services) -> Report:
+    """Return what the options ask for."""
+    from advisor_simulation.replay import asked
+
+    return asked.report(args, services)

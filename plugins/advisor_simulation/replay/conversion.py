@@ -1,0 +1,193 @@
+"""From the events of a trace to a program: the computation between calls, and what happens in the calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.errors import InputError
+from advisor.traces import clocks, locations, matching, nesting
+from advisor_simulation.replay import joining, pairing
+from advisor_simulation.replay.program import Op, Program
+from advisor_simulation.replay.scanning import SETTING_UP, Rows
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+    from advisor.traces.events import Trace
+    from advisor_simulation.replay.joining import Joint
+
+_COLUMNS = ("time_s", "kind", "region", "comm", "partner", "tag", "size", "request")
+
+
+def program(trace: Trace) -> Program:
+    """Return the program that ``trace`` records; raises ``InputError`` where there is nothing to replay."""
+    trace = _first_threads(trace)
+    if not len(trace.time_s) or (np.diff(trace.first) == 0).any():
+        raise InputError(trace.program or "trace", "a process without events: there is nothing to replay")
+    trace = replace(trace, time_s=_on_one_clock(trace))
+    return _Converter(trace).program()
+
+
+def _first_threads(trace: Trace) -> Trace:
+    """Return the trace with the first thread of each process, in the order of ranks; a replay knows no others."""
+    kept = np.flatnonzero(locations.are_first_threads(trace))
+    kept = kept[np.argsort(locations.ranks(trace)[kept], kind="stable")]
+    if np.array_equal(kept, np.arange(len(trace.locations))):
+        return trace
+    parts = [np.arange(trace.first[each], trace.first[each + 1]) for each in kept.tolist()]
+    events = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    return replace(
+        trace, locations=tuple(trace.locations[each] for each in kept.tolist()),
+        first=np.r_[0, np.cumsum([len(part) for part in parts])].astype(np.int64),
+        **{name: getattr(trace, name)[events] for name in _COLUMNS},
+    )  # fmt: skip
+
+
+def _on_one_clock(trace: Trace) -> FloatArray:
+    """Return times from 0 on, on one clock, that never step back on a process."""
+    calls = nesting.pair(trace)
+    found = clocks.constraints(trace, calls, matching.collectives(trace, calls), matching.messages(trace, calls))
+    time_s = np.array(clocks.corrected(trace, clocks.solve(found, trace.ranks, trace.ticks_s)))
+    for low, high in zip(trace.first[:-1].tolist(), trace.first[1:].tolist(), strict=True):
+        np.maximum.accumulate(time_s[low:high], out=time_s[low:high])
+    result: FloatArray = time_s - time_s[trace.first[:-1]].min()
+    return result
+
+
+class _Converter:
+    """The rows of all ranks, and the numbers of the messages and collective operations they take part in."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._rows = Rows(trace)
+        self._ranks = locations.ranks(trace)
+        self._rank = np.repeat(np.arange(len(self._ranks)), np.diff(self._rows.first))
+        self._position = np.full(int(self._ranks.max()) + 1, -1, dtype=np.int64)
+        self._position[self._ranks] = np.arange(len(self._ranks))
+        self._link = np.full(len(self._rows.op), -1, dtype=np.int64)
+        self._value = np.zeros(len(self._rows.op))
+        self._left_out: list[str] = []
+
+    def program(self) -> Program:
+        """Return the program."""
+        rows, trace = self._rows, self._trace
+        source, target = self._messages()
+        joint = self._collectives()
+        begin = self._begin()
+        lost = (self._link < 0) & ~np.isin(rows.op, (Op.BURST, Op.FIXED))
+        rows.op[lost] = Op.FIXED
+        spent = np.diff(rows.end_s, prepend=0.0)
+        spent[rows.first[:-1]] = rows.end_s[rows.first[:-1]] - begin
+        timed = np.isin(rows.op, (Op.BURST, Op.FIXED))
+        self._value[timed] = spent[timed]
+        return Program(
+            first=rows.first, op=rows.op, value=self._value, link=self._link.astype(np.int32), call=rows.call,
+            region=rows.region, source=source, target=target, collectives=joint.collectives,
+            communicators=tuple(self._members(group) for group in trace.communicators),
+            names=tuple(region.name for region in trace.regions), title=trace.program, end_s=rows.end_s,
+            hosts=tuple(location.host for location in trace.locations), left_out=tuple(self._left_out),
+            start_s=begin,
+        )  # fmt: skip
+
+    def _members(self, group: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(int(self._position[rank]) for rank in group)
+
+    def _of_events(self, column: npt.NDArray[np.generic], rows: IntArray) -> IntArray:
+        return column[self._rows.event[rows]].astype(np.int64)
+
+    def _partners(self, rows: IntArray) -> IntArray:
+        partner = self._of_events(self._trace.partner, rows)
+        known = (partner >= 0) & (partner < len(self._position))
+        return np.where(known, self._position[np.where(known, partner, 0)], -1)
+
+    def _messages(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Match sends and receives, number the messages, and return their sources and targets."""
+        op = self._rows.op
+        sends = np.flatnonzero(np.isin(op, (Op.SEND, Op.ISEND)))
+        got = np.flatnonzero(np.isin(op, (Op.RECV, Op.DONE)))
+        group = self._requests()
+        posts = self._posts(got, group)
+        order = np.argsort(posts, kind="stable")
+        got, posts = got[order], posts[order]
+        there, here = self._partners(sends), self._partners(got)
+        everything = len(sends) + len(got)
+        sends, got, posts = sends[there >= 0], got[here >= 0], posts[here >= 0]
+        label = pairing.labels(
+            *(self._of_events(column, np.r_[sends, got]) for column in (self._trace.comm, self._trace.tag))
+        )
+        channel = pairing.channels(
+            np.r_[self._rank[sends], here[here >= 0]], np.r_[there[there >= 0], self._rank[got]], label
+        )
+        left, right = pairing.pair(channel[: len(sends)], channel[len(sends) :])
+        self._number(sends[left], got[right], posts[right], group)
+        lost = everything - 2 * len(left)
+        if lost:
+            self._left_out.append(f"{lost} ends of messages without the other end")
+        return self._rank[sends[left]].astype(np.int32), self._rank[got[right]].astype(np.int32)
+
+    def _requests(self) -> IntArray:
+        """Return one number per row, equal where rank and request are."""
+        event = self._rows.event
+        request = np.where(event >= 0, self._trace.request[np.maximum(event, 0)], np.uint64(0))
+        known, number = np.unique(request, return_inverse=True)
+        return self._rank * len(known) + number
+
+    def _posts(self, got: IntArray, group: IntArray) -> IntArray:
+        """Return the row that posted each receive: its mate, the latest post of the request, or itself."""
+        posts = np.where(self._rows.mate[got] >= 0, self._rows.mate[got], got)
+        waits = np.flatnonzero((self._rows.op[got] == Op.DONE) & (self._rows.mate[got] < 0))
+        sources = np.flatnonzero((self._rows.op == Op.IRECV) & (self._rows.event >= 0))
+        found = pairing.latest(group, sources, got[waits])
+        posts[waits] = np.where(found >= 0, found, got[waits])
+        return posts
+
+    def _number(self, sends: IntArray, got: IntArray, posts: IntArray, group: IntArray) -> None:
+        """Give the number of a message to all operations on it."""
+        op, number = self._rows.op, np.arange(len(sends))
+        self._link[posts] = number
+        self._link[got] = number
+        self._link[sends] = number
+        op[got[posts == got]] = Op.RECV
+        self._value[sends] = np.maximum(self._of_events(self._trace.size, sends), 0)
+        closing = np.flatnonzero((op == Op.SENT) & (self._rows.mate >= 0))
+        self._link[closing] = self._link[self._rows.mate[closing]]
+        ends = np.flatnonzero((op == Op.SENT) & (self._rows.mate < 0))
+        found = pairing.latest(group, np.flatnonzero((op == Op.ISEND) & (self._rows.event >= 0)), ends)
+        self._link[ends] = np.where(found >= 0, self._link[np.maximum(found, 0)], -1)
+
+    def _collectives(self) -> Joint:
+        """Number the collective operations; those of setting up take their own time once all are there."""
+        rows, trace = self._rows, self._trace
+        at = np.flatnonzero(rows.op == Op.JOIN)
+        role = np.array([region.role for region in trace.regions], dtype=np.int64)
+        at = at[np.isin(role[rows.call[at]], (*matching.COLLECTIVE_ROLES, *SETTING_UP))]
+        root = np.maximum(self._of_events(trace.partner, at), -1)
+        position = np.where((root >= 0) & (root < len(self._position)), self._position[np.maximum(root, 0)], -1)
+        comm, size = self._of_events(trace.comm, at), self._of_events(trace.size, at)
+        joint = joining.joined(trace, self._rank[at], comm, rows.call[at].astype(np.int64), position, size)
+        self._link[at] = joint.link
+        self._divide(np.flatnonzero((rows.op == Op.FIXED) & (rows.mate >= 0)), joint)
+        lost = joint.lost + int((rows.op == Op.JOIN).sum()) - len(at)
+        if lost:
+            self._left_out.append(f"{lost} calls of collective operations that not all members took part in")
+        return joint
+
+    def _divide(self, rests: IntArray, joint: Joint) -> None:
+        """Let the operations of setting up end when the last rank is there, and their rests take the time behind."""
+        rows = self._rows
+        joins = rows.mate[rests]
+        known = self._link[joins] >= 0
+        rests, joins = rests[known], joins[known]
+        begin = np.where(np.isin(joins, rows.first[:-1]), self._begin()[self._rank[joins]], rows.end_s[joins - 1])
+        latest = np.full(len(joint.collectives), -np.inf)
+        np.maximum.at(latest, self._link[joins], begin)
+        rows.end_s[joins] = np.clip(latest[self._link[joins]], begin, rows.end_s[rests])
+
+    def _begin(self) -> FloatArray:
+        """Return when each process began, seconds."""
+        result: FloatArray = self._trace.time_s[self._trace.first[:-1]]
+        return result

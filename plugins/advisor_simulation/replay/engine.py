@@ -1,0 +1,165 @@
+"""The fast engine: match and order once, then one sweep for a point, or for many points at a time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor_simulation.replay import deadlocks, kernels
+from advisor_simulation.replay.compiling import fitting
+from advisor_simulation.replay.steps import WAITING, lowered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+    from advisor_simulation.replay.network import Network
+    from advisor_simulation.replay.program import Program
+    from advisor_simulation.replay.steps import Steps
+
+#: Points that go through the steps together.
+TOGETHER: Final = 32
+#: Slots and clocks of so many numbers stay in the cache of a processor.
+_CACHED: Final = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Steps in an order in which each finds what it reads; valid for all speeds of one protocol."""
+
+    steps: Steps
+    kind: npt.NDArray[np.uint8]
+    slot: npt.NDArray[np.int32]
+    stretch_rank: npt.NDArray[np.int32]
+    stretch_begin: IntArray
+    stretch_end: IntArray
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A replay at one point: the end of each step, and whether it waited for another rank until then."""
+
+    end_s: FloatArray
+    waited: npt.NDArray[np.bool_]
+    clock: FloatArray
+
+    @property
+    def time_s(self) -> float:
+        """The run time: the latest end of all ranks, seconds."""
+        return float(self.clock.max(initial=0.0))
+
+
+def ordered(steps: Steps, program: Program) -> Ordered:
+    """Return the order of the steps; raises ``DeadlockError`` where ranks wait for each other."""
+    kind = steps.kind.copy()
+    joint = len(steps.needed)
+    reads = np.isin(kind & 15, WAITING)
+    condition = steps.condition[reads].astype(np.int64)
+    base = np.where(condition >= 2 * steps.messages, condition - steps.messages, condition >> 1)
+    marks = _marks(steps, np.bincount(base, minlength=steps.messages + joint).astype(np.int32))
+    room = len(condition) + steps.ranks
+    stretch_rank = np.zeros(room, dtype=np.int32)
+    begin, end = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
+    slot = np.zeros(len(kind), dtype=np.int32)
+    place = np.zeros(steps.ranks, dtype=np.int64)
+    count = fitting(kernels.order, len(kind))(
+        steps.first, kind, steps.condition, steps.messages, marks, slot, stretch_rank, begin, end, place
+    )
+    stuck = place < steps.first[1:]
+    if stuck.any():
+        last = np.searchsorted(np.maximum.accumulate(steps.last), place[stuck])
+        raise deadlocks.error(program, last.tolist())
+    return Ordered(
+        steps, kind, slot, stretch_rank[:count].copy(), begin[:count].copy(), end[:count].copy(), int(marks.counts[2])
+    )
+
+
+def _marks(steps: Steps, left: npt.NDArray[np.int32]) -> kernels.Marks:
+    """Return that nothing has happened yet; the first two slots are for what nobody reads."""
+    joint = len(steps.needed)
+    return kernels.Marks(
+        waiter=np.full(2 * steps.messages + joint, -1, dtype=np.int32),
+        next_waiter=np.full(steps.ranks, -1, dtype=np.int32),
+        left=left,
+        slots=np.full(steps.messages + joint, -1, dtype=np.int32),
+        needed=steps.needed.copy(),
+        runnable=np.zeros(steps.ranks, dtype=np.int32),
+        free=np.zeros(steps.messages + joint, dtype=np.int32),
+        counts=np.array([0, 0, 2], dtype=np.int64),
+    )
+
+
+def prepared(program: Program, network: Network) -> Ordered:
+    """Return the program ready for sweeps with the protocols of ``network``; raises ``DeadlockError``."""
+    return ordered(lowered(program, network), program)
+
+
+def run(plan: Ordered, network: Network, keep: bool = True) -> Run:
+    """Return the replay at one point; without ``keep`` only the clocks of the ranks at the end."""
+    latency, flight, gap = speeds([network])
+    cost = prices(plan.steps, latency + flight, gap)[:, 0]
+    count = len(plan.kind) if keep else 0
+    end_s, waited, clock = np.zeros(count), np.zeros(count, dtype=bool), plan.steps.start_s.copy()
+    fitting(kernels.run, len(plan.kind))(
+        plan.stretch_rank, plan.stretch_begin, plan.stretch_end, plan.kind, plan.steps.value, plan.slot,
+        float(network.cpu_ratio), latency[:, 0].copy(), flight[:, 0].copy(), gap[:, 0].copy(), cost.copy(), clock,
+        np.zeros(plan.slots), end_s, waited, keep,
+    )  # fmt: skip
+    return Run(end_s, waited, clock)
+
+
+def op_ends(plan: Ordered, found: Run, program: Program) -> FloatArray:
+    """Return the end of every operation of the program, seconds."""
+    last = plan.steps.last
+    ends = np.repeat(plan.steps.start_s, np.diff(program.first))
+    ends[last >= 0] = found.end_s[last[last >= 0]]
+    return ends
+
+
+def times(
+    plan: Ordered, networks: Sequence[Network], done: Callable[[int], None] | None = None, together: int | None = None
+) -> FloatArray:
+    """Return the run time at each point (points,), seconds; the points share protocols, algorithms and nodes."""
+    size = together or min(TOGETHER, max(_CACHED // max(plan.steps.ranks + plan.slots, 1), 4))
+    result = np.zeros(len(networks))
+    sweep = fitting(kernels.sweep, len(plan.kind) * 4)
+    for low in range(0, len(networks), size):
+        part = networks[low : low + size]
+        latency, flight, gap = speeds(part)
+        clock = np.repeat(plan.steps.start_s[:, None], len(part), axis=1)
+        sweep(
+            plan.stretch_rank, plan.stretch_begin, plan.stretch_end, plan.kind, plan.steps.value, plan.slot,
+            np.array([each.cpu_ratio for each in part]), latency, flight, gap,
+            prices(plan.steps, latency + flight, gap), clock, np.zeros((plan.slots, len(part))),
+        )  # fmt: skip
+        result[low : low + len(part)] = clock.max(axis=0)
+        if done:
+            done(low + len(part))
+    return result
+
+
+def speeds(networks: Sequence[Network]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return startup, flight and seconds per byte, each (2, points): between nodes and within one."""
+    latency = np.array([each.latencies for each in networks], dtype=np.float64).T
+    gap = np.array([each.gaps for each in networks], dtype=np.float64).T
+    on_wire = np.array([each.startup == "wire" for each in networks])
+    nothing = np.zeros_like(latency)
+    return np.where(on_wire, nothing, latency), np.where(on_wire, latency, nothing), np.ascontiguousarray(gap)
+
+
+def prices(steps: Steps, latency: FloatArray, gap: FloatArray) -> FloatArray:
+    """Return seconds of each shape of collective operation (shapes, points)."""
+    inner = steps.inner_shape.astype(np.int64)
+    result: FloatArray = steps.costs[:, :1] * latency[inner] + steps.costs[:, 1:] * gap[inner]
+    return result
+
+
+def bandwidth_of(seconds_per_byte: float) -> float:
+    """Return bytes a second, infinite for 0 seconds per byte."""
+    return 1.0 / seconds_per_byte if seconds_per_byte > 0 else math.inf

@@ -1,0 +1,282 @@
+"""The loops of the fast engine: the order of the steps, found once, and one sweep over them for each set of points.
+
+A rank goes on until a step has to wait; the stretches so found are kept, and a sweep walks through them. Steps that
+have been executed free their slots, so a sweep touches as many numbers as there are messages under way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from advisor_simulation.replay.compiling import helper
+from advisor_simulation.replay.steps import Step
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+
+    Kinds = npt.NDArray[np.uint8]
+    Numbers = npt.NDArray[np.int32]
+
+BURST, FIXED, SEND, ANNOUNCE, READY, NOTE = (int(Step(number)) for number in range(6))
+ARRIVE, RECEIVE, RELEASE, ACCEPT, LEAVE, AFTER = (int(Step(number)) for number in range(6, 12))
+
+
+class Marks(NamedTuple):
+    """What has happened while the order is found.
+
+    By condition ``waiter``: the last rank that waits for it, -1 none, -2 it is fulfilled; by rank ``next_waiter``. By
+    message and collective operation ``left``: steps that have yet to read, and ``slots``; by collective operation
+    ``needed``: arrivals to come. ``runnable`` and ``free`` are stacks of ranks and slots; ``counts`` how many are on
+    them, and how many slots there are.
+    """
+
+    waiter: Numbers
+    next_waiter: Numbers
+    left: Numbers
+    slots: Numbers
+    needed: Numbers
+    runnable: Numbers
+    free: Numbers
+    counts: IntArray
+
+
+_RUNNABLE, _FREE, _SLOTS = range(3)
+
+
+@helper
+def take_slot(marks: Marks, base: int) -> None:
+    """Give a message or collective operation a slot, one that is free again where there is one."""
+    if marks.counts[_FREE] > 0:
+        marks.counts[_FREE] -= 1
+        marks.slots[base] = marks.free[marks.counts[_FREE]]
+    else:
+        marks.slots[base] = marks.counts[_SLOTS]
+        marks.counts[_SLOTS] += 2
+
+
+@helper
+def fulfil(marks: Marks, what: int, messages: int) -> None:
+    """Note that a condition is fulfilled, or one arrival of it, and let those go on who wait for it."""
+    if what >= 2 * messages:
+        marks.needed[what - 2 * messages] -= 1
+        if marks.needed[what - 2 * messages] > 0:
+            return
+    other = marks.waiter[what]
+    marks.waiter[what] = -2
+    while other >= 0:
+        marks.runnable[marks.counts[_RUNNABLE]] = other
+        marks.counts[_RUNNABLE] += 1
+        other = marks.next_waiter[other]
+
+
+@helper
+def have_read(marks: Marks, base: int) -> None:
+    """Note that a step has read a slot; the last one frees it."""
+    marks.left[base] -= 1
+    if marks.left[base] == 0:
+        marks.free[marks.counts[_FREE]] = marks.slots[base]
+        marks.counts[_FREE] += 1
+
+
+@helper
+def advance(
+    rank: int, begin: int, stop: int, kind: Kinds, condition: Numbers, messages: int, marks: Marks, slot: Numbers
+) -> int:
+    """Execute the steps of a rank from ``begin``; return the one that waits, or ``stop``."""
+    for i in range(begin, stop):
+        what = condition[i]
+        if what < 0:
+            continue
+        reads = (kind[i] & 15) >= RECEIVE
+        joint = what >= 2 * messages
+        base = what - messages if joint else what >> 1
+        if reads and marks.waiter[what] != -2:
+            marks.next_waiter[rank] = marks.waiter[what]
+            marks.waiter[what] = rank
+            return i
+        if marks.slots[base] < 0 and marks.left[base] > 0:
+            take_slot(marks, base)
+            if joint:
+                kind[i] = NOTE
+        if marks.slots[base] >= 0:
+            slot[i] = marks.slots[base] + (0 if joint else what & 1)
+        if reads:
+            have_read(marks, base)
+        else:
+            fulfil(marks, what, messages)
+    return stop
+
+
+def order(
+    first: IntArray,
+    kind: Kinds,
+    condition: Numbers,
+    messages: int,
+    marks: Marks,
+    slot: Numbers,
+    stretch_rank: Numbers,
+    stretch_begin: IntArray,
+    stretch_end: IntArray,
+    place: IntArray,
+) -> int:
+    """Fill ``slot`` (steps,) and the stretches; return how many stretches there are.
+
+    ``place`` (ranks,) ends at the step in which each rank stopped. The first arrival at a collective operation becomes
+    a NOTE.
+    """
+    ranks = len(first) - 1
+    stretches = 0
+    for rank in range(ranks):
+        marks.runnable[rank] = ranks - 1 - rank
+        place[rank] = first[rank]
+    marks.counts[_RUNNABLE] = ranks
+    while marks.counts[_RUNNABLE] > 0:
+        marks.counts[_RUNNABLE] -= 1
+        rank = marks.runnable[marks.counts[_RUNNABLE]]
+        begin = place[rank]
+        place[rank] = advance(rank, begin, first[rank + 1], kind, condition, messages, marks, slot)
+        if place[rank] > begin:
+            stretch_rank[stretches], stretch_begin[stretches] = rank, begin
+            stretch_end[stretches] = place[rank]
+            stretches += 1
+    return stretches
+
+
+def run(
+    stretch_rank: Numbers,
+    stretch_begin: IntArray,
+    stretch_end: IntArray,
+    kind: Kinds,
+    value: FloatArray,
+    slot: Numbers,
+    ratio: float,
+    latency: FloatArray,
+    flight: FloatArray,
+    gap: FloatArray,
+    cost: FloatArray,
+    clock: FloatArray,
+    slots: FloatArray,
+    end_s: FloatArray,
+    waited: npt.NDArray[np.bool_],
+    keep: bool,
+) -> None:
+    """Move ``clock`` (ranks,) through all steps at one point; with ``keep`` note each step's end and if it waited.
+
+    ``latency`` (2,) is the startup on processors, ``flight`` (2,) the latency on the wire, ``gap`` (2,) seconds per
+    byte, each between nodes and within one; ``cost`` (shapes,) seconds of collective operations.
+    """
+    for s in range(len(stretch_rank)):
+        t = clock[stretch_rank[s]]
+        for i in range(stretch_begin[s], stretch_end[s]):
+            k = kind[i]
+            inner = k >> 4
+            k &= 15
+            other = -1.0
+            if k == BURST:
+                t += value[i] * ratio
+            elif k == FIXED:
+                t += value[i]
+            elif k == SEND:
+                t += latency[inner]
+                slots[slot[i]] = t + flight[inner] + value[i] * gap[inner]
+            elif k == RECEIVE:
+                t += latency[inner]
+                other = slots[slot[i]]
+            elif k == NOTE:
+                slots[slot[i]] = t
+            elif k == ARRIVE:
+                if t > slots[slot[i]]:
+                    slots[slot[i]] = t
+            elif k == LEAVE:
+                other = slots[slot[i]] + cost[int(value[i])]
+            elif k == ANNOUNCE:
+                t += latency[inner]
+                slots[slot[i]] = t
+            elif k == READY:
+                slots[slot[i]] = t + latency[inner]
+            elif k == RELEASE:
+                other = slots[slot[i]]
+            elif k == ACCEPT:
+                t += latency[inner]
+                other = max(slots[slot[i]], slots[slot[i] + 1]) + flight[inner] + value[i] * gap[inner]
+            else:
+                other = slots[slot[i]] + value[i]
+            if other > t:
+                t = other
+            if keep:
+                end_s[i] = t
+                waited[i] = other >= t and other >= 0.0
+        clock[stretch_rank[s]] = t
+
+
+def sweep(
+    stretch_rank: Numbers,
+    stretch_begin: IntArray,
+    stretch_end: IntArray,
+    kind: Kinds,
+    value: FloatArray,
+    slot: Numbers,
+    ratio: FloatArray,
+    latency: FloatArray,
+    flight: FloatArray,
+    gap: FloatArray,
+    cost: FloatArray,
+    clock: FloatArray,
+    slots: FloatArray,
+) -> None:
+    """Move ``clock`` (ranks, points) through all steps at many points; the other arrays have points as last axis."""
+    points = len(ratio)
+    for s in range(len(stretch_rank)):
+        t = clock[stretch_rank[s]]
+        for i in range(stretch_begin[s], stretch_end[s]):
+            k = kind[i]
+            inner = k >> 4
+            k &= 15
+            v = value[i]
+            if k == BURST:
+                for p in range(points):
+                    t[p] += v * ratio[p]
+                continue
+            if k == FIXED:
+                for p in range(points):
+                    t[p] += v
+                continue
+            own = slots[slot[i]]
+            lat, fly, per_byte = latency[inner], flight[inner], gap[inner]
+            if k == SEND:
+                for p in range(points):
+                    t[p] += lat[p]
+                    own[p] = t[p] + fly[p] + v * per_byte[p]
+            elif k == RECEIVE:
+                for p in range(points):
+                    t[p] = max(t[p] + lat[p], own[p])
+            elif k == NOTE:
+                for p in range(points):
+                    own[p] = t[p]
+            elif k == ARRIVE:
+                for p in range(points):
+                    own[p] = max(own[p], t[p])
+            elif k == LEAVE:
+                price = cost[int(v)]
+                for p in range(points):
+                    t[p] = max(t[p], own[p] + price[p])
+            elif k == ANNOUNCE:
+                for p in range(points):
+                    t[p] += lat[p]
+                    own[p] = t[p]
+            elif k == READY:
+                for p in range(points):
+                    own[p] = t[p] + lat[p]
+            elif k == RELEASE:
+                for p in range(points):
+                    t[p] = max(t[p], own[p])
+            elif k == ACCEPT:
+                ready = slots[slot[i] + 1]
+                for p in range(points):
+                    t[p] = max(t[p] + lat[p], max(own[p], ready[p]) + fly[p] + v * per_byte[p])
+            else:
+                for p in range(points):
+                    t[p] = max(t[p], own[p] + v)

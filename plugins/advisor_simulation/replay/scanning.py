@@ -1,0 +1,150 @@
+"""The time line of each process, cut into computation and the operations of its communication calls.
+
+One plain loop over the events, in Python for small traces and compiled for large ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.traces.events import Kind, Role
+from advisor_simulation.replay.compiling import fitting, helper
+from advisor_simulation.replay.program import Op
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+    from advisor.traces.events import Trace
+
+ENTER, LEAVE = int(Kind.ENTER), int(Kind.LEAVE)
+SENDRECV: Final = int(Role.SENDRECV)
+BURST, FIXED, SENT, IRECV, DONE = int(Op.BURST), int(Op.FIXED), int(Op.SENT), int(Op.IRECV), int(Op.DONE)
+SEND, ISEND, RECV, JOIN = int(Op.SEND), int(Op.ISEND), int(Op.RECV), int(Op.JOIN)
+#: Calls nested deeper than this count as the one at this depth.
+DEEPEST: Final = 256
+#: Role of a region that is no call of MPI, and of calls whose time no processor speed changes.
+_MPI: Final = tuple(int(role) for role in Role if Role.INIT <= role <= Role.LOCAL)
+#: Calls in which all meet, and which then take their own time on any network.
+SETTING_UP: Final = (Role.INIT, Role.FINALIZE, Role.COMM_OTHER)
+_OPS: Final = {
+    Kind.SEND: SEND, Kind.ISEND: ISEND, Kind.ISEND_DONE: SENT, Kind.RECV: RECV, Kind.IRECV: DONE,
+    Kind.IRECV_POST: IRECV, Kind.COLLECTIVE: JOIN,
+}  # fmt: skip
+
+
+class Rows:
+    """Operations by rank: ``first``, ``op``, ``event`` and ``mate`` (row) or -1, ``call``, ``region``, ``end_s``."""
+
+    def __init__(self, trace: Trace) -> None:
+        room = 3 * len(trace.time_s) + 3 * len(trace.locations) + 8
+        self.first = np.zeros(len(trace.locations) + 1, dtype=np.int64)
+        self.op = np.zeros(room, dtype=np.uint8)
+        self.event = np.full(room, -1, dtype=np.int64)
+        self.mate = np.full(room, -1, dtype=np.int64)
+        self.call = np.full(room, -1, dtype=np.int32)
+        self.region = np.full(room, -1, dtype=np.int32)
+        self.end_s = np.zeros(room)
+        role = np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
+        kinds = np.full(max(Kind) + 1, -1, dtype=np.int64)
+        kinds[list(_OPS)] = list(_OPS.values())
+        fixed = np.isin(role, SETTING_UP)
+        scan = fitting(scan_locations, len(trace.time_s))
+        count = scan(
+            trace.first, trace.time_s, trace.kind, trace.region, kinds, np.isin(role, _MPI), fixed,
+            role == SENDRECV, self.first, self.op, self.event, self.mate, self.call, self.region, self.end_s,
+        )  # fmt: skip
+        for name in ("op", "event", "mate", "call", "region", "end_s"):
+            setattr(self, name, getattr(self, name)[:count].copy())
+
+
+@helper
+def end_call(
+    n: int,
+    opened: int,
+    row_of_send: int,
+    fixed: bool,
+    names: tuple[int, int],
+    columns: tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32], IntArray],
+) -> int:
+    """Add what a call ends with: its own time behind a meeting, the completion of an exchange, or all of its time."""
+    op, call, within, mate = columns
+    added, mated = -1, -1
+    if fixed and n > opened and op[n - 1] == JOIN:
+        added, mated = FIXED, n - 1
+    elif row_of_send >= 0:
+        added, mated = SENT, row_of_send
+    elif n == opened:
+        added = FIXED if fixed else BURST
+    if added < 0:
+        return n
+    op[n], mate[n], call[n], within[n] = added, mated, names[0], names[1]
+    return n + 1
+
+
+def scan_locations(
+    first: IntArray,
+    time_s: FloatArray,
+    kind: npt.NDArray[np.uint8],
+    region: npt.NDArray[np.int32],
+    op_of: IntArray,
+    is_mpi: npt.NDArray[np.bool_],
+    is_fixed: npt.NDArray[np.bool_],
+    is_exchange: npt.NDArray[np.bool_],
+    begins: IntArray,
+    op: npt.NDArray[np.uint8],
+    event: IntArray,
+    mate: IntArray,
+    call: npt.NDArray[np.int32],
+    within: npt.NDArray[np.int32],
+    end_s: FloatArray,
+) -> int:
+    """Fill the columns of ``Rows`` and return how many rows there are."""
+    n = 0
+    stack = np.full(DEEPEST, -1, dtype=np.int64)
+    for location in range(len(first) - 1):
+        begins[location] = n
+        depth, outer, posted, opened, row_of_send = 0, -1, -1, n, -1
+        now = last = time_s[first[location]]
+        for e in range(first[location], first[location + 1]):
+            now = time_s[e]
+            user = stack[depth - 1] if depth > 0 else -1
+            if kind[e] == ENTER:
+                if outer < 0 and now > last:
+                    op[n], within[n], end_s[n], last = BURST, user, now, now
+                    n += 1
+                if outer < 0 and is_mpi[region[e]]:
+                    outer, opened, posted, row_of_send = depth, n, -1, -1
+                    if is_exchange[region[e]]:
+                        op[n], call[n], within[n], end_s[n], posted = FIXED, region[e], user, now, n
+                        n += 1
+                if depth < DEEPEST:
+                    stack[depth] = region[e]
+                depth += 1
+            elif kind[e] == LEAVE and depth > 0:
+                depth -= 1
+                mpi = stack[outer] if outer >= 0 else -1
+                if outer >= 0 and depth <= outer:
+                    user = stack[outer - 1] if outer > 0 else -1
+                    n = end_call(n, opened, row_of_send, is_fixed[mpi], (mpi, user), (op, call, within, mate))
+                    end_s[n - 1] = now
+                    outer, last = -1, now
+                elif outer < 0 and now > last:
+                    op[n], within[n], end_s[n] = BURST, user, now
+                    n, last = n + 1, now
+            elif op_of[kind[e]] >= 0 and outer >= 0:
+                op[n], event[n], call[n] = op_of[kind[e]], e, stack[outer]
+                within[n] = stack[outer - 1] if outer > 0 else -1
+                end_s[n] = now
+                if posted >= 0 and op[n] == RECV:
+                    op[n], mate[n], op[posted] = DONE, posted, IRECV
+                elif posted >= 0 and op[n] == SEND:
+                    op[n], row_of_send = ISEND, n
+                n += 1
+        if outer < 0 and now > last:
+            op[n], end_s[n] = BURST, now
+            n += 1
+    begins[len(first) - 1] = n
+    return n

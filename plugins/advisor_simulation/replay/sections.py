@@ -1,0 +1,153 @@
+"""What is said about one replay, as parts of a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor import bounds as bounds_of
+from advisor import gaps as gaps_of
+from advisor import units, writing
+from advisor.errors import UsageError
+from advisor.reports import Bar, Bars, Column, HeatMap, Table, Text
+from advisor.traces.profile import from_trace
+from advisor_simulation.replay import outcome, rebuilding
+from advisor_simulation.replay.program import Op
+from advisor_simulation.replay.waits import CAUSES, starts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.model import FloatArray, IntArray, Profile
+    from advisor.reports import Part
+    from advisor_simulation.replay.network import Network
+    from advisor_simulation.replay.outcome import Outcome
+
+#: Rows of tables, and rows and columns of the picture of a run, at most.
+ROWS: Final = 12
+PICTURE: Final = (16, 10)
+
+
+def run(found: Outcome, as_recorded: bool) -> list[Part]:
+    """Return run time, waits, critical path, time line, bounds and gaps."""
+    parts: list[Part] = [Text(_sentence(found, as_recorded)), _efficiencies(found), _waiting(found)]
+    if found.path is not None:
+        parts += [*_path(found, as_recorded)]
+    parts.append(picture(found))
+    parts += _bounds(found)
+    return parts
+
+
+def words(network: Network) -> str:
+    """Return a network in words."""
+    bandwidth = "infinite bandwidth" if np.isinf(network.bandwidth) else f"{network.bandwidth / 1e6:g} MB/s"
+    limits = [
+        f"{count} {name}" for count, name in ((network.links_in, "links a node"), (network.buses, "buses")) if count
+    ]
+    return ", ".join([f"latency {units.format_seconds(network.latency_s)}", bandwidth, *limits])
+
+
+def _sentence(found: Outcome, as_recorded: bool) -> str:
+    where = "with the recorded times of its calls" if as_recorded else f"on a network of {words(found.network)}"
+    measured = outcome.measured_s(found.program)
+    text = f"The run takes {units.format_seconds(found.time_s)} {where}"
+    if measured is not None:
+        text += f"; recorded were {units.format_seconds(measured)}"
+    left_out = "".join(f" Left out: {each}." for each in found.program.left_out)
+    return f"{text}. {len(found.program.op)} operations were replayed.{left_out}"
+
+
+def _efficiencies(found: Outcome) -> Table:
+    mean, most = float(found.compute_s.mean()), float(found.compute_s.max(initial=0.0))
+    whole = max(found.time_s, 1e-300)
+    rows = (("load balance", mean / max(most, 1e-300)), ("communication", most / whole), ("parallel", mean / whole))
+    return Table("Efficiencies of the replayed run", (Column("efficiency"), Column("value", "share")), rows)
+
+
+def _waiting(found: Outcome) -> Bars:
+    waited = found.waits.by_cause()
+    transfer = float(found.waits.transfer_s.sum())
+    bars = [
+        Bar(f"waiting: {cause}", float(seconds)) for cause, seconds in zip(CAUSES, waited, strict=True) if seconds > 0
+    ]
+    title = "Time in communication, over all ranks"
+    return Bars(title, "s", (*bars, Bar("startup and transfer", transfer)))
+
+
+def _path(found: Outcome, as_recorded: bool) -> list[Part]:
+    path, program = found.path, found.program
+    if path is None:
+        return []
+    names: dict[tuple[str, str], float] = {}
+    for op, seconds in zip(path.op.tolist(), path.seconds.tolist(), strict=True):
+        call = program.name(int(program.call[op]))
+        region = program.name(int(program.region[op]))
+        names[region, call] = names.get((region, call), 0.0) + seconds
+    rows = sorted(((region, call, s, s / found.time_s) for (region, call), s in names.items()), key=lambda row: -row[2])
+    columns = (Column("region"), Column("call"), Column("seconds", "s"), Column("share", "share"))
+    parts: list[Part] = [Table("The critical path by region and call", columns, tuple(rows[:ROWS]))]
+    if not as_recorded:
+        parts.append(Text(
+            f"Around this point T = {path.alpha:.9g} s + {path.beta:.10g} L + {path.gamma:.10g} B / BW: "
+            f"{path.beta:.6g} latencies and {path.gamma:.6g} bytes are not overlapped."
+        ))  # fmt: skip
+    return parts
+
+
+def picture(found: Outcome) -> HeatMap:
+    """Return how much of its time each rank computes, over the run; many ranks are put together."""
+    rows, columns = min(found.program.ranks, PICTURE[0]), PICTURE[1]
+    share = np.zeros((rows, columns))
+    group = np.arange(found.program.ranks) * rows // max(found.program.ranks, 1)
+    at = np.flatnonzero(found.program.op == Op.BURST)
+    begin, end = starts(found.program, found.end_s)[at], found.end_s[at]
+    row = group[found.program.rank[at]]
+    width = max(found.time_s, 1e-300) / columns
+    share += _spread(row, begin / width, end / width, rows, columns)
+    share /= np.bincount(group, minlength=rows)[:, None]
+    names = [np.flatnonzero(group == each) for each in range(rows)]
+    titles = tuple(f"rank {each[0]}" if len(each) == 1 else f"ranks {each[0]}-{each[-1]}" for each in names)
+    times = tuple(units.format_seconds((column + 0.5) * width) for column in range(columns))
+    cells = tuple(tuple(float(cell) for cell in line) for line in np.clip(share, 0.0, 1.0))
+    return HeatMap("Time line: share of computation", "share", titles, times, cells)
+
+
+def _spread(row: IntArray, begin: FloatArray, end: FloatArray, rows: int, columns: int) -> FloatArray:
+    """Return (rows, columns): the length of the intervals in each column, widths of columns as unit."""
+    whole = np.zeros((rows, columns + 1))
+    part = np.zeros((rows, columns + 1))
+    for edge, sign in ((begin, 1.0), (end, -1.0)):
+        column = np.clip(edge.astype(np.int64), 0, columns - 1)
+        np.add.at(part, (row, column), sign * (column + 1 - edge))
+        np.add.at(whole, (row, column + 1), sign)
+    result: FloatArray = (np.cumsum(whole, axis=1) + part)[:, :columns]
+    return result
+
+
+def profile(found: Outcome) -> Profile:
+    """Return the profile of the replayed run; raises ``InputError`` where it holds none."""
+    return from_trace(rebuilding.trace(found.program, found.end_s), found.program.title, "replay")
+
+
+def _bounds(found: Outcome) -> list[Part]:
+    replayed = profile(found)
+    levels = bounds_of.compute(replayed, None)
+    gaps = gaps_of.attribute(replayed, levels)
+    columns = (Column("bound"), Column("seconds", "s"), Column("gap below it"), Column("gap", "s"))
+    of_gap = {gap.upper: gap for gap in gaps}
+    rows = []
+    for bound in levels:
+        gap = of_gap.get(bound.name)
+        if bound.seconds is not None:
+            rows.append((bound.name, bound.seconds, gap.name if gap else None, gap.seconds if gap else None))
+    return [Table("Bounds and gaps of the replayed run", columns, tuple(rows))]
+
+
+def exported(found: Outcome, path: Path) -> Text:
+    """Write the replayed run as a profile, and say so; raises ``UsageError`` where that fails."""
+    try:
+        writing.write(profile(found), path)
+    except OSError as error:
+        raise UsageError(f"--export {path}: {error.strerror or error}") from None
+    return Text(f"The replayed run is written to {path.name}; gapwatch advise reads it.")

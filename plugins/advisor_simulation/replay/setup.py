@@ -1,0 +1,100 @@
+"""From the options of ``gapwatch replay`` to a network."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from advisor import units
+from advisor.errors import UsageError
+from advisor_simulation.replay import collectives, dimemas_config
+from advisor_simulation.replay.network import IDEAL, Network, of_machine
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from advisor.commands import Services
+
+
+def network(args: Namespace, services: Services) -> Network | None:
+    """Return the network of the options; None where none of them names one, for the recorded times."""
+    if args.ideal:
+        return replace(IDEAL, **_shared(args))
+    if not (args.machine or args.dimemas or args.latency or args.bandwidth):
+        return None
+    base = of_machine(services.machine(args.machine)) if args.machine else Network()
+    base = dimemas_config.read(args.dimemas, base) if args.dimemas else base
+    return replace(base, **_costs(args), **_shared(args))
+
+
+def computation(args: Namespace) -> Network:
+    """Return what the options say about computation alone."""
+    return replace(Network(), **_shared(args))
+
+
+def _costs(args: Namespace) -> dict[str, Any]:
+    """Return the fields that name costs of messages."""
+    found: dict[str, Any] = {
+        "latency_s": quantity(args.latency, "time", "--latency"),
+        "bandwidth": quantity(args.bandwidth, "bandwidth", "--bandwidth"),
+        "intra_latency_s": quantity(args.intra_latency, "time", "--intra-latency"),
+        "intra_bandwidth": quantity(args.intra_bandwidth, "bandwidth", "--intra-bandwidth"),
+        "eager_bytes": quantity(args.eager, "size", "--eager"),
+        "links_in": args.links, "links_out": args.links, "buses": args.buses, "ranks_per_node": args.ranks_per_node,
+    }  # fmt: skip
+    found = {name: value for name, value in found.items() if value is not None}
+    for name in ("links_in", "buses", "ranks_per_node"):
+        if found.get(name, 0) < 0:
+            raise UsageError(f"--{name.replace('_in', '').replace('_', '-')} must be 0 or more")
+    if "bandwidth" in found and found["bandwidth"] <= 0:
+        raise UsageError("--bandwidth must be above 0")
+    if args.startup:
+        found["startup"] = args.startup
+    return found
+
+
+def _shared(args: Namespace) -> dict[str, Any]:
+    """Return the fields about computation and collective operations."""
+    found: dict[str, Any] = {"collectives": collectives.parse(args.collectives or ())}
+    if args.cpu_ratio is not None:
+        found["cpu_ratio"] = args.cpu_ratio
+    if args.rank_ratio:
+        found["rank_ratios"] = {_whole(name): ratio for name, ratio in _pairs(args.rank_ratio, "--rank-ratio 3=0.5")}
+    if args.region_ratio:
+        found["region_ratios"] = dict(_pairs(args.region_ratio, "--region-ratio solve=0.5"))
+    return found
+
+
+def quantity(text: str | None, dimension: str, option: str) -> float | None:
+    """Return a quantity of an option in base units, None where it is not given; raises ``UsageError``."""
+    if text is None:
+        return None
+    try:
+        value = units.parse(text, dimension)
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}") from None
+    if value < 0:
+        raise UsageError(f"{option} must not be negative")
+    return value
+
+
+def _pairs(texts: Sequence[str], example: str) -> list[tuple[str, float]]:
+    found = []
+    for text in texts:
+        name, _, ratio = text.rpartition("=")
+        try:
+            value = float(ratio)
+        except ValueError:
+            value = -1.0
+        if not name or not 0.0 <= value < float("inf"):
+            raise UsageError(f"{text}: expected a name and a number from 0 on, such as {example}")
+        found.append((name, value))
+    return found
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"--rank-ratio {text}: expected the number of a rank") from None

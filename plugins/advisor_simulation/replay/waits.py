@@ -1,0 +1,89 @@
+"""What the time in communication calls is made of: waiting by cause, startup, and what travels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, last_ops
+
+if TYPE_CHECKING:
+    from advisor.model import FloatArray, IntArray
+    from advisor_simulation.replay.program import Program
+
+CAUSES: Final = ("late sender", "late receiver", "collective", "resource")
+LATE_SENDER, LATE_RECEIVER, COLLECTIVE, RESOURCE = range(len(CAUSES))
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Per operation: ``cause`` (index into ``CAUSES``, -1 none), ``seconds`` waited, ``transfer_s`` of the network."""
+
+    cause: IntArray
+    seconds: FloatArray
+    transfer_s: FloatArray
+
+    def by_cause(self) -> FloatArray:
+        """Return seconds per cause, over all ranks."""
+        kept = self.cause >= 0
+        found: FloatArray = np.bincount(self.cause[kept], self.seconds[kept], minlength=len(CAUSES)).astype(np.float64)
+        return found
+
+
+def starts(program: Program, end_s: FloatArray) -> FloatArray:
+    """Return when each operation began: when the one before it on its rank ended."""
+    begin = np.zeros(program.ranks) if program.start_s is None else program.start_s
+    result: FloatArray = np.r_[0.0, end_s[:-1]]
+    filled = np.diff(program.first) > 0
+    result[program.first[:-1][filled]] = begin[filled]
+    return result
+
+
+def waits(program: Program, end_s: FloatArray, resource_s: FloatArray | None = None) -> Waits:
+    """Return waiting and transfer of every operation that ended at ``end_s``.
+
+    A receive waits for a late sender until the send begins, a send for a late receiver until the receive is posted,
+    a member of a collective operation until the last one is there; ``resource_s`` (messages,) is how long
+    each message waited for links and buses.
+    """
+    begin = starts(program, end_s)
+    spent = end_s - begin
+    cause = np.full(len(spent), -1, dtype=np.int64)
+    waited = np.zeros(len(spent))
+    op, link = program.op, program.link
+    send, post = last_ops(program, SENDING), last_ops(program, POSTING)
+    for kinds, other, why in ((RECEIVED, send, LATE_SENDER), ((Op.SEND, Op.SENT), post, LATE_RECEIVER)):
+        at = np.flatnonzero(np.isin(op, kinds))
+        cause[at] = why
+        waited[at] = np.clip(begin[other[link[at]]] - begin[at], 0.0, spent[at])
+    joins = np.flatnonzero(op == Op.JOIN)
+    latest = np.zeros(len(program.collectives))
+    np.maximum.at(latest, link[joins], begin[joins])
+    cause[joins], waited[joins] = COLLECTIVE, np.clip(latest[link[joins]] - begin[joins], 0.0, spent[joins])
+    calling = ~np.isin(op, (Op.BURST, Op.FIXED))
+    transfer = np.where(calling, spent - waited, 0.0)
+    if resource_s is not None:
+        cause, waited, transfer = _with_resources(program, (cause, waited, transfer), resource_s)
+    return Waits(np.where(waited > 0, cause, -1), waited, transfer)
+
+
+def _with_resources(
+    program: Program, found: tuple[IntArray, FloatArray, FloatArray], resource_s: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Call waiting for links and buses so, where that is longer than waiting for the other rank."""
+    cause, waited, transfer = found
+    at = np.flatnonzero(np.isin(program.op, RECEIVED))
+    held = np.minimum(resource_s[program.link[at]], transfer[at])
+    more = held > waited[at]
+    cause[at[more]], waited[at[more]] = RESOURCE, held[more]
+    transfer[at[more]] -= held[more]
+    return cause, waited, transfer
+
+
+def computed_s(program: Program, end_s: FloatArray) -> FloatArray:
+    """Return the seconds that each rank computes (ranks,)."""
+    spent = (end_s - starts(program, end_s)) * (program.op == Op.BURST)
+    found: FloatArray = np.bincount(program.rank, spent, minlength=program.ranks).astype(np.float64)
+    return found
