@@ -44,7 +44,7 @@ MISSES = {"misses.L1": 1000.0, "misses.LL": 100.0, "writes.LL": 25.0}
 @pytest.mark.parametrize(
     ("simulated", "far_s", "latency_s"),
     [
-        (1 << 20, 125 * 64 / 16e9, 900 * 14e-9 + 100 * 50e-9),  # the second cache was simulated: the third delivers
+        (1 << 20, 100 * 64 / 16e9, 900 * 14e-9 + 100 * 50e-9),  # the second cache was simulated: the third delivers
         (8 << 20, 125 * 64 / 8e9, 900 * 14e-9 + 100 * 1e-7),
         (None, 125 * 64 / 8e9, 900 * 14e-9 + 100 * 1e-7),
     ],

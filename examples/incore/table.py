@@ -86,7 +86,7 @@ def out_of_cache(machine: machines.Machine) -> None:
     """Print the loops in memory, with the times that misses add."""
     clock = machines.clock_hz(machine) or 1.0
     program = HERE / "build" / "incore-O3"
-    print("\n| loop | MACS | roofline | ECM | measured | ECM / measured |")
+    print("\n| loop | MACS | roofline | ECM | measured | roofline / measured |")
     print("|---|--:|--:|--:|--:|--:|")
     for loop in LOOPS:
         one = counted(program, loop, OUT_OF_CACHE, machine)
@@ -96,7 +96,7 @@ def out_of_cache(machine: machines.Machine) -> None:
         assert found is not None
         took = measured_cycles(program, loop, OUT_OF_CACHE, 8)
         bounds = [seconds * clock / times for seconds in (found.schedule_s, found.roofline_s, found.ecm_s)]
-        print(f"| {loop} | {' | '.join(f'{value:.2f}' for value in (*bounds, took, bounds[2] / took))} |")
+        print(f"| {loop} | {' | '.join(f'{value:.2f}' for value in (*bounds, took, bounds[1] / took))} |")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 ASSUMPTION: Final = (
     "roofline: transfers and the schedule overlap perfectly; ECM: transfers follow each other, computation overlaps; "
     "what misses the first cache hits the second, what misses the last one simulated (valgrind's --LL) comes from the "
-    "next cache or, behind the last, from memory, and lines that are written go back once"
+    "next cache or, behind the last, from memory; lines written go back while others come from a cache, and share the "
+    "way to memory"
 )
 _LINE_B: Final = 64.0
 #: A simulated cache stands for the machine's of nearly its size.
@@ -59,8 +60,8 @@ def compose(
     first, last = misses["misses.L1"], misses.get("misses.LL", 0.0)
     near = levels[1] if len(levels) > 1 else None
     near_s = first * line / (near.bandwidth * clock) if near and near.bandwidth else 0.0
-    rate, latency_s = _behind(machine, clock, last_cache_B)
-    far_s = (last + misses.get("writes.LL", 0.0)) * line / rate if rate else 0.0
+    rate, latency_s, shared = _behind(machine, clock, last_cache_B)
+    far_s = (last + (misses.get("writes.LL", 0.0) if shared else 0.0)) * line / rate if rate else 0.0
     schedule_s = macs_cycles / clock
     near_latency = (near.latency or 0.0) / clock if near else 0.0
     return Composition(
@@ -71,14 +72,14 @@ def compose(
     )
 
 
-def _behind(machine: Machine, clock: float, last_cache_B: float | None) -> tuple[float | None, float]:
-    """Return bytes per second and latency of what lies behind the last cache simulated."""
+def _behind(machine: Machine, clock: float, last_cache_B: float | None) -> tuple[float | None, float, bool]:
+    """Return bytes per second and latency of what lies behind the last cache simulated, and whether writes share it."""
     sizes = [float(cache.size or 0.0) for cache in machine.caches.values()]
     beyond = [place for place, size in enumerate(sizes) if last_cache_B and size > last_cache_B / _ALIKE]
     if beyond:
         cache = list(machine.caches.values())[beyond[0]]
-        return (cache.bandwidth * clock if cache.bandwidth else None), (cache.latency or 0.0) / clock
+        return (cache.bandwidth * clock if cache.bandwidth else None), (cache.latency or 0.0) / clock, False
     memory = machine.memory
     if memory is None:
-        return None, 0.0
-    return memory.per_core or memory.sustained or memory.bandwidth, float(memory.latency or 0.0)
+        return None, 0.0, True
+    return memory.per_core or memory.sustained or memory.bandwidth, float(memory.latency or 0.0), True
