@@ -14,6 +14,7 @@ from advisor_processor import finite_cache
 from advisor_processor.compiled import remarks
 from advisor_processor.counts import read
 from advisor_processor.facts import facts
+from advisor_processor.findings import findings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,6 +145,23 @@ def test_counts_beside_a_profile_give_all_levels_and_the_accounts_close(tmp_path
     assert sum(gap.seconds for gap in found) + (known[0] or 0.0) == pytest.approx(profile.actual_s)
     for gap in found:
         assert sum(share.seconds for share in gap.regions) == pytest.approx(gap.seconds, abs=1e-9)
+
+
+def test_misses_of_any_tool_tell_how_much_of_the_cache_gap_they_explain() -> None:
+    counts = {
+        "scheduled_cycles": table(15e9, 35e9),
+        "misses.L1": table(1e9, 0),
+        "misses.L3": table(0.25e9, 0),
+    }
+    profile = replace(counted(), counts=counts)
+    levels = bounds.compute(profile, MACHINE)
+    found = gaps.attribute(profile, levels, None, MACHINE)
+    (finding,) = findings(profile, found, MACHINE)
+    assert finding.measures["gap_s"] == pytest.approx(10.0)
+    assert finding.measures["roofline_s"] == 0.0  # 2 s of transfers hide behind 50 s of schedule
+    assert finding.measures["latency_s"] == pytest.approx(0.75e9 * 14e-9 + 0.25e9 * 1e-7)
+    assert findings(profile, found, None) == ()
+    assert findings(replace(profile, counts={"scheduled_cycles": table(1, 1)}), found, MACHINE) == ()
 
 
 def test_a_bundled_machine_gives_bounds_in_order_for_sensible_counts() -> None:

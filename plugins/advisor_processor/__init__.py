@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from advisor.commands import Registry, Services
     from advisor.facts import Fact
-    from advisor.model import Profile
+    from advisor.machines import Machine
+    from advisor.model import Finding, Gap, Profile
     from advisor.reports import Report
 
 SCHEMA = b"gapwatch/operations/1"
@@ -57,6 +58,14 @@ def _incore(args: Namespace, services: Services) -> Report:
     from advisor_processor import incore
 
     return incore.run(args, services)
+
+
+@hookimpl
+def advisor_findings(profile: Profile, gaps: Sequence[Gap], machine: Machine | None) -> Sequence[Finding]:
+    """Return how much of the gap $ the misses of the caches explain."""
+    from advisor_processor.findings import findings
+
+    return findings(profile, gaps, machine)
 
 
 @hookimpl
