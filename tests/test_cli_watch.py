@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from daemon_process import FAST, Process
 from daemon_runs import PATIENCE_S, profile
 
 from advisor import cli
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-FAST = "scan = 0.3\npoll = 0.3\nquiet = 0.1\npatience = 0.5\nnice = 0\n"
 
 
 @pytest.fixture
@@ -150,29 +149,6 @@ def test_the_configuration_is_shown_and_checked(place: Path, capsys: pytest.Capt
     checked = run(capsys, "config", "check", "--config", "bad.toml")
     assert checked.code == 2
     assert len(checked.err.splitlines()) == 2
-
-
-class Process:
-    """``gapwatch watch`` as a process of its own."""
-
-    def __init__(self, *arguments: str) -> None:
-        command = [sys.executable, "-m", "gapwatch", "watch", "runs", *arguments]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.lines: list[str] = []
-
-    def __enter__(self) -> Process:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-
-    def line(self) -> str:
-        """The next line that it writes."""
-        assert self.process.stdout is not None
-        return self.process.stdout.readline()
 
 
 def test_signals_end_the_daemon_and_the_next_goes_on(place: Path) -> None:

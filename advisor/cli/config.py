@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.cli import output, places, reports, subcommands
 
@@ -13,7 +14,24 @@ if TYPE_CHECKING:
     from advisor.watch.config import Config
 
 NAME = "config"
-HELP = "show the configuration of the daemon, or check a file"
+_UNIT: Final = """\
+[Unit]
+Description=gapwatch: advice on every run of the programs that are built here
+
+[Service]
+Type=notify
+NotifyAccess=main
+WatchdogSec=120
+ExecStart={command}
+ExecReload=/bin/kill -HUP $MAINPID
+Restart=on-failure
+RestartSec=10
+TimeoutStopSec=10
+
+[Install]
+WantedBy=default.target
+"""
+HELP = "show the configuration of the daemon, check a file, or write a unit for systemd"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +39,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     commands = subcommands.group(parser)
     show = subcommands.add(commands, "show", "show every setting and where the file is looked for")
     check = subcommands.add(commands, "check", "name every mistake in a configuration file")
-    for each in (show, check):
+    unit = subcommands.add(
+        commands, "systemd", "write a unit that runs the daemon as a service of the user, for systemctl --user"
+    )
+    for each in (show, check, unit):
         each.add_argument("--config", metavar="FILE", type=Path, help="the file (default: the user's gapwatch.toml)")
     output.add_options(show)
 
@@ -43,14 +64,30 @@ def read(args: argparse.Namespace) -> Config:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show or check the configuration; returns the exit code."""
+    """Show or check the configuration, or write the unit; returns the exit code."""
     from advisor.reports import Column, Report, Table, Text
     from advisor.watch import config
 
     found = read(args)
+    if args.what == "systemd":
+        output.emit(_unit(file(args) if args.config else None))
+        return 0
     if args.what == "check":
         output.emit(f"{file(args) or 'no configuration file; the defaults'}: fine\n")
         return 0
     rows = tuple((name, value or None) for name, value in config.shown(found).items())
     where = Text(f"read from {file(args) or 'no file: these are the defaults'}")
     return reports.show(Report("", (where, Table("", (Column("setting"), Column("value")), rows))), args)
+
+
+def _unit(settings: Path | None) -> str:
+    """Return the unit of a service of the user: ready when the daemon is, and started again when it hangs."""
+    command = [sys.executable, "-P", "-m", "gapwatch", "watch", "--as", "lines"]
+    command += [] if settings is None else ["--config", str(settings.absolute())]
+    return _UNIT.format(command=" ".join(map(_word, command)))
+
+
+def _word(text: str) -> str:
+    """Return a word as systemd reads it back."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"' if escaped != text or " " in text else text

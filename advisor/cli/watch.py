@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import config as config_command
-from advisor.cli import history_places, output, places
+from advisor.cli import gates, history_places, output, places
 from advisor.errors import UsageError
 
 if TYPE_CHECKING:
+    from advisor.model import Advice
     from advisor.watch.config import Config
+    from advisor.watch.events import Event
 
 NAME = "watch"
 HELP = "watch directories, and advise on every run that profilers write there"
@@ -28,6 +30,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as", dest="form", choices=("live", "lines", "json"),
         help="a screen, a line for each event, or a document for each run (default: live on a terminal, else lines)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--fail-on", metavar="GATE", type=gates.parse, action="append", default=[],
+        help="with --once: exit with 1 if the newest run of a program that was read has such a gap: 'L > 3 %%'",
     )  # fmt: skip
     parser.add_argument("--jobs", metavar="N", type=_jobs, help="profiles read at the same time (default: 1)")
     parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the runs (gapwatch machines list)")
@@ -44,17 +50,29 @@ def run(args: argparse.Namespace) -> int:
     from advisor.cli.watchers import watcher
     from advisor.watch import manners
     from advisor.watch.daemon import Daemon
+    from advisor.watch.events import RunTaken
 
+    if args.fail_on and not args.once:
+        raise UsageError("--fail-on judges what --once has read; a daemon that watches on never ends with a verdict")
     settings = _settings(args)
     state = settings.state or history_places.state(args)
     shown = watcher(args.form or ("live" if _is_terminal() else "lines"), settings, state, output.page(args))
-    daemon = Daemon(settings, state, shown.tell)
+    newest: dict[str, Advice] = {}
+
+    def tell(event: Event) -> None:
+        if isinstance(event, RunTaken):
+            newest[event.advice.profile.program] = event.advice
+        shown.tell(event)
+
+    daemon = Daemon(settings, state, tell)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: daemon.stop())
     signal.signal(signal.SIGHUP, lambda *_: daemon.reload(lambda: _settings(args)))
     manners.step_back(settings.nice)
     with shown:
         daemon.run(once=args.once)
+    for advice in newest.values() if args.fail_on else ():
+        gates.judge(args.fail_on, advice)
     return 0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from threading import Event, Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from watchdog import events
@@ -17,7 +18,7 @@ from watchdog.observers import Observer
 from advisor.store import filesystems
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from watchdog.observers.api import BaseObserver
 
@@ -28,6 +29,9 @@ _WANTED: Final[list[type[events.FileSystemEvent]]] = [
     events.DirCreatedEvent,
     events.DirMovedEvent,
 ]
+
+#: Where the system refused to announce anything, it is asked again after that time (seconds).
+_AGAIN_S: Final = 60.0
 
 
 class Announcements:
@@ -40,32 +44,36 @@ class Announcements:
         self._closed: set[tuple[Path, bytes]] = set()
         self._watched: dict[Path, tuple[int, int]] = {}
         self._observer: BaseObserver | None = None
+        self._refused_until = 0.0
         self.silent: dict[Path, str] = {}
 
     def arm(self, present: Mapping[Path, tuple[int, int]]) -> None:
         """Watch the roots that are there; again where one was replaced by another directory of the same name."""
-        if present == self._watched and self._observer is not None and self._listens():
+        if present == self._watched and (self._listens() or monotonic() < self._refused_until):
             return
         self.stop()
+        self._watched = dict(present)
         self.silent = {
             root: f"{filesystems.kind(root)} announces no changes"
             for root in present
             if not filesystems.announces(root)
         }
-        self._observer = Observer()
-        for root in present:
-            if root in self.silent:
-                continue
-            try:
-                self._observer.schedule(_Handler(self), str(root), recursive=True, event_filter=_WANTED)
-            except OSError as error:
-                self.silent[root] = f"{error.strerror}: too many directories are watched"
         try:
-            self._observer.start()
+            self._observer = self._observe([root for root in present if root not in self.silent])
         except OSError as error:
-            self._observer = None
-            self.silent = dict.fromkeys(present, f"{error.strerror}: too many directories are watched")
-        self._watched = dict(present)
+            self._refused_until = monotonic() + _AGAIN_S
+            self.silent |= dict.fromkeys(present.keys() - self.silent.keys(), _refusal(error))
+
+    def _observe(self, roots: Iterable[Path]) -> BaseObserver:
+        """Return what listens below the roots; those of which too much is watched already become silent."""
+        observer = Observer()
+        for root in roots:
+            try:
+                observer.schedule(_Handler(self), str(root), recursive=True, event_filter=_WANTED)
+            except OSError as error:
+                self.silent[root] = _refusal(error)
+        observer.start()
+        return observer
 
     def _listens(self) -> bool:
         """Return whether all threads of watchdog still run."""
@@ -95,6 +103,10 @@ class Announcements:
             self._observer.stop()
             self._observer.join()
         self._observer = None
+
+
+def _refusal(error: OSError) -> str:
+    return f"{error.strerror}: too many directories are watched"
 
 
 class _Handler(events.FileSystemEventHandler):

@@ -137,7 +137,8 @@ class Looker:
         with self._writer.reading() as connection:
             known = Ledger(connection).known(folder.path)
         gone = known.keys() - folder.files.keys() - folder.special.keys() - folder.unclear
-        changed = {n: s for n, s in folder.files.items() if n not in known or known[n][0] != s}
+        nothing = (None, None)
+        changed = {n: s for n, s in folder.files.items() if known.get(n, nothing)[0] != s}
         special = {n: s for n, s in folder.special.items() if n not in known or known[n][0] != s[0]}
         if not (gone or changed or special):
             return

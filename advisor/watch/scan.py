@@ -69,26 +69,26 @@ def walk(root: Path, without: Collection[Path] = ()) -> Iterator[Folder]:
 def _look(path: Path) -> tuple[Folder, list[Path]]:
     """Return the files of a directory and the directories in it."""
     folder, inside = Folder(path), []
-    with os.scandir(path) as entries:
+    with os.scandir(os.fsencode(path)) as entries:
         for entry in entries:
-            if entry.name.startswith("."):
+            if entry.name.startswith(b"."):
                 continue
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    inside.append(path / entry.name)
+                    inside.append(path / os.fsdecode(entry.name))
                 elif not (entry.is_symlink() and entry.is_dir()):
                     _note(folder, entry)
             except OSError as error:
                 if error.errno not in _GONE:
-                    folder.unclear.add(os.fsencode(entry.name))
+                    folder.unclear.add(entry.name)
     return folder, inside
 
 
-def _note(folder: Folder, entry: os.DirEntry[str]) -> None:
+def _note(folder: Folder, entry: os.DirEntry[bytes]) -> None:
     status = entry.stat()
-    name, signature = os.fsencode(entry.name), Signature.of(status)
+    signature = Signature(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     if stat.S_ISREG(status.st_mode):
-        folder.files[name] = signature
+        folder.files[entry.name] = signature
     else:
         kind = next((words for test, words in _KINDS if test(status.st_mode)), "is no file")
-        folder.special[name] = signature, kind
+        folder.special[entry.name] = signature, kind
