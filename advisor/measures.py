@@ -29,6 +29,11 @@ _TRACE: Final = '{launch}eztrace -t "{modules}" ./PROGRAM'
 _FUNCTIONS: Final = "scorep {compiler} SOURCES -o PROGRAM && SCOREP_ENABLE_TRACING=true {launch}./PROGRAM"
 _CPU_TIMES: Final = "TAU_METRICS=TIME,CPU_TIME {launch}tau_exec ./PROGRAM"
 
+_INSTRUCTIONS: Final = (
+    "{launch}valgrind --tool=callgrind --dump-instr=yes --cache-sim=yes ./PROGRAM"
+    " && gapwatch incore . --write PROGRAM.operations.json"
+)
+
 #: Compilers by language, of programs on one rank and on several.
 _COMPILERS: Final = ({"cxx": "g++", "fortran": "gfortran"}, {"cxx": "mpicxx", "fortran": "mpif90"})
 
@@ -50,15 +55,11 @@ MISSING: Final[dict[str, Missing]] = {
     "clock": Missing("the machine model knows no clock", "gapwatch machines list"),
     "source_ops": Missing(
         "the operations of the source were not counted",
-        "{compiler} -O0 -g SOURCES -o PROGRAM && {launch}valgrind --tool=callgrind --dump-instr=yes ./PROGRAM",
+        'gapwatch count SOURCES --build "{compiler} SOURCES -o PROGRAM" --program PROGRAM'
+        " --write PROGRAM.source.operations.json -- {launch}./PROGRAM",
     ),
-    "compiled_ops": Missing(
-        "the compiled operations were not counted",
-        "{launch}valgrind --tool=callgrind --cache-sim=yes --branch-sim=yes ./PROGRAM",
-    ),
-    "scheduled_cycles": Missing(
-        "the compiler's schedule was not analysed", "{compiler} -O2 -S SOURCE -o loop.s && llvm-mca -mcpu=native loop.s"
-    ),
+    "compiled_ops": Missing("the compiled operations were not counted", _INSTRUCTIONS),
+    "scheduled_cycles": Missing("the compiler's schedule was not analysed", _INSTRUCTIONS),
 }
 
 #: How measures are called in reasons.
