@@ -30,6 +30,7 @@ def _report(args: argparse.Namespace) -> Report:
     from advisor.reports import Column, Report, Table, Text
     from advisor.store.database import holder, read
     from advisor.store.ledger import Ledger
+    from advisor.store.remarks import Remarks
     from advisor.store.runs import Runs
 
     folder = history_places.state(args)
@@ -46,4 +47,9 @@ def _report(args: argparse.Namespace) -> Report:
     troubles = Ledger(connection).troubles()
     if troubles:
         parts.append(Table("In the way", (Column("file"), Column("state"), Column("why")), tuple(troubles)))
+    remarks = Remarks(connection)
+    parts += [Text(f"the daemon says: {said}") for said in remarks.all()]
+    if faults := remarks.plugins():
+        columns = (Column("plugin"), Column("failed"), Column("the last time"))
+        parts.append(Table("Plugins that failed (three times: left out until updated)", columns, faults))
     return Report("", tuple(parts))

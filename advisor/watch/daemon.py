@@ -6,6 +6,7 @@ files still wait, and the next process goes on with them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from threading import Event as Flag
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,7 @@ from advisor.errors import AdvisorError, StoreError
 from advisor.host.discovery import versions
 from advisor.store.database import Writer
 from advisor.store.ledger import Ledger
+from advisor.store.remarks import Remarks
 from advisor.watch import manners
 from advisor.watch.announcements import Announcements
 from advisor.watch.events import Backlog, FileSettled, Remark, RunTaken
@@ -91,8 +93,10 @@ class Daemon:
 
     def _begin(self) -> None:
         """Take up what an earlier process left; what an older version could not read gets another try."""
+        with self._writer.transaction() as connection:
+            Remarks(connection).clear()
         if self._writer.set_aside:
-            self._tell(Remark(f"the history was set aside: {self._writer.set_aside}; all profiles are read anew"))
+            self._remark(f"the history was set aside: {self._writer.set_aside}; all profiles are read anew")
         plugins = sorted(versions(self._config.plugins).items())
         version = " ".join((__version__, *(f"{name}={number}" for name, number in plugins)))
         with self._writer.transaction() as connection:
@@ -121,7 +125,7 @@ class Daemon:
         self._due = dict.fromkeys(roots, 0.0)
         self._announced.arm(identities(self._lookers))
         for root, why in self._announced.silent.items():
-            self._tell(Remark(f"{root} is scanned every {self._config.poll_s:g} s: {why}"))
+            self._remark(f"{root} is scanned every {self._config.poll_s:g} s: {why}")
 
     def _loop(self, once: bool) -> None:
         manners.tell_service("READY=1")
@@ -159,7 +163,7 @@ class Daemon:
         try:
             config = read()
         except AdvisorError as error:
-            self._tell(Remark(f"the configuration stays as it was: {error}"))
+            self._remark(f"the configuration stays as it was: {error}")
             return
         self._announced.stop()
         self._announced = Announcements(self._wake)
@@ -170,7 +174,7 @@ class Daemon:
         self._settling.quiet_time_s = config.quiet_s
         self._config = config
         self._watch(config.roots)
-        self._tell(Remark("the configuration was read again"))
+        self._remark("the configuration was read again")
 
     def _pause(self) -> float:
         settled = self._settling.next_due()
@@ -284,4 +288,10 @@ class Daemon:
         """Tell of something that goes on, once until a profile is read again."""
         if text not in self._said:
             self._said.add(text)
-            self._tell(Remark(text))
+            self._remark(text)
+
+    def _remark(self, text: str) -> None:
+        """Tell something about the daemon itself, and leave it to gapwatch status."""
+        self._tell(Remark(text))
+        with suppress(StoreError), self._writer.transaction() as connection:
+            Remarks(connection).add(text)

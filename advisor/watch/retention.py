@@ -35,7 +35,7 @@ class Retention:
             with self._writer.transaction() as connection:
                 dropped += Runs(connection).drop_oldest(min(many, _EVERY))
             with self._writer.reading() as connection:
-                connection.execute("PRAGMA incremental_vacuum").fetchall()
+                connection.executescript("PRAGMA incremental_vacuum;")
         return dropped
 
     def _too_many(self) -> int:
