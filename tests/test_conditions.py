@@ -17,7 +17,7 @@ from advisor.facts.span import Span
 from advisor.facts.vocabulary import Fact, Value, by_name
 from advisor.model import Need
 from advisor.rules.comparisons import comparison
-from advisor.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Not, When, evaluate, leaves
+from advisor.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Not, When, evaluate, leaves, truth
 from advisor.rules.names import FactName, GapName, Names, using
 
 if TYPE_CHECKING:
@@ -225,6 +225,11 @@ def test_what_is_decided_stays_so_when_more_is_known(
 @given(conditions, places)
 def test_a_condition_is_as_sure_as_half_to_fully(when: When, place: Somewhere) -> None:
     assert 0.5 <= evaluate(when, place).surety <= 1
+
+
+@given(conditions, places)
+def test_truth_without_reasons_is_that_with_reasons(when: When, place: Somewhere) -> None:
+    assert truth(when, place) is evaluate(when, place).truth
 
 
 @given(conditions, places)

@@ -161,6 +161,27 @@ def evaluate(when: When, place: Place) -> Outcome:
     return _of_gap(when, place)
 
 
+def truth(when: When, place: Place) -> bool | None:
+    """Return the truth of ``when`` at ``place`` as ``evaluate`` does, without saying why: most conditions are false."""
+    if isinstance(when, AllOf | AnyOf):
+        deciding = isinstance(when, AnyOf)
+        found: bool | None = not deciding
+        for part in when.any if isinstance(when, AnyOf) else when.all:
+            one = truth(part, place)
+            if one is deciding:
+                return one
+            found = None if one is None else found
+        return found
+    if isinstance(when, Not):
+        inner = truth(when.not_, place)
+        return None if inner is None else not inner
+    if isinstance(when, FactIs):
+        fact, value, _ = place.fact(when.fact)
+        return None if value is None else comparison(when.is_, fact.unit).holds(value)
+    test, low, high, _ = _bounded(when, place)
+    return test.holds_between(low, high)
+
+
 def _joined(parts: list[Outcome], *, deciding: bool) -> Outcome:
     """Return ``any`` (true decides) or ``all`` (false decides) of ``parts``."""
     decided = [part for part in parts if part.truth is deciding]
@@ -201,17 +222,23 @@ def _surety(test: Comparison, fact: Fact, value: Value) -> float:
     return 1.0 if exact else test.surety(value, 1.0 if fact.unit == "ratio" else 0.0)
 
 
-def _of_gap(when: GapShare | GapSeconds, place: Place) -> Outcome:
+def _bounded(when: GapShare | GapSeconds, place: Place) -> tuple[Comparison, float, float, Span]:
+    """Return what a gap is compared with, and between which shares or seconds it lies."""
     span = place.gap(when.gap)
-    of_share = isinstance(when, GapShare)
-    scale = 1 / place.actual_s if of_share and place.actual_s > 0 else 1.0
-    text = when.share if isinstance(when, GapShare) else when.seconds
-    test = comparison(text, "share" if of_share else "s")
-    low, high = span.low * scale, span.high * scale
-    truth = test.holds_between(low, high)
-    if truth is None:
+    if isinstance(when, GapSeconds):
+        return comparison(when.seconds, "s"), span.low, span.high, span
+    scale = 1 / place.actual_s if place.actual_s > 0 else 1.0
+    return comparison(when.share, "share"), span.low * scale, span.high * scale, span
+
+
+def _of_gap(when: GapShare | GapSeconds, place: Place) -> Outcome:
+    test, low, high, span = _bounded(when, place)
+    holds = test.holds_between(low, high)
+    if holds is None:
         return Outcome(None, needs=(span.need,) if span.need else ())
     nearest = min((low, high), key=lambda value: test.surety(value))
+    of_share = isinstance(when, GapShare)
+    text = when.share if isinstance(when, GapShare) else when.seconds
     formula = f"{span.formula} / run time" if of_share else span.formula
     evidence = Evidence(when.gap, nearest, "share" if of_share else "s", text, formula)
-    return Outcome(truth, (evidence,), (), test.surety(nearest))
+    return Outcome(holds, (evidence,), (), test.surety(nearest))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.facts.places import is_significant
-from advisor.rules.conditions import FactIs, evaluate
+from advisor.rules.conditions import FactIs, evaluate, truth
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from advisor.facts import FactSheet, Site
     from advisor.facts.span import Span
@@ -76,7 +76,12 @@ class Matches:
 
 def match(book: RuleBook, sheet: FactSheet) -> Matches:
     """Return what fires and what stays undecided, in the order of the book and of the sites."""
-    found = [one for action in book.actions for one in matches_of(action, sheet)]
+    found = [
+        Match(action, site, evaluate(action.when, site))
+        for action in book.actions
+        for site in _sites(action, sheet)
+        if truth(action.when, site) is not False
+    ]
     fired = tuple(one for one in found if one.outcome.truth)
     undecided = tuple(one for one in found if one.outcome.truth is None)
     return Matches(book, sheet, fired, undecided)
@@ -84,11 +89,15 @@ def match(book: RuleBook, sheet: FactSheet) -> Matches:
 
 def matches_of(action: Action, sheet: FactSheet) -> Iterator[Match]:
     """Yield what the conditions of an action say at each site; nothing if it does not fit the program's model."""
-    if sheet.model is not None and sheet.model not in action.applies_to:
-        return
-    sites = (sheet.run,) if is_about_run(action, sheet.run.vocabulary) else sheet.sites
-    for site in sites:
+    for site in _sites(action, sheet):
         yield Match(action, site, evaluate(action.when, site))
+
+
+def _sites(action: Action, sheet: FactSheet) -> Sequence[Site]:
+    """Return where the conditions of an action are asked."""
+    if sheet.model is not None and sheet.model not in action.applies_to:
+        return ()
+    return (sheet.run,) if is_about_run(action, sheet.run.vocabulary) else sheet.sites
 
 
 def is_about_run(action: Action, vocabulary: Mapping[str, Fact]) -> bool:
