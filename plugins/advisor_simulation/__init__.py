@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 from advisor.hookspecs import hookimpl
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from advisor.commands import Registry
     from advisor.machines import Machine
-    from advisor.model import Profile, Recommendation
+    from advisor.model import Finding, Profile, Recommendation
+    from advisor.traces.events import Trace
 
 
 @hookimpl
@@ -24,6 +27,14 @@ def advisor_commands(register: Registry) -> None:
     model.register(register)
     replay.register(register)
     whatif.register(register)
+
+
+@hookimpl
+def advisor_findings(machine: Machine | None, trace: Trace | None) -> Sequence[Finding]:
+    """Return what a replay of the trace tells of the network: efficiencies, and what matters where."""
+    from advisor_simulation.replay.findings import of_trace
+
+    return of_trace(trace, machine)
 
 
 @hookimpl

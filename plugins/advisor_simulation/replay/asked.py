@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from advisor import units
 from advisor.errors import UsageError
 from advisor.reports import Report
-from advisor_simulation.replay import conversion, outcome, sections, setup
+from advisor_simulation.replay import (
+    calibration,
+    conversion,
+    costs,
+    outcome,
+    piecewise,
+    sections,
+    setup,
+    study,
+    sweeps,
+    tables,
+)
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from pathlib import Path
 
     from advisor.commands import Services
+    from advisor.reports import Part
+    from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
+
+#: Points of ``--fit`` where ``--sweep`` names no number; the paper had more than 200.
+FIT_POINTS = 200
 
 
 def report(args: Namespace, services: Services) -> Report:
     """Return the report on the traces; raises ``UsageError`` for options that do not go together."""
+    if args.sweep is not None and args.sweep < 1:
+        raise UsageError("--sweep needs at least 1 point")
+    if args.fit:
+        return _fit(args, services)
     if len(args.paths) != 1:
-        raise UsageError("name one trace")
-    return single(args, services, args.paths[0])
+        raise UsageError("name one trace; several are for --fit")
+    path = args.paths[0]
+    with services.working("reading the trace"):
+        recorded = program(path, services)
+    parts = _parts(args, services, recorded)
+    return Report(f"Replay of {recorded.title or path.name} on {recorded.ranks} ranks", tuple(parts))
 
 
 def program(path: Path, services: Services) -> Program:
@@ -28,10 +54,23 @@ def program(path: Path, services: Services) -> Program:
     return conversion.program(services.trace(path))
 
 
-def single(args: Namespace, services: Services, path: Path) -> Report:
-    """Return the report on one trace at one point."""
-    with services.working("reading the trace"):
-        recorded = program(path, services)
+def _parts(args: Namespace, services: Services, recorded: Program) -> list[Part]:
+    if args.calibrate:
+        with services.working("calibrating") as done:
+            return tables.calibration(calibration.calibrate(recorded, _base(args, services), done))
+    if args.costs:
+        return _costs(args, services, recorded)
+    if args.sweep:
+        return _sweep(args, services, recorded)
+    return _single(args, services, recorded)
+
+
+def _base(args: Namespace, services: Services) -> Network:
+    """Return the network of the options, for what looks for latency and bandwidth itself one of any speed."""
+    return setup.network(args, services) or setup.computation(args)
+
+
+def _single(args: Namespace, services: Services, recorded: Program) -> list[Part]:
     network = setup.network(args, services)
     with services.working("replaying"):
         if network is None:
@@ -41,4 +80,91 @@ def single(args: Namespace, services: Services, path: Path) -> Report:
     parts = sections.run(found, as_recorded=network is None)
     if args.export:
         parts.append(sections.exported(found, args.export))
-    return Report(f"Replay of {recorded.title or path.name} on {recorded.ranks} ranks", tuple(parts))
+    return parts
+
+
+def _costs(args: Namespace, services: Services, recorded: Program) -> list[Part]:
+    with services.working("replaying on ideal networks"):
+        found = costs.costs(recorded)
+        network = setup.network(args, services)
+        if network is None:
+            network = calibration.calibrate(recorded, setup.computation(args)).network
+        shares = costs.on_path(recorded, network)
+        enough = costs.enough_latency(recorded, network), costs.enough_bandwidth(recorded, network)
+    return tables.costs(found, network, shares, enough)
+
+
+def _sweep(args: Namespace, services: Services, recorded: Program) -> list[Part]:
+    base, ranges = _base(args, services), _ranges(args)
+    points = (
+        sweeps.grid_points(base, ranges, args.sweep)
+        if args.grid
+        else sweeps.random_points(base, ranges, args.sweep, args.seed)
+    )
+    with services.working("replaying", len(points)) as done:
+        if args.cluster:
+            found = sweeps.times_on_cluster(recorded, points, args.cluster, done)
+        else:
+            found = sweeps.times(recorded, points, done)
+    exact = None
+    if not base.contended and ranges.cpu_ratios[0] == ranges.cpu_ratios[1]:
+        gaps = 1.0 / ranges.bandwidths[1], 1.0 / ranges.bandwidths[0]
+        fixed = replace(base, cpu_ratio=points[0].cpu_ratio)
+        with services.working("looking for critical paths") as done:
+            exact = piecewise.explore(recorded, fixed, ranges.latencies_s, gaps, done=done)
+    parts = tables.sweep(points, found, exact, study.plane_of(points, found))
+    return [*parts, tables.write_points(points, found, args.export)] if args.export else parts
+
+
+def _fit(args: Namespace, services: Services) -> Report:
+    programs = []
+    with services.working("reading traces", len(args.paths)) as done:
+        for number, path in enumerate(args.paths):
+            programs.append(program(path, services))
+            done(number + 1)
+    if not programs:
+        raise UsageError("name traces at several numbers of ranks for --fit")
+    base, ranges = _base(args, services), _ranges(args)
+    with services.working("replaying and fitting", len(programs)) as done:
+        found = study.study(programs, base, ranges, args.sweep or FIT_POINTS, args.seed, done)
+    at = setup.network(args, services)
+    parts = tables.fit(found, args.predict or (), at)
+    return Report(
+        f"Models of {programs[0].title or args.paths[0].name} over ranks, latency and bandwidth", tuple(parts)
+    )
+
+
+def _ranges(args: Namespace) -> sweeps.Ranges:
+    """Return the ranges of the options; raises ``UsageError`` for what is no range."""
+    latencies = _range(args.latencies, "time", "--latencies") or sweeps.LATENCIES
+    bandwidths = _range(args.bandwidths, "bandwidth", "--bandwidths") or sweeps.BANDWIDTHS
+    if bandwidths[0] <= 0:
+        raise UsageError("--bandwidths must be above 0")
+    return sweeps.Ranges(latencies, bandwidths, _numbers(args.cpu_ratios) or (1.0, 1.0))
+
+
+def _range(text: str | None, dimension: str, option: str) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    low, dots, high = text.partition("..")
+    try:
+        zero = low.strip() == "0"
+        ends = 0.0 if zero else units.parse(low, dimension), units.parse(high, dimension)
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}") from None
+    if not dots or not 0 <= ends[0] <= ends[1]:
+        raise UsageError(f"{option} {text}: expected two values from low to high, such as '1 us..100 us'")
+    return ends
+
+
+def _numbers(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    low, _, high = text.partition("..")
+    try:
+        ends = float(low), float(high or low)
+    except ValueError:
+        raise UsageError(f"--cpu-ratios {text}: expected numbers such as 0.5..1") from None
+    if not 0 <= ends[0] <= ends[1] < float("inf"):
+        raise UsageError(f"--cpu-ratios {text}: expected two numbers from low to high")
+    return ends

@@ -33,6 +33,21 @@ NETWORK = (
 )
 
 
+MANY = (
+    Argument("--sweep", "replay at so many points of latency and bandwidth, with the exact run time over both", int),
+    Argument("--grid", "points on a grid instead of random ones", bool, False),
+    Argument("--seed", "of random points", int, 1),
+    Argument("--latencies", "range of latencies, such as '0..100 us'"),
+    Argument("--bandwidths", "range of bandwidths, such as '100 MB/s..10 GB/s'"),
+    Argument("--cpu-ratios", "range of factors on computation, such as '0.5..1'"),
+    Argument("--cluster", "address of a Dask scheduler whose workers replay the points"),
+    Argument("--fit", "fit the model T(P, L, BW) to traces at several numbers of ranks", bool, False),
+    Argument("--predict", "predict the run time at numbers of ranks that were not traced", int, several=True),
+    Argument("--calibrate", "find latency and bandwidth on half of the run, and predict the other half", bool, False),
+    Argument("--costs", "what the network and the imbalance cost, and where", bool, False),
+)
+
+
 def register(registry: Registry) -> None:
     """Register the command."""
     registry(
@@ -41,7 +56,12 @@ def register(registry: Registry) -> None:
         (
             Argument("paths", "traces of one program", Path, several=True),
             *NETWORK,
-            Argument("--export", "write the replayed run as a profile (.json or .npz)", Path),
+            *MANY,
+            Argument(
+                "--export",
+                "write the replayed run as a profile (.json or .npz), or the points of --sweep (.json)",
+                Path,
+            ),
         ),
         run,
     )

@@ -7,7 +7,6 @@ queues for the first of them that is taken. Everything happens in the order of t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -64,6 +63,7 @@ def replay(program: Program, network: Network) -> Contended:
     fitting(compete, len(steps.kind))(
         steps.first, (steps.kind, steps.value, steps.condition), messages, _wires(steps), point, lines,
         (clock, end_s, place), resource_s,
+        Heap(np.zeros(messages + 1), np.zeros(messages + 1, dtype=np.int64), np.zeros(2, dtype=np.int64)),
     )  # fmt: skip
     stuck = place < steps.first[1:]
     if stuck.any():
@@ -224,6 +224,53 @@ def next_in_line(lines: Lines, way: int) -> int:
     return m
 
 
+class Heap(NamedTuple):
+    """What is to happen, the earliest first: times and events, and how many there are and have been (2,).
+
+    Of events at one time the one that was put in first comes first.
+    """
+
+    times: FloatArray
+    events: IntArray
+    counts: IntArray
+
+
+@helper
+def push(heap: Heap, time: float, event: int) -> None:
+    """Put in an event."""
+    at = heap.counts[0]
+    heap.counts[0] += 1
+    heap.counts[1] += 1
+    number = (heap.counts[1] << 32) | event
+    while at > 0:
+        above = (at - 1) >> 2
+        if heap.times[above] < time or (heap.times[above] == time and heap.events[above] < number):
+            break
+        heap.times[at], heap.events[at] = heap.times[above], heap.events[above]
+        at = above
+    heap.times[at], heap.events[at] = time, number
+
+
+@helper
+def drop(heap: Heap) -> None:
+    """Take out the first event."""
+    heap.counts[0] -= 1
+    count = heap.counts[0]
+    time, number = heap.times[count], heap.events[count]
+    at = 0
+    while 4 * at + 1 < count:
+        least = 4 * at + 1
+        for below in range(least + 1, min(least + 4, count)):
+            sooner = heap.times[below] < heap.times[least]
+            if sooner or (heap.times[below] == heap.times[least] and heap.events[below] < heap.events[least]):
+                least = below
+        if heap.times[least] > time or (heap.times[least] == time and heap.events[least] > number):
+            break
+        heap.times[at], heap.events[at] = heap.times[least], heap.events[least]
+        at = least
+    heap.times[at], heap.events[at] = time, number
+
+
 @helper
 def run_rank(
     rank: int,
@@ -233,10 +280,10 @@ def run_rank(
     wires: Wires,
     speeds: Speeds,
     runnable: list[int],
-    ready: list[int],
+    heap: Heap,
     ends: tuple[FloatArray, FloatArray, IntArray],
 ) -> None:
-    """Execute the steps of a rank until one has to wait; ``ready`` gets the messages that can set out."""
+    """Execute the steps of a rank until one has to wait; messages that can set out become events."""
     kind, value, condition = steps
     clock, end_s, place = ends
     t = clock[rank]
@@ -252,7 +299,7 @@ def run_rank(
         elif k < ARRIVE:
             t += speeds.latency[inner] if k <= ANNOUNCE else 0.0
             if tell(k, inner, what, value[i], t, wires, speeds, runnable):
-                ready.append(int(what >> 1))
+                push(heap, wires.asked[what >> 1], what & ~1)
         else:
             over = awaited(k, inner, what, value[i], t, messages, wires, speeds)
             if over < 0.0:
@@ -273,33 +320,25 @@ def compete(
     lines: Lines,
     ends: tuple[FloatArray, FloatArray, IntArray],
     resource_s: FloatArray,
+    heap: Heap,
 ) -> None:
     """Execute all steps (kind, value, condition) in the order of time.
 
     ``ends`` (clock of the ranks, end of the steps, place of the ranks) and ``resource_s`` (messages,) are filled.
     """
-    heap = [(0.0, 0, 0)]
-    heap.clear()
-    ready = [0]
-    ready.clear()
     runnable = list(range(len(first) - 2, -1, -1))
-    serial = 0
     while True:
         while len(runnable) > 0:
             rank = runnable.pop()
-            run_rank(rank, first[rank + 1], steps, messages, wires, speeds, runnable, ready, ends)
-            for m in ready:
-                heappush(heap, (wires.asked[m], serial, 2 * m))
-                serial += 1
-            ready.clear()
-        if len(heap) == 0:
+            run_rank(rank, first[rank + 1], steps, messages, wires, speeds, runnable, heap, ends)
+        if heap.counts[0] == 0:
             return
-        now, _, event = heappop(heap)
+        now, event = heap.times[0], heap.events[0] & 0xFFFFFFFF
+        drop(heap)
         m = event >> 1
         if event & 1 == 0:
             if set_out(m, now, wires, lines, resource_s):
-                heappush(heap, (now + wires.lasts[m], serial, event + 1))
-                serial += 1
+                push(heap, now + wires.lasts[m], event + 1)
             continue
         move(lines, m, 1)
         wires.lasts[m] = now + wires.flight[m]
@@ -310,6 +349,5 @@ def compete(
             other = next_in_line(lines, way)
             while other >= 0:
                 if set_out(other, now, wires, lines, resource_s):
-                    heappush(heap, (now + wires.lasts[other], serial, 2 * other + 1))
-                    serial += 1
+                    push(heap, now + wires.lasts[other], 2 * other + 1)
                 other = next_in_line(lines, way)

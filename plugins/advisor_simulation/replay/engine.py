@@ -23,22 +23,35 @@ if TYPE_CHECKING:
     from advisor_simulation.replay.steps import Steps
 
 #: Points that go through the steps together.
-TOGETHER: Final = 32
-#: Slots and clocks of so many numbers stay in the cache of a processor.
-_CACHED: Final = 1 << 17
+TOGETHER: Final = 64
+#: Numbers in slots and clocks that stay close to the processor.
+_CACHED: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Steps in an order in which each finds what it reads; valid for all speeds of one protocol."""
+    """Steps in an order in which each finds what it reads; valid for all speeds of one protocol.
+
+    ``kind``, ``value`` and ``slot`` (steps,) are in that order, stretch after stretch: ``stretch_rank`` is whose it is,
+    ``stretch_begin`` its first step on that rank, ``stretch_end`` where it ends here.
+    """
 
     steps: Steps
     kind: npt.NDArray[np.uint8]
+    value: FloatArray
     slot: npt.NDArray[np.int32]
     stretch_rank: npt.NDArray[np.int32]
     stretch_begin: IntArray
     stretch_end: IntArray
     slots: int
+
+    @property
+    def place(self) -> IntArray:
+        """Which step of the ranks each of these is (steps,)."""
+        length = np.diff(self.stretch_end, prepend=0)
+        shift = np.repeat(self.stretch_begin - (self.stretch_end - length), length)
+        found: IntArray = np.arange(len(self.kind)) + shift
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +88,10 @@ def ordered(steps: Steps, program: Program) -> Ordered:
     if stuck.any():
         last = np.searchsorted(np.maximum.accumulate(steps.last), place[stuck])
         raise deadlocks.error(program, last.tolist())
-    return Ordered(
-        steps, kind, slot, stretch_rank[:count].copy(), begin[:count].copy(), end[:count].copy(), int(marks.counts[2])
-    )
+    begin, end = begin[:count].copy(), end[:count].copy()
+    arranged = np.empty_like(kind), np.empty_like(steps.value), np.empty_like(slot)
+    fitting(kernels.arrange, len(kind))(begin, end, kind, steps.value, slot, arranged)
+    return Ordered(steps, *arranged, stretch_rank[:count].copy(), begin, end, int(marks.counts[2]))
 
 
 def _marks(steps: Steps, left: npt.NDArray[np.int32]) -> kernels.Marks:
@@ -107,11 +121,15 @@ def run(plan: Ordered, network: Network, keep: bool = True) -> Run:
     count = len(plan.kind) if keep else 0
     end_s, waited, clock = np.zeros(count), np.zeros(count, dtype=bool), plan.steps.start_s.copy()
     fitting(kernels.run, len(plan.kind))(
-        plan.stretch_rank, plan.stretch_begin, plan.stretch_end, plan.kind, plan.steps.value, plan.slot,
+        plan.stretch_rank, plan.stretch_end, plan.kind, plan.value, plan.slot,
         float(network.cpu_ratio), latency[:, 0].copy(), flight[:, 0].copy(), gap[:, 0].copy(), cost.copy(), clock,
         np.zeros(plan.slots), end_s, waited, keep,
     )  # fmt: skip
-    return Run(end_s, waited, clock)
+    if not keep:
+        return Run(end_s, waited, clock)
+    back = np.empty(count, dtype=np.int64)
+    back[plan.place] = np.arange(count)
+    return Run(end_s[back], waited[back], clock)
 
 
 def op_ends(plan: Ordered, found: Run, program: Program) -> FloatArray:
@@ -134,7 +152,7 @@ def times(
         latency, flight, gap = speeds(part)
         clock = np.repeat(plan.steps.start_s[:, None], len(part), axis=1)
         sweep(
-            plan.stretch_rank, plan.stretch_begin, plan.stretch_end, plan.kind, plan.steps.value, plan.slot,
+            plan.stretch_rank, plan.stretch_end, plan.kind, plan.value, plan.slot,
             np.array([each.cpu_ratio for each in part]), latency, flight, gap,
             prices(plan.steps, latency + flight, gap), clock, np.zeros((plan.slots, len(part))),
         )  # fmt: skip

@@ -145,9 +145,26 @@ def order(
     return stretches
 
 
+def arrange(
+    stretch_begin: IntArray,
+    stretch_end: IntArray,
+    kind: Kinds,
+    value: FloatArray,
+    slot: Numbers,
+    arranged: tuple[Kinds, FloatArray, Numbers],
+) -> None:
+    """Copy the steps into the order of the stretches, and let ``stretch_end`` say where each ends then."""
+    kinds, values, slots = arranged
+    n = 0
+    for s in range(len(stretch_begin)):
+        for i in range(stretch_begin[s], stretch_end[s]):
+            kinds[n], values[n], slots[n] = kind[i], value[i], slot[i]
+            n += 1
+        stretch_end[s] = n
+
+
 def run(
     stretch_rank: Numbers,
-    stretch_begin: IntArray,
     stretch_end: IntArray,
     kind: Kinds,
     value: FloatArray,
@@ -163,14 +180,18 @@ def run(
     waited: npt.NDArray[np.bool_],
     keep: bool,
 ) -> None:
-    """Move ``clock`` (ranks,) through all steps at one point; with ``keep`` note each step's end and if it waited.
+    """Move ``clock`` (ranks,) through all steps, arranged in their order, at one point.
+
+    With ``keep`` the end of each step is noted, and if it waited.
 
     ``latency`` (2,) is the startup on processors, ``flight`` (2,) the latency on the wire, ``gap`` (2,) seconds per
     byte, each between nodes and within one; ``cost`` (shapes,) seconds of collective operations.
     """
+    begin = 0
     for s in range(len(stretch_rank)):
         t = clock[stretch_rank[s]]
-        for i in range(stretch_begin[s], stretch_end[s]):
+        first, begin = begin, stretch_end[s]
+        for i in range(first, begin):
             k = kind[i]
             inner = k >> 4
             k &= 15
@@ -214,7 +235,6 @@ def run(
 
 def sweep(
     stretch_rank: Numbers,
-    stretch_begin: IntArray,
     stretch_end: IntArray,
     kind: Kinds,
     value: FloatArray,
@@ -227,11 +247,16 @@ def sweep(
     clock: FloatArray,
     slots: FloatArray,
 ) -> None:
-    """Move ``clock`` (ranks, points) through all steps at many points; the other arrays have points as last axis."""
+    """Move ``clock`` (ranks, points) through all steps, arranged in their order, at many points.
+
+    The other arrays have points as last axis.
+    """
     points = len(ratio)
+    begin = 0
     for s in range(len(stretch_rank)):
         t = clock[stretch_rank[s]]
-        for i in range(stretch_begin[s], stretch_end[s]):
+        first, begin = begin, stretch_end[s]
+        for i in range(first, begin):
             k = kind[i]
             inner = k >> 4
             k &= 15

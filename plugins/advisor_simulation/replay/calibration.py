@@ -1,0 +1,127 @@
+"""Latency and bandwidth with which a replay takes as long as the recorded run, found on every other piece of it.
+
+The operations of each rank between start-up and shutdown are cut into as many in each piece, so that of a program of
+equal iterations each holds as many of them. What is compared is how long the ranks take from mark to mark. The other
+pieces are then predicted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.errors import UsageError
+from advisor_simulation.replay import engine, spans
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.model import FloatArray, IntArray
+    from advisor_simulation.replay.network import Network
+    from advisor_simulation.replay.program import Program
+
+#: Pieces of a run; as many are fitted as are predicted.
+PIECES: Final = 20
+#: Between which powers of ten latency (s) and bandwidth (B/s) are looked for.
+LATENCIES: Final = (-8.0, -3.0)
+BANDWIDTHS: Final = (7.0, 11.5)
+#: Replays of the search after the first grid.
+_STEPS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The network found, and seconds of both halves as recorded and as replayed on it: fitted and predicted ones.
+
+    ``known_latency`` and ``known_bandwidth`` say whether half as much again changes the fitted half by 0.1 % at least;
+    otherwise this run does not tell it.
+    """
+
+    network: Network
+    fitted_s: tuple[float, float]
+    predicted_s: tuple[float, float]
+    known_latency: bool
+    known_bandwidth: bool
+
+    @property
+    def error(self) -> float:
+        """The error of the prediction of the other half, as share of it."""
+        return self.predicted_s[1] / self.predicted_s[0] - 1.0
+
+
+def calibrate(program: Program, base: Network, done: Callable[[int], None] | None = None) -> Calibration:
+    """Return the network that fits half of the run; raises ``UsageError`` where nothing was timed."""
+    if base.contended:
+        raise UsageError("--calibrate looks for latency and bandwidth without links and buses")
+    if program.end_s is None or not len(program.source) + len(program.collectives):
+        raise UsageError("--calibrate needs a trace with times, messages or collective operations")
+    marks = _marks(program)
+    recorded = _pieces(program.end_s, marks)
+    plan = engine.prepared(program, base)
+    tried = 0
+
+    def misfit(logs: tuple[float, float]) -> float:
+        nonlocal tried
+        tried += 1
+        if done:
+            done(tried)
+        found = _pieces(_ends(plan, program, _at(base, logs)), marks)
+        off = (found - recorded)[::2]
+        return float(np.abs(off).sum() + abs(off.sum())) / float(recorded[::2].sum())
+
+    best = _least(misfit)
+    network = _at(base, best)
+    found = _pieces(_ends(plan, program, network), marks)
+    whole = max(float(found[::2].sum()), 1e-300)
+
+    def matters(logs: tuple[float, float]) -> bool:
+        other = _pieces(_ends(plan, program, _at(base, logs)), marks)
+        return abs(float(other[::2].sum()) / whole - 1.0) >= 1e-3
+
+    shift = math.log10(1.5)
+    return Calibration(
+        network,
+        (float(recorded[::2].sum()), float(found[::2].sum())),
+        (float(recorded[1::2].sum()), float(found[1::2].sum())),
+        matters((best[0] + shift, best[1])),
+        matters((best[0], best[1] - shift)),
+    )
+
+
+def _at(base: Network, logs: tuple[float, float]) -> Network:
+    return replace(base, latency_s=10.0 ** logs[0], bandwidth=10.0 ** logs[1])
+
+
+def _ends(plan: engine.Ordered, program: Program, network: Network) -> FloatArray:
+    return engine.op_ends(plan, engine.run(plan, network), program)
+
+
+def _marks(program: Program) -> IntArray:
+    """Return (marks, ranks): operations of each rank that cut its span into pieces of as many operations each."""
+    span = spans.computing(program)
+    shares = np.linspace(0.0, 1.0, PIECES + 1)[:, None]
+    result: IntArray = (span.first + np.rint(shares * (span.last - span.first))).astype(np.int64)
+    return result
+
+
+def _pieces(end_s: FloatArray, marks: IntArray) -> FloatArray:
+    """Return how long the ranks take from mark to mark on average (moments - 1,)."""
+    result: FloatArray = np.diff(end_s[marks].mean(axis=1))
+    return result
+
+
+def _least(misfit: Callable[[tuple[float, float]], float]) -> tuple[float, float]:
+    """Return the logarithms of latency and bandwidth where ``misfit`` is least: a grid, then a simplex."""
+    from scipy.optimize import minimize
+
+    grid = product(np.linspace(*LATENCIES, 6).tolist(), np.linspace(*BANDWIDTHS, 6).tolist())
+    start = min(grid, key=misfit)
+    found = minimize(
+        lambda x: misfit((float(x[0]), float(x[1]))), start, method="Nelder-Mead", bounds=(LATENCIES, BANDWIDTHS),
+        options={"maxfev": _STEPS, "xatol": 1e-3, "fatol": 1e-14},
+    )  # fmt: skip
+    return float(found.x[0]), float(found.x[1])

@@ -1,0 +1,162 @@
+"""What the network and the imbalance cost: the recorded run against replays without them.
+
+Transfer efficiency = run time on an ideal network / recorded run time, serialization efficiency = longest computation
+of a rank / run time on an ideal network (POP Centre of Excellence; their product is communication efficiency), all
+between start-up and shutdown.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor_simulation.replay import engine, outcome, spans
+from advisor_simulation.replay.network import IDEAL
+from advisor_simulation.replay.program import Op
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.model import FloatArray
+    from advisor_simulation.replay.network import Network
+    from advisor_simulation.replay.program import Program
+
+#: A latency or bandwidth matters no more where the run takes at most this share longer than without it.
+ENOUGH: Final = 0.01
+#: Halvings of the interval in which such a latency or bandwidth is looked for.
+_HALVINGS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Seconds between start-up and shutdown: recorded, without a network, with balanced ranks as well, and computing.
+
+    ``balanced_s`` is the ideal network with the bursts of each rank scaled to the same total; ``longest_s`` the
+    longest computation of a rank, ``mean_s`` the mean one.
+    """
+
+    recorded_s: float
+    ideal_s: float
+    balanced_s: float
+    longest_s: float
+    mean_s: float
+
+    @property
+    def transfer(self) -> float:
+        """Transfer efficiency, 0 to 1."""
+        return min(self.ideal_s / max(self.recorded_s, 1e-300), 1.0)
+
+    @property
+    def serialization(self) -> float:
+        """Serialization efficiency, 0 to 1."""
+        return min(self.longest_s / max(self.ideal_s, 1e-300), 1.0)
+
+
+def costs(program: Program) -> Costs | None:
+    """Return what the network costs; None where the recording holds no times of calls."""
+    if program.end_s is None or outcome.measured_s(program) is None:
+        return None
+    span = spans.computing(program)
+    begin, end = spans.edges(program, program.end_s, span)
+    plan = engine.prepared(program, IDEAL)
+    ends = engine.op_ends(plan, engine.run(plan, IDEAL), program)
+    ideal = spans.edges(program, ends, span)
+    computed = spans.computed_s(program, ends, span)
+    mean = float(computed.mean())
+    even = replace(IDEAL, rank_ratios=_levelling(computed))
+    other = engine.prepared(program, even)
+    balanced = spans.edges(program, engine.op_ends(other, engine.run(other, even), program), span)
+    return Costs(end - begin, ideal[1] - ideal[0], balanced[1] - balanced[0], float(computed.max()), mean)
+
+
+def _levelling(computed_s: FloatArray) -> dict[int, float]:
+    """Return the factor on the computation of each rank that makes all of them the mean."""
+    mean = float(computed_s.mean())
+    return {rank: mean / each if each > 0 else 1.0 for rank, each in enumerate(computed_s.tolist())}
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Seconds that a region's messages and collectives take on the critical path, for latencies and for bytes.
+
+    ``size`` is the largest power of two that is no larger than the bytes of most of them (0: none have bytes).
+    """
+
+    region: str
+    call: str
+    size: int
+    latency_s: float
+    transfer_s: float
+
+    @property
+    def bound(self) -> str:
+        """What most of it is spent on: ``latency`` or ``bandwidth``."""
+        return "latency" if self.latency_s >= self.transfer_s else "bandwidth"
+
+
+def on_path(program: Program, network: Network) -> list[Share]:
+    """Return what latencies and bytes on the critical path take, by region, call and size, the largest first."""
+    found = outcome.replay(program, network)
+    if found.path is None:
+        return []
+    path = found.path
+    sizes = np.where(path.bytes > 0, np.exp2(np.floor(np.log2(np.maximum(path.bytes, 1)))), 0).astype(np.int64)
+    sent = np.where(program.link[path.op] >= 0, _bytes(program)[path.op], 0)
+    sizes = np.where(sent > 0, np.exp2(np.floor(np.log2(np.maximum(sent, 1)))), sizes).astype(np.int64)
+    shares: dict[tuple[str, str, int], list[float]] = {}
+    columns = (path.op, sizes, path.latencies * network.latency_s, path.bytes * network.gaps[0])
+    for op, size, latency, transfer in zip(*(column.tolist() for column in columns), strict=True):
+        if latency or transfer:
+            key = program.name(int(program.region[op])), program.name(int(program.call[op])), size
+            share = shares.setdefault(key, [0.0, 0.0])
+            share[0] += latency
+            share[1] += transfer
+    made = [Share(*key, *share) for key, share in shares.items()]
+    return sorted(made, key=lambda share: -(share.latency_s + share.transfer_s))
+
+
+def _bytes(program: Program) -> FloatArray:
+    """Return the bytes of the message or collective operation of each operation."""
+    result = np.zeros(len(program.op))
+    linked = (program.link >= 0) & (program.op != Op.JOIN)
+    result[linked] = program.sizes[program.link[linked]]
+    joins = program.op == Op.JOIN
+    result[joins] = program.collectives.size[program.link[joins]]
+    return result
+
+
+def enough_latency(program: Program, network: Network) -> float:
+    """Return the latency (s) up to which the run takes at most ``ENOUGH`` longer than without latency."""
+    plan = engine.prepared(program, network)
+
+    def time(latency_s: float) -> float:
+        return engine.run(plan, replace(network, latency_s=latency_s), keep=False).time_s
+
+    return _highest(time, 1e-9, 1e-1)
+
+
+def enough_bandwidth(program: Program, network: Network) -> float:
+    """Return the bandwidth (B/s) from which on the run takes at most ``ENOUGH`` longer than with an infinite one."""
+    plan = engine.prepared(program, network)
+
+    def time(gap: float) -> float:
+        return engine.run(plan, replace(network, bandwidth=engine.bandwidth_of(gap)), keep=False).time_s
+
+    return engine.bandwidth_of(_highest(time, 1e-13, 1e-3))
+
+
+def _highest(time: Callable[[float], float], low: float, high: float) -> float:
+    """Return the largest cost between ``low`` and ``high`` with which the run is hardly longer than without it."""
+    limit = time(0.0) * (1.0 + ENOUGH)
+    if time(high) <= limit:
+        return high
+    low, high = math.log(low), math.log(high)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if time(math.exp(middle)) <= limit else (low, middle)
+        if high - low < 1e-3:
+            break
+    return math.exp(low)

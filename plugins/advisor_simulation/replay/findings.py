@@ -1,0 +1,114 @@
+"""What the advice learns from a replay: transfer and serialization efficiency, and where the network matters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor import units
+from advisor.errors import AdvisorError
+from advisor.model import Finding
+from advisor_simulation.replay import calibration, conversion, costs
+from advisor_simulation.replay.network import Network, of_machine
+
+if TYPE_CHECKING:
+    from advisor.machines import Machine
+    from advisor.traces.events import Trace
+    from advisor_simulation.replay.costs import Costs, Share
+    from advisor_simulation.replay.program import Program
+
+_PLUGIN: Final = "simulation"
+#: Events of a trace that advice replays, and operations on which a network is looked for, at most.
+EVENTS_AT_MOST: Final = 2_000_000
+_CALIBRATED_AT_MOST: Final = 60_000
+#: Shares of the run time from which on something is worth telling.
+_TELLING: Final = 0.01
+_SITES: Final = 3
+
+
+def of_trace(trace: Trace | None, machine: Machine | None) -> tuple[Finding, ...]:
+    """Return the findings of a replay of ``trace``; none where it can't be replayed or holds no times of calls."""
+    if trace is None or not 0 < len(trace.time_s) <= EVENTS_AT_MOST or trace.ranks < 2:
+        return ()
+    try:
+        program = conversion.program(trace)
+        found = costs.costs(program)
+    except AdvisorError:
+        return ()
+    if found is None or found.recorded_s <= 0:
+        return ()
+    return (*_efficiencies(found), *_savings(found), *_sites(program, found, _network(program, machine)))
+
+
+def _efficiencies(found: Costs) -> tuple[Finding, ...]:
+    ideal = units.format_seconds(found.ideal_s)
+    transfer = f"replayed without latency and with infinite bandwidth the run takes {ideal}"
+    serialization = f"the longest computation is {units.format_seconds(found.longest_s)} of {ideal} on an ideal network"
+    return (
+        Finding(_PLUGIN, "efficiency", "transfer", transfer, {"value": found.transfer}),
+        Finding(_PLUGIN, "efficiency", "serialization", serialization, {"value": found.serialization}),
+    )
+
+
+def _savings(found: Costs) -> tuple[Finding, ...]:
+    """Return what an ideal network, and balanced ranks on it, would save."""
+    network = max(found.recorded_s - found.ideal_s, 0.0)
+    balance = max(found.ideal_s - found.balanced_s, 0.0)
+    results = []
+    for subject, seconds, words in (
+        ("ideal network", network, "an ideal network would save"),
+        ("ideal balance", balance, "ranks that compute as long as each other would save, on an ideal network,"),
+    ):
+        if seconds >= _TELLING * found.recorded_s:
+            share = seconds / found.recorded_s
+            text = f"{words} {units.format_seconds(seconds)} ({units.format_share(share)})"
+            results.append(Finding(_PLUGIN, "network", subject, text, {"seconds": seconds, "share": share}))
+    return tuple(results)
+
+
+def _network(program: Program, machine: Machine | None) -> Network | None:
+    """Return the machine's network, else the one that fits the recorded run; None where neither is known."""
+    try:
+        if machine is not None and machine.network is not None:
+            return of_machine(machine)
+        if len(program.op) > _CALIBRATED_AT_MOST:
+            return None
+        return calibration.calibrate(program, Network()).network
+    except AdvisorError:
+        return None
+
+
+def _sites(program: Program, found: Costs, network: Network | None) -> tuple[Finding, ...]:
+    """Return where on the critical path latencies and bytes take their time, and from when on they would not matter."""
+    if network is None:
+        return ()
+    shares = [share for share in costs.on_path(program, network) if _seconds(share) >= _TELLING * found.recorded_s]
+    if not shares:
+        return ()
+    enough = {
+        "latency": costs.enough_latency(program, network),
+        "bandwidth": costs.enough_bandwidth(program, network),
+    }
+    return tuple(_site(share, network, enough) for share in shares[:_SITES])
+
+
+def _seconds(share: Share) -> float:
+    return share.latency_s + share.transfer_s
+
+
+def _site(share: Share, network: Network, enough: dict[str, float]) -> Finding:
+    size = f"of {units.format_bytes(share.size)} to {units.format_bytes(2 * share.size)} " if share.size else ""
+    limits = {
+        "latency": f"up to a latency of {units.format_seconds(enough['latency'])}",
+        "bandwidth": f"from a bandwidth of {units.format_bytes(enough['bandwidth'])}/s on",
+    }
+    text = (
+        f"{share.call or 'communication'} {size}in {share.region or 'the program'} is bound by {share.bound}: "
+        f"{units.format_seconds(_seconds(share))} on the critical path; {limits[share.bound]} the run would take at "
+        f"most {units.format_share(costs.ENOUGH)} longer than without it"
+    )
+    measures = {
+        "seconds": _seconds(share), "latency_seconds": share.latency_s, "transfer_seconds": share.transfer_s,
+        "size_B": float(share.size), "latency_s": network.latency_s, "bandwidth_Bps": network.bandwidth,
+        "enough_latency_s": enough["latency"], "enough_bandwidth_Bps": enough["bandwidth"],
+    }  # fmt: skip
+    return Finding(_PLUGIN, f"{share.bound} bound", f"{share.call} in {share.region}".strip(), text, measures)
