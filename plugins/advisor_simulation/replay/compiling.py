@@ -37,7 +37,7 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
         return function
     key = f"{function.__module__}.{function.__qualname__}"
     while _HELPERS:
-        import_module("numba.extending").register_jitable(_HELPERS.pop())
+        import_module("numba.extending").register_jitable(forceinline=True)(_HELPERS.pop())
     if key not in _DONE:
         writable = os.access(Path(__file__).parent, os.W_OK)
         _DONE[key] = import_module("numba").njit(cache=writable, error_model="numpy")(function)
