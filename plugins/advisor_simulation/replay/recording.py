@@ -36,7 +36,7 @@ def as_recorded(program: Program, network: Network | None = None) -> Steps:
     kind, value, condition = lowering.columns()
     kind[:] = Step.FIXED
     tell, own, wait = (np.arange(len(program.op)) * _PARTS + part for part in range(_PARTS))
-    value[own] = ends - starts
+    value[own] = np.where(program.op <= Op.FIXED, program.value, ends - starts)
     bursts = np.flatnonzero(program.op == Op.BURST)
     value[own[bursts]] *= 1.0 if network is None else ratios(program, network, bursts)
     kind[own[program.op == Op.BURST]] = Step.BURST
