@@ -57,10 +57,15 @@ class Comparison:
     changes: tuple[Change, ...]
 
     @property
+    def grown(self) -> tuple[Change, ...]:
+        """The gaps, and the first bound, that grew by more than noise; the run time where none of them did."""
+        grown = tuple(change for change in self.changes if change.beyond_noise and change.delta_s > 0)
+        return grown or ((self.actual,) if self.actual.beyond_noise and self.actual.delta_s > 0 else ())
+
+    @property
     def worst(self) -> Change | None:
         """The largest increase beyond noise, None where there is none."""
-        grown = [change for change in self.changes if change.beyond_noise and change.delta_s > 0]
-        return max(grown, key=lambda change: change.delta_s, default=None)
+        return max(self.grown, key=lambda change: change.delta_s, default=None)
 
 
 def compare(before: Sequence[Advice], after: Sequence[Advice], earlier: Sequence[Sequence[Advice]] = ()) -> Comparison:

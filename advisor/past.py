@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
 
 from advisor.comparison import compare
 from advisor.errors import StoreError, UsageError
@@ -12,7 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor.comparison import Comparison
-    from advisor.model import Advice, Profile
+    from advisor.model import Advice, Profile, Recommendation
+
+#: So many other builds of the program tell how noisy its runs are.
+NOISE_BUILDS: Final = 20
 
 
 class Past(Protocol):
@@ -85,20 +89,48 @@ def _in_order(found: Sequence[Advice]) -> tuple[Advice, ...]:
     return tuple(sorted(found, key=lambda one: one.profile.started or ""))
 
 
-def since(advice: Advice, earlier: Sequence[Advice], base: str | None = None) -> Comparison | None:
-    """Return what changed since the build ``base``, by default the newest other one; None where there is none.
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The build that a run is compared with: its runs, and what changed from them to the run."""
 
-    ``earlier`` are runs of the program before this one, the oldest first; repeats of its own build count with it.
-    Raises ``UsageError`` for a build that is not among them.
+    runs: tuple[Advice, ...]
+    change: Comparison
+
+
+def base_of(advice: Advice, earlier: Sequence[Advice], build: str | None = None) -> Base | None:
+    """Return the runs of ``build``, by default of the newest other one, and what changed since; None where none are.
+
+    ``earlier`` are runs of the program before this one, the oldest first; those on as many ranks count. Repeats of its
+    own build count with it, and repeats of further builds tell more of the noise. Raises ``UsageError`` for a build
+    that is not among them.
     """
-    build = advice.profile.build
-    others = [one for one in earlier if one.profile.build is not None and one.profile.build != build]
-    chosen = base or next((one.profile.build for one in reversed(others)), None)
-    before = [one for one in others if one.profile.build == chosen]
+    if not advice.profile.timed:
+        return None
+    builds = _builds(earlier, advice.profile.ranks)
+    own = builds.pop(advice.profile.build or "", [])
+    newest = next((one.profile.build for one in reversed(earlier) if one.profile.build in builds), None)
+    before = builds.pop(build or newest or "", [])
     if not before:
-        if base is None:
+        if build is None:
             return None
-        known = ", ".join(dict.fromkeys(str(one.profile.build) for one in others)) or "none"
-        raise UsageError(f"no earlier run of {advice.profile.program!r} is of the build {base!r}; there are {known}")
-    own = [one for one in earlier if build is not None and one.profile.build == build]
-    return compare(before, [*own, advice])
+        raise UsageError(
+            f"no earlier run of {advice.profile.program!r} is of the build {build!r}; "
+            f"there are {', '.join(builds) or 'none'}"
+        )
+    repeated = [runs for runs in builds.values() if len(runs) > 1][-NOISE_BUILDS:]
+    return Base(tuple(before), compare(before, [*own, advice], repeated))
+
+
+def _builds(runs: Sequence[Advice], ranks: int) -> dict[str, list[Advice]]:
+    """Return by build the runs on so many ranks of which the wall time is known."""
+    builds: dict[str, list[Advice]] = {}
+    for one in runs:
+        if one.profile.build is not None and one.profile.ranks == ranks and one.profile.timed:
+            builds.setdefault(one.profile.build, []).append(one)
+    return builds
+
+
+def appeared(advice: Advice, before: Sequence[Advice]) -> tuple[Recommendation, ...]:
+    """Return what is recommended on a run and on none of those ``before``."""
+    known = {item.fingerprint for one in before for item in one.recommendations}
+    return tuple(item for item in advice.recommendations if item.fingerprint not in known)

@@ -117,7 +117,7 @@ def advise_on(
 class Study:
     """The advice on one run, and what it is made of; ``matches`` is None where the run has no times.
 
-    ``won`` are the shares of its ceiling that each applied action has won in this program.
+    ``won`` are the shares of its ceiling that each applied action has won in this program, ``earlier`` is its past.
     """
 
     advice: Advice
@@ -127,6 +127,7 @@ class Study:
     ranking: Ranking
     won: Mapping[str, Sequence[float]]
     files: tuple[Path, ...]
+    earlier: Earlier
 
 
 def study_of(
@@ -146,7 +147,7 @@ def study_of(
     levels = bounds.compute(profile, machine, summary)
     if not profile.timed:
         advice = _without_times(profile, levels, host, known)
-        return Study(advice, machine, summary, None, Ranking((), Total(0.0), ()), {}, files)
+        return Study(advice, machine, summary, None, Ranking((), Total(0.0), ()), {}, files, known.earlier)
     found = gaps.attribute(profile, levels, summary, machine)
     grade = quality.grade(profile, levels, found, summary)
     extra = host.facts()
@@ -174,7 +175,7 @@ def study_of(
         verdict=_verdict(profile, grade, found, matches, ranked),
         problems=(*problems, *sheet.problems, *refused, *known.earlier.problems, *host.problems),
     )
-    return Study(advice, machine, summary, matches, ranked, won, files)
+    return Study(advice, machine, summary, matches, ranked, won, files, known.earlier)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,16 +49,31 @@ that of `explain` is told in [concepts](concepts.md). That of the other commands
 
 ## Comments on pull requests
 
-`gapwatch advise --as markdown PATH` writes a comment of one screen: what changed since the base build (`--base`, of the
-runs that `gapwatch watch` has seen), the three actions, and the evidence behind a click. The same advice gives the same
-text. Its first line, `<!-- gapwatch: PROGRAM -->`, tells a bot which of its comments to replace. Names from the profile
-stand in code spans, where no sign in them means anything.
+`gapwatch advise --as markdown PATH…` writes a comment of one screen: what changed since the base build (`--base`, by
+default the newest other one), the three actions, and the evidence behind a click. Builds are those of the runs that
+`gapwatch watch` has seen and of the older runs among the PATHs; only runs on as many ranks are compared. `gapwatch
+compare A B --as markdown` writes the same of two builds of the history. The same advice gives the same text. Its first
+line, `<!-- gapwatch: PROGRAM -->`, tells a bot which of its comments to replace. Names from the profile stand in code
+spans, where no sign in them means anything.
 
 ## Gates
 
 `--fail-on "L > 3 %"` compares a gap with a share of the run or, with a unit of time, with seconds: `W >= 200 ms`.
 Comparisons are `>`, `>=`, `<`, `<=`. Merged gaps are named as they are shown: `M'+D+S'+W+X > 10 %`. A gate on a gap
 that the run can't show is bad input (2), not a pass.
+
+`--fail-on new` is crossed by an item of advice that no run of the base build shows: its action at its place, told apart
+by the fingerprint, which noise does not change. `--fail-on regression` is crossed by a gap (or the lowest bound, or the
+run time) that grew since the base build by more than repeated runs of one build differ, and by at least 1 % of the run:
+Student's t with a chance of 0.1 % that any gap of builds that are alike is called so ([builds](daemon.md)). Repeats of
+any build tell the noise; where nothing was run twice, nobody knows it. A gate on changes that can't be judged (no
+earlier build, no advice on it, no repeats) says so on standard error and is not crossed, so that the first build
+passes. The base build is that of `--base`, A of `compare`, or the newest other build; `gapwatch.json` beside a profile,
+`GAPWATCH_BUILD` or `gapwatch stamp` name builds. So in a pipeline, with the profile of the main branch kept:
+
+    gapwatch advise main/ branch/ --fail-on new --fail-on "L > 10 %"
+    gapwatch watch profiles --once --state history --fail-on regression
+    gapwatch compare 4f2c1e 8ab03d --state history --fail-on regression --as markdown
 
 ## Environment
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,8 @@ import pytest
 
 from advisor import cli, pipeline
 from advisor.cli import demo
+from advisor.host import load
+from advisor.past import Earlier
 from advisor.render.document import schema
 from advisor.render.page import Page
 from advisor.render.terminal import screen
@@ -22,6 +26,15 @@ if TYPE_CHECKING:
     from advisor.past import Past
 
 
+FIGURE = Path(__file__).parent / "profiles" / "fig4.json"
+STUDY = pipeline.study
+
+
+@cache
+def of_figure() -> pipeline.Study:
+    return STUDY([FIGURE], pipeline.Options(), load())
+
+
 class Pipeline:
     """A pipeline that answers with one sample and remembers what it was asked."""
 
@@ -30,16 +43,16 @@ class Pipeline:
         self.paths: list[Path] = []
         self.options = pipeline.Options()
 
-    def advise(self, paths: Sequence[Path], options: pipeline.Options, host: Host, past: Past) -> Advice:
+    def study(self, paths: Sequence[Path], options: pipeline.Options, host: Host, past: Past) -> pipeline.Study:
         self.paths, self.options = list(paths), options
-        return self.answer
+        return replace(of_figure(), advice=self.answer, earlier=Earlier(self.answer.profile, (), past))
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pipeline:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     made = Pipeline()
-    monkeypatch.setattr(pipeline, "advise", made.advise)
+    monkeypatch.setattr(pipeline, "study", made.study)
     return made
 
 

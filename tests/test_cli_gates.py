@@ -2,12 +2,21 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import advice_samples as samples
 import pytest
 
 from advisor.cli import gates
 from advisor.errors import GateCrossed, UsageError
+from advisor.past import base_of
+
+if TYPE_CHECKING:
+    from advisor.model import Advice
+
+
+def no_base() -> None:
+    """Nothing to compare with."""
 
 
 @pytest.mark.parametrize(
@@ -16,17 +25,17 @@ from advisor.errors import GateCrossed, UsageError
 )
 def test_gates_that_are_crossed(text: str) -> None:
     with pytest.raises(GateCrossed):
-        gates.judge([gates.parse(text)], samples.full())
+        gates.judge([gates.parse(text)], samples.full(), no_base)
 
 
 @pytest.mark.parametrize("text", ["L > 17.1 %", "L > 8 s", "L < 3 %", "O > 0 s", "X > 0 %", "S' >= 1 %"])
 def test_gates_that_hold(text: str) -> None:
-    gates.judge([gates.parse(text)], samples.full())
+    gates.judge([gates.parse(text)], samples.full(), no_base)
 
 
 def test_the_reason_names_every_crossed_gate() -> None:
     with pytest.raises(GateCrossed) as crossed:
-        gates.judge([gates.parse(text) for text in ("L > 3 %", "O > 1 s", "M' >= 4 s")], samples.full())
+        gates.judge([gates.parse(text) for text in ("L > 3 %", "O > 1 s", "M' >= 4 s")], samples.full(), no_base)
     assert str(crossed.value) == (
         "L is 8.00 s, 17.0 % of the run; the gate is L > 3 %; M' is 4.00 s, 8.5 % of the run; the gate is M' >= 4 s"
     )
@@ -53,21 +62,82 @@ def test_what_is_no_gate(text: str, problem: str) -> None:
 
 def test_a_merged_gap_is_a_gate_of_its_own() -> None:
     with pytest.raises(GateCrossed, match=r"M'\+D\+S'\+W\+X is 5.80 s"):
-        gates.judge([gates.parse("M'+D+S'+W+X > 12 %")], samples.without_phases())
+        gates.judge([gates.parse("M'+D+S'+W+X > 12 %")], samples.without_phases(), no_base)
 
 
 def test_a_part_of_a_merged_gap_is_not_above_it() -> None:
-    gates.judge([gates.parse("D > 6 s")], samples.without_phases())
+    gates.judge([gates.parse("D > 6 s")], samples.without_phases(), no_base)
     with pytest.raises(GateCrossed):
-        gates.judge([gates.parse("D < 6 s")], samples.without_phases())
+        gates.judge([gates.parse("D < 6 s")], samples.without_phases(), no_base)
 
 
 @pytest.mark.parametrize("text", ["D > 5 s", "D < 5 s"])
 def test_what_cannot_be_told_apart_is_said(text: str) -> None:
     with pytest.raises(UsageError, match=r"can't be told apart .*the profile has no phases"):
-        gates.judge([gates.parse(text)], samples.without_phases())
+        gates.judge([gates.parse(text)], samples.without_phases(), no_base)
 
 
 def test_a_gap_that_the_run_does_not_show_is_said() -> None:
     with pytest.raises(UsageError, match="does not show the gap C"):
-        gates.judge([gates.parse("C > 3 %")], replace(samples.full()))
+        gates.judge([gates.parse("C > 3 %")], replace(samples.full()), no_base)
+
+
+# What changed since the base build
+
+
+def build(name: str, *items: str, slower_s: float = 0.0) -> Advice:
+    """The sample as of a build, with these items of advice and more load imbalance."""
+    advice = samples.full()
+    place = [bound.name for bound in advice.bounds].index("IPCOL")
+    levels = tuple(
+        replace(one, seconds=one.seconds + slower_s) if at >= place and one.seconds is not None else one
+        for at, one in enumerate(advice.bounds)
+    )
+    made = tuple(replace(samples.recommendation(), fingerprint=item) for item in items)
+    return replace(advice, profile=replace(advice.profile, build=name), bounds=levels, recommendations=made)
+
+
+def judge(gate: str, now: Advice, *earlier: Advice) -> None:
+    gates.judge([gates.parse(gate)], now, lambda: base_of(now, earlier))
+
+
+def test_new_is_what_no_run_of_the_base_shows() -> None:
+    judge("new", build("v2", "a", "b"), build("v1", "a"), build("v1", "b"))
+    judge("new", build("v2", "a"), build("v1", "a", "b"))
+    with pytest.raises(GateCrossed) as crossed:
+        judge("new", build("v3", "a", "b"), build("v1", "b"), build("v2", "a"))
+    assert str(crossed.value).startswith("Self-scheduling [A-29] at void solver::Grid<double, 3>::exchange_halo")
+    assert str(crossed.value).endswith("at most 4.00 s, is new since build v2")
+
+
+def test_regression_is_what_repeats_do_not_explain() -> None:
+    steady = [build("v1", slower_s=0.01 * repeat) for repeat in range(4)]
+    judge("regression", build("v2", slower_s=0.02), *steady)
+    judge("regression", build("v2", slower_s=-2.0), *steady)
+    with pytest.raises(GateCrossed, match=r"^L grew by 1.9\d s since build v1; the noise of that is 14.4 ms$"):
+        judge("regression", build("v2", slower_s=2.0), *steady)
+
+
+@pytest.mark.parametrize(
+    ("gate", "earlier", "why"),
+    [
+        ("new", (), "no earlier run of another build is known"),
+        ("regression", (build("v2"),), "no earlier run of another build is known"),
+        ("regression", (build("v1"),), "neither 4f2c1e nor another build was run twice, so nobody knows the noise"),
+        ("new", (replace(samples.insufficient(), profile=build("v1").profile),), "there is no advice on build v1"),
+    ],
+)
+def test_without_something_to_compare_with_that_is_said(
+    gate: str, earlier: tuple[Advice, ...], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge(gate, build("v2", "a", slower_s=9.0), *earlier)
+    said = capsys.readouterr().err
+    assert said.startswith(f"gapwatch: the gate '{gate}' is not judged: ")
+    assert why.replace("4f2c1e", "v2") in said
+
+
+def test_runs_on_another_number_of_ranks_are_no_base() -> None:
+    other = build("v1")
+    fewer = replace(other, profile=replace(other.profile, processors=other.profile.processors[:2]))
+    assert base_of(build("v2"), [fewer]) is None
+    assert base_of(build("v2"), [fewer, other]) is not None

@@ -47,8 +47,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> Shown:
     return Shown(code, *capsys.readouterr())
 
 
-def once(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert cli.main(["watch", "runs", "--once", *arguments]) == 0
+def once(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert cli.main(["watch", "runs", "--once", *arguments]) == code
     return capsys.readouterr().out
 
 
@@ -105,7 +105,22 @@ def test_builds_are_compared_against_their_noise(place: Path, capsys: pytest.Cap
     assert "grew by 5 s" in verdict["text"]
     assert run(capsys, "compare", "v1", "v2", "--fail-on", "regression").code == 1
     assert run(capsys, "compare", "v2", "v1", "--fail-on", "regression").code == 0
+    assert run(capsys, "compare", "v1", "v2", "--fail-on", "new", "--fail-on", "M' > 50 %").code == 0
+    assert run(capsys, "compare", "v1", "v2", "--fail-on", "M' > 1 %").err.startswith("gapwatch: gate crossed: M' is")
+    comment = run(capsys, "compare", "v1", "v2", "--as", "markdown").out
+    assert comment.startswith("<!-- gapwatch: fig4 -->\n")
+    assert "**Since build `v1`**: run time +5.00 s" in comment
     assert "no run or build is called 'v3'; the last ones are v1, v2" in run(capsys, "compare", "v1", "v3").err
+
+
+def test_the_gates_of_what_was_read_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for repeat in range(3):
+        profile(place / "runs" / f"v1-{repeat}.json", build="v1", actual_s=47 + 0.01 * repeat)
+    assert once(capsys, "--fail-on", "new", "--fail-on", "regression")
+    profile(place / "runs" / "v2.json", build="v2", actual_s=52)
+    assert once(capsys, "--fail-on", "new")
+    profile(place / "runs" / "v3.json", build="v3", actual_s=60)
+    assert once(capsys, "--fail-on", "regression", code=1)
 
 
 def test_what_is_exported_and_backed_up_is_complete(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 from advisor import cli
 from advisor.comparison import compare
 from advisor.errors import UsageError
-from advisor.past import since
+from advisor.past import base_of
 from advisor.render.markdown import comment
 
 if TYPE_CHECKING:
@@ -144,18 +144,18 @@ def test_no_name_changes_the_page(name: str) -> None:
 
 def test_the_base_is_the_last_other_build() -> None:
     past = [built("v1"), built("v2"), built("v3")]
-    found = since(built("v3", 1.0), past)
+    found = base_of(built("v3", 1.0), past)
     assert found is not None
-    assert (found.before, found.after, found.runs) == ("v2", "v3", (1, 2))
-    named_base = since(built("v3"), past, "v1")
+    assert (found.change.before, found.change.after, found.change.runs) == ("v2", "v3", (1, 2))
+    named_base = base_of(built("v3"), past, "v1")
     assert named_base is not None
-    assert named_base.before == "v1"
+    assert named_base.change.before == "v1"
 
 
 def test_without_an_earlier_build_there_is_no_base() -> None:
-    assert since(built("v1"), [built("v1")]) is None
+    assert base_of(built("v1"), [built("v1")]) is None
     with pytest.raises(UsageError, match="is of the build 'v9'; there are v2"):
-        since(built("v1"), [built("v2")], "v9")
+        base_of(built("v1"), [built("v2")], "v9")
 
 
 def test_the_command_compares_with_the_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model import Advice
+    from advisor.past import Earlier
+    from advisor.pipeline import Study
 
 NAME = "advise"
 _SIZE = re.compile(r"[A-Za-z_]\w*=\d+(\.\d+)?([eE][+-]?\d+)?")
@@ -37,10 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--target", metavar="'P=1024 N=8192'", type=_target,
         help="the size the program is meant for: what will cost most there, by models of earlier runs",
     )  # fmt: skip
-    parser.add_argument(
-        "--fail-on", metavar="GATE", type=gates.parse, action="append", default=[],
-        help="exit with 1 if it holds: 'L > 3 %%', 'W >= 2 s'; may be given again",
-    )  # fmt: skip
+    gates.add_option(parser)
     parser.add_argument("--verbose", action="store_true", help="all recommendations, evidence, code and tables")
     history_places.add_state(parser)
     forms.add_options(parser)
@@ -71,23 +70,27 @@ def run(args: argparse.Namespace) -> int:
 
 def show(paths: Sequence[Path], args: argparse.Namespace) -> int:
     """Write the advice on the newest of the paths, then judge the gates."""
-    deliver(advice_on(paths, args), args)
+    study = study_of(paths, args)
+    deliver(study.advice, study.earlier, args)
     return 0
 
 
-def advice_on(paths: Sequence[Path], args: argparse.Namespace) -> Advice:
-    """Return the advice on the newest of the paths, as the options of the command line want it."""
+def study_of(paths: Sequence[Path], args: argparse.Namespace) -> Study:
+    """Return the advice on the newest of the paths, as the options of the command line want it, with its past."""
     from advisor import pipeline
     from advisor.store.past import StoredPast
 
     rules = (*places.rule_files(), *args.rules)
     options = pipeline.Options(places.machine(args.machine), rules, args.order, args.cores, args.target)
     with progress.working(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs"):
-        return pipeline.advise(paths, options, places.load_host(), StoredPast(history_places.state(args)))
+        return pipeline.study(paths, options, places.load_host(), StoredPast(history_places.state(args)))
 
 
-def deliver(advice: Advice, args: argparse.Namespace, head: str = "") -> None:
+def deliver(advice: Advice, earlier: Earlier, args: argparse.Namespace, head: str = "") -> None:
     """Write advice, in text behind ``head``, then judge the gates."""
-    text = forms.written(advice, args)
+    from advisor.past import base_of
+
+    text = forms.written(advice, earlier, args)
     output.emit(head + text if args.form == "text" else text, args.output)
-    gates.judge(args.fail_on, advice)
+    gates.judge(args.fail_on, advice, lambda: base_of(advice, earlier.advice(), args.base))
+    output.complain(*(problem for problem in earlier.problems if problem not in advice.problems))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.cli import history_places, output, reports
-from advisor.errors import GateCrossed, UsageError
+from advisor.cli import gates, history_places, output, reports
+from advisor.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 NAME = "compare"
 HELP = "say which gap moved between two builds or runs, where, and whether that is more than noise"
-#: So many other builds of the program tell how noisy its runs are.
-_NOISE_BUILDS = 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,14 +24,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("before", metavar="A", help="a build, or the number of a run (gapwatch history)")
     parser.add_argument("after", metavar="B", help="another one")
     parser.add_argument("--program", metavar="NAME", help="the program, where several have such builds")
-    parser.add_argument("--fail-on", choices=("regression",), help="exit with 1 if a gap grew by more than noise")
+    gates.add_option(parser, "exit with 1 if it holds for B, A being the base")
     history_places.add_state(parser)
-    output.add_options(parser)
+    output.add_options(parser, ("text", "json", "markdown"))
 
 
 def run(args: argparse.Namespace) -> int:
     """Compare and show; returns the exit code."""
     from advisor.comparison import compare
+    from advisor.past import NOISE_BUILDS, Base
 
     runs = history_places.runs(args)
     program, before, after = _chosen(runs, args)
@@ -42,12 +41,17 @@ def run(args: argparse.Namespace) -> int:
     for entry in runs.entries(program):
         if entry.number not in chosen and entry.build is not None:
             builds.setdefault(entry.build, []).append(entry)
-    earlier = [_advice(runs, build) for build in list(builds.values())[-_NOISE_BUILDS:] if len(build) > 1]
-    found = compare(_advice(runs, before), _advice(runs, after), earlier)
-    code = reports.show(_report(found), args)
-    if args.fail_on == "regression" and (worst := found.worst):
-        raise GateCrossed(f"{worst.name} grew by {worst.delta_s:.3g} s from {found.before} to {found.after}")
-    return code
+    earlier = [_advice(runs, build) for build in list(builds.values())[-NOISE_BUILDS:] if len(build) > 1]
+    first, second = _advice(runs, before), _advice(runs, after)
+    found = compare(first, second, earlier)
+    if args.form == "markdown":
+        from advisor.render.markdown import comment
+
+        output.emit(comment(second[-1], found), args.output)
+    else:
+        reports.show(_report(found), args)
+    gates.judge(args.fail_on, second[-1], lambda: Base(tuple(first), found))
+    return 0
 
 
 def _chosen(runs: Runs, args: argparse.Namespace) -> tuple[str, list[Entry], list[Entry]]:

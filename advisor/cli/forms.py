@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.cli import history_places, output
+from advisor.cli import output
 
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.comparison import Comparison
     from advisor.model import Advice
+    from advisor.past import Earlier
 
 FORMS = ("text", "json", "markdown", "sarif", "html")
 
@@ -21,23 +21,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Give a command that writes advice the options that say how."""
     output.add_options(parser, FORMS)
     parser.add_argument(
-        "--base", metavar="BUILD", help="for markdown: the build to compare with (default: the last one in the history)"
-    )
+        "--base", metavar="BUILD",
+        help="for markdown and gates on changes: the build to compare with (default: the last other one)",
+    )  # fmt: skip
     parser.add_argument(
         "--source-root", metavar="DIR", type=Path, help="for sarif: the sources' root, to which places are relative"
     )
 
 
-def written(advice: Advice, args: argparse.Namespace) -> str:
-    """Return the advice in the form that the arguments ask for."""
+def written(advice: Advice, earlier: Earlier, args: argparse.Namespace) -> str:
+    """Return the advice in the form that the arguments ask for; ``earlier`` is the past of its program."""
     if args.form == "json":
         from advisor.render.document import document, to_json
 
         return to_json(document(advice))
     if args.form == "markdown":
+        from advisor.past import base_of
         from advisor.render.markdown import comment
 
-        return comment(advice, _since(advice, args))
+        base = base_of(advice, earlier.advice(), args.base)
+        return comment(advice, base.change if base else None)
     if args.form == "sarif":
         from advisor.render.sarif import sarif
 
@@ -51,14 +54,3 @@ def written(advice: Advice, args: argparse.Namespace) -> str:
     from advisor.render.terminal import screen
 
     return screen(advice, output.page(args, verbose=args.verbose))
-
-
-def _since(advice: Advice, args: argparse.Namespace) -> Comparison | None:
-    """Return what changed since an earlier build of the history; None where that knows none."""
-    from advisor.past import Earlier, since
-    from advisor.store.past import StoredPast
-
-    earlier = Earlier(advice.profile, (), StoredPast(history_places.state(args)))
-    found = since(advice, earlier.advice(), args.base)
-    output.complain(*(problem for problem in earlier.problems if problem not in advice.problems))
-    return found

@@ -1,4 +1,8 @@
-"""Gates for ``--fail-on``: a gap against a share of the run or a time, ``L > 3 %`` or ``W >= 200 ms``."""
+"""Gates for ``--fail-on``: a gap against a share of the run or a time, ``L > 3 %``, or what a build made worse.
+
+``new`` is crossed by advice that no run of the base build shows, ``regression`` by a gap that has grown since the base
+build by more than repeated runs differ. Where there is nothing to compare with, that is said, and nothing is crossed.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from advisor.cli import output
 from advisor.errors import GateCrossed, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from advisor.model import Advice, Gap
+    from advisor.past import Base
+
+#: Gates on what changed since the base build.
+SINCE = ("new", "regression")
 
 _COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _GATE = re.compile(r"\s*([^<>=\s]+)\s*(>=|<=|>|<)\s*(\S.*?)\s*")
@@ -34,14 +43,33 @@ class Gate:
         return bool(_COMPARE[self.compare](gap.share if self.dimension == "share" else gap.seconds, self.threshold))
 
 
-def parse(text: str) -> Gate:
+@dataclass(frozen=True, slots=True)
+class Since:
+    """A condition on what changed since the base build: one of ``SINCE``."""
+
+    text: str
+
+
+def add_option(parser: argparse.ArgumentParser, words: str = "exit with 1 if it holds") -> None:
+    """Give a command the option that names gates."""
+    parser.add_argument(
+        "--fail-on", metavar="GATE", type=parse, action="append", default=[],
+        help=f"{words}: 'L > 3 %%', 'W >= 2 s', new or regression (since the base build); may be given again",
+    )  # fmt: skip
+
+
+def parse(text: str) -> Gate | Since:
     """Return the gate that ``text`` describes; the type of the argument ``--fail-on``."""
     from advisor import units
     from advisor.model import GAP_NAMES
 
+    if text.strip() in SINCE:
+        return Since(text.strip())
     parts = _GATE.fullmatch(text)
     if parts is None:
-        raise argparse.ArgumentTypeError(f"expected a condition such as 'L > 3 %' or 'W >= 200 ms', found {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"expected a condition such as 'L > 3 %' or 'W >= 200 ms', new or regression, found {text!r}"
+        )
     gap, compare, quantity = parts.groups()
     unknown = [name for name in gap.split("+") if name not in GAP_NAMES]
     if unknown:
@@ -53,11 +81,60 @@ def parse(text: str) -> Gate:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from error
 
 
-def judge(gates: Sequence[Gate], advice: Advice) -> None:
-    """Raise ``GateCrossed`` with every gate that the run crosses, ``UsageError`` where that can't be told."""
-    crossed = [(gate, gap) for gate in gates if (gap := _crossing(gate, advice)) is not None]
-    if crossed:
-        raise GateCrossed("; ".join(_reason(gate, gap) for gate, gap in crossed))
+def judge(gates: Sequence[Gate | Since], advice: Advice, base: Callable[[], Base | None]) -> None:
+    """Raise ``GateCrossed`` with every gate that the run crosses, ``UsageError`` where that can't be told.
+
+    ``base`` finds what the run is compared with; it is asked only for gates on what changed.
+    """
+    reasons: list[str] = []
+    for gate in gates:
+        if isinstance(gate, Since):
+            reasons += _changed(gate, advice, base())
+        elif (gap := _crossing(gate, advice)) is not None:
+            reasons.append(_reason(gate, gap))
+    if reasons:
+        raise GateCrossed("; ".join(dict.fromkeys(reasons)))
+
+
+def _changed(gate: Since, advice: Advice, base: Base | None) -> Iterator[str]:
+    """Yield how the run crosses a gate on what changed; complains where that can't be told."""
+    if base is None:
+        output.complain(f"the gate {gate.text!r} is not judged: no earlier run of another build is known")
+    elif gate.text == "new":
+        yield from _new(advice, base)
+    else:
+        yield from _grown(base)
+
+
+def _new(advice: Advice, base: Base) -> Iterator[str]:
+    from advisor.past import appeared
+    from advisor.render import numbers
+
+    sound = [one for one in base.runs if one.verdict != "insufficient evidence"]
+    if not sound:
+        output.complain(f"the gate 'new' is not judged: there is no advice on build {base.change.before}")
+        return
+    for item in appeared(advice, sound):
+        where = f" at {item.region or item.phase}" if item.region or item.phase else ""
+        wins = numbers.seconds(item.ceiling_s)
+        yield f"{item.title} [{item.action}]{where}, at most {wins}, is new since build {base.change.before}"
+
+
+def _grown(base: Base) -> Iterator[str]:
+    from advisor.render import numbers
+
+    change = base.change
+    if change.actual.noise_s is None:
+        output.complain(
+            f"the gate 'regression' is not judged: neither {change.after} nor another build was run twice, so nobody "
+            "knows the noise"
+        )
+    for grown in change.grown:
+        name = "the run time" if grown.name == "actual" else grown.name
+        yield (
+            f"{name} grew by {numbers.seconds(grown.delta_s)} since build {change.before}; the noise of that is "
+            f"{numbers.seconds(grown.noise_s)}"
+        )
 
 
 def _crossing(gate: Gate, advice: Advice) -> Gap | None:

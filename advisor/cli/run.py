@@ -91,13 +91,13 @@ def _advise(recording: Recording, args: argparse.Namespace) -> None:
     found = profile.sampled(recording)
     file = _keep(profile.profile_of(found, tools.next_command(found)), args.profile)
     output.complain(f"sampled into {file}; gapwatch advise reads it again")
-    advice = tools.here(advise.advice_on([file], args), found)
+    study = advise.study_of([file], args)
     head = ""
     if args.form == "text":
         from advisor.render import report
 
         head = report.text(table.report(found), output.page(args)) + "\n"
-    advise.deliver(advice, args, head)
+    advise.deliver(tools.here(study.advice, found), study.earlier, args, head)
 
 
 def _keep(profile: Profile, file: Path | None) -> Path:

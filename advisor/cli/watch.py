@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from advisor.errors import UsageError
 
 if TYPE_CHECKING:
     from advisor.model import Advice
+    from advisor.past import Base
     from advisor.watch.config import Config
     from advisor.watch.events import Event
 
@@ -31,10 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--as", dest="form", choices=("live", "lines", "json"),
         help="a screen, a line for each event, or a document for each run (default: live on a terminal, else lines)",
     )  # fmt: skip
-    parser.add_argument(
-        "--fail-on", metavar="GATE", type=gates.parse, action="append", default=[],
-        help="with --once: exit with 1 if the newest run of a program that was read has such a gap: 'L > 3 %%'",
-    )  # fmt: skip
+    gates.add_option(parser, "with --once: exit with 1 if it holds for the newest run of a program that was read")
     parser.add_argument("--jobs", metavar="N", type=_jobs, help="profiles read at the same time (default: 1)")
     parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the runs (gapwatch machines list)")
 
@@ -72,8 +71,16 @@ def run(args: argparse.Namespace) -> int:
     with shown:
         daemon.run(once=args.once)
     for advice in newest.values() if args.fail_on else ():
-        gates.judge(args.fail_on, advice)
+        gates.judge(args.fail_on, advice, partial(_base, advice, state))
     return 0
+
+
+def _base(advice: Advice, state: Path) -> Base | None:
+    """Return the build before that of a run in the history."""
+    from advisor.past import Earlier, base_of
+    from advisor.store.past import StoredPast
+
+    return base_of(advice, Earlier(advice.profile, (), StoredPast(state)).advice())
 
 
 def _settings(args: argparse.Namespace) -> Config:
