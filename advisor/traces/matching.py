@@ -16,6 +16,8 @@ from advisor.traces.events import RECEIVES, SENDS, Kind, Role
 from advisor.traces.nesting import occurrence, outermost, roles
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from advisor.model import IntArray
     from advisor.traces.events import Trace
     from advisor.traces.nesting import Calls
@@ -124,8 +126,8 @@ def messages(trace: Trace, calls: Calls) -> Messages:
         posted=outermost(calls, opened[post]),
         send_end=np.where(end >= 0, outermost(calls, opened[np.maximum(end, 0)]), -1),
         size=np.maximum(trace.size[send], trace.size[receive]),
-        lost_sends=np.setdiff1d(sends, send),
-        lost_posts=np.setdiff1d(np.flatnonzero(trace.kind == Kind.IRECV_POST), posts),
+        lost_sends=sends[_others(len(sends), pairs[0])],
+        lost_posts=_unused(trace.kind == Kind.IRECV_POST, posts),
         lost_receives=len(receives) - len(receive),
     )
 
@@ -185,19 +187,38 @@ def _pairs(channel: IntArray, size: IntArray, sends: int) -> tuple[IntArray, Int
     sizes, which = np.unique(size, return_inverse=True)
     kind = channel * len(sizes) + which
     send, receive = _pair_in_order(kind[:sends], kind[sends:])
-    other_sends = np.setdiff1d(np.arange(sends), send)
-    other_receives = np.setdiff1d(np.arange(len(channel) - sends), receive)
-    more = _pair_in_order(channel[other_sends], channel[sends + other_receives])
-    return np.r_[send, other_sends[more[0]]], np.r_[receive, other_receives[more[1]]]
+    left_sends, left_receives = _others(sends, send), _others(len(channel) - sends, receive)
+    more = _pair_in_order(channel[left_sends], channel[sends + left_receives])
+    return np.r_[send, left_sends[more[0]]], np.r_[receive, left_receives[more[1]]]
 
 
 def _pair_in_order(sends: IntArray, receives: IntArray) -> tuple[IntArray, IntArray]:
-    """Return indices of sends and receives, the k-th of a channel with the k-th."""
-    _, channel = np.unique(np.r_[sends, receives], return_inverse=True)
-    turns = len(channel) + 1
-    left, right = (part * turns + occurrence(part) for part in (channel[: len(sends)], channel[len(sends) :]))
-    _, send, receive = np.intersect1d(left, right, assume_unique=True, return_indices=True)
-    return send, receive
+    """Return indices of sends and receives, the k-th of a channel with the k-th.
+
+    A stable sort by channel puts the sends of each before its receives, both in their order.
+    """
+    channel = np.r_[sends, receives]
+    order = np.argsort(channel, kind="stable")
+    fresh = np.flatnonzero(np.r_[True, np.diff(channel[order]) != 0][: len(order)])
+    length = np.diff(np.r_[fresh, len(order)])
+    sending = order < len(sends)
+    sent = np.add.reduceat(sending, fresh, dtype=np.int64) if len(fresh) else length
+    place = np.arange(len(order)) - np.repeat(fresh, length)
+    turn = np.where(sending, place, place - np.repeat(sent, length))
+    paired = turn < np.repeat(np.minimum(sent, length - sent), length)
+    return order[paired & sending], order[paired & ~sending] - len(sends)
+
+
+def _others(count: int, taken: IntArray) -> IntArray:
+    """Return the numbers below ``count`` that are not in ``taken``."""
+    return _unused(np.ones(count, dtype=np.bool_), taken)
+
+
+def _unused(present: npt.NDArray[np.bool_], taken: IntArray) -> IntArray:
+    """Return where ``present`` holds and ``taken`` does not point."""
+    left = present.copy()
+    left[taken] = False
+    return np.flatnonzero(left)
 
 
 def _member_positions(trace: Trace) -> IntArray:
