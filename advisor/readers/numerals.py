@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor.errors import InputError
+from advisor.traces import spool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +32,8 @@ MOST_DIGITS: Final = 20
 _SAFE_DIGITS: Final = 19
 _COLON, _DOT, _NEWLINE, _MINUS, _ZERO = (ord(sign) for sign in ":.\n-0")
 NEWLINE: Final = b"\n"
+#: Rows of long columns that are in memory together.
+ROWS = 1 << 18
 _ONE_SIGN: Final = bytes.maketrans(b".\n", b"::")
 _NUMERIC: Final = b"0123456789:.\n-"
 
@@ -53,27 +56,73 @@ class Numbers:
 
 
 class Growing:
-    """Columns of one length that grow in place; the first ``used`` rows are valid."""
+    """Columns of one length that grow; the first ``used`` rows are valid. Many rows lie on disk."""
 
     def __init__(self, kinds: dict[str, type[Any]]) -> None:
         self.used = 0
+        self._room = 0
         self._columns: Columns = {name: np.empty(0, dtype=kind) for name, kind in kinds.items()}
 
     def append(self, **columns: npt.NDArray[Any]) -> None:
         """Add rows; every column must be given."""
-        count = len(next(iter(columns.values())))
-        room = len(next(iter(self._columns.values())))
+        end = self.used + len(next(iter(columns.values())))
+        if end > self._room:
+            self._move(max(2 * self._room, end))
         for name, values in columns.items():
-            if self.used + count > room:
-                self._columns[name].resize(max(2 * room, self.used + count), refcheck=False)
-            self._columns[name][self.used : self.used + count] = values
-        self.used += count
+            self._columns[name][self.used : end] = values
+        if self.used // ROWS != end // ROWS:
+            spool.release(self._columns.values())
+        self.used = end
 
-    def take(self, name: str) -> npt.NDArray[Any]:
-        """Return a finished column and forget it."""
-        column = self._columns.pop(name)
-        column.resize(self.used, refcheck=False)
-        return column
+    def take(self) -> Columns:
+        """Return the finished columns and forget them."""
+        taken = {name: column[: self.used] for name, column in self._columns.items()}
+        self._columns = {name: column[:0].copy() for name, column in taken.items()}
+        self._room = self.used = 0
+        return taken
+
+    def _move(self, room: int) -> None:
+        for name, old in self._columns.items():
+            new = empty_column(room, old.dtype)
+            for block in row_blocks(self.used):
+                new[block] = old[block]
+                spool.release((old, new))
+            self._columns[name] = new
+        self._room = room
+
+
+def empty_column(rows: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return a new column of zeros, on disk where it is a long one."""
+    return spool.column(rows, kind, 0, spooled=rows >= spool.SPOOLED_EVENTS)
+
+
+def row_blocks(rows: int) -> Iterator[slice[int, int, None]]:
+    """Yield all rows in blocks."""
+    for begin in range(0, rows, ROWS):
+        yield slice(begin, min(begin + ROWS, rows))
+
+
+def sorted_by(key: str, columns: Columns, count: int) -> tuple[Columns, IntArray]:
+    """Return the other columns sorted by ``key``, numbers below ``count``, and where each number begins (count + 1,).
+
+    Rows of one number stay in their order. No more than a block of rows is in memory, where columns lie on disk.
+    """
+    numbers = columns[key]
+    sizes = np.zeros(count, dtype=np.int64)
+    for block in row_blocks(len(numbers)):
+        sizes += np.bincount(numbers[block], minlength=count)
+    first = np.r_[0, np.cumsum(sizes)].astype(np.int64)
+    result = {name: empty_column(len(numbers), column.dtype) for name, column in columns.items() if name != key}
+    place = first[:-1].copy()
+    for block in row_blocks(len(numbers)):
+        order = np.argsort(numbers[block].astype(np.uint16) if count < 1 << 16 else numbers[block], kind="stable")
+        sizes = np.bincount(numbers[block], minlength=count)
+        target = np.arange(len(order)) + np.repeat(place - (np.cumsum(sizes) - sizes), sizes)
+        for name, column in result.items():
+            column[target] = columns[name][block][order]
+        place += sizes
+        spool.release((*columns.values(), *result.values()))
+    return result, first
 
 
 class Bounded:

@@ -113,14 +113,15 @@ class Reading:
             if len(location) and (location[0] < last or (np.diff(location) < 0).any()):
                 raise InputError(self._path, "damaged: tasks do not follow each other", f"line {numbers.line}")
             others, last = others + others_here, int(location[-1]) if len(location) else last
-        location = grown.take("location")
+        columns = grown.take()
+        location = columns.pop("location")
         return Records(
             rank=self._rank,
             thread=np.arange(len(self._rank)) - self._before[self._rank],
             communicators=self._communicators,
             first=np.r_[0, np.cumsum(np.bincount(location, minlength=len(self._rank)))].astype(np.int64),
             others=others,
-            **{name: grown.take(name) for name in ("kind", *_COLUMNS)},
+            **columns,
         )
 
     def _add(self, numbers: Numbers, grown: numerals.Growing) -> tuple[IntArray, int]:

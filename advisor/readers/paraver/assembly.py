@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.errors import InputError
-from advisor.readers.paraver import catalogue, pairing
-from advisor.readers.paraver.merging import Inserted, Merge
+from advisor.readers import numerals
+from advisor.readers.paraver import catalogue, merging, pairing
 from advisor.readers.paraver.notes import Flaws, notes
 from advisor.readers.paraver.pairing import NOTHING, Line
-from advisor.readers.paraver.rows import EVENTS, MESSAGES
+from advisor.traces import spool
 from advisor.traces.events import Kind, Location, Trace
-from advisor.traces.nesting import occurrence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +32,17 @@ if TYPE_CHECKING:
 _NO_CALL: Final = (0, 1, 2, 5, 7, 9, 12, 14)
 #: States that Dimemas writes, and no tracer.
 _SIMULATED: Final = (26, 27)
+#: Columns of the trace.
+_TRACE: Final[dict[str, type[Any]]] = {
+    "time_s": np.float64,
+    "kind": np.uint8,
+    "region": np.int32,
+    "comm": np.int32,
+    "partner": np.int32,
+    "tag": np.int32,
+    "size": np.int64,
+    "request": np.uint64,
+}
 
 
 @dataclass(slots=True)
@@ -53,8 +63,7 @@ class Assembly:
         self._path, self._header, self._known, self._rows = path, header, known, rows
         self._threads = len(header.rank)
         self._tally = Tally()
-        order, self._first = _by_number(rows.events.take("location"), self._threads)
-        self._columns: Columns = {name: rows.events.take(name)[order] for name in EVENTS if name != "location"}
+        self._columns, self._first = numerals.sorted_by("location", rows.events.take(), self._threads)
         self._roles: npt.NDArray[np.int64] = np.array([region.role for region in known.regions], dtype=np.int64)
 
     def trace(self, names: Labels, nodes: tuple[str, ...]) -> Trace:
@@ -65,7 +74,6 @@ class Assembly:
         parts = [part for _, part in self._lines()]
         dropped = pairing.judge(self._columns["kind"], self._columns["group"], self._known.own, parts)
         self._close()
-        self._fork()
         self._compact()
         self._complete_collectives()
         self._complete_files()
@@ -83,18 +91,19 @@ class Assembly:
         )
 
     def _lines(self) -> Iterator[tuple[int, slice[int, int, None]]]:
+        """Yield each thread's number and rows; rows that lie on disk do not stay in memory."""
         for number in range(self._threads):
             yield number, slice(int(self._first[number]), int(self._first[number + 1]))
+            spool.release(self._columns.values())
 
     def _check_order(self) -> None:
-        ticks = self._columns["ticks"]
-        early = np.flatnonzero(ticks[1:] < ticks[:-1]) + 1
-        early = early[~np.isin(early, self._first)]
-        if len(early):
-            thread = int(np.searchsorted(self._first, early[0], side="right")) - 1
-            title = ".".join(str(part) for part in self._header.title[thread])
-            place = f"thread {title}, time {int(ticks[early[0]])}"
-            raise InputError(self._path, "damaged: time runs backwards here", place)
+        for number, part in self._lines():
+            ticks = self._columns["ticks"][part]
+            early = np.flatnonzero(ticks[1:] < ticks[:-1]) + 1
+            if len(early):
+                title = ".".join(str(part) for part in self._header.title[number])
+                place = f"thread {title}, time {int(ticks[early[0]])}"
+                raise InputError(self._path, "damaged: time runs backwards here", place)
 
     def _close(self) -> None:
         spent = np.isin(self._known.calls, (*catalogue.MPI_CALLS, catalogue.STARTING))
@@ -111,88 +120,100 @@ class Assembly:
                 states = np.delete(self._rows.states[number], _NO_CALL)
                 self._tally.unlike += inside != int(states.sum())
 
-    def _fork(self) -> None:
-        """Turn the beginnings and ends of what starts threads into forks and joins."""
-        kind, region = self._columns["kind"], self._columns["region"]
-        rows = np.flatnonzero(region == self._known.regions.get(catalogue.FORKED, -2))
-        kind[rows] = np.where(kind[rows] == Kind.ENTER, Kind.FORK, Kind.JOIN)
-        region[rows] = -1
-
     def _compact(self) -> None:
-        """Forget the rows that became nothing."""
-        kept = self._columns["kind"] != NOTHING
-        if not kept.all():
-            self._first = np.r_[0, np.cumsum(kept)][self._first]
-            self._columns = {name: column[kept] for name, column in self._columns.items()}
+        """Forget the rows that became nothing; what starts threads becomes forks and joins."""
+        forked, done = self._known.regions.get(catalogue.FORKED, -2), 0
+        first = np.zeros_like(self._first)
+        for number, part in self._lines():
+            line = {name: column[part] for name, column in self._columns.items() if name != "group"}
+            rows = np.flatnonzero(line["region"] == forked)
+            line["kind"][rows] = np.where(line["kind"][rows] == Kind.ENTER, Kind.FORK, Kind.JOIN)
+            line["region"][rows] = -1
+            kept = np.flatnonzero(line["kind"] != NOTHING)
+            for name, column in line.items():
+                self._columns[name][done : done + len(kept)] = column[kept]
+            done += len(kept)
+            first[number + 1] = done
         del self._columns["group"]
+        self._first = first
 
     def _complete_collectives(self) -> None:
         """Let operations last to the end of their call, and tell the root, which only itself records, to all."""
-        kind, ticks, comm = (self._columns[name] for name in ("kind", "ticks", "comm"))
-        begun = np.flatnonzero(((kind == Kind.COLLECTIVE) | (kind == Kind.IO))[:-1] & (kind[1:] == Kind.LEAVE))
-        ticks[begun] = ticks[begun + 1]
-        rows = np.flatnonzero(kind == Kind.COLLECTIVE)
-        self._tally.strangers = int(np.count_nonzero(comm[rows] < 0))
-        rows = rows[comm[rows] >= 0]
-        if not len(rows):
-            return
-        location = np.searchsorted(self._first, rows, side="right") - 1
-        turn = occurrence(comm[rows].astype(np.int64) * self._threads + location)
-        key = comm[rows] * (int(turn.max()) + 1) + turn
-        keys, which = np.unique(key, return_inverse=True)
-        root = np.full(len(keys), -1, dtype=np.int32)
-        np.maximum.at(root, which, self._columns["partner"][rows])
-        self._columns["partner"][rows] = root[which]
+        roots: dict[int, npt.NDArray[np.int32]] = {}
+        for _, part in self._lines():
+            kind, ticks = self._columns["kind"][part], self._columns["ticks"][part]
+            begun = np.flatnonzero(((kind == Kind.COLLECTIVE) | (kind == Kind.IO))[:-1] & (kind[1:] == Kind.LEAVE))
+            ticks[begun] = ticks[begun + 1]
+            self._tally.strangers += int(np.count_nonzero(self._columns["comm"][part][kind == Kind.COLLECTIVE] < 0))
+            for comm, rows in self._operations(part):
+                named = self._columns["partner"][part][rows]
+                known = roots.get(comm, named[:0])
+                shorter, longer = sorted((known, named), key=len)
+                roots[comm] = longer.copy()
+                np.maximum(longer[: len(shorter)], shorter, out=roots[comm][: len(shorter)])
+        for _, part in self._lines():
+            for comm, rows in self._operations(part):
+                self._columns["partner"][part][rows] = roots[comm][: len(rows)]
+
+    def _operations(self, part: slice[int, int, None]) -> Iterator[tuple[int, IntArray]]:
+        """Yield the communicators that a thread uses, and the rows of its collective operations in each."""
+        rows = np.flatnonzero(self._columns["kind"][part] == Kind.COLLECTIVE)
+        comm = self._columns["comm"][part][rows]
+        for number in np.unique(comm[comm >= 0]).tolist():
+            yield number, rows[comm == number]
 
     def _complete_files(self) -> None:
         """Give I/O operations the file that their descriptor was opened for."""
         request, partner = self._columns["request"], self._columns["partner"]
-        rows = np.flatnonzero((self._columns["kind"] == Kind.IO) & (request >= 0))
-        rank = self._header.rank[np.searchsorted(self._first, rows, side="right") - 1]
-        order = np.lexsort((rows, self._columns["ticks"][rows], request[rows], rank))
-        rows, rank = rows[order], rank[order]
-        place = np.arange(len(rows))
-        fresh = np.r_[True, (np.diff(rank) != 0) | (np.diff(request[rows]) != 0)][: len(rows)]
-        begin = np.maximum.accumulate(np.where(fresh, place, 0)) if len(rows) else place
-        named = np.maximum.accumulate(np.where(partner[rows] >= 0, place, -1)) if len(rows) else place
-        known = named >= begin
-        partner[rows[known]] = partner[rows[named[known]]]
-        request[:] = 0
+        for threads in np.split(np.arange(self._threads), np.flatnonzero(np.diff(self._header.rank)) + 1):
+            parts = [slice(int(self._first[number]), int(self._first[number + 1])) for number in threads]
+            used = [np.flatnonzero(self._columns["kind"][part] == Kind.IO) + part.start for part in parts]
+            rows = np.concatenate(used)
+            rows = rows[request[rows] >= 0]
+            rows = rows[np.lexsort((rows, self._columns["ticks"][rows], request[rows]))]
+            place = np.arange(len(rows))
+            fresh = np.r_[True, np.diff(request[rows]) != 0][: len(rows)]
+            begin = np.maximum.accumulate(np.where(fresh, place, 0))
+            named = np.maximum.accumulate(np.where(partner[rows] >= 0, place, -1))
+            known = named >= begin
+            partner[rows[known]] = partner[rows[named[known]]]
+            spool.release(self._columns.values())
 
     def _merged(self) -> Columns:
         """Return the columns of the trace: the rows with the ends of messages and the beginnings of threads."""
-        messages: Columns = {name: self._rows.messages.take(name) for name in MESSAGES}
-        merge = Merge(self._inserted(messages), len(self._columns["kind"]))
-        rank, size, tag = self._header.rank, messages["size"], messages["tag"]
-        partner = merge.of_ends(rank[messages["receiver"]], rank[messages["sender"]])
-        kind = merge.column(self._columns.pop("kind"), merge.kind)
-        return {
-            "first": merge.first(self._first),
-            "kind": kind,
-            "time_s": merge.column(self._columns.pop("ticks"), merge.ticks) / self._header.per_second,
-            "region": merge.column(self._columns.pop("region"), merge.regions),
-            "comm": merge.column(self._columns.pop("comm"), -1),
-            "partner": merge.column(self._columns.pop("partner"), partner),
-            "size": merge.column(self._columns.pop("size"), merge.of_ends(size, size)),
-            "request": merge.column(self._columns.pop("request"), merge.message + 1).astype(np.uint64),
-            "tag": merge.column(np.zeros(int(self._first[-1]), dtype=np.int32), merge.of_ends(tag, tag)),
-        }
-
-    def _inserted(self, messages: Columns) -> Inserted:
-        """Return the rows that no event stands for."""
-        by_sender = _by_number(messages["sender"], self._threads)
-        by_receiver = _by_number(messages["receiver"], self._threads)
-        inserted = Inserted()
+        messages = self._rows.messages.take()
+        sent, got = (numerals.sorted_by(end, messages, self._threads) for end in ("sender", "receiver"))
+        room = len(self._columns["kind"]) + 3 * len(messages["number"]) + 2 * self._threads
+        result = {name: numerals.empty_column(room, kind) for name, kind in _TRACE.items()}
+        first = np.zeros(self._threads + 1, dtype=np.int64)
         for number, part in self._lines():
-            ticks, kind, region = (self._columns[name][part] for name in ("ticks", "kind", "region"))
-            line = Line(ticks, kind, self._roles[region])
-            sent = by_sender[0][by_sender[1][number] : by_sender[1][number + 1]]
-            got = by_receiver[0][by_receiver[1][number] : by_receiver[1][number + 1]]
-            received = line.receives(got, messages["post"][got], messages["receive"][got])
-            ends = [line.sends(sent, messages["send"][sent]), *received]
-            self._tally.strays += sum(each.strays for each in ends)
-            inserted.add(number, part, ends, int(self._rows.begin[number]), int(self._rows.end[number]))
-        return inserted
+            line = {name: column[part] for name, column in self._columns.items()}
+            line |= {"request": np.zeros_like(line["request"]), "tag": np.zeros(len(line["kind"]), dtype=np.int32)}
+            parts = self._inserted(number, line, *(_of_number(each, number) for each in (sent, got)))
+            if parts:
+                line = merging.merged(line, parts)
+            begin, first[number + 1] = first[number], first[number] + len(line["kind"])
+            line["time_s"] = line.pop("ticks") / self._header.per_second
+            for name, column in line.items():
+                result[name][begin : first[number + 1]] = column
+            spool.release((*result.values(), *sent[0].values(), *got[0].values()))
+        return {"first": first} | {name: column[: first[-1]] for name, column in result.items()}
+
+    def _inserted(self, number: int, line: Columns, sent: Columns, got: Columns) -> list[Columns]:
+        """Return the rows of a thread that no event stands for: ends of messages, and its own begin and end."""
+        calls = Line(line["ticks"], line["kind"], self._roles[line["region"]])
+        sends = calls.sends(sent["send"])
+        ends = [sends, *calls.receives(got["post"], got["receive"])]
+        self._tally.strays += sum(each.strays for each in ends)
+        begin, end = int(self._rows.begin[number]), int(self._rows.end[number])
+        times = np.concatenate([each.ticks for each in ends])
+        if end < 0 and not len(times):
+            return []
+        rank = self._header.rank
+        rows = [merging.message_rows(sends, sent, rank[sent["receiver"]])]
+        rows += [merging.message_rows(each, got, rank[got["sender"]]) for each in ends[1:]]
+        begin, end = int(times.min(initial=begin)), int(times.max(initial=end))
+        return [*rows, *merging.thread_rows(len(line["kind"]), begin, end)]
 
     def _locations(self, nodes: tuple[str, ...]) -> tuple[Location, ...]:
         header = self._header
@@ -223,8 +244,7 @@ class Assembly:
         )
 
 
-def _by_number(numbers: npt.NDArray[np.int32], count: int) -> tuple[IntArray, IntArray]:
-    """Return the order that sorts by number and keeps the order among equals, and where each number begins."""
-    small = numbers.astype(np.uint16) if count < 1 << 16 else numbers
-    order = np.argsort(small, kind="stable")
-    return order, np.r_[0, np.cumsum(np.bincount(numbers, minlength=count))].astype(np.int64)
+def _of_number(found: tuple[Columns, IntArray], number: int) -> Columns:
+    """Return the rows of one number of what ``numerals.sorted_by`` gave."""
+    columns, first = found
+    return {name: column[first[number] : first[number + 1]] for name, column in columns.items()}

@@ -1,86 +1,70 @@
-"""Rows that no event stands for take their places between the others: ends of messages, beginnings of threads."""
+"""Rows of a thread that no event stands for take their places between the others: ends of messages, its own ends."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.traces.events import RECEIVES, SENDS, Kind
+from advisor.traces.events import Kind
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from collections.abc import Sequence
 
     from advisor.model import IntArray
+    from advisor.readers.numerals import Columns
     from advisor.readers.paraver.pairing import Ends
 
 #: Classes of rows at one place, in their order.
 _BEGIN, _MESSAGE, _END = 0, 1, 2
 
 
-class Inserted:
-    """The rows to insert as columns; ``message`` is -1 for beginnings and ends of threads."""
+def message_rows(ends: Ends, messages: Columns, partner: IntArray) -> Columns:
+    """Return a row for each end of a message; ``partner`` is the rank at the other end of each of ``messages``.
 
-    def __init__(self) -> None:
-        self._parts: list[npt.NDArray[np.int64]] = []
-
-    def add(self, thread: int, part: slice[int, int, None], ends: list[Ends], begin: int, end: int) -> None:
-        """Add what a thread needs: the ends of its messages, and itself from ``begin`` to ``end``."""
-        times = [each.ticks for each in ends if len(each.ticks)]
-        if end < 0 and not times:
-            return
-        begin, end = (
-            min([begin, *(int(each.min()) for each in times)]),
-            max([end, *(int(each.max()) for each in times)]),
-        )
-        for each in ends:
-            self._add(thread, _MESSAGE, part.start + each.before, each.kind, each.ticks, each.message)
-        for place, edge, kind, ticks in ((part.start, _BEGIN, Kind.ENTER, begin), (part.stop, _END, Kind.LEAVE, end)):
-            self._add(thread, edge, *(np.array([value]) for value in (place, kind, ticks, -1)))
-
-    def _add(self, thread: int, edge: int, *columns: npt.NDArray[np.integer]) -> None:
-        before, kind, ticks, message = columns
-        same = (np.full(len(before), value) for value in (thread, edge))
-        self._parts.append(np.stack((before, *same, ticks, kind, message)).astype(np.int64))
-
-    def sorted(self) -> npt.NDArray[np.int64]:
-        """Return the rows (before, thread, edge, ticks, kind, message) in the order in which they are inserted."""
-        rows = np.concatenate([np.zeros((6, 0), dtype=np.int64), *self._parts], axis=1)
-        self._parts.clear()
-        return rows[:, np.lexsort((rows[5], rows[3], rows[2], rows[1], rows[0]))]
+    What posts a receive tells its request only.
+    """
+    mine = ends.message
+    of_request = ends.kind == Kind.IRECV_POST
+    told = {"partner": partner[mine], "size": messages["size"][mine], "tag": messages["tag"][mine]}
+    return _rows(ends.before, _MESSAGE, ends.ticks) | {
+        "kind": ends.kind,
+        "region": np.full(len(mine), -1),
+        **{name: np.where(of_request, -1, values) for name, values in told.items()},
+        "request": messages["number"][mine] + 1,
+    }
 
 
-class Merge:
-    """Old rows and inserted ones, one column at a time."""
+def thread_rows(rows: int, begin: int, end: int) -> tuple[Columns, Columns]:
+    """Return the rows in which a thread of so many ``rows`` begins and ends, in the region of the program."""
+    region = {"region": np.zeros(1, dtype=np.int64)}
+    first = _rows(np.array([0]), _BEGIN, np.array([begin]))
+    last = _rows(np.array([rows]), _END, np.array([end]))
+    return first | region | {"kind": np.array([Kind.ENTER])}, last | region | {"kind": np.array([Kind.LEAVE])}
 
-    def __init__(self, inserted: Inserted, rows: int) -> None:
-        before, self._thread, _, self.ticks, self.kind, self.message = inserted.sorted()
-        self._old = np.arange(rows) + np.searchsorted(before, np.arange(rows), side="right")
-        self._new = before + np.arange(len(before))
-        self._sends = np.isin(self.kind, SENDS)
-        self._receives = np.isin(self.kind, RECEIVES)
 
-    def column(self, old: npt.NDArray[Any], new: npt.NDArray[Any] | int) -> npt.NDArray[Any]:
-        """Return a column of all rows from those of the old and the inserted ones."""
-        result = np.empty(len(self._old) + len(self._new), dtype=old.dtype)
-        result[self._old] = old
-        result[self._new] = new
-        return result
+def _rows(before: IntArray, edge: int, ticks: IntArray) -> Columns:
+    """Return rows to stand before others, of one class; what is not known of them is -1, and they have no request."""
+    nothing = np.full(len(before), -1)
+    return {
+        "before": before,
+        "edge": np.full(len(before), edge),
+        "ticks": ticks,
+        "request": np.zeros(len(before), dtype=np.int64),
+        **dict.fromkeys(("comm", "partner", "size", "tag"), nothing),
+    }
 
-    def of_ends(self, sent: IntArray, received: IntArray) -> IntArray:
-        """Return for each inserted row the value of its message, another one for each end; -1 for other rows."""
-        result = np.full(len(self.kind), -1, dtype=np.int64)
-        result[self._sends] = sent[self.message[self._sends]]
-        result[self._receives] = received[self.message[self._receives]]
-        return result
 
-    @property
-    def regions(self) -> IntArray:
-        """The region of each inserted row: the first one for beginnings and ends of threads."""
-        return np.where(self.kind <= Kind.LEAVE, 0, -1)
-
-    def first(self, old: IntArray) -> IntArray:
-        """Return where each thread begins among all rows, from where it began among the old ones."""
-        more = np.bincount(self._thread, minlength=len(old) - 1)
-        shifted: IntArray = old + np.r_[0, np.cumsum(more)]
-        return shifted
+def merged(old: Columns, parts: Sequence[Columns]) -> Columns:
+    """Return the ``old`` rows of a thread with those of ``parts`` between them."""
+    new = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.lexsort((new["request"], new["ticks"], new["edge"], new["before"]))
+    before, rows = new["before"][order], np.arange(len(old["kind"]))
+    old_place = rows + np.searchsorted(before, rows, side="right")
+    new_place = before + np.arange(len(before))
+    result = {}
+    for name, column in old.items():
+        result[name] = np.empty(len(rows) + len(order), dtype=column.dtype)
+        result[name][old_place] = column
+        result[name][new_place] = new[name][order]
+    return result

@@ -37,7 +37,7 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The ends of messages at one thread: ``message`` numbers them, ``before`` says before which row each stands.
+    """The ends of messages at one thread: ``message`` is the place of each in what was given, ``before`` its next row.
 
     ``kind`` is a ``Kind``; ``ticks`` lie between those of the neighbouring rows. ``strays`` of them lie in no call that
     could send or receive.
@@ -81,7 +81,7 @@ def close(kind: npt.NDArray[np.uint8], region: npt.NDArray[np.int32], group: Int
 
 def crossing(kind: npt.NDArray[np.uint8], group: IntArray, chosen: int, others: IntArray) -> bool:
     """Return whether calls of the ``chosen`` group do not alternate, or overlap with calls of ``others``."""
-    moves = np.flatnonzero((kind == Kind.ENTER) | (kind == Kind.LEAVE))
+    moves = np.flatnonzero(_moves(kind))
     moves = moves[(group[moves] == chosen) | np.isin(group[moves], others)]
     step = np.where(kind[moves] == Kind.ENTER, 1, -1)
     mine = group[moves] == chosen
@@ -101,16 +101,22 @@ def judge(kind: npt.NDArray[np.uint8], group: IntArray, own: IntArray, parts: li
 
     ``parts`` are the rows of each thread. Each group is tried beside all others that were kept before.
     """
-    moves = (kind == Kind.ENTER) | (kind == Kind.LEAVE)
-    kept = np.setdiff1d(np.unique(group[moves]), own)
+    present = np.unique(np.concatenate([np.unique(group[part][_moves(kind[part])]) for part in parts]))
+    kept = np.setdiff1d(present, own)
     dropped = set()
-    for number in np.intersect1d(np.unique(group[moves]), own).tolist():
+    for number in np.intersect1d(present, own).tolist():
         if any(crossing(kind[part], group[part], number, kept) for part in parts):
-            kind[moves & (group == number)] = NOTHING
+            for part in parts:
+                kind[part][_moves(kind[part]) & (group[part] == number)] = NOTHING
             dropped.add(number)
         else:
             kept = np.r_[kept, number]
     return dropped
+
+
+def _moves(kind: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = (kind == Kind.ENTER) | (kind == Kind.LEAVE)
+    return found
 
 
 class Line:
@@ -129,13 +135,13 @@ class Line:
         leaves = np.flatnonzero((kind == Kind.LEAVE) & holding)
         self._enters, self._leaves = _alternating(enters, leaves)
 
-    def sends(self, message: IntArray, ticks: IntArray) -> Ends:
+    def sends(self, ticks: IntArray) -> Ends:
         """Return where messages are sent: in the last call that can send and had begun."""
         call, found = self._at_begin(ticks, SENDING)
         kind = np.where(found & (self._roles(call) == Role.POST), Kind.ISEND, Kind.SEND).astype(np.uint8)
-        return self._ends(message, self._after(call, found, ticks), kind, ticks, found)
+        return self._ends(np.arange(len(ticks)), self._after(call, found, ticks), kind, ticks, found)
 
-    def receives(self, message: IntArray, post: IntArray, done: IntArray) -> tuple[Ends, Ends]:
+    def receives(self, post: IntArray, done: IntArray) -> tuple[Ends, Ends]:
         """Return where receives are posted, unless in the call that completes them, and where they complete."""
         begun, posted = self._at_begin(post, POSTING)
         ended, completed = self._at_end(done, COMPLETING)
@@ -145,13 +151,13 @@ class Line:
         kinds = np.where(apart, Kind.IRECV, Kind.RECV).astype(np.uint8)
         there = np.flatnonzero(apart)
         posts = self._ends(
-            message[there],
+            there,
             self._after(begun, posted, post)[there],
             np.full(len(there), Kind.IRECV_POST, dtype=np.uint8),
             post[there],
             posted[there],
         )
-        return posts, self._ends(message, before, kinds, done, completed)
+        return posts, self._ends(np.arange(len(done)), before, kinds, done, completed)
 
     def _roles(self, call: IntArray) -> npt.NDArray[np.int64]:
         return self._role[self._enters[call]] if len(self._enters) else np.full(len(call), -1)

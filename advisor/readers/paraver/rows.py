@@ -33,6 +33,7 @@ EVENTS: Final[dict[str, type[Any]]] = {
     "request": np.int64,
 }
 MESSAGES: Final[dict[str, type[Any]]] = {
+    "number": np.int64,
     "sender": np.int32,
     "send": np.int64,
     "receiver": np.int32,
@@ -128,6 +129,7 @@ class Rows:
         at = numbers.first[lines]
         tag = numbers.values[at + 14]
         columns: Columns = {
+            "number": self.messages.used + np.arange(len(lines)),
             "sender": self._where(numbers, lines, 2),
             "send": self._times(numbers, lines, 5),
             "receiver": self._where(numbers, lines, 8),
