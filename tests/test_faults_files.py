@@ -176,10 +176,12 @@ def test_fs8_a_directory_that_cannot_be_looked_at_is_not_gone(tmp_path: Path, mo
     assert len(watch.runs) == 2, "and nothing is read again"
 
 
-def test_fs9_pr13_status_answers_and_the_watchdog_is_fed_while_a_reader_hangs(tmp_path: Path) -> None:
+def test_fs9_pr13_status_answers_and_the_watchdog_is_fed_while_a_reader_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     address = tmp_path / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        os.chdir(tmp_path)
+        monkeypatch.chdir(tmp_path)
         manager.bind("notify")
         manager.settimeout(30)
         env = settle(tmp_path) | {"NOTIFY_SOCKET": str(address)}

@@ -11,6 +11,8 @@ import psutil
 
 #: The machine is busy when that many more processes want to run than there are cores.
 _CROWDED: Final = 1.5
+#: For so long a message to the service manager waits for room (seconds).
+_TOLD_S: Final = 0.2
 
 
 def step_back(nice: int) -> None:
@@ -28,10 +30,14 @@ def is_crowded(own: int) -> bool:
 
 
 def tell_service(state: str) -> None:
-    """Tell systemd, if it started this process, how it is: ``READY=1``, ``WATCHDOG=1``, ``STOPPING=1``."""
+    """Tell systemd, if it started this process, how it is: ``READY=1``, ``WATCHDOG=1``, ``STOPPING=1``.
+
+    A manager that does not listen for a while is not waited for.
+    """
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.settimeout(_TOLD_S)
         channel.connect("\0" + address[1:] if address.startswith("@") else address)
         channel.sendall(state.encode("utf-8"))
