@@ -69,7 +69,7 @@ class Ledger:
     def folders(self, root: Path) -> set[Path]:
         """Return the directories at and below ``root`` in which files are known."""
         top = os.fsencode(root)
-        rows = self._connection.execute("SELECT path FROM folders WHERE id IN (SELECT DISTINCT folder FROM files)")
+        rows = self._connection.execute("SELECT path FROM folders WHERE EXISTS (SELECT 1 FROM files WHERE folder = id)")
         below = top.rstrip(b"/") + b"/"
         return {Path(os.fsdecode(path)) for (path,) in rows if path == top or path.startswith(below)}
 

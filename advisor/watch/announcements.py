@@ -6,6 +6,7 @@ say that a file is complete or a directory is new.
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from threading import Event, Lock
@@ -30,12 +31,17 @@ _WANTED: Final[list[type[events.FileSystemEvent]]] = [
     events.DirMovedEvent,
 ]
 
+_LOG: Final = logging.getLogger("watchdog")
+
 #: Where the system refused to announce anything, it is asked again after that time (seconds).
 _AGAIN_S: Final = 60.0
 
 
 class Announcements:
-    """Collects what happens below the roots; ``silent`` names the roots of which nothing will be heard, and why."""
+    """Collects what happens below the roots; ``silent`` names the roots of which nothing will be heard, and why.
+
+    ``incomplete`` is set when some of it was lost: more happened at once than the system keeps.
+    """
 
     def __init__(self, wake: Event) -> None:
         self._wake = wake
@@ -45,7 +51,9 @@ class Announcements:
         self._watched: dict[Path, tuple[int, int]] = {}
         self._observer: BaseObserver | None = None
         self._refused_until = 0.0
+        self._complaints = _Complaints(self)
         self.silent: dict[Path, str] = {}
+        self.incomplete = False
 
     def arm(self, present: Mapping[Path, tuple[int, int]]) -> None:
         """Watch the roots that are there; again where one was replaced by another directory of the same name."""
@@ -67,6 +75,8 @@ class Announcements:
     def _observe(self, roots: Iterable[Path]) -> BaseObserver:
         """Return what listens below the roots; those of which too much is watched already become silent."""
         observer = Observer()
+        _LOG.addHandler(self._complaints)
+        _LOG.propagate = False
         for root in roots:
             try:
                 observer.schedule(_Handler(self), str(root), recursive=True, event_filter=_WANTED)
@@ -97,8 +107,14 @@ class Announcements:
                 self._closed.add((path.parent, os.fsencode(path.name)))
         self._wake.set()
 
+    def lose(self) -> None:
+        """Note that announcements were lost; called from watchdog's thread."""
+        self.incomplete = True
+        self._wake.set()
+
     def stop(self) -> None:
         """Stop watching."""
+        _LOG.removeHandler(self._complaints)
         if self._observer is not None:
             self._observer.stop()
             self._observer.join()
@@ -107,6 +123,18 @@ class Announcements:
 
 def _refusal(error: OSError) -> str:
     return f"{error.strerror}: too many directories are watched"
+
+
+class _Complaints(logging.Handler):
+    """Hears watchdog's log: what it warns of, such as a queue that overflowed, is the loss of announcements."""
+
+    def __init__(self, announcements: Announcements) -> None:
+        super().__init__(logging.WARNING)
+        self._announcements = announcements
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note the loss, whatever the words are."""
+        self._announcements.lose()
 
 
 class _Handler(events.FileSystemEventHandler):

@@ -185,6 +185,10 @@ class Daemon:
     def _look(self, once: bool) -> None:
         """Have the roots looked at that are due, and the directories in which something was announced."""
         folders, closed = self._announced.take()
+        if self._announced.incomplete:
+            self._announced.incomplete = False
+            self._due = dict.fromkeys(self._due, 0.0)
+            self._say_once("more happened at once than the system can announce; everything is looked at again")
         for root, looker in self._lookers.items():
             if (problem := looker.take_problem()) is not None:
                 raise problem
@@ -194,7 +198,8 @@ class Daemon:
             elif self._due[root] <= monotonic():
                 looker.look(whole=True)
                 hears = root not in self._announced.silent
-                self._due[root] = monotonic() + (self._config.scan_s if hears else self._config.poll_s)
+                least = self._config.scan_s if hears else self._config.poll_s
+                self._due[root] = monotonic() + looker.rest_s(least, hears=hears)
             mine = [folder for folder in folders if self._root_of(folder) == root]
             looker.look(mine, [(folder, name) for folder, name in closed if self._root_of(folder) == root], whole=False)
             if not once:

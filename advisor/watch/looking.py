@@ -6,7 +6,7 @@ What a look finds goes to the ledger first, as waiting, and to the files that se
 from __future__ import annotations
 
 from threading import Condition, Thread
-from time import monotonic
+from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Final
 
 from advisor.errors import StoreError
@@ -24,15 +24,23 @@ if TYPE_CHECKING:
 #: A file whose writer closed it is read after this moment, in which its neighbours may be closed too.
 _CLOSED_S: Final = 0.1
 
+#: Looks take at most one part in so many of a core: where the system announces changes, and where it does not.
+_HEARD: Final = 250
+_SILENT: Final = 20
+
 Closed = set[tuple["Path", bytes]]
 
 
 class Looker:
-    """Looks at one root when told to; ``identity`` is what lay there at the last look, None where nothing did."""
+    """Looks at one root when told to; ``identity`` is what lay there at the last look, None where nothing did.
+
+    ``took_s`` is the CPU time that the last look at the whole root took.
+    """
 
     def __init__(self, root: Path, writer: Writer, settling: Settling, without: Path, done: Callable[[], None]) -> None:
         self.root = root
         self.identity = identity(root)
+        self.took_s = 0.0
         self._writer, self._settling, self._without, self._done = writer, settling, without, done
         self._told = Condition()
         self._due, self._glance, self._ended = False, False, False
@@ -64,11 +72,15 @@ class Looker:
 
     @property
     def busy_s(self) -> float:
-        """For how long a look takes already; 0 where none is under way or to be done."""
+        """How long ago the look under way got to its last directory; 0 where none is under way or to be done."""
         with self._told:
             if self._since is not None:
                 return max(monotonic() - self._since, 1e-9)
             return 1e-9 if self._due or self._folders else 0.0
+
+    def rest_s(self, least_s: float, *, hears: bool) -> float:
+        """Return after how many seconds to look at the whole root again: the later, the longer that takes."""
+        return max(least_s, (_HEARD if hears else _SILENT) * self.took_s)
 
     def take_problem(self) -> StoreError | None:
         """Return what kept the last looks from being noted, once."""
@@ -99,7 +111,9 @@ class Looker:
     def _look(self, whole: bool, folders: set[Path]) -> None:
         self.identity = identity(self.root)
         if whole:
+            begin = thread_time()
             self._scan()
+            self.took_s = thread_time() - begin
             folders = set()
         for folder in sorted(folders):
             if not any(above in folders for above in folder.parents):
@@ -128,6 +142,8 @@ class Looker:
         for folder in scan.walk(top, without=[self._without]):
             if self._ended:
                 break
+            with self._told:
+                self._since = monotonic()
             seen[folder.path] = not folder.closed
             if not folder.closed:
                 self._note(folder)
