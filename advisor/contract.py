@@ -136,11 +136,14 @@ def _one_of(choices: tuple[object, ...]) -> Checker:
 
 
 def _union(hints: tuple[object, ...]) -> Checker:
-    checkers = [_checker(hint) for hint in hints]
+    # What has exactly the type of one of the hints is asked there first: nearly every value has.
+    own = {hint: _checker(hint) for hint in hints}
+    checkers = tuple(own.values())
 
     def checker(value: object, place: str) -> None:
         errors = []
-        for one in checkers:
+        first = own.get(type(value))
+        for one in checkers if first is None else (first, *checkers):
             try:
                 one(value, place)
             except ContractError as error:

@@ -37,6 +37,8 @@ class Comparison:
 
     def holds(self, value: Value) -> bool:
         """Whether ``value`` passes."""
+        if type(value) is float and type(self.threshold) is float:
+            return OPERATORS[self.op](value, self.threshold)
         if isinstance(self.threshold, str | bool) or isinstance(value, str | bool):
             return (value == self.threshold) == (self.op == "==")
         return OPERATORS[self.op](value, self.threshold)

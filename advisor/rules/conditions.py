@@ -163,23 +163,30 @@ def evaluate(when: When, place: Place) -> Outcome:
 
 def truth(when: When, place: Place) -> bool | None:
     """Return the truth of ``when`` at ``place`` as ``evaluate`` does, without saying why: most conditions are false."""
-    if isinstance(when, AllOf | AnyOf):
-        deciding = isinstance(when, AnyOf)
-        found: bool | None = not deciding
-        for part in when.any if isinstance(when, AnyOf) else when.all:
-            one = truth(part, place)
-            if one is deciding:
-                return one
-            found = None if one is None else found
-        return found
-    if isinstance(when, Not):
-        inner = truth(when.not_, place)
-        return None if inner is None else not inner
     if isinstance(when, FactIs):
         fact, value, _ = place.fact(when.fact)
         return None if value is None else comparison(when.is_, fact.unit).holds(value)
+    if isinstance(when, AllOf):
+        return _truth_of(when.all, place, deciding=False)
+    if isinstance(when, AnyOf):
+        return _truth_of(when.any, place, deciding=True)
+    if isinstance(when, Not):
+        inner = truth(when.not_, place)
+        return None if inner is None else not inner
     test, low, high, _ = _bounded(when, place)
     return test.holds_between(low, high)
+
+
+def _truth_of(parts: tuple[When, ...], place: Place, *, deciding: bool) -> bool | None:
+    """Return whether ``any`` (true decides) or ``all`` (false decides) of ``parts`` hold, no further than needed."""
+    found: bool | None = not deciding
+    for part in parts:
+        one = truth(part, place)
+        if one is deciding:
+            return one
+        if one is None:
+            found = None
+    return found
 
 
 def _joined(parts: list[Outcome], *, deciding: bool) -> Outcome:

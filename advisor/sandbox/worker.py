@@ -32,7 +32,7 @@ class Limits:
     memory_B: int = 2 << 30
     wall_s: float = 300.0
     cpu_s: int = 300
-    tasks: int = 500
+    tasks: int = 2000
 
 
 class TaskFailed(Exception):

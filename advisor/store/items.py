@@ -72,6 +72,11 @@ class Items:
         )
         return tuple(_item(row) for row in rows)
 
+    def have_won(self, program: str) -> bool:
+        """Return whether it is known of any item of a program what it has won."""
+        asked = "SELECT 1 FROM items WHERE program = ? AND realised_s IS NOT NULL LIMIT 1"
+        return self._connection.execute(asked, (program,)).fetchone() is not None
+
     def update(
         self,
         number: int,

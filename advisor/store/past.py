@@ -32,8 +32,7 @@ class StoredPast:
         if not self._exists():
             return ()
         with closing(database.read(self.folder)) as connection:
-            runs = Runs(connection)
-            return tuple(runs.advice(entry.number) for entry in runs.entries(program, most))
+            return Runs(connection).latest(program, most)
 
     def won(self, program: str) -> dict[str, tuple[float, ...]]:
         """Return, for each action that was applied, the shares of its ceiling that it has won; raises ``StoreError``.
@@ -44,8 +43,8 @@ class StoredPast:
             return {}
         found: dict[str, tuple[float, ...]] = {}
         with closing(database.read(self.folder)) as connection:
-            runs = Runs(connection)
-            for item in Items(connection).of(program):
+            runs, items = Runs(connection), Items(connection)
+            for item in items.of(program) if items.have_won(program) else ():
                 ceiling_s = _ceiling(item, runs)
                 if item.realised_s is not None and ceiling_s:
                     found[item.action] = (*found.get(item.action, ()), item.realised_s / ceiling_s)

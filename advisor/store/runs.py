@@ -132,10 +132,23 @@ class Runs:
         row = self._connection.execute("SELECT advice FROM runs WHERE id = ?", (number,)).fetchone()
         if row is None:
             raise StoreError(f"there is no run {number} in the history")
-        try:
-            return _unpacked(row[0])
-        except (ValueError, zlib.error, ContractError) as error:
-            raise StoreError(f"the advice on run {number} is damaged: {error}") from error
+        return _sound(number, row[0])
+
+    def latest(self, program: str, most: int) -> tuple[Advice, ...]:
+        """Return the advice on the newest runs of a program, the oldest first; raises ``StoreError``."""
+        rows = self._connection.execute(
+            "SELECT id, advice FROM runs WHERE program = ? ORDER BY id DESC LIMIT ?", (program, most)
+        )
+        return tuple(_sound(*row) for row in rows.fetchall()[::-1])
+
+    def recorded_otherwise(self, program: str, reader: str, most: int) -> tuple[int, ...]:
+        """Return the runs without a recording by a reader among the newest of a program, the newest first."""
+        rows = self._connection.execute(
+            "SELECT id FROM (SELECT id, reader FROM runs WHERE program = ? ORDER BY id DESC LIMIT ?) "
+            "WHERE instr('+' || reader || '+', '+' || ? || '+') = 0",
+            (program, most, reader),
+        )
+        return tuple(number for (number,) in rows)
 
     def count(self) -> int:
         """Return how many runs there are."""
@@ -155,6 +168,13 @@ class Runs:
             return 0
         self._connection.execute("UPDATE units SET run = NULL WHERE run <= ?", (oldest[-1],))
         return self._connection.execute("DELETE FROM runs WHERE id <= ?", (oldest[-1],)).rowcount
+
+
+def _sound(number: int, packed: bytes) -> Advice:
+    try:
+        return _unpacked(packed)
+    except (ValueError, zlib.error, ContractError) as error:
+        raise StoreError(f"the advice on run {number} is damaged: {error}") from error
 
 
 @lru_cache(maxsize=_LATEST)

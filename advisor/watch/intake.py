@@ -177,9 +177,9 @@ class Intake:
         """Return a known run that ``mine`` is another recording of: its units, mine included, and the advice on it."""
         with self._writer.reading() as connection:
             runs = Runs(connection)
-            entries = runs.entries(advice.profile.program, _LATEST)
-            known = [runs.units(one.number) for one in entries if advice.profile.reader not in one.reader.split("+")]
-        for units in reversed(known):
+            others = runs.recorded_otherwise(advice.profile.program, advice.profile.reader, _LATEST)
+            known = [runs.units(number) for number in others]
+        for units in known:
             if mine.path in {one.path for one in units} or not _near(mine.path, units):
                 continue
             merged = self._advice(top, (*units, mine), ask)

@@ -119,11 +119,26 @@ def _coupling(known: Losses) -> float | None:
     return known.worst.value.value if known.worst else None
 
 
+class _Latest:
+    """What is known of the run that was asked about last: each of the facts asks about it."""
+
+    profile: Profile | None = None
+    known: Losses | None = None
+
+
+def _known(profile: Profile) -> Losses | None:
+    """Return what an experiment says about a run, looked for once."""
+    if _Latest.profile is not profile:
+        _Latest.known = losses.of_profile(profile)
+        _Latest.profile = profile
+    return _Latest.known
+
+
 def _fact(name: str, unit: Unit, formula: str, value: Callable[[Losses], Value | None]) -> Fact:
     """Return a fact of the run; without an experiment only that there is none is known."""
 
     def compute(profile: Profile, _phase: int | None) -> Value | None:
-        known = losses.of_profile(profile)
+        known = _known(profile)
         if known is None:
             return False if name == "run.coupling_measured" else None
         return value(known)

@@ -36,7 +36,11 @@ def findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advice]) -
     if not profile.timed:
         return ()
     earlier = [(each.profile, each.gaps) for each in history if each.profile.program == profile.program]
-    observations = [_observation(*each) for each in [*earlier, (profile, gaps)] if each[0].timed]
+    runs = [each for each in [*earlier, (profile, gaps)] if each[0].timed]
+    places = {(each.ranks, *each.parameters.items()) for each, _ in runs}
+    if len(places) < study.FEWEST_POINTS:
+        return ()
+    observations = [_observation(*each) for each in runs]
     try:
         each = collect.study_of(profile.program, observations, (), collect.NOISE_SHARE)
         target = _target(profile, each)

@@ -23,20 +23,25 @@ REMEDY: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A change and what it wins: ``expected_s`` with the 80 % interval ``low_s`` to ``high_s``, and gaps before and
-    after."""
+    """A change and what it wins: ``expected_s`` with the 80 % interval ``low_s`` to ``high_s``; the run without and
+    with it."""
 
     expected_s: float
     low_s: float
     high_s: float
-    before: Mapping[str, float]
-    after: Mapping[str, float]
+    measured: Run
     changed: Run
+
+    @property
+    def after(self) -> Mapping[str, float]:
+        """The gaps of the changed run, seconds."""
+        return self.changed.gaps()
 
     @property
     def moved(self) -> dict[str, float]:
         """Return by how much each gap grows (negative: shrinks), seconds."""
-        return {name: self.after[name] - self.before[name] for name in self.before}
+        after = self.after
+        return {name: after[name] - seconds for name, seconds in self.measured.gaps().items()}
 
 
 def tried(run: Run, words: Mapping[str, str], chosen: set[int] | None = None) -> Tried | None:
@@ -65,7 +70,7 @@ def compared(before: Run, after: Run) -> Tried:
     gain = before.total() - after.total()
     parts = (_noise(before, after), np.sqrt(2.0) * _scatter(before), _share_of_error(before, after), REMEDY * gain)
     spread = EIGHTY * float(np.sqrt(np.sum(np.square(parts))))
-    return Tried(gain, gain - spread, gain + spread, before.gaps(), after.gaps(), after)
+    return Tried(gain, gain - spread, gain + spread, before, after)
 
 
 def _scatter(run: Run) -> float:
