@@ -91,6 +91,7 @@ def test_whatif_tries_one_action_and_shows_what_it_does_to_the_gaps(capsys: pyte
 def test_whatif_tries_what_the_rules_propose_alone_together_and_as_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     report = text_of(said(capsys, "whatif", CASES / "imbalance+late", "--plan"))
     assert "one by one they add up to" in report
+    assert '"replay"' in report
     assert '"Plan"' in report
 
 
@@ -101,7 +102,7 @@ def test_whatif_says_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -
     assert cli.main(["whatif", case, "--region", "compute_flux"]) == 2
     assert "did you mean 'compute_fluxes'?" in capsys.readouterr().err
     report = text_of(said(capsys, "whatif", case, "--action", "G-12"))
-    assert "a profile does not tell" in report
+    assert "no recording tells where data lie" in report
 
 
 def test_whatif_on_a_model(model: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,19 +170,22 @@ class Judged:
 
 def judged() -> list[Judged]:
     """Return every case, predicted from its recording and measured."""
-    from advisor import host, pipeline, rules
+    from advisor import host, rules
     from advisor_simulation.whatif.gains import tried
     from advisor_simulation.whatif.report import working_in
     from advisor_simulation.whatif.runs import of_profile
+    from advisor_simulation.whatif.trial import of_run
 
     plugins = host.load()
     change = {action.id: action.change for action in rules.load_default((), examples=False).actions}
     found = []
     for row in measured():
-        runs, _ = pipeline.read([RECORDED / row["case"]], pipeline.Options(), plugins)
-        run = of_profile(runs[0])
+        recorded = plugins.find(RECORDED / row["case"])[0]
+        profile = plugins.read(recorded)
+        run = of_profile(profile)
+        trial = of_run(run, plugins.trace(recorded)) if run else None
         action, place = REMEDY[row["fault"]], AT.get(row["fault"])
-        made = tried(run, change[action], working_in(runs[0], place) if place else set()) if run else None
+        made = tried(trial, change[action], working_in(profile, place) if place else set()) if trial else None
         if made is None:
             raise SystemExit(f"{row['case']}: {action} can't be simulated")
         really = row["with_s"] - row["without_s"]

@@ -39,9 +39,9 @@ def advisor_findings(machine: Machine | None, trace: Trace | None) -> Sequence[F
 
 @hookimpl
 def advisor_expected_gain(
-    profile: Profile, recommendation: Recommendation, machine: Machine | None
+    profile: Profile, recommendation: Recommendation, trace: Trace | None
 ) -> tuple[float, float, float] | None:
     """Return expected, lowest and highest gain in seconds of a recommended change, simulated on the run itself."""
     from advisor_simulation.whatif.hook import expected
 
-    return expected(profile, recommendation)
+    return expected(profile, recommendation, trace)

@@ -34,21 +34,6 @@ UNEVEN: Final = 1.02
 EMPTY: Final = 0.01
 
 
-def change_of(words: Mapping[str, str]) -> Change | None:
-    """Return what carries out a rule's ``change``; None where none of it can be simulated on a profile."""
-    known = [CHANGES[key, value] for key, value in words.items() if (key, value) in CHANGES]
-    if not known:
-        return None
-
-    def all_of_them(run: Run, chosen: set[int]) -> Run | None:
-        now: Run | None = run
-        for change in known:
-            now = change(now, chosen) if now is not None else None
-        return now
-
-    return all_of_them
-
-
 def _these(run: Run, chosen: set[int], serial: bool | None = False) -> list[PhaseRun]:
     """Return the phases that are meant, of one kind or (None) of both."""
     return [p for p in run.phases if (not chosen or p.number in chosen) and (serial is None or p.serial == serial)]

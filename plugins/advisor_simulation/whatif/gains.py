@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_simulation.whatif.changes import change_of
+from advisor_simulation.whatif.trial import Trial, changed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,48 +19,55 @@ EIGHTY: Final = 1.2816
 #: By how much a remedy falls short of or exceeds what is assumed of it, as a share of the gain (one standard
 #: deviation).
 REMEDY: Final = 0.05
+#: Instances of a phase from which on their differences are taken for scatter, not for different work.
+ENOUGH: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A change and what it wins: ``expected_s`` with the 80 % interval ``low_s`` to ``high_s``; the run without and
-    with it."""
+    """A change and what it wins: ``expected_s`` with the 80 % interval ``low_s`` to ``high_s``, seconds."""
 
     expected_s: float
     low_s: float
     high_s: float
-    measured: Run
-    changed: Run
+    unchanged: Trial
+    changed: Trial
 
-    @property
-    def after(self) -> Mapping[str, float]:
-        """The gaps of the changed run, seconds."""
-        return self.changed.gaps()
-
-    @property
     def moved(self) -> dict[str, float]:
         """Return by how much each gap grows (negative: shrinks), seconds."""
-        after = self.after
-        return {name: after[name] - seconds for name, seconds in self.measured.gaps().items()}
+        before, after = Trial(self.unchanged.run), Trial(self.changed.run)
+        if self.changed.replayed:
+            before, after = self.unchanged, self.changed
+        now = after.gaps()
+        return {name: now[name] - seconds for name, seconds in before.gaps().items() if name in now}
 
 
-def tried(run: Run, words: Mapping[str, str], chosen: set[int] | None = None) -> Tried | None:
+def tried(trial: Trial, words: Mapping[str, str], chosen: set[int] | None = None) -> Tried | None:
     """Return what a rule's change wins in the ``chosen`` phases (all, if none); None where it can't be simulated."""
-    change = change_of(words)
-    after = change(run, chosen or set()) if change else None
-    return compared(run, after) if after is not None else None
+    after = changed(trial, words, chosen or set())
+    return compared(trial, after) if after is not None else None
 
 
-def joint(run: Run, changes: Sequence[tuple[Mapping[str, str], set[int]]]) -> Tried | None:
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """What several changes win together, and the places of those that could not be made behind the others."""
+
+    tried: Tried
+    left_out: tuple[int, ...]
+
+
+def joint(trial: Trial, changes: Sequence[tuple[Mapping[str, str], set[int]]]) -> Joint:
     """Return what several changes win together, carried out one after the other."""
-    now: Run | None = run
-    for words, chosen in changes:
-        change = change_of(words)
-        now = change(now, chosen) if change and now is not None else now
-    return compared(run, now) if now is not None else None
+    now, left_out = trial, []
+    for place, (words, chosen) in enumerate(changes):
+        after = changed(now, words, chosen)
+        if after is None:
+            left_out.append(place)
+        now = after or now
+    return Joint(compared(trial, now), tuple(left_out))
 
 
-def compared(before: Run, after: Run) -> Tried:
+def compared(before: Trial, after: Trial) -> Tried:
     """Return the gain of one run over another.
 
     The interval adds up, as independent: how the gain varies between iterations, how two runs of the same program
@@ -68,7 +75,12 @@ def compared(before: Run, after: Run) -> Tried:
     remedy.
     """
     gain = before.total() - after.total()
-    parts = (_noise(before, after), np.sqrt(2.0) * _scatter(before), _share_of_error(before, after), REMEDY * gain)
+    if after.replayed:
+        own = abs(before.total() - before.run.profile.actual_s)
+    else:
+        gain = before.run.total() - after.run.total()
+        own = float(np.hypot(_noise(before.run, after.run), _share_of_error(before.run, after.run)))
+    parts = (own, np.sqrt(2.0) * _scatter(before.run), REMEDY * gain)
     spread = EIGHTY * float(np.sqrt(np.sum(np.square(parts))))
     return Tried(gain, gain - spread, gain + spread, before, after)
 
@@ -81,7 +93,7 @@ def _scatter(run: Run) -> float:
     variance = 0.0
     for phase in run.phases:
         steps = np.diff(phase.durations())
-        if len(steps):
+        if len(phase.start) >= ENOUGH:
             variance += float(np.mean(steps**2)) / 2 * len(phase.start)
     return float(np.sqrt(variance))
 
@@ -96,7 +108,7 @@ def _noise(before: Run, after: Run) -> float:
         if new is phase:
             continue
         won = phase.durations() - (new.durations() if new is not None else 0.0)
-        if len(won) > 1:
+        if len(won) >= ENOUGH:
             variance += float(won.var(ddof=1)) * len(won)
     return float(np.sqrt(variance))
 

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Final
 from advisor import rules
 from advisor_simulation.whatif.gains import tried
 from advisor_simulation.whatif.runs import of_profile
+from advisor_simulation.whatif.trial import of_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from advisor.model import Profile, Recommendation
+    from advisor.traces.events import Trace
     from advisor_simulation.whatif.gains import Tried
-    from advisor_simulation.whatif.runs import Run
+    from advisor_simulation.whatif.trial import Trial
 
 #: Seconds that all recommendations of one run may take together; those left over get no expected gain.
 LIMIT_S: Final = 20.0
@@ -30,7 +32,7 @@ class _Latest:
     """The run that was asked about last, so that it is laid out once for all its recommendations."""
 
     profile: Profile | None = None
-    run: Run | None = None
+    trial: Trial | None = None
     spent_s: float = 0.0
 
 
@@ -40,35 +42,38 @@ def changes() -> Mapping[str, Mapping[str, str]]:
     return {action.id: action.change for action in rules.load_default((), examples=False).actions}
 
 
-def expected(profile: Profile, recommendation: Recommendation) -> tuple[float, float, float] | None:
+def expected(
+    profile: Profile, recommendation: Recommendation, trace: Trace | None
+) -> tuple[float, float, float] | None:
     """Return expected, lowest and highest gain in seconds (80 %); None where the change can't be simulated."""
     words = changes().get(recommendation.action)
     if words is None or not profile.timed:
         return None
-    run = _run(profile)
-    if run is None or _Latest.spent_s > LIMIT_S:
-        return None
     begun = time.monotonic()
-    found = best(run, words, phases_of(profile, recommendation.phase, words))
+    trial = _trial(profile, trace)
+    if trial is None or _Latest.spent_s > LIMIT_S:
+        return None
+    found = best(trial, words, phases_of(profile, recommendation.phase, words))
     _Latest.spent_s += time.monotonic() - begun
     if found is None or found.expected_s <= 0.0:
         return None
     return found.expected_s, max(found.low_s, 0.0), max(found.high_s, 0.0)
 
 
-def _run(profile: Profile) -> Run | None:
+def _trial(profile: Profile, trace: Trace | None) -> Trial | None:
     if _Latest.profile is not profile:
         size = sum(array.size for phase in profile.phases for array in phase.arrays.values())
+        run = of_profile(profile) if size <= LARGEST else None
         _Latest.profile, _Latest.spent_s = profile, 0.0
-        _Latest.run = of_profile(profile) if size <= LARGEST else None
-    return _Latest.run
+        _Latest.trial = None if run is None else of_run(run, trace)
+    return _Latest.trial
 
 
-def best(run: Run, words: Mapping[str, str], chosen: set[int]) -> Tried | None:
+def best(trial: Trial, words: Mapping[str, str], chosen: set[int]) -> Tried | None:
     """Return what a change wins in the ``chosen`` phases; a new decomposition is also tried on the whole run."""
-    found = [tried(run, words, chosen)]
+    found = [tried(trial, words, chosen)]
     if chosen and "rebalance" in words:
-        found.append(tried(run, words))
+        found.append(tried(trial, words))
     return max((one for one in found if one is not None), key=lambda one: one.expected_s, default=None)
 
 

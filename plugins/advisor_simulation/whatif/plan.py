@@ -22,12 +22,16 @@ LONGEST: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Candidate(Generic[State]):
-    """An action and what it does; ``make`` returns None where it can't be carried out."""
+    """An action and what it does; ``make`` returns None where it can't be carried out.
+
+    ``excludes`` are actions that can't be carried out beside it.
+    """
 
     action: str
     title: str
     step: int
     make: Callable[[State], State | None]
+    excludes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +78,12 @@ def _best(
     candidates: Sequence[Candidate[State]],
     taken: Sequence[Taken[State]],
 ) -> Taken[State] | None:
-    """Return the change that wins most; the one that was made last is not made again."""
+    """Return the change that wins most; none that was made before, or that one made before excludes."""
+    made_before = {one.candidate.action for one in taken}
+    excluded = {name for one in taken for name in one.candidate.excludes}
     found = []
     for candidate in candidates:
-        if any(one.candidate is candidate for one in taken):
+        if candidate.action in made_before | excluded or made_before & set(candidate.excludes):
             continue
         made = candidate.make(state)
         if made is not None:

@@ -8,22 +8,28 @@ from advisor import rules
 from advisor.documents import suggestion
 from advisor.errors import InputError, UsageError
 from advisor.reports import Bar, Bars, Column, Report, Table, Text
-from advisor_simulation.whatif.changes import change_of
 from advisor_simulation.whatif.gains import compared, joint, tried
 from advisor_simulation.whatif.plan import Candidate, plan
-from advisor_simulation.whatif.runs import faster, of_profile
+from advisor_simulation.whatif.reasons import OF_RUNS
+from advisor_simulation.whatif.runs import of_profile
+from advisor_simulation.whatif.trial import changed, faster, of_run
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from advisor.commands import Services
     from advisor.model import Advice, Profile
     from advisor.reports import Part
     from advisor.rules import RuleBook
     from advisor.rules.records import Action
+    from advisor.traces.events import Trace
     from advisor_simulation.whatif.gains import Tried
-    from advisor_simulation.whatif.runs import Run
+    from advisor_simulation.whatif.plan import State, Taken
+    from advisor_simulation.whatif.trial import Trial
+
+    Found = tuple[Action, Tried | None]
 
 #: A gap that moves by less than this share of the run is not shown.
 SHOWN: Final = 0.001
@@ -35,31 +41,51 @@ def report(args: Namespace, services: Services) -> Report:
     run = of_profile(profile)
     if run is None:
         raise InputError(args.path, "the work of its processors is not known, so no change can be simulated")
+    with services.working("reading the run"):
+        trial = of_run(run, _events(args.path, services))
+    title = f"What if: {profile.program}, {profile.actual_s:.6g} s"
+    if args.network != 1.0 or args.processor != 1.0:
+        return Report(title, _faster(trial, args))
     book = rules.load_default((), examples=False)
     asked = chosen_actions(book, args.action) if args.action else proposed(book, services.advise(args.path))
     phases = working_in(profile, args.region) if args.region else set()
-    if args.network != 1.0 or args.processor != 1.0:
-        return Report(f"What if: {profile.program}, {profile.actual_s:.6g} s", _faster(run, args))
-    found = [(action, tried(run, action.change, phases)) for action in asked]
-    parts: list[Part] = [_head(run), gains(found), *_told_why(found)]
-    parts += [side_effects(one, profile.actual_s) for one in found[:1] if len(args.action or ()) == 1]
-    parts += _together(run, found, phases, book)
+    found = _all_tried(trial, asked, phases, services)
+    parts: list[Part] = [_head(trial), gains(found), *_told_why(found)]
+    parts += [side_effects(found[0], profile.actual_s)] if len(asked) == 1 else []
+    parts += [*_together(trial, found, phases), *clashes(asked)]
     if args.plan:
         with services.working("searching a plan") as progress:
-            parts.append(planned(run, asked, book, progress))
-    return Report(f"What if: {profile.program}, {profile.actual_s:.6g} s", tuple(parts))
+            parts.append(planned(trial, asked, book, progress))
+    return Report(title, tuple(parts))
 
 
-def _faster(run: Run, args: Namespace) -> tuple[Part, ...]:
+def _events(path: Path, services: Services) -> Trace | None:
+    """Return the events of a run, None where it is no trace."""
+    try:
+        return services.trace(path)
+    except InputError:
+        return None
+
+
+def _all_tried(trial: Trial, asked: Sequence[Action], phases: set[int], services: Services) -> list[Found]:
+    found = []
+    with services.working("simulating changes", len(asked)) as progress:
+        for number, action in enumerate(asked, 1):
+            found.append((action, tried(trial, action.change, phases)))
+            progress(number)
+    return found
+
+
+def _faster(trial: Trial, args: Namespace) -> tuple[Part, ...]:
     """Return what another machine wins: all computation and all communication take that much less."""
     if args.network <= 0 or args.processor <= 0:
         raise UsageError("--network and --processor take a number above zero, such as 2")
-    found = compared(run, faster(run, args.processor, args.network))
-    row = (found.changed.total(), found.expected_s, found.low_s, found.high_s)
-    columns = (Column("then", "s"), Column("wins", "s"), Column("from", "s"), Column("to", "s"))
+    found = compared(trial, faster(trial, args.processor, args.network))
+    row = (found.changed.total(), found.expected_s, found.low_s, found.high_s, _method(found))
+    columns = (*(Column(name, "s") for name in ("then", "wins", "from", "to")), Column("by"))
     name = f"processors {args.processor:g} times, network {args.network:g} times as fast"
-    moved = tuple(Bar(gap, seconds) for gap, seconds in found.moved.items() if seconds)
-    return (_head(run), Table(f"Gains of {name}", columns, (row,)), Bars("What that does to the gaps", "s", moved))
+    moved = tuple(Bar(gap, seconds) for gap, seconds in found.moved().items() if seconds)
+    return (_head(trial), Table(f"Gains of {name}", columns, (row,)), Bars("What that does to the gaps", "s", moved))
 
 
 def chosen_actions(book: RuleBook, names: Sequence[str]) -> list[Action]:
@@ -91,69 +117,92 @@ def working_in(profile: Profile, region: str) -> set[int]:
     return found
 
 
-def _head(run: Run) -> Text:
+def _head(trial: Trial) -> Text:
+    run = trial.run
     share = run.error_s / run.profile.actual_s
-    said = f"The unchanged run is simulated as {run.total():.6g} s. Of that {run.error_s:.3g} s ({share:.1%}) are not"
-    return Text(f"{said} explained by what was recorded, which widens every interval (80 % probability).")
+    said = f"The unchanged run is simulated as {trial.total():.6g} s. Of that {run.error_s:.3g} s ({share:.1%}) are not"
+    said += " explained by what was recorded, which widens every interval (80 % probability)."
+    if trial.traced is not None:
+        said += f" Changes of messages and meetings are made on its {len(trial.traced.rows):,} operations and replayed."
+    return Text(said)
 
 
-def gains(found: Sequence[tuple[Action, Tried | None]]) -> Table:
-    """Return expected gain and interval of each action, the best first."""
-    columns = (Column("action"), Column("change"), Column("expected", "s"), Column("from", "s"), Column("to", "s"))
-    ordered = sorted(found, key=lambda one: -one[1].expected_s if one[1] else 1.0)
+def _method(found: Tried) -> str:
+    return "replay" if found.changed.replayed else "phases"
+
+
+def gains(found: Sequence[Found]) -> Table:
+    """Return expected gain and interval of each action, the best first, and what they come from."""
+    seconds = (Column(name, "s") for name in ("expected", "from", "to"))
+    columns = (Column("action"), Column("change"), *seconds, Column("by"))
+    ordered = sorted(found, key=lambda one: -one[1].expected_s if one[1] else float("inf"))
     rows = tuple(
-        (action.id, action.title, *((one.expected_s, one.low_s, one.high_s) if one else (None, None, None)))
+        (action.id, action.title, *((one.expected_s, one.low_s, one.high_s, _method(one)) if one else [None] * 4))
         for action, one in ordered
     )
     return Table("Gains", columns, rows)
 
 
-def _told_why(found: Sequence[tuple[Action, Tried | None]]) -> list[Part]:
-    unknown = [action.id for action, _ in found if change_of(action.change) is None]
-    lacking = [action.id for action, one in found if one is None and change_of(action.change) is not None]
+def _told_why(found: Sequence[Found]) -> list[Part]:
+    """Return why some changes have no gain."""
     said = []
-    if unknown:
-        where = "a profile does not tell; write a model (gapwatch model) and try it there"
-        said.append(Text(f"{', '.join(unknown)}: {where}."))
+    lacking = []
+    for action, one in found:
+        reasons = [OF_RUNS[word] for word in action.change.items() if word in OF_RUNS]
+        if reasons:
+            verb = "is not simulated" if one is None else "is simulated in part"
+            said.append(Text(f"{action.id} {verb}: {'; '.join(reasons)}."))
+        elif one is None:
+            lacking.append(action.id)
     if lacking:
-        said.append(Text(f"{', '.join(lacking)}: the profile holds nothing that this would change."))
+        said.append(Text(f"{', '.join(lacking)}: the run holds nothing that this would change."))
     return list(said)
 
 
-def side_effects(one: tuple[Action, Tried | None], actual_s: float) -> Bars:
+def side_effects(one: Found, actual_s: float) -> Bars:
     """Return by how much each gap grows or shrinks."""
     action, found = one
-    moved = found.moved if found else {}
+    moved = found.moved() if found else {}
     bars = tuple(Bar(name, seconds) for name, seconds in moved.items() if abs(seconds) > SHOWN * actual_s)
     return Bars(f"What {action.id} does to the gaps", "s", bars)
 
 
-def _together(run: Run, found: Sequence[tuple[Action, Tried | None]], phases: set[int], book: RuleBook) -> list[Part]:
+def _together(trial: Trial, found: Sequence[Found], phases: set[int]) -> list[Part]:
     useful = [(action, one) for action, one in found if one is not None and one.expected_s > 0]
     if len(useful) < 2:
         return []
-    clashes = [f"{a.id} and {b}" for a, _ in useful for b in a.conflicts if b in {other.id for other, _ in useful}]
     useful.sort(key=lambda pair: pair[0].step)
-    both = joint(run, [(action.change, phases) for action, _ in useful])
-    apart = sum(one.expected_s for _, one in useful)
-    said = []
-    if both is not None:
-        said.append(f"All of them, in the order of their steps: {both.expected_s:.4g} s")
-        said.append(f"(from {both.low_s:.4g} to {both.high_s:.4g} s); one by one they add up to {apart:.4g} s.")
-    if clashes:
-        said.append(f"In conflict: {', '.join(sorted(set(clashes)))}.")
-    return [Text(" ".join(said))]
+    both = joint(trial, [(action.change, phases) for action, _ in useful])
+    kept = [one for place, one in enumerate(useful) if place not in both.left_out]
+    apart = sum(one.expected_s for _, one in kept)
+    names = ", ".join(action.id for action, _ in kept)
+    won = both.tried
+    said = f"{names} together, in the order of their steps: {won.expected_s:.4g} s (from {won.low_s:.4g} to"
+    parts: list[Part] = [Text(f"{said} {won.high_s:.4g} s); one by one they add up to {apart:.4g} s.")]
+    if both.left_out:
+        others = ", ".join(useful[place][0].id for place in both.left_out)
+        parts.append(Text(f"Not among them: {others}, known by phases only, which know nothing of changed messages."))
+    return parts
 
 
-def planned(run: Run, actions: Sequence[Action], book: RuleBook, progress: Callable[[int], None]) -> Table:
-    """Return the best sequence of actions over the steps of figure 6."""
+def clashes(actions: Sequence[Action]) -> list[Part]:
+    """Return which of the actions exclude each other, one line for each pair."""
+    asked = {action.id for action in actions}
+    pairs = sorted({tuple(sorted((one.id, other))) for one in actions for other in one.conflicts if other in asked})
+    return [Text(f"{one} and {other} are in conflict: only one of them can be carried out.") for one, other in pairs]
+
+
+def planned(trial: Trial, actions: Sequence[Action], book: RuleBook, progress: Callable[[int], None]) -> Table:
+    """Return the best sequence of actions over the steps of figure 6, none of them in conflict with an earlier one."""
     candidates = [
-        Candidate(action.id, action.title, action.step, _maker(action))
-        for action in actions
-        if change_of(action.change)
+        Candidate(action.id, action.title, action.step, _maker(action), action.conflicts) for action in actions
     ]
     back = [(arrow.from_, arrow.to) for arrow in book.arrows if arrow.to < arrow.from_]
-    taken = plan(run, lambda one: one.total(), candidates, back, progress=progress)
+    return plan_table(plan(trial, lambda one: one.total(), candidates, back, progress=progress))
+
+
+def plan_table(taken: Sequence[Taken[State]]) -> Table:
+    """Return a plan as a table."""
     columns = (Column("step"), Column("action"), Column("change"), Column("wins", "s"), Column("then", "s"))
     rows = tuple(
         (one.candidate.step, one.candidate.action, one.candidate.title, one.before_s - one.after_s, one.after_s)
@@ -162,6 +211,5 @@ def planned(run: Run, actions: Sequence[Action], book: RuleBook, progress: Calla
     return Table("Plan", columns, rows)
 
 
-def _maker(action: Action) -> Callable[[Run], Run | None]:
-    change = change_of(action.change)
-    return lambda run: change(run, set()) if change else None
+def _maker(action: Action) -> Callable[[Trial], Trial | None]:
+    return lambda trial: changed(trial, action.change, set())

@@ -1,0 +1,43 @@
+"""Why some changes of the rules can't be tried on a recorded run, or on a model, and what to do instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Words = tuple[str, str]
+
+_MODEL: Final = "no recording tells where data lie; try it on a model that says what loops read and write"
+_COMPILED: Final = "what a compiler makes of a loop stands in no recording and no model; gapwatch loops looks at that"
+_CACHES: Final = "the order of references within a loop, which this changes, stands in no recording and no model"
+_NODES: Final = "nodes to map to have to be named (--ranks-per-node, with a trace); a model can tell, too"
+
+#: Changes that recorded runs say nothing about.
+OF_RUNS: Final[Mapping[Words, str]] = {
+    ("placement", "first touch"): "no recording tells in which memory pages lie, and models have one memory",
+    ("schedule", "static"): _MODEL,
+    ("volume", "smaller"): _MODEL,
+    ("layout", "grouped"): _MODEL,
+    ("layout", "padded"): _MODEL,
+    ("writes", "private"): _MODEL,
+    ("coherence", "exclusive read"): "no recording tells single accesses to lines; in models each stays where it is",
+    ("stores", "nontemporal"): "neither recordings nor models tell how much of the memory's bandwidth is in use",
+    ("ordering", "relaxed"): "neither recordings nor models tell how long a processor waits for its own stores",
+    ("sharing", "messages"): "that is another program, with messages that nobody has recorded; write a model of it",
+    ("locality", "nodes"): _NODES,
+    ("mapping", "neighbours"): _NODES,
+    ("threads", "more"): "what threads on one core take from each other was not measured with fewer of them",
+    ("messages", "neighbours"): "which of the data of a collective operation somebody needs stands in no recording",
+    ("messages", "staggered"): "how messages hold each other up in the network stands in no recording",
+    ("cpu", "compiled"): _COMPILED,
+    ("cpu", "tuned"): _COMPILED,
+    ("loops", "blocked"): _CACHES,
+    ("misses", "prefetched"): _CACHES,
+    ("ranks", "cores"): "a run with as many processors as cores has to be recorded; no other run tells its times",
+    ("placement", "pinned"): "what migration between cores has cost was not recorded",
+    ("sleep", "removed"): "how much of the sleeping was waiting for something else stands in no recording",
+    ("startup", "shorter"): "nothing tells by how much it can be shorter",
+    ("shutdown", "shorter"): "nothing tells by how much it can be shorter",
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Changes of a recorded program itself, its messages, meetings and loads, replayed at the recorded costs."""

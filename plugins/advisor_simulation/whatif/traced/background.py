@@ -1,0 +1,119 @@
+"""Communication in the background: it begins where it did, computation goes on meanwhile, and waits for it later.
+
+What moves goes to the second line of its rank. The first line notes when it came to that place, and waits for the
+background when ``HIDDEN`` of the computation that follows is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.traces.events import Role
+from advisor_simulation.replay.program import Op
+from advisor_simulation.replay.steps import Step
+from advisor_simulation.whatif.changes import HIDDEN
+from advisor_simulation.whatif.traced.rows import MARK, OWN, STEPS, WAIT, WAITING, Rows, telling
+from advisor_simulation.whatif.traced.sections import stretches
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+
+    Mask = npt.NDArray[np.bool_]
+
+_BESIDE: Final = 0.25
+
+
+def messages(rows: Rows, chosen: Mask) -> Rows | None:
+    """Let messages travel while the processors compute."""
+    return hidden(rows, telling(rows) & chosen)
+
+
+def collectives(rows: Rows, chosen: Mask) -> Rows | None:
+    """Let collective operations that move data go on while the processors compute."""
+    return hidden(rows, chosen & ~of_role(rows, Role.BARRIER) & rows.of(Op.JOIN))
+
+
+def barriers(rows: Rows, chosen: Mask) -> Rows | None:
+    """Let processors come to a barrier, compute what needs nothing from the others, and then wait (a fuzzy barrier)."""
+    return hidden(rows, chosen & of_role(rows, Role.BARRIER))
+
+
+def of_role(rows: Rows, *roles: Role) -> Mask:
+    """Return which rows are collective operations of these roles."""
+    found = rows.of(Op.JOIN)
+    found[found] = np.isin(rows.program.collectives.role[rows.link[found]], roles)
+    return found
+
+
+def hidden(rows: Rows, moved: Mask) -> Rows | None:
+    """Return the rows with those that are ``moved`` in the background of the computation behind them; None for none.
+
+    Calls that no computation follows stay where they are.
+    """
+    parts = stretches(rows)
+    ranks = rows.program.ranks
+    moved = moved & (rows.line < ranks) & (parts.behind(parts.number) >= 0)
+    if not moved.any():
+        return None
+    begins = np.flatnonzero(moved & ~np.r_[False, moved[:-1]])
+    at = np.flatnonzero(moved)
+    stretch, count = np.unique(parts.number[at], return_counts=True)
+    ends = at[np.cumsum(count) - 1]
+    begun = rows.marks + np.arange(len(begins))
+    ended = rows.marks + len(begins) + np.arange(len(stretch))
+    cut, share = _cuts(rows, parts.first[parts.behind(stretch)], parts.first[parts.behind(stretch) + 1])
+    made = _shortened(rows, cut, share)
+    made = replace(made, line=np.where(moved, rows.line + ranks, rows.line), marks=int(ended[-1]) + 1)
+    for more in (
+        _added(rows, begins, -_BESIDE, 0, MARK, begun),
+        _added(rows, begins, -_BESIDE, ranks, WAIT, begun),
+        _added(rows, ends, _BESIDE, ranks, MARK, ended),
+        _added(rows, cut, _BESIDE, 0, WAIT, ended),
+        _rest(rows, cut, share),
+    ):
+        made = made.with_rows(more)
+    return made.sorted()
+
+
+def _cuts(rows: Rows, first: IntArray, stop: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return in which row of each computation (from ``first`` to ``stop``) HIDDEN of it is done, and its share then."""
+    done = np.r_[0.0, np.cumsum(rows.seconds)]
+    wanted = done[first] + HIDDEN * (done[stop] - done[first])
+    cut = np.clip(np.searchsorted(done, wanted, side="right") - 1, first, stop - 1)
+    length = done[cut + 1] - done[cut]
+    share = np.divide(wanted - done[cut], length, out=np.ones_like(wanted), where=length > 0)
+    return cut, np.clip(share, 0.0, 1.0)
+
+
+def _shortened(rows: Rows, cut: IntArray, share: FloatArray) -> Rows:
+    cost, value = rows.cost.copy(), rows.value.copy()
+    cost[cut, OWN] *= share
+    value[cut] *= share
+    return replace(rows, cost=cost, value=value)
+
+
+def _rest(rows: Rows, cut: IntArray, share: FloatArray) -> Rows:
+    """Return what is left of the computations that were cut."""
+    made = _shortened(rows, cut, 1.0 - share).where(cut)
+    return replace(made, key=made.key + 2 * _BESIDE)
+
+
+def _added(rows: Rows, at: IntArray, by: float, lines: int, step: int, mark: IntArray) -> Rows:
+    """Return rows beside others, ``lines`` further on, that mark a moment or wait for one."""
+    made = rows.where(at)
+    count = len(at)
+    kind = np.full((count, STEPS), Step.FIXED, dtype=np.uint8)
+    condition = np.full((count, STEPS), -1, dtype=np.int64)
+    kind[:, step] = Step.NOTE if step == MARK else Step.AFTER
+    condition[:, step] = -2 - 2 * mark
+    call = rows.program.names.index(WAITING) if step == WAIT else -1
+    return replace(
+        made, line=made.line + lines, key=made.key + by, op=np.full(count, Op.FIXED, dtype=np.uint8),
+        value=np.zeros(count), link=np.full(count, -1, dtype=np.int32), call=np.full(count, call, dtype=np.int32),
+        kind=kind, cost=np.zeros((count, STEPS)), condition=condition,
+    )  # fmt: skip

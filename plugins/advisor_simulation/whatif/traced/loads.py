@@ -1,0 +1,87 @@
+"""Changes of the loads of phases, carried out on the computations of the ranks; and faster machines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor_simulation.replay.program import Op
+from advisor_simulation.whatif.traced.rows import OWN, WAIT, Rows
+
+if TYPE_CHECKING:
+    from advisor.model import FloatArray, IntArray
+    from advisor_simulation.whatif.runs import PhaseRun, Run
+
+
+#: A rank that gets more than so many times its work does it in other places than where it worked before.
+MOST: Final = 2.0
+#: Work that is not looked after, as a share of the run.
+LITTLE: Final = 1e-3
+
+
+def places(rows: Rows, run: Run) -> tuple[IntArray, IntArray]:
+    """Return in which phase (place in ``run.phases``) and instance each recorded row ends; -1 for none."""
+    ended = rows.program.end_s
+    phase, instance = np.full(len(rows), -1, dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)
+    if ended is None:
+        return phase, instance
+    middle = ended - rows.seconds / 2
+    for number, one in enumerate(run.phases):
+        lasted = one.durations()
+        order = np.argsort(one.start, kind="stable")
+        at = np.searchsorted(one.start[order], middle, side="right") - 1
+        known = at >= 0
+        which = order[np.maximum(at, 0)]
+        inside = known & (middle <= one.start[which] + lasted[which])
+        phase[inside], instance[inside] = number, which[inside]
+    return phase, instance
+
+
+def carried(rows: Rows, site: tuple[IntArray, IntArray], before: Run, after: Run) -> Rows | None:
+    """Return the rows with computation longer or shorter as it is in ``after``; None where more changes, or too much.
+
+    ``site`` is what ``places`` returned for the recorded rows.
+    """
+    new = {phase.number: phase for phase in after.phases}
+    factor = np.ones(len(rows))
+    bursts = rows.of(Op.BURST) & (rows.line < rows.program.ranks)
+    recorded = rows.key.astype(np.int64)
+    phase, instance = site[0][recorded], site[1][recorded]
+    little = LITTLE * before.profile.actual_s
+    for number, old in enumerate(before.phases):
+        ratio = _ratio(old, new.get(old.number), little)
+        if ratio is None:
+            return None
+        mine = bursts & (phase == number)
+        factor[mine] = ratio[rows.line[mine], instance[mine]]
+    cost, value = rows.cost.copy(), rows.value.copy()
+    cost[:, OWN] *= factor
+    value[bursts] *= factor[bursts]
+    return replace(rows, cost=cost, value=value)
+
+
+def _ratio(old: PhaseRun, new: PhaseRun | None, little: float) -> FloatArray | None:
+    """Return how many times as long the ranks compute (Q, I); None where more changes, or too much in one place."""
+    if new is old:
+        return np.ones_like(old.work)
+    if new is None or new.end != old.end:
+        return None
+    if any(getattr(new, name) is not getattr(old, name) for name in ("transfer", "sync", "inner")):
+        return None
+    had, has = old.work + old.io, new.work + new.io
+    ratio: FloatArray = np.divide(has, had, out=np.where(has > 0, np.inf, 1.0), where=had > 0)
+    if float((has - had)[ratio > MOST].sum()) > little:
+        return None
+    return np.minimum(ratio, MOST)
+
+
+def faster(rows: Rows, processor: float, network: float) -> Rows:
+    """Return the rows on processors and a network so many times as fast; what is fixed stays as long."""
+    cost, bursts = rows.cost.copy(), rows.of(Op.BURST)
+    cost[bursts] /= processor
+    talking = ~bursts & ~rows.of(Op.FIXED)
+    cost[talking, OWN] /= network
+    cost[talking, WAIT] /= network
+    return replace(rows, cost=cost)

@@ -1,0 +1,188 @@
+"""A recorded run as rows that can be moved, dropped, added and made longer or shorter, and replayed.
+
+Each operation has up to four steps: it marks a moment, tells others that it is there, takes its own time, and waits.
+Unchanged rows replay to the recorded run. The costs are the recorded ones, so a changed program is replayed on
+the machine that was measured. Beside the line of each rank there is one for communication in the background.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from advisor.traces.events import Role
+from advisor_simulation.replay import engine
+from advisor_simulation.replay.network import Network
+from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, Program
+from advisor_simulation.replay.recording import as_recorded
+from advisor_simulation.replay.steps import Step, Steps
+from advisor_simulation.replay.waits import starts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+
+    Mask = npt.NDArray[np.bool_]
+
+#: The steps of a row: what it marks, tells, takes itself, and waits for.
+MARK, TELL, OWN, WAIT = range(4)
+STEPS: Final = 4
+#: What a rank waits in for its communication in the background.
+WAITING: Final = "MPI_Waitall"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows (n,) in the order of ``line`` and ``key``; line r is rank r, line ranks + r communicates for it meanwhile.
+
+    ``op``, ``value``, ``link``, ``call`` and ``region`` as in ``Program``. ``kind``, ``cost`` and ``condition`` (n, 4)
+    are steps of the replay; the conditions of ``marks`` are -2 - 2 k.
+    """
+
+    program: Program
+    line: IntArray
+    key: FloatArray
+    op: npt.NDArray[np.uint8]
+    value: FloatArray
+    link: npt.NDArray[np.int32]
+    call: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.uint8]
+    cost: FloatArray
+    condition: IntArray
+    marks: int = 0
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+    def where(self, kept: Mask | IntArray) -> Rows:
+        """Return some of the rows."""
+        columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in _COLUMNS}
+        return replace(self, **columns)
+
+    def with_rows(self, more: Rows) -> Rows:
+        """Return these rows and ``more`` of them."""
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in _COLUMNS
+        }
+        return replace(self, marks=max(self.marks, more.marks), **columns)
+
+    def sorted(self) -> Rows:
+        """Return the rows in order."""
+        return self.where(np.lexsort((self.key, self.line)))
+
+    def of(self, *ops: Op) -> Mask:
+        """Return which rows are one of these operations."""
+        return np.isin(self.op, ops)
+
+    @property
+    def seconds(self) -> FloatArray:
+        """What each row takes itself, apart from waiting."""
+        return self.cost[:, OWN]
+
+
+_COLUMNS: Final = tuple(each.name for each in fields(Rows) if each.name not in ("program", "marks"))
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A replay of rows: ``time_s``, and the ``end_s`` of each row."""
+
+    time_s: float
+    end_s: FloatArray
+
+
+def of_program(program: Program) -> Rows:
+    """Return the rows of a recorded program; raises ``UsageError`` where the recording holds no times.
+
+    A receive never ends before its send begins, and nobody leaves a meeting before the last one is there, also where
+    the recorded run did not have to wait for that.
+    """
+    if WAITING not in program.names:
+        program = replace(program, names=(*program.names, WAITING))
+    steps = as_recorded(program)
+    count = len(program.op)
+    kind, cost, condition = (np.zeros((count, STEPS)) for _ in range(3))
+    for full, column in ((kind, steps.kind), (cost, steps.value), (condition, steps.condition)):
+        full[:, TELL:] = column.reshape(count, STEPS - 1)
+    kind[:, MARK], condition[:, MARK] = Step.FIXED, -1
+    made = Rows(
+        program, program.rank.astype(np.int64), np.arange(count, dtype=np.float64), program.op.copy(),
+        program.value.copy(), program.link.copy(), program.call.copy(), program.region.copy(), kind.astype(np.uint8),
+        cost, condition.astype(np.int64),
+    )  # fmt: skip
+    return _meeting(_causal(made))
+
+
+def _causal(rows: Rows) -> Rows:
+    """Let receives that found their message there wait for its send, which changes nothing yet."""
+    free = rows.of(*RECEIVED) & (rows.condition[:, WAIT] == -1)
+    kind, condition = rows.kind.copy(), rows.condition.copy()
+    kind[free, WAIT], condition[free, WAIT] = Step.AFTER, 2 * rows.link[free].astype(np.int64)
+    return replace(rows, kind=kind, condition=condition)
+
+
+def _meeting(rows: Rows) -> Rows:
+    """Let the last one at a meeting of all take its time from when all are there, as the others do."""
+    program, link = rows.program, rows.link.astype(np.int64)
+    joint = np.isin(program.collectives.role, (Role.BARRIER, Role.ALL_TO_ALL))
+    joins = np.flatnonzero(rows.of(Op.JOIN))
+    joins = joins[joint[link[joins]]]
+    begun = starts(program, program.end_s if program.end_s is not None else np.zeros(len(rows)))
+    latest = np.full(len(program.collectives), -np.inf)
+    np.maximum.at(latest, link[joins], begun[joins])
+    last = joins[(rows.condition[joins, WAIT] == -1) & (begun[joins] >= latest[link[joins]])]
+    kind, cost, condition = rows.kind.copy(), rows.cost.copy(), rows.condition.copy()
+    kind[last, WAIT], condition[last, WAIT] = Step.AFTER, 2 * len(program.source) + link[last]
+    cost[last, WAIT], cost[last, OWN] = cost[last, OWN], 0.0
+    return replace(rows, kind=kind, cost=cost, condition=condition)
+
+
+def replayed(rows: Rows) -> Replayed:
+    """Return the replay of sorted rows; raises ``DeadlockError`` where they wait for each other."""
+    steps = _steps(rows)
+    found = engine.run(engine.ordered(steps, rows.program), Network())
+    return Replayed(found.time_s, found.end_s[STEPS - 1 :: STEPS])
+
+
+def _steps(rows: Rows) -> Steps:
+    program = rows.program
+    messages = len(program.source)
+    wanted = rows.condition
+    condition = np.where(wanted >= 2 * messages, wanted + 2 * rows.marks, wanted)
+    condition = np.where(wanted <= -2, 2 * messages - wanted - 2, condition)
+    lines = 2 * program.ranks
+    first = np.searchsorted(rows.line, np.arange(lines + 1)) * STEPS
+    started = np.zeros(program.ranks) if program.start_s is None else program.start_s
+    return Steps(
+        first.astype(np.int64), rows.kind.ravel().copy(), rows.cost.ravel().copy(),
+        condition.ravel().astype(np.int32), np.arange(len(rows)) * STEPS + STEPS - 1, messages + rows.marks,
+        _needed(rows), np.zeros((0, 2)), np.zeros(0, dtype=bool), np.tile(started, 2),
+    )  # fmt: skip
+
+
+def _needed(rows: Rows) -> npt.NDArray[np.int32]:
+    """Return how many arrivals each meeting waits for: all that there are."""
+    arrive = (rows.condition[:, TELL] >= 2 * len(rows.program.source)) & rows.of(Op.JOIN)
+    counted = np.bincount(rows.link[arrive], minlength=len(rows.program.collectives))
+    return counted.astype(np.int32)
+
+
+def changed_program(rows: Rows) -> tuple[Program, IntArray]:
+    """Return the lines of the ranks as a program, and which rows its operations are."""
+    mine = np.flatnonzero(rows.line < rows.program.ranks)
+    kept = rows.where(mine)
+    first = np.searchsorted(kept.line, np.arange(rows.program.ranks + 1))
+    made = replace(
+        rows.program, first=first.astype(np.int64), op=kept.op, value=kept.value, link=kept.link, call=kept.call,
+        region=kept.region, end_s=None,
+    )  # fmt: skip
+    return made, mine
+
+
+def telling(rows: Rows) -> Mask:
+    """Return which rows take part in messages."""
+    return rows.of(*SENDING, *POSTING, *RECEIVED, Op.SENT)

@@ -1,0 +1,234 @@
+"""Changes of recorded messages and meetings, replayed: programs by hand, and what real traces make of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from replay_programs import Do, program
+
+from advisor import host, rules
+from advisor.traces.events import Role
+from advisor_simulation.replay import outcome
+from advisor_simulation.replay.collectives import TODAY
+from advisor_simulation.replay.network import Network
+from advisor_simulation.replay.program import Collectives, Op
+from advisor_simulation.whatif.gains import joint, tried
+from advisor_simulation.whatif.reasons import OF_RUNS
+from advisor_simulation.whatif.report import clashes
+from advisor_simulation.whatif.runs import of_profile
+from advisor_simulation.whatif.traced import background, loads, meetings, messages, rows
+from advisor_simulation.whatif.trial import CHANGES, REWRITES, Trial, of_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor_simulation.whatif.traced.rows import Rows
+
+PROFILES = Path(__file__).parent / "profiles"
+#: A message takes 1 s on both processors and as long again for each byte of 1 B/s.
+NETWORK = Network(latency_s=1.0, bandwidth=1.0, eager_bytes=1e9, collectives=TODAY)
+
+
+def recorded(
+    ranks: Sequence[Sequence[Do]], pairs: Sequence[tuple[int, int]] = (), meet: Sequence[Role] = (), eager: float = 1e9
+) -> Rows:
+    """Return the rows of a program as it was recorded on ``NETWORK``."""
+    count, everybody = len(meet), tuple(range(len(ranks)))
+    joint_ones = Collectives(
+        np.zeros(count, dtype=np.int64), np.array(meet, dtype=np.int64), np.full(count, -1), np.zeros(count),
+        ("op",) * count,
+    )  # fmt: skip
+    made = program(ranks, pairs, joint_ones, (everybody,))
+    found = outcome.replay(made, replace(NETWORK, eager_bytes=eager))
+    return rows.of_program(replace(made, end_s=found.end_s, start_s=np.zeros(len(ranks))))
+
+
+def everywhere(these: Rows) -> np.ndarray:
+    return np.ones(len(these), dtype=bool)
+
+
+def time_of(these: Rows | None) -> float:
+    assert these is not None
+    return rows.replayed(these).time_s
+
+
+def burst(seconds: float) -> Do:
+    return Do(Op.BURST, seconds)
+
+
+def test_unchanged_rows_take_as_long_as_recorded() -> None:
+    made = recorded(
+        [[burst(5), Do(Op.SEND, 2, 0), burst(1)], [burst(1), Do(Op.RECV, 0, 0), burst(4)]], [(0, 1)]
+    )  # send at 5, there at 5 + 1 + 2 = 8
+    assert time_of(made) == pytest.approx(12)
+    assert rows.replayed(made).end_s == pytest.approx(made.program.end_s)
+
+
+def test_messages_of_one_stretch_become_one() -> None:
+    """Three messages of 1 s startup each, one after the other: two startups go on each side."""
+    send = [Do(Op.SEND, 0, link) for link in range(3)]
+    receive = [Do(Op.RECV, 0, link) for link in range(3)]
+    made = recorded([[burst(10), *send, burst(10)], [burst(10), *receive, burst(10)]], [(0, 1)] * 3)
+    fewer = messages.grouped(made, everywhere(made))
+    assert time_of(made) == pytest.approx(23)
+    assert time_of(fewer) == pytest.approx(21)
+
+
+def test_messages_of_a_wavefront_are_not_grouped() -> None:
+    """Rank 1 computes between what it receives; so do the senders: there is nothing to group."""
+    first = [do for link in range(3) for do in (burst(5), Do(Op.SEND, 0, link))]
+    second = [do for link in range(3) for do in (Do(Op.RECV, 0, link), burst(5))]
+    made = recorded([first, second], [(0, 1)] * 3)
+    assert messages.grouped(made, everywhere(made)) is None
+
+
+def test_sending_before_the_work_ends_the_wait_for_a_late_sender() -> None:
+    ranks = [
+        [burst(1), Do(Op.JOIN, 0, 0), burst(10), Do(Op.SEND, 0, 0)],
+        [burst(1), Do(Op.JOIN, 0, 0), Do(Op.RECV, 0, 0), burst(10)],
+    ]
+    made = recorded(ranks, [(0, 1)], [Role.BARRIER])
+    gained = time_of(made) - time_of(messages.early(made, everywhere(made)))
+    assert gained == pytest.approx(10)
+
+
+def test_what_is_computed_from_a_message_is_not_sent_before_it_came() -> None:
+    ranks = [
+        [burst(3), Do(Op.SEND, 0, 0)],
+        [Do(Op.RECV, 0, 0), burst(10), Do(Op.SEND, 0, 1)],
+        [Do(Op.RECV, 0, 1), burst(3)],
+    ]
+    made = recorded(ranks, [(0, 1), (1, 2)])
+    moved = messages.early(made, everywhere(made))
+    # only the first rank may send earlier, by its 3 s
+    assert time_of(made) - time_of(moved) == pytest.approx(3)
+
+
+def test_receives_posted_early_spare_the_sender_the_wait() -> None:
+    """A send of a large message goes on 1 s after the receiver is ready, which it is at 6 s, or from the beginning."""
+    ranks = [[Do(Op.SEND, 8, 0), burst(20)], [burst(6), Do(Op.RECV, 0, 0), burst(1)]]
+    made = recorded(ranks, [(0, 1)], eager=0.0)
+    assert time_of(made) == pytest.approx(6 + 1 + 20)
+    assert time_of(messages.posted(made, everywhere(made))) == pytest.approx(1 + 20)
+
+
+def test_messages_travel_behind_the_computation_that_follows() -> None:
+    """A message of 5 s hides behind 8 of 10 s of computation, one of 12 s sticks out by 4 s on the side that waits."""
+    for size, hidden in ((4.0, 5.0), (11.0, 8.0)):
+        ranks = [[burst(1), Do(Op.RECV, 0, 0), burst(10)], [burst(1), Do(Op.SEND, size, 0), burst(1)]]
+        made = recorded(ranks, [(1, 0)])
+        assert time_of(made) == pytest.approx(1 + size + 1 + 10)
+        assert time_of(made) - time_of(background.messages(made, everywhere(made))) == pytest.approx(hidden)
+
+
+def test_a_fuzzy_barrier_lets_a_processor_compute_before_it_waits() -> None:
+    """Alternately slow ranks: 5 s of every wait for the other are spent on the 8 of 10 s that need nothing."""
+    late, soon = burst(15), burst(10)
+    ranks = [
+        [late, Do(Op.JOIN, 0, 0), soon, Do(Op.JOIN, 0, 1)],
+        [soon, Do(Op.JOIN, 0, 0), late, Do(Op.JOIN, 0, 1)],
+    ]
+    made = recorded(ranks, [], [Role.BARRIER] * 2)
+    over = rows.replayed(made).time_s - 30
+    fuzzy = background.barriers(made, everywhere(made))
+    assert time_of(made) - time_of(fuzzy) == pytest.approx(5 + over / 2)
+
+
+def test_barriers_go_and_messages_keep_the_order() -> None:
+    ranks = [
+        [burst(9), Do(Op.SEND, 0, 0), Do(Op.JOIN, 0, 0), burst(1)],
+        [burst(1), Do(Op.RECV, 0, 0), Do(Op.JOIN, 0, 0), burst(9)],
+        [burst(1), Do(Op.JOIN, 0, 0), burst(18)],
+    ]
+    made = recorded(ranks, [(0, 1)], [Role.BARRIER])
+    assert time_of(meetings.without_barriers(made, everywhere(made))) == pytest.approx(9 + 1 + 9)
+
+
+def test_of_several_meetings_in_a_row_one_is_left() -> None:
+    def rank(work: float) -> list[Do]:
+        return [burst(work), *(Do(Op.JOIN, 0, link) for link in range(3)), burst(10), Do(Op.JOIN, 0, 3)]
+
+    made = recorded([rank(5), rank(6)], [], [Role.ALL_TO_ALL] * 3 + [Role.BARRIER])
+    one = meetings.merged_collectives(made, everywhere(made))
+    assert one is not None
+    assert len(made) - len(one) == 4
+    assert meetings.merged_barriers(made, everywhere(made)) is None
+
+
+def test_a_receiver_that_gets_faster_still_waits_for_the_message() -> None:
+    made = recorded([[burst(10), Do(Op.SEND, 0, 0)], [burst(20), Do(Op.RECV, 0, 0)]], [(0, 1)])
+    cost = made.cost.copy()
+    cost[(made.line == 1) & made.of(Op.BURST)] = 1.0
+    assert time_of(replace(made, cost=cost)) >= 10
+
+
+def test_faster_processors_and_networks() -> None:
+    made = recorded([[burst(10), Do(Op.SEND, 4, 0)], [Do(Op.RECV, 0, 0), burst(2)]], [(0, 1)])
+    assert time_of(made) == pytest.approx(10 + 5 + 2)
+    assert time_of(loads.faster(made, 2.0, 1.0)) == pytest.approx(5 + 5 + 1)
+    assert time_of(loads.faster(made, 1.0, 5.0)) == pytest.approx(10 + 1 + 2)
+
+
+def trial_of(case: str) -> Trial:
+    plugins = host.load()
+    found = plugins.find(PROFILES / case)[0]
+    run = of_profile(plugins.read(found))
+    assert run is not None
+    return of_run(run, plugins.trace(found))
+
+
+@pytest.fixture(scope="module")
+def late() -> Trial:
+    return trial_of("faults/late-send-15")
+
+
+def test_a_trace_with_all_its_messages_is_replayed(late: Trial) -> None:
+    assert late.replayed
+    assert late.total() == pytest.approx(late.run.profile.actual_s, rel=1e-6)
+    found = tried(late, {"send": "early"})
+    assert found is not None
+    assert 0.064 < found.expected_s < 0.074  # really won: 72.6 ms
+    assert found.moved()["W"] == pytest.approx(-found.expected_s, rel=0.05)
+
+
+def test_a_trace_that_lacks_ends_of_messages_is_tried_by_phases() -> None:
+    assert not trial_of("faults/late-15").replayed
+
+
+def test_a_wavefront_gains_nothing_by_grouping_its_messages() -> None:
+    trial = trial_of("otf2/eztrace-lu")
+    grouped, by_phases = tried(trial, {"messages": "grouped"}), tried(Trial(trial.run), {"messages": "grouped"})
+    assert grouped is not None
+    assert by_phases is not None
+    assert abs(grouped.expected_s) < 0.001 < by_phases.expected_s
+
+
+def test_changes_of_messages_and_loads_are_joined_and_what_can_not_be_is_named(late: Trial) -> None:
+    changes = [
+        ({"send": "early"}, set[int]()),
+        ({"rebalance": "ranks"}, set[int]()),
+        ({"pipeline": "finer"}, set[int]()),
+    ]
+    found = joint(late, changes)
+    alone = tried(late, {"send": "early"})
+    assert alone is not None
+    assert found.tried.changed.replayed
+    assert found.tried.expected_s >= alone.expected_s - 1e-3
+    assert found.left_out == (2,)
+
+
+def test_every_change_of_the_rules_is_simulated_or_has_a_reason() -> None:
+    words = {word for action in rules.load_default((), examples=False).actions for word in action.change.items()}
+    simulated = CHANGES.keys() | REWRITES.keys()
+    assert words == simulated | OF_RUNS.keys()
+    assert not simulated & OF_RUNS.keys()
+
+
+def test_conflicts_of_actions_are_named_whatever_they_win() -> None:
+    known = {action.id: action for action in rules.load_default((), examples=False).actions}
+    told = [part.text for part in clashes([known["A-31"], known["A-16"], known["G-13"]])]
+    assert told == ["A-31 and G-13 are in conflict: only one of them can be carried out."]
