@@ -131,7 +131,9 @@ def rows_of(library: ctypes.CDLL, cut: Sequence[tuple[bytes, bytes]], slots: int
     state = library.harness_new(slots or 0, 1 << 20)
     try:
         for steps, accesses in cut:
-            library.harness_block(state, steps, len(steps) // 16, accesses, len(accesses) // 16)
+            own_steps = ctypes.create_string_buffer(steps, len(steps) + 1)
+            own_accesses = ctypes.create_string_buffer(accesses, len(accesses) + ACCESS.size)
+            library.harness_block(state, own_steps, len(steps) // 16, own_accesses, len(accesses) // 16)
         cycles = library.harness_cycles(state)
         return [[library.harness_row(state, cycle, k) for k in range(6)] for cycle in range(cycles)]
     finally:

@@ -3,6 +3,7 @@
 #define BLOCKS_H
 
 #include "book.h"
+#include "prepare.h"
 
 struct block {
     uint64_t address;
@@ -11,22 +12,6 @@ struct block {
     uint32_t *ids;
     struct block *before;
 };
-
-/* Leaves out the writing of flags that a later instruction of the block writes again before anything reads them. */
-static void block_drop_dead_flags(struct block *b) {
-    uint8_t dead[256] = {0};
-    for (uint32_t i = b->n_steps; i-- > 0;) {
-        struct step *s = &b->steps[i];
-        int certain = !(s->flags & IF_TOUCHED);
-        for (int k = 0; k < 4; k++) {
-            uint8_t out = s->out[k];
-            if (out < 96 || out > 98) continue;
-            if (dead[out]) s->out[k] = 126;
-            else if (certain) dead[out] = 1;
-        }
-        for (int k = 0; k < 4; k++) dead[s->in[k]] = 0;
-    }
-}
 
 static struct block *block_new(struct book *book, uint64_t address, const struct code *codes, uint32_t n) {
     static uint32_t blocks;
@@ -44,7 +29,7 @@ static struct block *block_new(struct book *book, uint64_t address, const struct
             to++->insn = (uint16_t)i;
         }
     }
-    block_drop_dead_flags(b);
+    prepare(b->steps, b->n_steps);
     return b;
 }
 

@@ -18,10 +18,17 @@ struct page {
     uint64_t *cells;
 };
 
+/* A copy of what a page says, for those that were touched last. */
+struct near {
+    uint64_t number;
+    uint64_t *cells;
+    uint32_t shift;
+};
+
 struct memory {
     struct page **slots; /* open addressing; size is a power of two */
     uint64_t size, used;
-    struct page *near[NEAR_PAGES];
+    struct near near[NEAR_PAGES];
 };
 
 static inline uint64_t page_hash(uint64_t number) { return (number * 0x9E3779B97F4A7C15ull) >> 20; }
@@ -66,21 +73,31 @@ static struct page *page_add(struct memory *m, uint64_t number) {
     return p;
 }
 
-static inline struct page *page_find(struct memory *m, uint64_t number) {
-    struct page *p = m->near[number % NEAR_PAGES];
-    if (p && p->number == number) return p;
-    p = *page_slot(m, number);
-    if (p) m->near[number % NEAR_PAGES] = p;
-    return p;
+static struct page *page_find(struct memory *m, uint64_t number) { return *page_slot(m, number); }
+
+static struct near *near_fill(struct memory *m, const struct page *p) {
+    struct near *n = &m->near[p->number % NEAR_PAGES];
+    *n = (struct near){p->number, p->cells, p->shift};
+    return n;
 }
 
-static void page_refine(struct page *p, uint32_t shift) {
+/* What is known of a page; NULL where nothing was ever stored. */
+static inline struct near *near_find(struct memory *m, uint64_t number) {
+    struct near *n = &m->near[number % NEAR_PAGES];
+    if (n->number == number && n->cells) return n;
+    const struct page *p = page_find(m, number);
+    return p ? near_fill(m, p) : NULL;
+}
+
+static struct near *page_refine(struct memory *m, uint64_t number, uint32_t shift) {
+    struct page *p = page_find(m, number);
     uint32_t n = PAGE_SIZE_ >> shift, by = p->shift - shift;
     uint64_t *cells = malloc(n * sizeof *cells);
     for (uint32_t i = 0; i < n; i++) cells[i] = p->cells[i >> by];
     free(p->cells);
     p->cells = cells;
     p->shift = shift;
+    return near_fill(m, p);
 }
 
 static inline uint64_t memory_read(struct memory *m, uint64_t address, uint32_t size) {
@@ -88,7 +105,7 @@ static inline uint64_t memory_read(struct memory *m, uint64_t address, uint32_t 
     while (size) {
         uint32_t offset = address % PAGE_SIZE_, part = PAGE_SIZE_ - offset;
         if (part > size) part = size;
-        struct page *p = page_find(m, address >> PAGE_BITS);
+        const struct near *p = near_find(m, address >> PAGE_BITS);
         if (p) {
             uint32_t last = (offset + part - 1) >> p->shift;
             for (uint32_t i = offset >> p->shift; i <= last; i++)
@@ -102,12 +119,12 @@ static inline uint64_t memory_read(struct memory *m, uint64_t address, uint32_t 
 
 static inline void memory_write(struct memory *m, uint64_t address, uint32_t size, uint64_t cycle) {
     while (size) {
-        uint32_t offset = address % PAGE_SIZE_, part = PAGE_SIZE_ - offset;
+        uint32_t offset = address % PAGE_SIZE_, part = PAGE_SIZE_ - offset, edges;
         if (part > size) part = size;
-        struct page *p = page_find(m, address >> PAGE_BITS);
-        if (!p) p = page_add(m, address >> PAGE_BITS);
-        uint32_t edges = offset | (offset + part);
-        if (edges & ((1u << p->shift) - 1)) page_refine(p, edges & 3 ? 0 : 2);
+        struct near *p = near_find(m, address >> PAGE_BITS);
+        if (!p) p = near_fill(m, page_add(m, address >> PAGE_BITS));
+        edges = offset | (offset + part);
+        if (edges & ((1u << p->shift) - 1)) p = page_refine(m, address >> PAGE_BITS, edges & 3 ? 0 : 2);
         uint32_t last = (offset + part - 1) >> p->shift;
         for (uint32_t i = offset >> p->shift; i <= last; i++) p->cells[i] = cycle;
         address += part;

@@ -8,13 +8,16 @@
 #include "slots.h"
 
 enum { OPERATE, LOAD, STORE, GATHER, ALSO };
-enum { PARTS = 1, IF_TOUCHED = 2 };
+/* As they come: works on parts of registers; happens only if its instruction touched memory. Added by prepare.h: has
+ * more than two inputs or outputs; is none of the usual kind. */
+enum { PARTS = 1, IF_TOUCHED = 2, WIDE = 4, RARE = 8 };
 enum { GENERAL = 32, LOW_BYTE = 128, SECOND_BYTE = 160, COMPONENTS = 6, BUCKETS = 256 };
+enum { NO_INSN = 0xFFFF };
 
 struct step {
     uint8_t kind, component, flags, unused;
     uint8_t in[4], out[4];
-    uint16_t insn, unused2;
+    uint16_t insn, whole; /* set by prepare.h: a bit for each of the first 16 registers that is written wholly */
 };
 
 struct access {
@@ -27,7 +30,7 @@ struct access {
 struct oracle {
     uint64_t whole[128];
     uint64_t part[3][GENERAL]; /* bits 0-7, 8-15, 16-63; only where split */
-    uint8_t split[GENERAL];
+    uint32_t split; /* a bit for each general register; only the first 16 ever have parts */
     struct memory memory;
     struct slots slots;
     uint64_t base, cycles, loads, stores, unclaimed;
@@ -69,31 +72,35 @@ static void oracle_row(struct oracle *o, uint64_t cycle, int component) {
     o->rows[cycle * COMPONENTS + component]++;
 }
 
-static inline uint64_t oracle_place(struct oracle *o, uint64_t ready, int component) {
+/* `plain`: neither a limit nor rows; known when this is compiled. */
+static inline __attribute__((always_inline)) uint64_t oracle_place(struct oracle *o, uint64_t ready, int component,
+                                                                   const int plain) {
     uint64_t cycle = (ready > o->base ? ready : o->base); /* counted from 0 here */
-    if (o->slots.limit) cycle = slots_place(&o->slots, cycle);
-    if (cycle >= o->cycles) o->cycles = cycle + 1;
-    while (cycle >> o->shift >= BUCKETS) oracle_coarser(o);
+    if (!plain && o->slots.limit) cycle = slots_place(&o->slots, cycle);
+    if (cycle >= o->cycles) {
+        o->cycles = cycle + 1;
+        while (cycle >> o->shift >= BUCKETS) oracle_coarser(o);
+    }
     o->bucket[cycle >> o->shift][component]++;
-    if (o->rows_allowed) oracle_row(o, cycle, component);
+    if (!plain && o->rows_allowed) oracle_row(o, cycle, component);
     return cycle + 1;
 }
 
 static uint64_t oracle_get(struct oracle *o, uint8_t location) {
     if (location < LOW_BYTE) return o->whole[location];
     int part = location >= SECOND_BYTE, reg = location - (part ? SECOND_BYTE : LOW_BYTE);
-    return o->split[reg] ? o->part[part][reg] : o->whole[reg];
+    return o->split >> reg & 1 ? o->part[part][reg] : o->whole[reg];
 }
 
 static void oracle_set(struct oracle *o, uint8_t location, uint64_t cycle) {
     if (location < LOW_BYTE) {
         o->whole[location] = cycle;
-        if (location < GENERAL) o->split[location] = 0;
+        if (location < GENERAL) o->split &= ~(1u << location);
         return;
     }
     int part = location >= SECOND_BYTE, reg = location - (part ? SECOND_BYTE : LOW_BYTE);
-    if (!o->split[reg]) o->part[0][reg] = o->part[1][reg] = o->part[2][reg] = o->whole[reg];
-    o->split[reg] = 1;
+    if (!(o->split >> reg & 1)) o->part[0][reg] = o->part[1][reg] = o->part[2][reg] = o->whole[reg];
+    o->split |= 1u << reg;
     o->part[part][reg] = cycle;
     uint64_t latest = 0;
     for (int i = 0; i < 3; i++)
@@ -101,28 +108,32 @@ static void oracle_set(struct oracle *o, uint8_t location, uint64_t cycle) {
     o->whole[reg] = latest;
 }
 
-static inline uint64_t oracle_ready(struct oracle *o, const struct step *s) {
-    uint64_t a, b;
-    if (s->flags & PARTS) {
-        uint64_t latest = 0;
-        for (int i = 0; i < 4; i++)
-            if ((a = oracle_get(o, s->in[i])) > latest) latest = a;
-        return latest;
-    }
-    a = o->whole[s->in[0]] > o->whole[s->in[1]] ? o->whole[s->in[0]] : o->whole[s->in[1]];
-    b = o->whole[s->in[2]] > o->whole[s->in[3]] ? o->whole[s->in[2]] : o->whole[s->in[3]];
-    return a > b ? a : b;
+static uint64_t oracle_ready_parts(struct oracle *o, const struct step *s) {
+    uint64_t latest = 0, t;
+    for (int i = 0; i < 4; i++)
+        if ((t = oracle_get(o, s->in[i])) > latest) latest = t;
+    return latest;
+}
+
+static inline uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static inline uint64_t oracle_ready(const struct oracle *o, const struct step *s) {
+    uint64_t ready = later(o->whole[s->in[0]], o->whole[s->in[1]]);
+    if (!(s->flags & WIDE)) return ready;
+    return later(ready, later(o->whole[s->in[2]], o->whole[s->in[3]]));
+}
+
+static void oracle_done_parts(struct oracle *o, const struct step *s, uint64_t cycle) {
+    for (int i = 0; i < 4; i++) oracle_set(o, s->out[i], cycle);
 }
 
 static inline void oracle_done(struct oracle *o, const struct step *s, uint64_t cycle) {
-    for (int i = 0; i < 4; i++) {
-        if (s->flags & PARTS)
-            oracle_set(o, s->out[i], cycle);
-        else {
-            o->whole[s->out[i]] = cycle;
-            if (s->out[i] < GENERAL) o->split[s->out[i]] = 0;
-        }
-    }
+    if (o->split & s->whole) o->split &= ~(uint32_t)s->whole;
+    o->whole[s->out[0]] = cycle;
+    o->whole[s->out[1]] = cycle;
+    if (!(s->flags & WIDE)) return;
+    o->whole[s->out[2]] = cycle;
+    o->whole[s->out[3]] = cycle;
 }
 
 /* An atomic instruction reports its one access as a store: it is read as well. */
@@ -135,42 +146,68 @@ static inline uint64_t oracle_loaded(struct oracle *o, const struct access *from
     return latest;
 }
 
-/* Schedules the steps of a block that was executed once; accesses stand in the order of its instructions. */
-static void oracle_block(struct oracle *o, const struct step *steps, uint32_t n, const struct access *accesses,
-                         uint32_t n_accesses) {
-    const struct access *from = accesses, *to = accesses, *end = accesses + n_accesses;
-    uint64_t carried = 0, cycle = 0;
+/* The accesses of the instruction at hand, and what its steps so far have gathered. */
+struct progress {
+    const struct access *from, *to;
+    uint64_t carried, cycle;
+};
+
+static inline void oracle_claim(struct oracle *o, struct progress *p, const struct step *s) {
+    if (p->from->insn == s->insn) return;
+    for (p->from = p->to; p->from->insn < s->insn; p->from++) o->unclaimed++;
+    for (p->to = p->from; p->to->insn == s->insn; p->to++) {}
+}
+
+static inline void oracle_stored(struct oracle *o, const struct progress *p, uint64_t cycle) {
+    for (const struct access *a = p->from; a < p->to; a++)
+        if (a->store) memory_write(&o->memory, a->address, a->size, cycle);
+}
+
+static void oracle_rare(struct oracle *o, struct progress *p, const struct step *s) {
+    if (s->kind == LOAD || s->kind == STORE || s->flags & IF_TOUCHED) oracle_claim(o, p, s);
+    if (s->flags & IF_TOUCHED && p->from == p->to) return;
+    if (s->kind == ALSO) return oracle_done_parts(o, s, p->cycle);
+    p->carried = later(p->carried, oracle_ready_parts(o, s));
+    if (s->kind == GATHER) return;
+    if (s->kind == LOAD) p->carried = later(p->carried, oracle_loaded(o, p->from, p->to));
+    p->cycle = oracle_place(o, p->carried, s->component, 0);
+    p->carried = 0;
+    oracle_done_parts(o, s, p->cycle);
+    if (s->kind == STORE) oracle_stored(o, p, p->cycle);
+}
+
+static inline __attribute__((always_inline)) void oracle_steps(struct oracle *o, const struct step *steps, uint32_t n,
+                                                              const struct access *accesses, const struct access *end,
+                                                              const int plain) {
+    struct progress p = {.from = end, .to = accesses};
     for (const struct step *s = steps; s < steps + n; s++) {
-        if (s->kind == LOAD || s->kind == STORE || s->flags & IF_TOUCHED) {
-            if (to == accesses || from == to || from->insn != s->insn) {
-                for (from = to; from < end && from->insn < s->insn; from++) o->unclaimed++;
-                for (to = from; to < end && to->insn == s->insn; to++) {}
-            }
-            if (from == to && s->flags & IF_TOUCHED) continue;
-        }
-        if (s->kind == ALSO) {
-            oracle_done(o, s, cycle);
+        if (s->flags & RARE) {
+            oracle_rare(o, &p, s);
             continue;
         }
         uint64_t ready = oracle_ready(o, s);
-        if (carried > ready) ready = carried;
-        carried = 0;
-        if (s->kind == GATHER) {
-            carried = ready;
-            continue;
-        }
-        if (s->kind == LOAD) {
-            uint64_t t = oracle_loaded(o, from, to);
-            if (t > ready) ready = t;
-        }
-        cycle = oracle_place(o, ready, s->component);
+        if (s->kind != OPERATE) oracle_claim(o, &p, s);
+        if (s->kind == LOAD) ready = later(ready, oracle_loaded(o, p.from, p.to));
+        uint64_t cycle = oracle_place(o, ready, s->component, plain);
         oracle_done(o, s, cycle);
-        if (s->kind != STORE) continue;
-        for (const struct access *a = from; a < to; a++)
-            if (a->store) memory_write(&o->memory, a->address, a->size, cycle);
+        if (s->kind == STORE) oracle_stored(o, &p, cycle);
     }
-    for (from = to; from < end; from++) o->unclaimed++;
-    for (uint32_t i = 0; i < n_accesses; i++) *(accesses[i].store ? &o->stores : &o->loads) += 1;
+    o->unclaimed += (uint64_t)(end - p.to);
+}
+
+/* Schedules the prepared steps of a block that was executed once; accesses stand in the order of its instructions, and there
+ * is room for one more behind them. */
+static void oracle_block(struct oracle *o, const struct step *steps, uint32_t n, struct access *accesses,
+                         uint32_t n_accesses) {
+    uint64_t stores = 0;
+    for (uint32_t i = 0; i < n_accesses; i++) stores += accesses[i].store;
+    o->stores += stores;
+    o->loads += n_accesses - stores;
+    accesses[n_accesses].insn = NO_INSN;
+    if (o->slots.limit || o->rows_allowed)
+        oracle_steps(o, steps, n, accesses, accesses + n_accesses, 0);
+    else
+        oracle_steps(o, steps, n, accesses, accesses + n_accesses, 1);
 }
 
 #endif

@@ -31,7 +31,7 @@ struct plan {
 static struct stream *stream_new(const struct plan *plan) {
     struct stream *s = calloc(1, sizeof *s);
     oracle_init(&s->oracle, plan->limit, plan->rows);
-    s->accesses = malloc(MAX_ACCESSES * sizeof *s->accesses);
+    s->accesses = malloc((MAX_ACCESSES + 1) * sizeof *s->accesses);
     s->on = 1;
     s->left = (int64_t)plan->window;
     return s;
