@@ -14,7 +14,8 @@ _HEAD: Final = struct.Struct("<16xHHIQQQIHHHHHH")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL: Final = struct.Struct("<IBBHQQ")
 _SEGMENT: Final = struct.Struct("<IIQQQQQQ")
-_SYMTAB, _DYNSYM, _LOADED, _FUNCTION, _IFUNC = 2, 11, 1, 2, 10
+_SYMTAB, _DYNSYM, _LOADED, _INTERPRETER, _FUNCTION, _IFUNC = 2, 11, 1, 3, 2, 10
+_LARGEST_HEAD: Final = 1 << 16
 _LARGEST: Final = 1 << 30
 
 
@@ -34,6 +35,20 @@ class Functions:
 
 
 NONE: Final = Functions((), (), (), True)
+
+
+def loader(path: Path) -> str | None:
+    """Return the program that loads a dynamically linked one, by its path; None for any other file."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_HEAD)
+        head = _HEAD.unpack_from(data)
+        for kind, _, offset, _, _, size, _, _ in _table(data, _SEGMENT, head[4], head[8], head[9]):
+            if kind == _INTERPRETER and data[:6] == b"\x7fELF\x02\x01":
+                return data[offset : offset + size].rstrip(b"\0").decode(errors="surrogateescape")
+    except (OSError, struct.error):
+        pass
+    return None
 
 
 def functions(path: Path) -> Functions:

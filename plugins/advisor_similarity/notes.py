@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor_similarity.places import GENERATED, places, stripped, unknown_counts
-from advisor_similarity.tracing import find_program
+from advisor_similarity.places import GENERATED, places, rewritten, stripped, unknown_counts
+from advisor_similarity.tracing import architecture_of, find_program
 
 if TYPE_CHECKING:
     from advisor_similarity.parallelism import Observed
@@ -45,7 +45,9 @@ def _generated(observed: Observed) -> list[str]:
     if not made:
         return []
     share = made / max(1, observed.workload.instructions)
-    return [f"{share:.2g} of the instructions were generated while the program ran; they belong to no function."]
+    text = f"{share:.2g} of the instructions were generated while the program ran; they belong to no function."
+    changed = rewritten(observed.image)
+    return [f"{text} At {changed:,} places they were rewritten later on." if changed else text]
 
 
 def _sampling(observed: Observed) -> list[str]:
@@ -67,6 +69,6 @@ def _second_run(observed: Observed) -> list[str]:
 
 def _symbols(observed: Observed) -> list[str]:
     program = find_program(observed.traced.program)
-    if not stripped(program):
+    if architecture_of(program) is None or not stripped(program):
         return []
     return [f"{program.name} is stripped: its functions have no names. Link without -s to see them."]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _SIGNAL: Final = 128
 _ILLEGAL: Final = _SIGNAL + 4
+_LAST_SIGNAL: Final = 64
 #: Two runs of one program differ by a few instructions; by more than this share they were not the same work.
 _SAME_WORK: Final = 0.01
 
@@ -82,9 +83,14 @@ def _main(plan: Plan, traced: Traced) -> Image:
     if traced.exit_code == _ILLEGAL or (image is None and _is_avx512(traced)):
         raise UsageError(_illegal(plan, traced))
     if image is None or not image.instructions:
-        how = f"killed by signal {traced.exit_code - _SIGNAL}" if traced.exit_code > _SIGNAL else "gone"
-        raise UsageError(f"{plan.command[0]} was {how} before it ended, nothing was recorded of it")
+        raise UsageError(f"{plan.command[0]} {_how_it_ended(traced.exit_code)}, nothing was recorded of it")
     return image
+
+
+def _how_it_ended(code: int) -> str:
+    if _SIGNAL < code <= _SIGNAL + _LAST_SIGNAL:
+        return f"was killed by signal {code - _SIGNAL} before it ended"
+    return f"ended with exit code {code} before its first instruction" if code else "was gone before it ended"
 
 
 def _is_avx512(traced: Traced) -> bool:

@@ -78,6 +78,17 @@ def unknown_counts(image: Image, templates: Sequence[Template]) -> dict[str, int
     return dict(ran)
 
 
+def rewritten(image: Image) -> int:
+    """Return at how many addresses other instructions were executed later on: code that modifies itself, or a JIT."""
+    first: dict[int, tuple[int, ...]] = {}
+    changed: set[int] = set()
+    for block in image.blocks.values():
+        before = first.setdefault(block.address, block.templates)
+        if any(old != new for old, new in zip(before, block.templates, strict=False)):
+            changed.add(block.address)
+    return len(changed)
+
+
 def _counts(image: Image) -> dict[int, int]:
     totals: dict[int, int] = defaultdict(int)
     for stream in image.streams:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.errors import UsageError
 from advisor_similarity.compiling import compiled
 from advisor_similarity.decoding import Decodings, DecodingServer, kept_file
+from advisor_similarity.elf import loader
 from advisor_similarity.images import read_images
 from advisor_similarity.instructions import decoder
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 #: Machine numbers in the heads of ELF files.
 ARCHITECTURES: Final = {62: "x86_64", 183: "aarch64"}
+_CROSS: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 _GRACE_S: Final = 5.0
 
 
@@ -92,6 +94,18 @@ def find_qemu(architecture: str) -> str:
     return found
 
 
+def _check_loader(program: Path, architecture: str, sysroot: Path | None) -> None:
+    """Refuse a program whose shared libraries are those of another machine and not at hand."""
+    needed = loader(program)
+    if needed is None or Path(needed).exists() or (sysroot and (sysroot / needed.lstrip("/")).exists()):
+        return
+    here = f"/usr/{architecture}-linux-gnu"
+    raise UsageError(
+        f"{program.name} is loaded by {needed}, which is not here: link it statically, or name the directory of its "
+        f"libraries, such as --sysroot {here} (apt-get install libc6-{_CROSS[architecture]}-cross)"
+    )
+
+
 def api_version(qemu: str) -> int:
     """Return the version of the plugin interface that this QEMU speaks; see ``tracer/qemu_api.h``."""
     shown = subprocess.run([qemu, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
@@ -107,6 +121,7 @@ def trace(plan: Plan, cache: Path, folder: Path) -> Traced:
     program, arguments, launcher = _apart(plan)
     architecture = architecture_of(program) or "x86_64"
     qemu = find_qemu(architecture)
+    _check_loader(program, architecture, plan.sysroot)
     library = compiled("tracer.c", cache, (f"QEMU_PLUGIN_API={api_version(qemu)}",))
     decodings = Decodings(decoder(architecture, plan.follow_stack), kept_file(cache, architecture, plan.follow_stack))
     with tempfile.TemporaryDirectory(prefix="gapwatch-") as short:

@@ -1,7 +1,7 @@
 """AArch64: instructions as load, operate and store steps, from what capstone knows about them.
 
 Only loads and stores touch memory; one that moves its base register along takes an addition besides. Scalar
-floating-point instructions read and write the low 64 bits of a vector register.
+floating-point instructions read the low 64 bits of a vector register; writing these clears the rest.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from capstone import CS_ARCH_ARM64, CS_MODE_ARM, Cs, arm64_const
 
 from advisor_similarity.classes import FINE_INDEX
 from advisor_similarity.instructions.arm64_groups import NOTHING, fine_class
+from advisor_similarity.instructions.disassembled import UNKNOWN, classified, only, seen
 from advisor_similarity.steps import (
     CARRY,
     FP_CONTROL,
@@ -77,19 +78,13 @@ class Arm64:
 
     def decode(self, code: bytes) -> Template:
         """Return what the instruction does; see ``Decoder``."""
-        insn = next(self._disassembler.disasm(code, 0x1000), None)
+        insn = only(self._disassembler, code)
         if insn is None:
-            return Template("?", (Step(OPERATE, FINE_INDEX["unknown"]),), known=False)
+            return UNKNOWN
         if NOTHING.fullmatch(insn.mnemonic):
             return Template(insn.mnemonic, ())
         found = fine_class(insn.mnemonic)
-        fine = FINE_INDEX["unknown"] if found is None else found
-        steps = _steps(insn, fine)
-        kept = tuple(Step(step.kind, step.fine, self._seen(step.reads), step.writes) for step in steps)
-        return Template(insn.mnemonic, kept, found is not None)
-
-    def _seen(self, reads: Iterable[int]) -> tuple[int, ...]:
-        return tuple(place for place in reads if place not in self._hidden)
+        return Template(insn.mnemonic, seen(_steps(insn, classified(found)), self._hidden), found is not None)
 
 
 def _steps(insn: Disassembled, fine: int) -> list[Step]:
@@ -114,7 +109,7 @@ def _accesses(insn: Disassembled, registers: list[Operand]) -> tuple[list[int], 
     """Return the locations read and written without memory: capstone tells them wrongly for aliases such as cmp."""
     places = [list(_named(insn, operand.reg)) for operand in registers]
     first_is_source = _ONLY_READS.fullmatch(insn.mnemonic) is not None
-    written = [] if first_is_source or not places else places[0]
+    written = [] if first_is_source or not places else _cleared(places[0])
     sources = places if first_is_source or _ACCUMULATES.fullmatch(insn.mnemonic) else places[1:]
     read = [place for named in sources for place in named]
     if _SETS_FLAGS.fullmatch(insn.mnemonic):
@@ -137,10 +132,17 @@ def _memory(insn: Disassembled, memory: Operand, registers: list[Operand]) -> li
         status = values[:1] if _EXCLUSIVE.fullmatch(insn.mnemonic) else []
         steps.append(Step(STORE, store, (*address, *values), tuple(status)))
     else:
-        steps.append(Step(LOAD, load, tuple(address), tuple(values)))
+        steps.append(Step(LOAD, load, tuple(address), tuple(_cleared(values))))
     if getattr(insn, "writeback", False):
         steps.append(Step(OPERATE, FINE_INDEX["int add"], tuple(base), tuple(base)))
     return steps
+
+
+def _cleared(written: Iterable[int]) -> list[int]:
+    """Return the places with the upper halves of vector registers of which the lower ones are written."""
+    places = list(dict.fromkeys(written))
+    halves = [place + VECTOR_REST - VECTOR_LOW for place in places if VECTOR_LOW <= place < VECTOR_REST]
+    return list(dict.fromkeys((*places, *halves)))
 
 
 def _named(insn: Disassembled, register: int) -> tuple[int, ...]:

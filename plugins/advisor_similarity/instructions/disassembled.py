@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+from advisor_similarity.classes import FINE_INDEX
+from advisor_similarity.steps import OPERATE, Step, Template
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 class Place(Protocol):
@@ -36,3 +39,34 @@ class Disassembled(Protocol):
 
     def reg_name(self, register: int) -> str | None:
         """Return the name of a register."""
+
+
+class Disassembler(Protocol):
+    """capstone's ``Cs``."""
+
+    def disasm(self, code: bytes, offset: int) -> Iterable[Disassembled]:
+        """Yield the instructions of ``code``."""
+
+
+#: Bytes that the disassembler does not know: one operation, outside of the centroid.
+UNKNOWN: Final = Template("?", (Step(OPERATE, FINE_INDEX["unknown"]),), known=False)
+_PLACE: Final = 0x1000
+
+
+def only(disassembler: Disassembler, code: bytes) -> Disassembled | None:
+    """Return the first instruction of ``code``, None where the disassembler does not know it."""
+    return next(iter(disassembler.disasm(code, _PLACE)), None)
+
+
+def classified(found: int | None) -> int:
+    """Return a mnemonic's class, that of unknown ones where it is in no known group."""
+    return FINE_INDEX["unknown"] if found is None else found
+
+
+def seen(steps: Iterable[Step], hidden: frozenset[int]) -> tuple[Step, ...]:
+    """Return the steps without the reading of places that are to be always available."""
+    return tuple(
+        Step(step.kind, step.fine, tuple(place for place in step.reads if place not in hidden), step.writes,
+             step.if_touched)
+        for step in steps
+    )  # fmt: skip

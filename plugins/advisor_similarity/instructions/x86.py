@@ -8,11 +8,13 @@ split. Scalar floating-point instructions read and write the low 64 bits of a ve
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from capstone import CS_AC_READ, CS_AC_WRITE, CS_ARCH_X86, CS_MODE_64, Cs, x86_const
 
 from advisor_similarity.classes import FINE_INDEX
+from advisor_similarity.instructions.disassembled import UNKNOWN, classified, only, seen
 from advisor_similarity.instructions.x86_groups import NOTHING, fine_class
 from advisor_similarity.instructions.x86_registers import (
     EXTENDED,
@@ -73,9 +75,9 @@ class X86:
 
     def decode(self, code: bytes) -> Template:
         """Return what the instruction does; see ``Decoder``."""
-        insn = next(self._disassembler.disasm(code, 0x1000), None)
+        insn = only(self._disassembler, code)
         if insn is None:
-            return Template("?", (Step(OPERATE, FINE_INDEX["unknown"]),), known=False)
+            return UNKNOWN
         full = f"{insn.mnemonic}"
         mnemonic = _PREFIX.sub("", full)
         if mnemonic in NOTHING:
@@ -90,7 +92,7 @@ class _Instruction:
         self.insn, self.mnemonic, self.full, self.hidden = insn, mnemonic, full, hidden
         found = fine_class(mnemonic)
         self.known = found is not None
-        self.fine = FINE_INDEX["unknown"] if found is None else found
+        self.fine = classified(found)
         self.operands = list(insn.operands)
         self.loads, self.stores = self._memory()
 
@@ -104,11 +106,8 @@ class _Instruction:
 
     def _made(self, *steps: Step) -> Template:
         quiet = self.full.startswith("rep") and self._is_string()
-        kept = tuple(Step(step.kind, step.fine, self._seen(step.reads), step.writes, quiet) for step in steps)
-        return Template(self.mnemonic, kept, self.known)
-
-    def _seen(self, reads: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(place for place in reads if place not in self.hidden)
+        kept = (replace(step, if_touched=quiet) for step in steps)
+        return Template(self.mnemonic, seen(kept, self.hidden), self.known)
 
     def _operate(self, reads: Iterable[int], writes: Iterable[int]) -> Step:
         return Step(OPERATE, self.fine, tuple(reads), tuple(writes))

@@ -153,7 +153,7 @@ struct progress {
 };
 
 static inline void oracle_claim(struct oracle *o, struct progress *p, const struct step *s) {
-    if (p->from->insn == s->insn) return;
+    if (p->from != p->to && p->from->insn == s->insn) return;
     for (p->from = p->to; p->from->insn < s->insn; p->from++) o->unclaimed++;
     for (p->to = p->from; p->to->insn == s->insn; p->to++) {}
 }
