@@ -18,6 +18,8 @@ WORTH_COMPILING: Final = 100_000
 #: Functions that compiled loops call.
 _HELPERS: Final[list[Any]] = []
 _DONE: Final[dict[str, Any]] = {}
+#: Loops that allocate nothing need no count of who holds an array; counting took two thirds of their time.
+_COUNTLESS: Final = {"_nrt": False}
 
 
 def available() -> bool:
@@ -37,10 +39,10 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
         return function
     key = f"{function.__module__}.{function.__qualname__}"
     while _HELPERS:
-        import_module("numba.extending").register_jitable(forceinline=True)(_HELPERS.pop())
+        import_module("numba.extending").register_jitable(**_COUNTLESS, forceinline=True)(_HELPERS.pop())
     if key not in _DONE:
         writable = os.access(Path(__file__).parent, os.W_OK)
-        _DONE[key] = import_module("numba").njit(cache=writable, error_model="numpy")(function)
+        _DONE[key] = import_module("numba").njit(cache=writable, error_model="numpy", **_COUNTLESS)(function)
     made: Callable[P, R] = _DONE[key]
     return made
 

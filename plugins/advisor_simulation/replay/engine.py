@@ -10,7 +10,7 @@ import numpy as np
 
 from advisor_simulation.replay import deadlocks, kernels
 from advisor_simulation.replay.compiling import fitting
-from advisor_simulation.replay.steps import WAITING, lowered
+from advisor_simulation.replay.lowering import lowered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,14 +45,6 @@ class Ordered:
     stretch_end: IntArray
     slots: int
 
-    @property
-    def place(self) -> IntArray:
-        """Which step of the ranks each of these is (steps,)."""
-        length = np.diff(self.stretch_end, prepend=0)
-        shift = np.repeat(self.stretch_begin - (self.stretch_end - length), length)
-        found: IntArray = np.arange(len(self.kind)) + shift
-        return found
-
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -72,7 +64,7 @@ def ordered(steps: Steps, program: Program) -> Ordered:
     """Return the order of the steps; raises ``DeadlockError`` where ranks wait for each other."""
     kind = steps.kind.copy()
     joint = len(steps.needed)
-    reads = np.isin(kind & 15, WAITING)
+    reads = (kind & 15) >= kernels.RECEIVE
     condition = steps.condition[reads].astype(np.int64)
     base = np.where(condition >= 2 * steps.messages, condition - steps.messages, condition >> 1)
     marks = _marks(steps, np.bincount(base, minlength=steps.messages + joint).astype(np.int32))
@@ -121,15 +113,11 @@ def run(plan: Ordered, network: Network, keep: bool = True) -> Run:
     count = len(plan.kind) if keep else 0
     end_s, waited, clock = np.zeros(count), np.zeros(count, dtype=bool), plan.steps.start_s.copy()
     fitting(kernels.run, len(plan.kind))(
-        plan.stretch_rank, plan.stretch_end, plan.kind, plan.value, plan.slot,
+        plan.stretch_rank, plan.stretch_begin, plan.stretch_end, plan.kind, plan.value, plan.slot,
         float(network.cpu_ratio), latency[:, 0].copy(), flight[:, 0].copy(), gap[:, 0].copy(), cost.copy(), clock,
         np.zeros(plan.slots), end_s, waited, keep,
     )  # fmt: skip
-    if not keep:
-        return Run(end_s, waited, clock)
-    back = np.empty(count, dtype=np.int64)
-    back[plan.place] = np.arange(count)
-    return Run(end_s[back], waited[back], clock)
+    return Run(end_s, waited, clock)
 
 
 def op_ends(plan: Ordered, found: Run, program: Program) -> FloatArray:

@@ -165,6 +165,7 @@ def arrange(
 
 def run(
     stretch_rank: Numbers,
+    stretch_begin: IntArray,
     stretch_end: IntArray,
     kind: Kinds,
     value: FloatArray,
@@ -182,7 +183,7 @@ def run(
 ) -> None:
     """Move ``clock`` (ranks,) through all steps, arranged in their order, at one point.
 
-    With ``keep`` the end of each step is noted, and if it waited.
+    With ``keep`` the end of each step is noted where its rank has it, and if it waited.
 
     ``latency`` (2,) is the startup on processors, ``flight`` (2,) the latency on the wire, ``gap`` (2,) seconds per
     byte, each between nodes and within one; ``cost`` (shapes,) seconds of collective operations.
@@ -191,6 +192,7 @@ def run(
     for s in range(len(stretch_rank)):
         t = clock[stretch_rank[s]]
         first, begin = begin, stretch_end[s]
+        place = stretch_begin[s] - first
         for i in range(first, begin):
             k = kind[i]
             inner = k >> 4
@@ -228,8 +230,8 @@ def run(
             if other > t:
                 t = other
             if keep:
-                end_s[i] = t
-                waited[i] = other >= t and other >= 0.0
+                end_s[i + place] = t
+                waited[i + place] = other >= t and other >= 0.0
         clock[stretch_rank[s]] = t
 
 

@@ -99,7 +99,7 @@ class Program:
     def sizes(self) -> FloatArray:
         """Bytes of every message."""
         sizes = np.zeros(len(self.source))
-        sending = np.isin(self.op, SENDING)
+        sending = (self.op == Op.SEND) | (self.op == Op.ISEND)
         sizes[self.link[sending]] = self.value[sending]
         return sizes
 

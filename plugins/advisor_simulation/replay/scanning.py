@@ -54,7 +54,8 @@ class Rows:
         scan = fitting(scan_locations, len(trace.time_s))
         count = scan(
             trace.first, trace.time_s, trace.kind, trace.region, kinds, np.isin(role, _MPI), fixed,
-            role == SENDRECV, self.first, self.op, self.event, self.mate, self.call, self.region, self.end_s,
+            role == SENDRECV, np.full(DEEPEST, -1, dtype=np.int64),
+            self.first, self.op, self.event, self.mate, self.call, self.region, self.end_s,
         )  # fmt: skip
         for name in ("op", "event", "mate", "call", "region", "end_s"):
             setattr(self, name, getattr(self, name)[:count].copy())
@@ -93,6 +94,7 @@ def scan_locations(
     is_mpi: npt.NDArray[np.bool_],
     is_fixed: npt.NDArray[np.bool_],
     is_exchange: npt.NDArray[np.bool_],
+    stack: IntArray,
     begins: IntArray,
     op: npt.NDArray[np.uint8],
     event: IntArray,
@@ -101,9 +103,8 @@ def scan_locations(
     within: npt.NDArray[np.int32],
     end_s: FloatArray,
 ) -> int:
-    """Fill the columns of ``Rows`` and return how many rows there are."""
+    """Fill the columns of ``Rows`` and return how many rows there are; ``stack`` is room for nested regions."""
     n = 0
-    stack = np.full(DEEPEST, -1, dtype=np.int64)
     for location in range(len(first) - 1):
         begins[location] = n
         depth, outer, posted, opened, row_of_send = 0, -1, -1, n, -1

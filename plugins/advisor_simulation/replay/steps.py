@@ -12,11 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.traces.events import Role
-from advisor_simulation.replay import collectives
-from advisor_simulation.replay.network import nodes
-from advisor_simulation.replay.program import Op
-
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -103,79 +98,6 @@ class Lowering:
         return np.where(last >= np.repeat(self.first()[:-1], np.diff(self.program.first)), last, -1)
 
 
-def lowered(program: Program, network: Network) -> Steps:
-    """Return the steps of ``program`` with the protocols, algorithms and nodes of ``network``; not with its speeds."""
-    shapes = _Shapes(program, network)
-    rendezvous = program.sizes > network.eager_bytes
-    op = program.op
-    large = np.zeros(len(op), dtype=bool)
-    linked = (op >= Op.SEND) & (op <= Op.DONE)
-    large[linked] = rendezvous[program.link[linked]]
-    joining = np.flatnonzero(op == Op.JOIN)
-    arrives, leaves = shapes.of_members(joining, program)
-    count = _counts(op, large)
-    count[joining] = arrives.astype(np.int64) + leaves
-    lowering = Lowering.of(program, count)
-    kind, value, condition = lowering.columns()
-    _fill(program, network, large, lowering, (kind, value, condition))
-    end = lowering.end[joining]
-    there, gone = end[arrives] - 1 - leaves[arrives], end[leaves] - 1
-    kind[there], kind[gone] = Step.ARRIVE, Step.LEAVE
-    condition[there] = 2 * len(program.source) + program.link[joining[arrives]]
-    condition[gone] = 2 * len(program.source) + program.link[joining[leaves]]
-    value[gone] = shapes.number[program.link[joining[leaves]]]
-    start = np.zeros(program.ranks) if program.start_s is None else program.start_s
-    return Steps(
-        lowering.first(), kind, value, condition, lowering.last(), len(program.source), shapes.needed,
-        shapes.costs, shapes.inner, start,
-    )  # fmt: skip
-
-
-def _counts(op: npt.NDArray[np.uint8], large: npt.NDArray[np.bool_]) -> IntArray:
-    """Return how many steps each operation has but for collective ones."""
-    small_steps = np.zeros(len(Op), dtype=np.int64)
-    small_steps[[Op.BURST, Op.FIXED, Op.SEND, Op.ISEND, Op.RECV, Op.DONE]] = 1
-    large_steps = small_steps.copy()
-    large_steps[[Op.SEND, Op.RECV]] = 2
-    large_steps[[Op.SENT, Op.IRECV]] = 1
-    return np.where(large, large_steps[op], small_steps[op])
-
-
-def _fill(
-    program: Program,
-    network: Network,
-    large: npt.NDArray[np.bool_],
-    lowering: Lowering,
-    columns: tuple[npt.NDArray[np.uint8], FloatArray, npt.NDArray[np.int32]],
-) -> None:
-    """Fill in computation and messages."""
-    kind, value, condition = columns
-    op, end = program.op, lowering.end
-    for timed, step in ((Op.BURST, Step.BURST), (Op.FIXED, Step.FIXED)):
-        at = np.flatnonzero(op == timed)
-        kind[end[at] - 1] = step
-        value[end[at] - 1] = program.value[at] * (ratios(program, network, at) if timed == Op.BURST else 1.0)
-    inner = _inner(program, network)
-    sizes = program.sizes
-
-    def put(ops: tuple[Op, ...], of_large: bool, back: int, step: Step, ready: int) -> None:
-        at = np.flatnonzero(np.isin(op, ops) & (large == of_large))
-        link = program.link[at].astype(np.int64)
-        place = end[at] - back
-        kind[place] = step + INNER * inner[link]
-        value[place] = sizes[link]
-        condition[place] = 2 * link + ready
-
-    put((Op.SEND, Op.ISEND), False, 1, Step.SEND, 0)
-    put((Op.RECV, Op.DONE), False, 1, Step.RECEIVE, 0)
-    put((Op.SEND,), True, 2, Step.ANNOUNCE, 0)
-    put((Op.ISEND,), True, 1, Step.ANNOUNCE, 0)
-    put((Op.SEND, Op.SENT), True, 1, Step.RELEASE, 1)
-    put((Op.IRECV,), True, 1, Step.NOTE, 1)
-    put((Op.RECV,), True, 2, Step.READY, 1)
-    put((Op.RECV, Op.DONE), True, 1, Step.ACCEPT, 0)
-
-
 def ratios(program: Program, network: Network, at: IntArray) -> FloatArray:
     """Return the factors on computation that are the same at all points: of ranks and regions."""
     of_rank = np.array([network.rank_ratios.get(rank, 1.0) for rank in range(program.ranks)])
@@ -184,49 +106,3 @@ def ratios(program: Program, network: Network, at: IntArray) -> FloatArray:
         return np.ones(1)
     result: FloatArray = of_rank[program.rank[at]] * of_region[program.region[at]]
     return result
-
-
-def _inner(program: Program, network: Network) -> IntArray:
-    """Return 1 for each message within a node, where these have costs of their own."""
-    if network.one_kind:
-        return np.zeros(len(program.source), dtype=np.int64)
-    node = nodes(network, program)
-    same: IntArray = (node[program.source] == node[program.target]).astype(np.int64)
-    return same
-
-
-class _Shapes:
-    """The distinct costs of collective operations, and who waits in them for how many."""
-
-    def __init__(self, program: Program, network: Network) -> None:
-        joint = program.collectives
-        node = nodes(network, program)
-        members = [len(group) for group in program.communicators]
-        together = [len(set(node[list(group)].tolist())) == 1 for group in program.communicators]
-        known: dict[tuple[float, float, bool], int] = {}
-        self.number = np.zeros(len(joint), dtype=np.int64)
-        self.needed = np.zeros(len(joint), dtype=np.int32)
-        self.rooted = np.zeros(len(joint), dtype=np.int64)
-        costs: dict[tuple[str, int, int, float, int], tuple[int, bool]] = {}
-        columns = (joint.name, joint.role.tolist(), joint.comm.tolist(), joint.size.tolist(), joint.root.tolist())
-        for at, (name, role, comm, size, root) in enumerate(zip(*columns, strict=True)):
-            key = (name, role, comm, size, root >= 0)
-            if key not in costs:
-                algorithm = collectives.chosen(network.collectives, name, size)
-                found = collectives.cost(algorithm, name, role, members[comm], size)
-                shape = (found.latencies, found.bytes, together[comm] and not network.one_kind)
-                rooted = algorithm != "dimemas" and root >= 0 and role in (Role.ONE_TO_ALL, Role.ALL_TO_ONE)
-                costs[key] = known.setdefault(shape, len(known)), rooted
-            self.number[at], one_sided = costs[key]
-            self.rooted[at] = role if one_sided else 0
-            self.needed[at] = 1 if one_sided and role == Role.ONE_TO_ALL else members[comm]
-        self.costs = np.array([shape[:2] for shape in known]).reshape(-1, 2)
-        self.inner = np.array([shape[2] for shape in known], dtype=bool)
-
-    def of_members(self, at: IntArray, program: Program) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Return of each joining operation whether its arrival counts for others, and whether it waits for others."""
-        link = program.link[at]
-        is_root = program.rank[at] == program.collectives.root[link]
-        arrives = (self.rooted[link] != Role.ONE_TO_ALL) | is_root
-        leaves = (self.rooted[link] != Role.ALL_TO_ONE) | is_root
-        return arrives, leaves

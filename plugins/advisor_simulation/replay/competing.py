@@ -1,0 +1,297 @@
+"""The loop of the replay with links and buses: events in the order of time, and queues at what is taken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from advisor_simulation.replay.compiling import helper
+from advisor_simulation.replay.kernels import ANNOUNCE, ARRIVE, BURST, FIXED, LEAVE, READY, RELEASE, SEND
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+
+    Numbers = npt.NDArray[np.int32]
+
+#: Steps of a sender, and its message's bytes are their values.
+_SENDING: Final = (SEND, ANNOUNCE)
+
+
+class Wires(NamedTuple):
+    """What has happened to messages and collective operations, and who waits.
+
+    By condition ``known``: when it was fulfilled, of arrivals the latest (-1: not yet), and ``waiter``: the last rank
+    that waits (-1 none, -2 the message is there); by rank ``next_waiter``; by collective operation ``needed``. By
+    message ``asked``: when it could set out, ``lasts``: seconds on its links, and then when it arrived, ``flight``.
+    """
+
+    known: FloatArray
+    waiter: Numbers
+    next_waiter: Numbers
+    needed: Numbers
+    asked: FloatArray
+    lasts: FloatArray
+    flight: FloatArray
+
+
+class Speeds(NamedTuple):
+    """The point: factor on computation, startup, flight and seconds per byte (2,), seconds of collectives (shapes,)."""
+
+    ratio: float
+    latency: FloatArray
+    flight: FloatArray
+    gap: FloatArray
+    cost: FloatArray
+
+
+class Lines(NamedTuple):
+    """Resources: which a message needs (messages, 3; -1 none), how many are free, and the queue at each."""
+
+    ways: Numbers
+    free: IntArray
+    head: Numbers
+    tail: Numbers
+    follower: Numbers
+
+
+@helper
+def wake(wires: Wires, what: int, runnable: Runnable) -> None:
+    """Let those go on who wait for a condition."""
+    other = wires.waiter[what]
+    wires.waiter[what] = -1
+    while other >= 0:
+        runnable.ranks[runnable.many[0]] = other
+        runnable.many[0] += 1
+        other = wires.next_waiter[other]
+
+
+@helper
+def tell(
+    k: int, inner: int, what: int, bytes_: float, t: float, wires: Wires, speeds: Speeds, runnable: Runnable
+) -> bool:
+    """Note what a sender or receiver tells of a message at ``t``; return whether the message can set out now."""
+    m = what >> 1
+    wires.known[what] = t + speeds.latency[inner] if k == READY else t
+    if k in _SENDING:
+        wires.lasts[m] = bytes_ * speeds.gap[inner]
+        wires.flight[m] = speeds.flight[inner]
+    else:
+        wake(wires, what, runnable)
+    if k != SEND and wires.known[what ^ 1] < 0.0:
+        return False
+    wires.asked[m] = wires.known[what] if k == SEND else max(wires.known[what], wires.known[what ^ 1])
+    return True
+
+
+@helper
+def awaited(k: int, inner: int, what: int, v: float, t: float, messages: int, wires: Wires, speeds: Speeds) -> float:
+    """Return when a step that waits is over, -1 while that is not known."""
+    if k == LEAVE:
+        there = wires.needed[what - 2 * messages] == 0
+        return max(t, wires.known[what] + speeds.cost[int(v)]) if there else -1.0
+    if k == RELEASE:
+        return max(t, wires.known[what]) if wires.known[what] >= 0.0 else -1.0
+    return max(t + speeds.latency[inner], wires.lasts[what >> 1]) if wires.waiter[what] == -2 else -1.0
+
+
+@helper
+def find_taken(lines: Lines, m: int) -> int:
+    """Return the first resource of a message that is taken, -1 where all are free."""
+    for way in lines.ways[m]:
+        if way >= 0 and lines.free[way] == 0:
+            return int(way)
+    return -1
+
+
+@helper
+def queue(lines: Lines, m: int, way: int) -> None:
+    """Let a message wait for a resource, behind all others."""
+    lines.follower[m] = -1
+    if lines.head[way] < 0:
+        lines.head[way] = m
+    else:
+        lines.follower[lines.tail[way]] = m
+    lines.tail[way] = m
+
+
+@helper
+def move(lines: Lines, m: int, change: int) -> None:
+    """Take (-1) or free (1) the resources of a message."""
+    for way in lines.ways[m]:
+        if way >= 0:
+            lines.free[way] += change
+
+
+@helper
+def set_out(m: int, now: float, wires: Wires, lines: Lines, resource_s: FloatArray) -> bool:
+    """Return whether a message finds all its resources free and takes them; else it waits for one."""
+    taken = find_taken(lines, m)
+    if taken >= 0:
+        queue(lines, m, taken)
+        return False
+    move(lines, m, -1)
+    resource_s[m] = now - wires.asked[m]
+    return True
+
+
+@helper
+def next_in_line(lines: Lines, way: int) -> int:
+    """Return the message that waits longest for a resource that is free, -1 for none; it waits no more."""
+    if way < 0 or lines.head[way] < 0 or lines.free[way] == 0:
+        return -1
+    m = int(lines.head[way])
+    lines.head[way] = lines.follower[m]
+    return m
+
+
+class Runnable(NamedTuple):
+    """Ranks that can go on, as a stack, and how many there are (1,)."""
+
+    ranks: Numbers
+    many: IntArray
+
+
+class Heap(NamedTuple):
+    """What is to happen, the earliest first: times and events, and how many there are and have been (2,).
+
+    Of events at one time the one that was put in first comes first.
+    """
+
+    times: FloatArray
+    events: IntArray
+    counts: IntArray
+
+
+@helper
+def push(heap: Heap, time: float, event: int) -> None:
+    """Put in an event."""
+    at = heap.counts[0]
+    heap.counts[0] += 1
+    heap.counts[1] += 1
+    number = (heap.counts[1] << 32) | event
+    while at > 0:
+        above = (at - 1) >> 2
+        if heap.times[above] < time or (heap.times[above] == time and heap.events[above] < number):
+            break
+        heap.times[at], heap.events[at] = heap.times[above], heap.events[above]
+        at = above
+    heap.times[at], heap.events[at] = time, number
+
+
+@helper
+def settle(heap: Heap, count: int, time: float, number: int) -> None:
+    """Put an event in the place of the first one, of ``count``."""
+    at = 0
+    while 4 * at + 1 < count:
+        least = 4 * at + 1
+        for below in range(least + 1, min(least + 4, count)):
+            sooner = heap.times[below] < heap.times[least]
+            if sooner or (heap.times[below] == heap.times[least] and heap.events[below] < heap.events[least]):
+                least = below
+        if heap.times[least] > time or (heap.times[least] == time and heap.events[least] > number):
+            break
+        heap.times[at], heap.events[at] = heap.times[least], heap.events[least]
+        at = least
+    heap.times[at], heap.events[at] = time, number
+
+
+@helper
+def drop(heap: Heap) -> None:
+    """Take out the first event."""
+    heap.counts[0] -= 1
+    count = heap.counts[0]
+    settle(heap, count, heap.times[count], heap.events[count])
+
+
+@helper
+def follow(heap: Heap, time: float, event: int) -> None:
+    """Put in an event, and take out the first one."""
+    heap.counts[1] += 1
+    settle(heap, heap.counts[0], time, (heap.counts[1] << 32) | event)
+
+
+@helper
+def run_rank(
+    rank: int,
+    stop: int,
+    steps: tuple[npt.NDArray[np.uint8], FloatArray, Numbers],
+    messages: int,
+    wires: Wires,
+    speeds: Speeds,
+    runnable: Runnable,
+    heap: Heap,
+    ends: tuple[FloatArray, FloatArray, IntArray],
+) -> None:
+    """Execute the steps of a rank until one has to wait; messages that can set out become events."""
+    kind, value, condition = steps
+    clock, end_s, place = ends
+    t = clock[rank]
+    for i in range(place[rank], stop):
+        k, inner, what = kind[i] & 15, kind[i] >> 4, condition[i]
+        if k <= FIXED:
+            t += value[i] * (speeds.ratio if k == BURST else 1.0)
+        elif k == ARRIVE:
+            wires.known[what] = max(wires.known[what], t)
+            wires.needed[what - 2 * messages] -= 1
+            if wires.needed[what - 2 * messages] == 0:
+                wake(wires, what, runnable)
+        elif k < ARRIVE:
+            t += speeds.latency[inner] if k <= ANNOUNCE else 0.0
+            if tell(k, inner, what, value[i], t, wires, speeds, runnable):
+                push(heap, wires.asked[what >> 1], what & ~1)
+        else:
+            over = awaited(k, inner, what, value[i], t, messages, wires, speeds)
+            if over < 0.0:
+                wires.next_waiter[rank], wires.waiter[what] = wires.waiter[what], rank
+                break
+            t = over
+        end_s[i] = t
+        place[rank] = i + 1
+    clock[rank] = t
+
+
+def compete(
+    first: IntArray,
+    steps: tuple[npt.NDArray[np.uint8], FloatArray, Numbers],
+    messages: int,
+    wires: Wires,
+    speeds: Speeds,
+    lines: Lines,
+    ends: tuple[FloatArray, FloatArray, IntArray],
+    resource_s: FloatArray,
+    heap: Heap,
+    runnable: Runnable,
+) -> None:
+    """Execute all steps (kind, value, condition) in the order of time.
+
+    ``ends`` (clock of the ranks, end of the steps, place of the ranks) and ``resource_s`` (messages,) are filled.
+    """
+    while True:
+        while runnable.many[0] > 0:
+            runnable.many[0] -= 1
+            rank = runnable.ranks[runnable.many[0]]
+            run_rank(rank, first[rank + 1], steps, messages, wires, speeds, runnable, heap, ends)
+        if heap.counts[0] == 0:
+            return
+        now, event = heap.times[0], heap.events[0] & 0xFFFFFFFF
+        m = event >> 1
+        if event & 1 == 0:
+            if set_out(m, now, wires, lines, resource_s):
+                follow(heap, now + wires.lasts[m], event + 1)
+            else:
+                drop(heap)
+            continue
+        drop(heap)
+        move(lines, m, 1)
+        wires.lasts[m] = now + wires.flight[m]
+        wake(wires, 2 * m, runnable)
+        wires.waiter[2 * m] = -2
+        for turn in range(3):
+            way = lines.ways[m, turn]
+            other = next_in_line(lines, way)
+            while other >= 0:
+                if set_out(other, now, wires, lines, resource_s):
+                    push(heap, now + wires.lasts[other], 2 * other + 1)
+                other = next_in_line(lines, way)
