@@ -87,6 +87,27 @@ def test_clocks_that_agree_are_left_alone() -> None:
     assert clocks.note(correction) is None
 
 
+@given(
+    st.lists(st.floats(-1e-3, 1e-3), min_size=2, max_size=5), st.integers(1, 4), st.sampled_from(["bcast", "reduce"])
+)
+@settings(deadline=None)
+def test_clocks_agree_if_no_constraint_is_broken(offsets: list[float], rounds: int, rooted: str) -> None:
+    lines = [Line(rank) for rank in range(len(offsets))]
+    for turn in range(rounds):
+        for rank, line in enumerate(lines):
+            line.collective(3 * turn + 1.0, 3 * turn + 1.0005, "MPI_Barrier")
+            line.collective(3 * turn + 2.0, 3 * turn + 2.0005, f"MPI_{rooted.title()}", root=0)
+            (line.receive if rank else line.send)(3 * turn + 3.0, 3 * turn + 3.0005, 0 if rank else 1)
+            if rank == 1:
+                break
+    trace = disturbed(build(*lines[:2]), np.array(offsets), np.zeros(len(offsets)))
+    calls = pair(trace)
+    joint, sent = collectives(trace, calls), messages(trace, calls)
+    found = clocks.constraints(trace, calls, joint, sent)
+    kept = bool((found.after_s - found.before_s >= -trace.ticks_s).all())
+    assert clocks.agree(calls, joint, sent, trace.ticks_s) == kept
+
+
 def test_messages_alone_tie_two_clocks_together() -> None:
     left, right = Line(0), Line(1)
     left.send(1.0, 1.001, 1).receive(2.0, 2.3, 1)

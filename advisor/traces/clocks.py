@@ -70,6 +70,21 @@ def constraints(
     return Constraints(*(np.concatenate([getattr(part, name) for part in parts]) for name in Constraints.__slots__))
 
 
+def agree(calls: Calls, joint: Collectives, messages: Messages, resolution_s: float) -> bool:
+    """Return whether all events fit together with the clocks as they are; far quicker than ``constraints``."""
+    told = messages.send >= 0
+    if (calls.end_s[messages.receive[told]] < calls.start_s[messages.send[told]] - resolution_s).any():
+        return False
+    if not len(joint):
+        return True
+    entered, left = calls.start_s[joint.call], calls.end_s[joint.call]
+    roots = joint.first[:-1] + np.maximum(joint.root, 0)
+    last = np.where(joint.role == Role.ONE_TO_ALL, entered[roots], np.maximum.reduceat(entered, joint.first[:-1]))
+    soonest = np.where(joint.role == Role.ALL_TO_ONE, left[roots], np.minimum.reduceat(left, joint.first[:-1]))
+    told = joint.role != Role.SCAN
+    return bool((soonest[told] >= last[told] - resolution_s).all())
+
+
 def tightest(parts: Sequence[Constraints]) -> Constraints:
     """Return the tightest constraint of every pair of processes and stretch of the run among those of its parts."""
     return _tightest(

@@ -50,8 +50,11 @@ def _first_threads(trace: Trace) -> Trace:
 def _on_one_clock(trace: Trace) -> FloatArray:
     """Return times from 0 on, on one clock, that never step back on a process."""
     calls = nesting.pair(trace)
-    found = clocks.constraints(trace, calls, matching.collectives(trace, calls), matching.messages(trace, calls))
-    time_s = np.array(clocks.corrected(trace, clocks.solve(found, trace.ranks, trace.ticks_s)))
+    joint, messages = matching.collectives(trace, calls), matching.messages(trace, calls)
+    time_s = np.array(trace.time_s)
+    if not clocks.agree(calls, joint, messages, trace.ticks_s):
+        found = clocks.constraints(trace, calls, joint, messages)
+        time_s = np.array(clocks.corrected(trace, clocks.solve(found, trace.ranks, trace.ticks_s)))
     for low, high in zip(trace.first[:-1].tolist(), trace.first[1:].tolist(), strict=True):
         np.maximum.accumulate(time_s[low:high], out=time_s[low:high])
     result: FloatArray = time_s - time_s[trace.first[:-1]].min()
