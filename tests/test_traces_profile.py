@@ -152,6 +152,26 @@ def test_nothing_behind_the_last_synchronization_is_no_phase() -> None:
     soundness.check(profile)
 
 
+def test_teams_are_booked_in_the_iteration_that_starts_them() -> None:
+    lines = [Line(0).enter(0.0, "main"), Line(0, 1), Line(1).enter(0.0, "main")]
+    for turn in range(3):
+        lines[0].add(turn + 0.1, Kind.FORK, size=2)
+        for line in lines[:2]:
+            line.call(turn + 0.2, turn + (0.5 if line.thread else 0.4), "parallel")
+        lines[0].add(turn + 0.6, Kind.JOIN)
+        for line in (lines[0], lines[2]):
+            line.collective(turn + 0.9, turn + 1.0, "MPI_Barrier")
+    profile = from_trace(build(*lines))
+    row = [region.name for region in profile.regions].index("main")
+    mine = [(phase.arrays, phase.regions.tolist().index(row)) for phase in profile.phases if row in phase.regions]
+    waited, forking = (np.concatenate([arrays[name][at, 0] for arrays, at in mine]) for name in ("wait_s", "sync_s"))
+    assert waited[:3] == pytest.approx([0.1] * 3), "for the thread that ends last"
+    assert forking[:3] == pytest.approx([0.2] * 3), "before the team works, and behind it"
+    assert profile.causes is not None
+    of_teams = profile.causes.kind == profile.causes.kinds.index("thread start")
+    assert profile.causes.count[of_teams].sum() == 3
+
+
 def test_a_trace_without_calls_is_no_run() -> None:
     with pytest.raises(InputError, match="no calls"):
         from_trace(build(Line(0).add(0.0, Kind.FORK).add(1.0, Kind.JOIN)))

@@ -162,12 +162,47 @@ def test_collectives_of_some_processes_are_no_place_to_cut() -> None:
     assert len(Windows(build(*lines, communicators=((0, 1, 2), (0, 1))), 1)) == 1
 
 
-def test_threads_are_not_cut() -> None:
+@st.composite
+def threaded_programs(draw: st.DrawFn) -> Trace:
+    """Return processes with two threads: teams that work, some of whose threads end late, and synchronizations."""
+    processes = [(Line(rank), Line(rank, 1)) for rank in range(draw(st.integers(1, 3)))]
+    for line, worker in processes:
+        line.enter(0.0, "main").call(0.1, 0.5, "MPI_Init")
+        worker.enter(0.2, "thread")
+    for turn in range(draw(st.integers(1, 10))):
+        closing = draw(st.sampled_from(("MPI_Barrier", "MPI_Allreduce", "MPI_Bcast", "")))
+        late = draw(st.booleans())
+        for line, worker in processes:
+            now = 1.0 + turn + 0.1 * draw(st.floats(0, 1))
+            end, other = now + draw(st.floats(0.1, 0.3)), now + draw(st.floats(0.1, 0.3))
+            for each, until in ((line, end), (worker, other)):
+                if each is line:
+                    each.add(now, Kind.FORK, size=2)
+                each.enter(now + 0.01, "parallel").call(now + 0.02, until, "work")
+                each.call(until, now + 0.4, "implicit barrier")
+                each.leave(now + (0.85 if late and each is worker else 0.4), "parallel")
+            line.add(now + 0.41, Kind.JOIN)
+            if closing:
+                line.collective(now + 0.5 + 0.1 * draw(st.floats(0, 1)), turn + 1.8, closing, root=0)
+    for line, worker in processes:
+        line.call(20.0, 20.5, "MPI_Finalize").leave(21.0, "main")
+        worker.leave(20.9, "thread")
+    return build(*(line for each in processes for line in each))
+
+
+@given(threaded_programs(), st.integers(1, 100))
+@settings(deadline=None, max_examples=100)
+def test_any_program_of_threads_in_windows(trace: Trace, events: int) -> None:
+    assert_same(from_trace(trace, window_events=events), from_trace(trace))
+
+
+def test_threads_are_cut_where_they_have_nothing_to_do() -> None:
     lines = [Line(0), Line(0, 1), Line(1)]
     for line in (lines[0], lines[2]):
-        line.collective(0.0, 0.5, "MPI_Barrier").collective(1.0, 1.5, "MPI_Barrier")
-    lines[1].call(0.0, 0.5, "work")
-    assert len(Windows(build(*lines), 1)) == 1
+        for end in (0.5, 1.5, 2.5):
+            line.collective(end - 0.4, end, "MPI_Barrier")
+    lines[1].enter(0.0, "thread").call(0.1, 0.4, "work").call(0.45, 0.55, "work").call(1.6, 1.7, "work")
+    assert len(Windows(build(*lines), 1)) == 2, "at 1.5 s, and not at 0.5 s"
 
 
 def long_loop(iterations: int) -> Trace:

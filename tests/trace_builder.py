@@ -29,6 +29,7 @@ REGIONS = (
     TraceRegion("parallel", Role.OMP_PARALLEL),
     TraceRegion("implicit barrier", Role.OMP_BARRIER),
     TraceRegion("flush", Role.TOOL),
+    TraceRegion("thread", Role.ROOT),
 )
 NUMBER = {region.name: number for number, region in enumerate(REGIONS)}
 

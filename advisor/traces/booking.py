@@ -146,7 +146,7 @@ def _measure(trace: Trace, calls: Calls, pieces: Pieces, split: Split, table: Ta
     for name in ("wait_s", "sync_s", "transfer_s", "io_s"):
         seconds: FloatArray = getattr(split, name)
         some = np.flatnonzero(seconds)
-        cell = table.cells(table.row_of_call[some], split.instance[some], calls.location[some])
+        cell = table.cells(table.row_of_call[split.call[some]], split.instance[some], calls.location[split.call[some]])
         flat[name] = sums(cell, seconds[some], table.size)
     return flat
 
@@ -163,11 +163,12 @@ def _blocks(table: Table, flat: Mapping[str, FloatArray]) -> tuple[dict[str, Flo
 
 def _guesses(waiting: Waits, split: Split, correction: Correction) -> tuple[dict[str, float], dict[str, float]]:
     """Return how many seconds of each measure are guessed, and all of them."""
-    uncertain = waiting.estimated | (split.wait_s < correction.uncertainty_s.max(initial=0.0))
+    estimated = waiting.estimated[split.call]
+    uncertain = estimated | (split.wait_s < correction.uncertainty_s.max(initial=0.0))
     chosen: dict[str, tuple[FloatArray, npt.NDArray[np.bool_]]] = {
         "wait_s": (split.wait_s, uncertain),
-        "transfer_s": (split.transfer_s, waiting.estimated),
-        "sync_s": (split.sync_s, waiting.estimated),
+        "transfer_s": (split.transfer_s, estimated),
+        "sync_s": (split.sync_s, estimated),
     }
     guessed = {name: float(seconds[guess].sum()) for name, (seconds, guess) in chosen.items()}
     return guessed, {name: float(seconds.sum()) for name, (seconds, _) in chosen.items()}

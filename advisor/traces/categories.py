@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.grouping import sums
-from advisor.traces.events import Role
+from advisor.traces.events import Kind, Role
 from advisor.traces.nesting import roles
 from advisor.traces.phases import instances_at
 from advisor.traces.waits import SYNCHRONIZING_ROLES
@@ -19,49 +19,100 @@ if TYPE_CHECKING:
     from advisor.traces.events import Trace
     from advisor.traces.nesting import Calls
     from advisor.traces.phases import Division
+    from advisor.traces.teams import JoinWaits
     from advisor.traces.waits import Waits
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The seconds of each call inside the phases, by category, and the instance it lies in."""
+    """Seconds inside the phases by category, columns of one length: whose they are and in which instance they lie.
 
-    total_s: FloatArray
+    Every ``call`` has an entry, in the order of calls; behind them calls that do the program's own work have one for
+    each instance in which they start ``teams`` of threads, so many, or wait for them.
+    """
+
+    call: IntArray
+    instance: IntArray
+    teams: IntArray
     wait_s: FloatArray
     sync_s: FloatArray
     transfer_s: FloatArray
     io_s: FloatArray
     start_up_s: FloatArray
     shutdown_s: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Forking:
+    """What working calls do with threads: each ``call`` once for each ``instance``."""
+
+    call: IntArray
     instance: IntArray
+    teams: IntArray
+    wait_s: FloatArray
+    sync_s: FloatArray
 
 
-def split(
-    trace: Trace, calls: Calls, pieces: Pieces, waiting: Waits, division: Division, join_waits_s: FloatArray
-) -> Split:
+def split(trace: Trace, calls: Calls, pieces: Pieces, waiting: Waits, division: Division, joins: JoinWaits) -> Split:
     """Return the seconds of every call inside the phases, split by category.
 
-    ``join_waits_s`` says how long a call waited for the threads it started; the rest of its forking synchronizes.
+    Working calls wait in ``joins`` for the threads they started; the rest of their forking synchronizes.
     """
     count = len(calls.region)
     mine = pieces.call >= 0
     total = sums(pieces.call[mine], pieces.seconds[mine], count)
     role = roles(trace)[calls.region]
     working = calls.anchor < 0
-    forks = pieces.forking & (calls.anchor[pieces.call] < 0)
-    forked = sums(pieces.call[forks], pieces.seconds[forks], count)
-    wait = np.minimum(np.where(working, join_waits_s, waiting.wait_s), np.where(working, forked, total))
-    rest = np.where(working, forked, total) - wait
+    forking = _forking(trace, calls, pieces, division, joins)
+    wait = np.minimum(np.where(working, 0.0, waiting.wait_s), total)
+    rest = np.where(working, 0.0, total) - wait
     nowhere = np.isin(role, (Role.TOOL, Role.INIT))
     synchronizes = np.isin(role, SYNCHRONIZING_ROLES)
     io = role == Role.IO
+    nothing = np.zeros(len(forking.call))
     return Split(
-        total_s=np.where(nowhere, 0.0, total),
-        wait_s=np.where(nowhere, 0.0, wait),
-        sync_s=np.where(synchronizes | working, rest, 0.0),
-        transfer_s=np.where(synchronizes | working | io | nowhere, 0.0, rest),
-        io_s=np.where(io, rest, 0.0),
-        start_up_s=sums(pieces.call[mine], pieces.before_s[mine], count) + np.where(role == Role.INIT, total, 0.0),
-        shutdown_s=sums(pieces.call[mine], pieces.after_s[mine], count),
-        instance=instances_at(division.leaves_s, calls.location, calls.start_s),
+        call=np.r_[np.arange(count), forking.call],
+        instance=np.r_[instances_at(division.leaves_s, calls.location, calls.start_s), forking.instance],
+        teams=np.r_[np.zeros(count, dtype=np.int64), forking.teams],
+        wait_s=np.r_[np.where(nowhere, 0.0, wait), forking.wait_s],
+        sync_s=np.r_[np.where(synchronizes, rest, 0.0), forking.sync_s],
+        transfer_s=np.r_[np.where(synchronizes | io | nowhere, 0.0, rest), nothing],
+        io_s=np.r_[np.where(io, rest, 0.0), nothing],
+        start_up_s=np.r_[
+            sums(pieces.call[mine], pieces.before_s[mine], count) + np.where(role == Role.INIT, total, 0.0), nothing
+        ],
+        shutdown_s=np.r_[sums(pieces.call[mine], pieces.after_s[mine], count), nothing],
     )
+
+
+def _forking(trace: Trace, calls: Calls, pieces: Pieces, division: Division, joins: JoinWaits) -> _Forking:
+    """Return what working calls do with threads, by call and instance."""
+    forks = np.flatnonzero(pieces.forking & (calls.anchor[pieces.call] < 0))
+    instances = division.instances
+    key, entry = np.unique(pieces.call[forks] * instances + pieces.instance[forks], return_inverse=True)
+    spent = sums(entry, pieces.seconds[forks], len(key))
+    waited = _into(key, _keys(calls, division, joins.call, joins.moment_s), joins.seconds)
+    events = np.flatnonzero((trace.kind == Kind.FORK) & (calls.open_after >= 0))
+    started = _keys(calls, division, calls.open_after[events], trace.time_s[events])
+    wait = np.minimum(waited, spent)
+    return _Forking(
+        call=key // instances,
+        instance=key % instances,
+        teams=_into(key, started, np.ones(len(started))).astype(np.int64),
+        wait_s=wait,
+        sync_s=spent - wait,
+    )
+
+
+def _keys(calls: Calls, division: Division, call: IntArray, moment_s: FloatArray) -> IntArray:
+    """Return one number for each call and the instance in which its location is at a moment."""
+    instance = instances_at(division.leaves_s, calls.location[call], moment_s)
+    key: IntArray = call * division.instances + instance
+    return key
+
+
+def _into(key: IntArray, keys: IntArray, amounts: FloatArray) -> FloatArray:
+    """Return the sums of the amounts with each key of ``key``, which is sorted; others are left out."""
+    place = np.searchsorted(key, keys)
+    known = np.r_[key, -1][place] == keys
+    return sums(place[known], amounts[known], len(key))

@@ -54,7 +54,6 @@ class Source:
     table: Table
     size: IntArray
     target: IntArray
-    forks: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Rows:
 
 def collect(trace: Trace, calls: Calls, waiting: Waits, split: Split, table: Table) -> Causes:
     """Return the causes of all seconds of the phases that are no computation, and of those in no phase."""
-    source = Source(trace, calls, waiting, split, table, *_bytes_and_targets(trace, calls), _forks(trace, calls))
+    source = Source(trace, calls, waiting, split, table, *_bytes_and_targets(trace, calls))
     parts = [_rows(source, *each) for each in SOURCES]
     keys = np.concatenate([part.keys for part in parts], axis=1)
     seconds = np.concatenate([part.seconds for part in parts])
@@ -107,10 +106,11 @@ def _grouped(
 
 
 def _rows(source: Source, category: str, measure: str, kind: str | None) -> Rows:
-    """Return one row for each call with seconds of the measure."""
-    calls, table, size = source.calls, source.table, source.size
-    seconds: FloatArray = getattr(source.split, measure)
-    call = np.flatnonzero(seconds)
+    """Return one row for each entry with seconds of the measure."""
+    calls, split, table, size = source.calls, source.split, source.table, source.size
+    seconds: FloatArray = getattr(split, measure)
+    entry = np.flatnonzero(seconds)
+    call = split.call[entry]
     parent = calls.parent[call]
     waits, outside = category == "wait", category == "outside"
     nothing = np.full(len(call), -1)
@@ -118,7 +118,7 @@ def _rows(source: Source, category: str, measure: str, kind: str | None) -> Rows
         (
             np.full(len(call), CAUSE_CATEGORIES.index(category)),
             np.full(len(call), NAMED_KINDS.index(kind)) if kind else _kind(source, call, category),
-            nothing if outside else table.phase_of[source.split.instance[call]],
+            nothing if outside else table.phase_of[split.instance[entry]],
             table.row_of_call[call],
             np.where(parent >= 0, table.row_of_call[parent], -1),
             calls.location[call],
@@ -127,8 +127,8 @@ def _rows(source: Source, category: str, measure: str, kind: str | None) -> Rows
             np.where(size[call] < 0, -1, np.ceil(np.log2(size[call].clip(1) + 1))).astype(np.int64),
         )
     )
-    count = np.maximum(source.forks[call], 1) if category == "sync" else np.ones(len(call), dtype=np.int64)
-    return Rows(keys, seconds[call], count, size[call].clip(0))
+    count = np.maximum(split.teams[entry], 1) if category == "sync" else np.ones(len(call), dtype=np.int64)
+    return Rows(keys, seconds[entry], count, size[call].clip(0))
 
 
 def _kind(source: Source, call: IntArray, category: str) -> IntArray:
@@ -152,12 +152,6 @@ def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
     files = np.flatnonzero((trace.kind == Kind.IO) & (calls.open_after >= 0))
     target[outermost(calls, calls.open_after[files])] = trace.partner[files]
     return size, target
-
-
-def _forks(trace: Trace, calls: Calls) -> IntArray:
-    """Return how many teams of threads each call started."""
-    forks = np.flatnonzero((trace.kind == Kind.FORK) & (calls.open_after >= 0))
-    return np.bincount(calls.open_after[forks], minlength=len(calls.region)).astype(np.int64)
 
 
 def _groups(keys: IntArray) -> tuple[IntArray, IntArray]:

@@ -28,6 +28,15 @@ def are_first_threads(trace: Trace) -> npt.NDArray[np.bool_]:
     return np.array([location.thread == 0 for location in trace.locations], dtype=bool)
 
 
+def masters(trace: Trace) -> IntArray:
+    """Return for every location the first location of its process."""
+    threads = np.array([location.thread for location in trace.locations], dtype=np.int64)
+    order = np.lexsort((threads, ranks(trace)))
+    process = processes(trace)
+    _, first = np.unique(process[order], return_index=True)
+    return order[first][process]
+
+
 def of_events(trace: Trace) -> IntArray:
     """Return the location of every event."""
     return np.repeat(np.arange(len(trace.locations)), np.diff(trace.first))

@@ -80,7 +80,7 @@ def identify(division: Division) -> tuple[IntArray, IntArray]:
 
 def synchronizations(trace: Trace, calls: Calls, joint: Collectives, teams: Teams) -> IntArray:
     """Return (synchronizations, locations) in the order of time: the call of each location, -1 where it has none."""
-    masters = _masters(trace)
+    masters = locations.masters(trace)
     processes = len(np.unique(masters))
     size = np.diff(joint.first)
     everybody = np.isin(joint.role, (Role.BARRIER, Role.ALL_TO_ALL)) & (size == processes)
@@ -126,16 +126,7 @@ def shutdown_is_recorded(trace: Trace) -> bool:
 
 def _everybodys(trace: Trace, ends_s: FloatArray) -> FloatArray:
     """Return when each location left: a thread that took no part left with the first thread of its process."""
-    return np.maximum.accumulate(np.where(np.isneginf(ends_s), ends_s[:, _masters(trace)], ends_s), axis=0)
-
-
-def _masters(trace: Trace) -> IntArray:
-    """Return for each location the first location of its process."""
-    ranks = locations.ranks(trace)
-    threads = np.array([location.thread for location in trace.locations], dtype=np.int64)
-    order = np.lexsort((threads, ranks))
-    _, first = np.unique(ranks[order], return_index=True)
-    return order[first][np.unique(ranks, return_inverse=True)[1]]
+    return np.maximum.accumulate(np.where(np.isneginf(ends_s), ends_s[:, locations.masters(trace)], ends_s), axis=0)
 
 
 def _rows(call: IntArray, first: IntArray, chosen: IntArray, calls: Calls, locations: int) -> IntArray:

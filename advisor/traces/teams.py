@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.grouping import sums
 from advisor.traces.events import Kind, Role
 from advisor.traces.locations import are_first_threads, ranks
 from advisor.traces.nesting import occurrence, roles
@@ -60,12 +59,19 @@ def adopted(trace: Trace, calls: Calls, teams: Teams) -> Calls:
     return replace(calls, parent=parent)
 
 
-def join_waits(trace: Trace, calls: Calls, teams: Teams) -> FloatArray:
-    """Return for each call how long it waited, by itself, for the last thread of the teams it started, seconds."""
+@dataclass(frozen=True, slots=True)
+class JoinWaits:
+    """How long each ``call`` waited by itself, from ``moment_s`` on, for the last thread of a team that it started."""
+
+    call: IntArray
+    moment_s: FloatArray
+    seconds: FloatArray
+
+
+def join_waits(trace: Trace, calls: Calls, teams: Teams) -> JoinWaits:
+    """Return how long calls waited for their threads: until the last one has ended its part, at most until the join."""
     own = np.flatnonzero((teams.region_of >= 0) & are_first_threads(trace)[calls.location] & (calls.parent >= 0))
     joins = np.flatnonzero(trace.kind == Kind.JOIN)
-    if not len(own) or not len(joins):
-        return np.zeros(len(calls.region))
     location = np.searchsorted(trace.first, joins, side="right") - 1
     late = np.full(len(own), -np.inf)
     for number in np.unique(calls.location[own]):
@@ -75,8 +81,7 @@ def join_waits(trace: Trace, calls: Calls, teams: Teams) -> FloatArray:
         joined = place < len(times)
         late[mine[joined]] = times[place[joined]]
     until = np.minimum(teams.last_end_s[teams.region_of[own]], late)
-    seconds = np.clip(until - calls.end_s[own], 0.0, None)
-    return sums(calls.parent[own], seconds, len(calls.region))
+    return JoinWaits(calls.parent[own], calls.end_s[own], np.clip(until - calls.end_s[own], 0.0, None))
 
 
 def _parts(trace: Trace, calls: Calls) -> IntArray:

@@ -2,8 +2,9 @@
 
 Behind a synchronization of all processes nobody has anything to do with what came before, once every message and every
 request has found its end. There the trace is cut, for each process at its own leave. The calls that are open there,
-functions of the program, are entered again at the begin of the next window. Threads are not followed over a cut: a
-trace with threads is one window, and so is one whose messages never come out even.
+functions of the program, are entered again at the begin of the next window. Threads are cut at the moment at which
+their process is, where they have nothing to do then. A trace whose messages never come out even is one window, and so
+is one of a single process, which synchronizes with nobody.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from advisor.traces.events import RECEIVES, SENDS, Kind, Role
-from advisor.traces.locations import ranks
+from advisor.traces.locations import masters, ranks
 from advisor.traces.nesting import roles
 from advisor.traces.spool import release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -35,7 +36,9 @@ Stacks = tuple["IntArray", ...]
 
 #: Events of one location looked at together while places to cut are sought.
 _BLOCK = 1 << 17
-_THREADS = (Kind.FORK, Kind.JOIN, Kind.TEAM_BEGIN, Kind.TEAM_END)
+#: What the first thread of a process is not in the middle of at a cut, and what the other threads may be in.
+_TOGETHER = (Role.OMP_PARALLEL, Role.OMP_BARRIER, Role.OMP_WORK, Role.OMP_LOCK)
+_NOTHING_TO_DO = (Role.ROOT,)
 
 
 class UncleanError(Exception):
@@ -65,6 +68,7 @@ class Windows:
 
     def __init__(self, trace: Trace, events: int = WINDOW_EVENTS) -> None:
         self._trace = trace
+        self._masters = masters(trace)
         self._edges = _edges(trace, events)
 
     def __len__(self) -> int:
@@ -84,8 +88,8 @@ class Windows:
         nowhere = np.full(len(low), np.inf)
         if len(self) == 1:
             return Window(self._trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere)
-        begin = self._trace.time_s[low - 1] if number else -nowhere
-        end = self._trace.time_s[high - 1] if number + 1 < len(self) else nowhere
+        begin = self._trace.time_s[low[self._masters] - 1] if number else -nowhere
+        end = self._trace.time_s[high[self._masters] - 1] if number + 1 < len(self) else nowhere
         reentered = np.array([len(stack) for stack in opened], dtype=np.int64)
         return Window(_part(self._trace, low, high, opened, begin), reentered, begin, end)
 
@@ -128,9 +132,7 @@ def _part(trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: Fl
 def _edges(trace: Trace, events: int) -> IntArray:
     """Return (windows + 1, locations): the events at which windows begin."""
     ends = np.stack((trace.first[:-1], trace.first[1:]))
-    if len(trace.kind) <= events or not _is_simple(trace):
-        return ends
-    places = _common([_places(trace, number) for number in range(len(trace.locations))])
+    places = _cuts(trace) if len(trace.kind) > events else None
     if places is None:
         return ends
     before = (places - trace.first[:-1]).sum(axis=1)
@@ -145,23 +147,57 @@ def _edges(trace: Trace, events: int) -> IntArray:
     return np.vstack((ends[:1], places[cuts], ends[1:]))
 
 
-def _is_simple(trace: Trace) -> bool:
-    """Return whether every location is a process, and none starts threads."""
-    if any(location.thread for location in trace.locations):
-        return False
-    used = np.zeros(256, dtype=bool)
-    for block in _blocks(0, len(trace.kind)):
-        used[np.unique(trace.kind[block])] = True
-        release([trace.kind])
-    return not used[list(_THREADS)].any()
+def _cuts(trace: Trace) -> IntArray | None:
+    """Return (cuts, locations): the events at which all locations can be cut; None where there are none."""
+    master = masters(trace)
+    every = np.arange(len(master))
+    common = _common([_places(trace, number) for number in every[master == every].tolist()])
+    if common is None:
+        return None
+    cuts = np.empty((len(common), len(master)), dtype=np.int64)
+    cuts[:, master == every] = common
+    good = np.ones(len(cuts), dtype=bool)
+    for number in every[master != every].tolist():
+        mine = slice(int(trace.first[number]), int(trace.first[number + 1]))
+        moments = trace.time_s[cuts[:, master[number]] - 1]
+        cuts[:, number] = mine.start + np.searchsorted(trace.time_s[mine], moments, side="right")
+        good &= _have_nothing_to_do(trace, number, cuts[:, number])
+    return cuts[good] if good.any() else None
+
+
+def _have_nothing_to_do(trace: Trace, number: int, places: IntArray) -> npt.NDArray[np.bool_]:
+    """Return whether a thread is in none of its calls, and has no threads of its own, before each of the events."""
+    idle = np.ones(len(places), dtype=bool)
+    counted = ~_are(trace, _NOTHING_TO_DO)
+    opened = 0
+    for block in _blocks(int(trace.first[number]), int(trace.first[number + 1])):
+        running = opened + _opened(trace, block, counted)
+        here = (places > block.start) & (places <= block.stop)
+        idle[here] = running[places[here] - 1 - block.start] == 0
+        opened = int(running[-1])
+        release((trace.kind, trace.region))
+    return idle
+
+
+def _opened(trace: Trace, block: slice, counted: npt.NDArray[np.bool_]) -> IntArray:
+    """Return after each event how many calls of ``counted`` regions, and teams of threads, are open."""
+    kind, counts = trace.kind[block], counted[trace.region[block]]
+    begun = ((kind == Kind.ENTER) & counts) | (kind == Kind.FORK)
+    ended = ((kind == Kind.LEAVE) & counts) | (kind == Kind.JOIN)
+    return np.cumsum(begun.astype(np.int64) - ended)
+
+
+def _are(trace: Trace, wanted: Sequence[Role]) -> npt.NDArray[np.bool_]:
+    """Return which regions are of such a role, by number; the last entry stands for none."""
+    return np.isin(np.r_[roles(trace), Role.USER], wanted)
 
 
 @dataclass(frozen=True, slots=True)
 class _Places:
     """The collectives of all processes in one location: the event behind each, its communicator, and what is open.
 
-    ``good`` is False where a request is open or the collective holds nobody up; ``sent`` counts messages that were
-    sent less those that were received.
+    ``good`` is False where a request or a team is open, or the collective holds nobody up; ``sent`` counts messages
+    that were sent less those that were received.
     """
 
     event: IntArray
@@ -173,9 +209,9 @@ class _Places:
 def _places(trace: Trace, number: int) -> _Places:
     """Return where a location could be cut."""
     full = _full_communicators(trace)
-    holds = np.isin(np.r_[roles(trace), Role.USER], (Role.BARRIER, Role.ALL_TO_ALL))
+    holds, together = _are(trace, (Role.BARRIER, Role.ALL_TO_ALL)), _are(trace, _TOGETHER)
     parts = []
-    sent = posts = sends = 0
+    sent = posts = sends = teams = 0
     for block in _blocks(int(trace.first[number]), int(trace.first[number + 1])):
         kind = trace.kind[block]
         at = np.flatnonzero(kind == Kind.COLLECTIVE)
@@ -185,12 +221,13 @@ def _places(trace: Trace, number: int) -> _Places:
         running = sent + np.cumsum(np.isin(kind, SENDS).astype(np.int64) - np.isin(kind, RECEIVES))
         sending = sends + np.cumsum((kind == Kind.ISEND).astype(np.int64) - (kind == Kind.ISEND_DONE))
         posting = posts + np.cumsum((kind == Kind.IRECV_POST).astype(np.int64) - (kind == Kind.IRECV))
-        closed = (sending[at] == 0) & (posting[at] == 0)
+        working = teams + _opened(trace, block, together)
+        closed = (sending[at] == 0) & (posting[at] == 0) & (working[at] == 0)
         parts.append(
             _Places(block.start + at + 2, trace.comm[block][at].astype(np.int64), leaves & closed, running[at])
         )
         release(getattr(trace, name) for name in ("kind", "comm", "region"))
-        sent, sends, posts = int(running[-1]), int(sending[-1]), int(posting[-1])
+        sent, sends, posts, teams = (int(counts[-1]) for counts in (running, sending, posting, working))
     nothing = np.zeros(0, dtype=np.int64)
     parts.append(_Places(nothing, nothing, nothing.astype(bool), nothing))
     return _Places(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Places.__slots__))
