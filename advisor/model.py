@@ -15,6 +15,8 @@ from typing import Annotated, Literal
 import numpy as np
 import numpy.typing as npt
 
+from advisor.reports import Bars, HeatMap, Series
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
@@ -259,13 +261,14 @@ class Efficiency:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a plugin noticed: ``kind`` and ``subject`` name it, ``measures`` hold the numbers."""
+    """What a plugin noticed: ``kind`` and ``subject`` name it, ``measures`` hold the numbers, ``pictures`` more."""
 
     plugin: str
     kind: str
     subject: str
     text: str
     measures: Mapping[str, float] = field(default_factory=dict)
+    pictures: tuple[Bars | Series | HeatMap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,13 +100,13 @@ class Base:
 def base_of(advice: Advice, earlier: Sequence[Advice], build: str | None = None) -> Base | None:
     """Return the runs of ``build``, by default of the newest other one, and what changed since; None where none are.
 
-    ``earlier`` are runs of the program before this one, the oldest first; those on as many ranks count. Repeats of its
+    ``earlier`` are runs before this one, the oldest first; those of the program on as many ranks count. Repeats of its
     own build count with it, and repeats of further builds tell more of the noise. Raises ``UsageError`` for a build
     that is not among them.
     """
     if not advice.profile.timed:
         return None
-    builds = _builds(earlier, advice.profile.ranks)
+    builds = _builds(earlier, advice.profile)
     own = builds.pop(advice.profile.build or "", [])
     newest = next((one.profile.build for one in reversed(earlier) if one.profile.build in builds), None)
     before = builds.pop(build or newest or "", [])
@@ -121,11 +121,12 @@ def base_of(advice: Advice, earlier: Sequence[Advice], build: str | None = None)
     return Base(tuple(before), compare(before, [*own, advice], repeated))
 
 
-def _builds(runs: Sequence[Advice], ranks: int) -> dict[str, list[Advice]]:
-    """Return by build the runs on so many ranks of which the wall time is known."""
+def _builds(runs: Sequence[Advice], like: Profile) -> dict[str, list[Advice]]:
+    """Return by build the runs of the program on as many ranks of which the wall time is known."""
     builds: dict[str, list[Advice]] = {}
     for one in runs:
-        if one.profile.build is not None and one.profile.ranks == ranks and one.profile.timed:
+        alike = (one.profile.program, one.profile.ranks) == (like.program, like.ranks)
+        if one.profile.build is not None and alike and one.profile.timed:
             builds.setdefault(one.profile.build, []).append(one)
     return builds
 

@@ -1,4 +1,4 @@
-"""What of a run is worth a picture, as parts of a report: who works how much in which phase, and how that moves."""
+"""What of a run is worth a picture, as parts of a report: who works how much in which phase, how that moves, builds."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import numpy as np
 from advisor.reports import Axis, HeatMap, Line, Series
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, Phase, Profile
+    from collections.abc import Sequence
+
+    from advisor.model import Advice, FloatArray, Phase, Profile
 
 #: Phases, processors and iterations in one picture; of more, those with the most seconds or the largest deviation.
 PHASES, PROCESSORS, POINTS, LINES = 16, 64, 400, 4
+#: Builds and gaps in one picture: the newest, and those with the most seconds.
+BUILDS, GAPS = 40, 6
 
 
 def work(phase: Phase) -> FloatArray:
@@ -25,6 +29,12 @@ def work(phase: Phase) -> FloatArray:
         if name in arrays:
             total = total - arrays[name].sum(axis=0)
     return np.asarray(total)
+
+
+def of_run(advice: Advice, earlier: Sequence[Advice] = ()) -> tuple[HeatMap | Series, ...]:
+    """Return what there is to see of a run and of ``earlier`` ones, the oldest first."""
+    drawn = (over_builds((*earlier, advice)), balance(advice.profile), imbalance(advice.profile))
+    return tuple(part for part in drawn if part is not None)
 
 
 def balance(profile: Profile) -> HeatMap | None:
@@ -80,3 +90,41 @@ def _largest(profile: Profile) -> list[Phase]:
     seconds = np.array([work(phase).sum() for phase in profile.phases])
     chosen = np.sort(np.argsort(-seconds, kind="stable")[:PHASES])
     return [profile.phases[number] for number in chosen if seconds[number] > 0]
+
+
+def over_builds(runs: Sequence[Advice]) -> Series | None:
+    """Return run time and largest gaps by build, the oldest first; None where there are fewer than two builds.
+
+    ``runs`` are the oldest first; those of the program of the newest, on as many ranks, count. Of repeats the mean is
+    drawn, in a band from the least to the most.
+    """
+    builds: dict[str, list[dict[str, float]]] = {}
+    for one in runs:
+        newest = runs[-1].profile
+        alike = (one.profile.program, one.profile.ranks) == (newest.program, newest.ranks)
+        if one.profile.timed and alike:
+            seconds = {"run time": one.profile.actual_s} | {gap.name: gap.seconds for gap in one.gaps}
+            builds.setdefault(one.profile.build or "unknown build", []).append(seconds)
+    names = tuple(builds)[-BUILDS:]
+    if len(names) < 2:
+        return None
+    largest: dict[str, float] = {}
+    for each in (each for name in names for each in builds[name]):
+        for gap, value in each.items():
+            largest[gap] = max(largest.get(gap, 0.0), abs(value))
+    gaps = sorted((gap for gap in largest if gap != "run time"), key=lambda gap: -largest[gap])[:GAPS]
+    lines = tuple(_by_build(gap, [builds[name] for name in names]) for gap in ("run time", *gaps))
+    return Series("Run time and gaps over builds", Axis("build", names=names), Axis("seconds", "s"), lines)
+
+
+def _by_build(gap: str, builds: Sequence[Sequence[dict[str, float]]]) -> Line:
+    """Return the mean of a gap in each build that knows it, from the least to the most."""
+    known = [[each[gap] for each in build if gap in each] for build in builds]
+    places = [(float(at), values) for at, values in enumerate(known) if values]
+    return Line(
+        gap,
+        tuple(at for at, _ in places),
+        tuple(sum(values) / len(values) for _, values in places),
+        tuple(min(values) for _, values in places),
+        tuple(max(values) for _, values in places),
+    )

@@ -14,7 +14,7 @@ from advisor.past import Earlier
 from advisor.ranking import Gain, Ranking, realised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from advisor.facts import Fact
@@ -56,12 +56,23 @@ def advise(paths: Sequence[Path], options: Options, host: Host, past: Past | Non
 
 def study(paths: Sequence[Path], options: Options, host: Host, past: Past | None = None) -> Study:
     """Return the advice on the newest of the runs at ``paths`` with all that it is made of; raises as ``advise``."""
+    for found in studies(paths, options, host, past):
+        newest = found
+    return newest
+
+
+def studies(paths: Sequence[Path], options: Options, host: Host, past: Past | None = None) -> Iterator[Study]:
+    """Yield the advice on each of the runs at ``paths``, the oldest first; those before it are its history.
+
+    What could not be read is a problem of the newest. Raises as ``advise``.
+    """
     runs, problems = _runs(paths, options, host)
     history: list[Advice] = []
-    for run, files in runs:
+    for number, (run, files) in enumerate(runs, 1):
         found = study_of(run, options, host, history, files, past)
         history.append(found.advice)
-    return replace(found, advice=replace(found.advice, problems=(*problems, *found.advice.problems)))
+        more = problems if number == len(runs) else ()
+        yield replace(found, advice=replace(found.advice, problems=(*more, *found.advice.problems)))
 
 
 def read(paths: Sequence[Path], options: Options, host: Host) -> tuple[list[Profile], tuple[str, ...]]:

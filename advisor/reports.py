@@ -70,11 +70,12 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What an axis of a plot shows."""
+    """What an axis of a plot shows; ``names`` are those of the places 0, 1, 2 … where it counts things."""
 
     name: str
     unit: Unit = ""
     scale: Literal["linear", "log"] = "linear"
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

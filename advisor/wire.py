@@ -20,6 +20,8 @@ from advisor.contract import ContractError
 T = TypeVar("T")
 Json = Any
 Build = Callable[[Any], Any]
+#: Fields that records got after some were written into histories.
+ADDED: Final = {"Finding": ("pictures",), "Axis": ("names",)}
 _PLAIN: Final = frozenset((str, int, float, bool, NoneType))
 
 
@@ -74,17 +76,21 @@ def _builder(hint: Hashable) -> Build:
 
 
 def _of_record(record: type) -> Build:
+    """Return what builds a record; fields that came after it was written have their default."""
+
     def build(value: Json) -> object:
-        return record(*[build(value[name]) for name, build in _fields(record)])
+        held = {name: build(value[name]) for name, build, newer in _fields(record) if not newer or name in value}
+        return record(**held)
 
     return build
 
 
 @cache
-def _fields(record: type) -> tuple[tuple[str, Build], ...]:
-    """Return the names of a record's fields in its order, and what builds each; only when asked, records may nest."""
+def _fields(record: type) -> tuple[tuple[str, Build, bool], ...]:
+    """Return a record's fields, what builds each, and whether it may be missing; only when asked, records may nest."""
     hints = get_type_hints(record, include_extras=True)
-    return tuple((field.name, _builder(hints[field.name])) for field in fields(record))
+    added = ADDED.get(record.__name__, ())
+    return tuple((field.name, _builder(hints[field.name]), field.name in added) for field in fields(record))
 
 
 def _of_tuple(hints: tuple[Any, ...]) -> Build:

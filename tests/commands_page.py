@@ -56,6 +56,21 @@ compare A B --as markdown` writes the same of two builds of the history. The sam
 line, `<!-- gapwatch: PROGRAM -->`, tells a bot which of its comments to replace. Names from the profile stand in code
 spans, where no sign in them means anything.
 
+## Pages
+
+`gapwatch advise --as html` writes one page that holds everything: no script, no link to outside, and a policy that
+forbids both (`pip install 'gapwatch[html]'` brings what draws it). A click (or Enter) on a line of the waterfall shows
+the regions, processors, iterations and causes of that gap. Below the advice with its code before and after stand the
+pictures, each with its numbers as a table: run time and gaps over builds, of the runs that `gapwatch watch` has seen
+and of the older PATHs; the work of ranks by phase; the imbalance of iterations; and what plugins add to their findings
+(curves of `scale`, couplings of `couple`). A page stays below 2 MB: a picture that has no room is a table. It follows
+the light or dark theme of the reader, and is printed with everything unfolded. `--as html` of `history`, `compare` and
+the commands of plugins is such a page too.
+
+`gapwatch report DIR…` writes a page for each run below the directories, and `index.html`, which leads to them: by
+program the gaps over builds, and of each run what changed since the build before. Without a DIR it takes the runs of
+the history; that keeps no times of single ranks, so those pages have no pictures of ranks and iterations.
+
 ## Gates
 
 `--fail-on "L > 3 %"` compares a gap with a share of the run or, with a unit of time, with seconds: `W >= 200 ms`.

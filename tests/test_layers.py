@@ -15,13 +15,13 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: The rows, lowest first; a name stands for a module or for everything in a package.
 ROWS = (
-    ("errors", "units", "model"),
+    ("errors", "units", "reports", "model"),
     ("grouping", "documents", "strict_json", "bundled", "machines", "sidecar", "contract", "wire", "soundness",
-     "builds", "writing", "reports"),
+     "builds", "writing"),
     ("traces", "callpaths", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality",
      "merging", "comparison", "facts", "rules", "ranking", "pictures"),
     ("hookspecs", "commands", "host", "sandbox", "command_list", "readers", "sampling"),
-    ("events", "past", "pipeline", "explaining"),
+    ("events", "past", "overview", "pipeline", "explaining"),
     ("store", "render"),
     ("watch",),
     ("cli",),

@@ -15,6 +15,7 @@ from advisor.cli import (
     lifecycle,
     machines,
     plugins,
+    report,
     rules,
     run,
     stamp,
@@ -49,7 +50,7 @@ _MODULES: tuple[BuiltIn, ...] = (
     advise, explain, demo, run,
     watch, status, history, compare,
     lifecycle.applied, lifecycle.ack, lifecycle.suppress, stamp,
-    keeping.export, keeping.backup, config,
+    report, keeping.export, keeping.backup, config,
     rules, machines, plugins,
 )  # fmt: skip
 COMMANDS: Mapping[str, BuiltIn] = {module.NAME: module for module in _MODULES}

@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--program", metavar="NAME", help="the program, where several have such builds")
     gates.add_option(parser, "exit with 1 if it holds for B, A being the base")
     history_places.add_state(parser)
-    output.add_options(parser, ("text", "json", "markdown"))
+    output.add_options(parser, (*reports.FORMS, "markdown"))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -49,8 +49,7 @@ def written(advice: Advice, earlier: Earlier, args: argparse.Namespace) -> str:
         from advisor import pictures
         from advisor.render.html.page import page
 
-        drawn = (pictures.balance(advice.profile), pictures.imbalance(advice.profile))
-        return page(advice, [part for part in drawn if part is not None])
+        return page(advice, pictures.of_run(advice, earlier.advice()))
     from advisor.render.terminal import screen
 
     return screen(advice, output.page(args, verbose=args.verbose))

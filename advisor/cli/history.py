@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", metavar="PROGRAM", nargs="?", help="one program (default: all of them)")
     parser.add_argument("--most", metavar="N", type=_most, default=_MOST, help=f"runs to list (default: {_MOST})")
     history_places.add_state(parser)
-    output.add_options(parser)
+    output.add_options(parser, reports.FORMS)
 
 
 def _most(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from advisor.cli import output
+from advisor.cli import output, reports
 from advisor.cli.commands import COMMANDS
 from advisor.errors import UsageError
 from advisor.render.clean import clean
@@ -72,7 +72,7 @@ def of_plugin(command: Command) -> Parser:
     """Return the parser of a plugin's command; an option of its own hides ours of the same name."""
     words = _plain(f"{command.help} (plugin {command.plugin})")
     parser = Parser(prog=f"gapwatch {command.name}", description=words, conflict_handler="resolve", allow_abbrev=False)
-    output.add_options(parser)
+    output.add_options(parser, reports.FORMS)
     for argument in command.arguments:
         if not argument.remainder:
             _add(parser, argument)

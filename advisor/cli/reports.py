@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from advisor.cli import output
 
+#: The forms in which a report is written.
+FORMS = ("text", "json", "html")
+
 if TYPE_CHECKING:
     import argparse
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def show(report: Report, args: argparse.Namespace) -> int:
-    """Write the report as text or JSON; returns the exit code 0."""
+    """Write the report as text, as JSON or as a page; returns the exit code 0."""
     from advisor.render.report import document
 
     return show_document(document(report), report, args)
@@ -21,7 +24,12 @@ def show(report: Report, args: argparse.Namespace) -> int:
 
 def show_document(document: object, report: Report, args: argparse.Namespace) -> int:
     """Write a report that has a JSON document of its own; returns the exit code 0."""
-    if getattr(args, "form", "text") == "json":
+    form = getattr(args, "form", "text")
+    if form == "html":
+        from advisor.render.html import reports
+
+        text = reports.page(report)
+    elif form == "json":
         from advisor.render.document import to_json
 
         text = to_json(document)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from advisor.traces.events import Trace
 
 LIST_LIMIT: Final = 1_000
+PICTURES_LIMIT: Final = 20_000  # numbers in all pictures of one plugin about one run
 FINDINGS_LIMIT: Final = 1_000_000  # characters in all findings of one plugin about one run
 
 T = TypeVar("T")
@@ -63,7 +64,21 @@ def findings(answer: object) -> tuple[Finding, ...]:
     found = _list(answer, Finding)
     if sum(len(finding.text) for finding in found) > FINDINGS_LIMIT:
         raise ContractError("", f"findings of more than {FINDINGS_LIMIT:,} characters")
+    pictures = [(f"[{i}].pictures[{j}]", one) for i, each in enumerate(found) for j, one in enumerate(each.pictures)]
+    for place, picture in pictures:
+        _check_part(picture, place)
+    if sum(_size(picture) for _, picture in pictures) > PICTURES_LIMIT:
+        raise ContractError("", f"pictures of more than {PICTURES_LIMIT:,} numbers")
     return found
+
+
+def _size(picture: Bars | Series | HeatMap) -> int:
+    """Return how many numbers a picture holds."""
+    if isinstance(picture, Bars):
+        return len(picture.bars)
+    if isinstance(picture, HeatMap):
+        return len(picture.rows) * len(picture.columns)
+    return sum(len(line.x) for line in picture.lines)
 
 
 def gain(answer: object) -> tuple[float, float, float] | None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model import Status
+    from advisor.reports import Axis
 
 #: How a status is marked in front of a number; measured numbers carry no mark.
 MARKS: dict[Status, str] = {"measured": "", "estimated": "~", "modelled": "^", "unavailable": "?"}
@@ -63,6 +64,13 @@ def quantity(value: float | str | bool, unit: str) -> str:
 def optional(value: float | None, unit: str) -> str:
     """Return a value with its unit; ``-`` without one."""
     return "-" if value is None else quantity(float(value), unit)
+
+
+def along(value: float, axis: Axis) -> str:
+    """Return a place on an axis: its name where the axis has names, else the value with its unit."""
+    if axis.names and value == int(value) and 0 <= value < len(axis.names):
+        return axis.names[int(value)]
+    return "" if axis.names else quantity(value, axis.unit)
 
 
 def _rate(value: float) -> str:

@@ -31,6 +31,7 @@ _NARROWEST: Final = 24
 #: The values of so many places are listed, spread evenly; ``verbose`` and JSON have them all.
 _LISTED: Final = 24
 _LONGEST_NAME: Final = 30
+_LONGEST_TICK: Final = 12
 
 
 class _Point(NamedTuple):
@@ -141,7 +142,7 @@ def _below(part: Series, x: Scale, width: int) -> str:
     """Return the numbers below the horizontal axis, as many as find room."""
     row = ""
     for tick in x.ticks:
-        text = numbers.quantity(tick, part.x.unit)
+        text = shorten(numbers.along(tick, part.x), _LONGEST_TICK)
         at = min(width - len(text), max(0, round(x.share(tick) * (width - 1)) - len(text) // 2))
         if not row or at > len(row):
             row = pad(row, at) + text
@@ -173,9 +174,12 @@ def _values(part: Series, every: Sequence[_Drawn], page: Page) -> list[Text]:
         shown.append(places[-1])
     columns = [{point.x: point for point in one.points} for one in every]
     names = shorten_all([page.name(one.line.name) for one in every], _LONGEST_NAME, page.signs.ellipsis)
-    heads = [Head(page.remark(part.x.name), "number"), *(Head(name, "number") for name in names)]
+    heads = [
+        Head(page.remark(part.x.name), "prose" if part.x.names else "number"),
+        *(Head(name, "number") for name in names),
+    ]
     rows = [
-        [numbers.quantity(place, part.x.unit), *(_value(points.get(place), part.y.unit) for points in columns)]
+        [page.name(numbers.along(place, part.x)), *(_value(points.get(place), part.y.unit) for points in columns)]
         for place in shown
     ]
     lines = table(heads, rows, page, indent=2)

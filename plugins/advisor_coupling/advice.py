@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from advisor import units
 from advisor.facts import Fact
 from advisor.model import Finding
-from advisor_coupling import losses, orders, sentences
+from advisor_coupling import losses, orders, report, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,9 @@ def _whole(known: Losses) -> Finding:
     if model.application:
         measures["measured_s"] = model.application.value
     text = f"{sentences.verdict(model)} A run: {', '.join(parts)} ({_case(known)})."
-    return Finding("", "coupling of the loop", ",".join(model.case.kernels), text, measures)
+    return Finding(
+        "", "coupling of the loop", ",".join(model.case.kernels), text, measures, tuple(report.maps([model]))
+    )
 
 
 def _estimated(one: orders.Order) -> Finding:

@@ -39,7 +39,7 @@ def made(
     choice = best_length(seconds)
     moves = transitions(seconds, caches)
     parts: list[Part] = [Text("\n".join(sentences.overview(document, seconds, choice, moves)))]
-    parts += [predictions(seconds), *_maps(seconds), found(seconds)]
+    parts += [predictions(seconds), *maps(seconds), found(seconds)]
     parts += [lengths(choice, where_summation_fails(seconds))] if choice else []
     parts += [moved(moves, seconds[0])] if moves else []
     parts += [forecast_table(ahead)] if ahead else []
@@ -80,7 +80,7 @@ def _end(value: float) -> float | None:
     return None if value != value else value
 
 
-def _maps(models: Sequence[CaseModel]) -> Iterator[HeatMap]:
+def maps(models: Sequence[CaseModel]) -> Iterator[HeatMap]:
     """Yield the matrix of each case: the coupling of the kernel of a row with the one after it, of a column."""
     shown = [one for one in models if one.of_length(2)]
     for one in shown[:_MAPS]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.errors import AdvisorError, UsageError
 from advisor.model import Finding
-from advisor_scaling import collect, engine, forecasts, study, targets
+from advisor_scaling import collect, dominance, engine, forecasts, sections, study, targets
 from advisor_scaling.collect import RUN
 from advisor_scaling.dominance import axis_of
 from advisor_scaling.study import Series
@@ -46,8 +47,11 @@ def findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advice]) -
         target = _target(profile, each)
     except AdvisorError:
         return ()
-    said = forecasts.forecast(study.fit(each), target)
-    return tuple(_findings(profile, gaps, each, target[0].tolist(), said))
+    fits = study.fit(each)
+    said = forecasts.forecast(fits, target)
+    whole, *others = _findings(profile, gaps, each, target[0].tolist(), said)
+    drawn = sections.curves(each, dominance.course(each, fits, target[0].tolist()))
+    return (replace(whole, pictures=(drawn,)), *others)
 
 
 def _observation(profile: Profile, gaps: Sequence[Gap]) -> tuple[Mapping[str, float], Mapping[Series, float]]:

@@ -113,17 +113,23 @@ def predictions(each: Study, fits: Fits, points: FloatArray, level: float) -> li
 def along(each: Study, fits: Fits, target: FloatArray, level: float) -> list[Part]:
     """Return how the gaps (or the run) go on up to the target: a plot, and where one overtakes another."""
     seen = dominance.course(each, fits, target.tolist(), level)
+    parts: list[Part] = [curves(each, seen), Text(" ".join(_dominance(each, seen, _held(seen))))]
+    return [part for part in parts if not isinstance(part, Text) or part.text]
+
+
+def curves(each: Study, seen: dominance.Course) -> Series:
+    """Return the forecasts along one parameter as lines with their bands."""
     lines = []
     for k in seen.series:
         value, low, high = (end[k] for end in (seen.forecast.value, seen.forecast.low, seen.forecast.high))
         lines.append(Line(_name(each.series[k]), _tuple(seen.x), _tuple(value), _tuple(low), _tuple(high)))
-    held = ", ".join(f"{name} = {value:g}" for name, value in seen.held.items())
+    held = _held(seen)
     title = f"Over {seen.parameter}" + (f" at {held}" if held else "")
-    parts: list[Part] = [
-        Series(title, Axis(seen.parameter, scale="log"), Axis("seconds", "s", "log"), tuple(lines)),
-        Text(" ".join(_dominance(each, seen, held))),
-    ]
-    return [part for part in parts if not isinstance(part, Text) or part.text]
+    return Series(title, Axis(seen.parameter, scale="log"), Axis("seconds", "s", "log"), tuple(lines))
+
+
+def _held(seen: dominance.Course) -> str:
+    return ", ".join(f"{name} = {value:g}" for name, value in seen.held.items())
 
 
 def _tuple(values: FloatArray) -> tuple[float, ...]:

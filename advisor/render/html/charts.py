@@ -26,6 +26,11 @@ _SETTINGS: Final[dict[Any, Any]] = {
     "svg.hashsalt": "0",
 }
 _NAME: Final = 40
+#: Cells in which the value is written, and those from which on they are drawn as points of a picture: it is smaller.
+_WRITTEN: Final = 200
+_CELLS: Final = 400
+#: So many names stand below an axis.
+_NAMED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +87,30 @@ def _plain(axes: Axes, theme: Theme) -> None:
 
 
 def _series(part: Series, axes: Axes, theme: Theme) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    drawn = []
     for number, line in enumerate(part.lines):
         colour = theme.lines[number % len(theme.lines)]
         marker: dict[str, Any] = {"marker": "osD^vP"[number % 6], "markersize": 3 if len(line.x) < 60 else 0}
         values = [math.nan if value is None else value for value in line.y]
-        axes.plot(line.x, values, color=colour, label=_short(line.name), lw=1.4 if line.joined else 0, **marker)
+        drawn += axes.plot(line.x, values, color=colour, lw=1.4 if line.joined else 0, **marker)
         _band(line, axes, colour)
     axes.set_xscale(part.x.scale)
+    if part.x.names:
+        step = -(-len(part.x.names) // _NAMED)
+        shown = range(0, len(part.x.names), step)
+        axes.set_xticks(shown, [_short(part.x.names[at], 16) for at in shown], rotation=30, ha="right")
+    elif part.x.scale == "linear" and all(float(x).is_integer() for line in part.lines for x in line.x):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_yscale(part.y.scale)
     axes.set_xlabel(clean(part.x.name), color=theme.ink, fontsize=9)
     axes.set_ylabel(clean(part.y.name), color=theme.ink, fontsize=9)
-    axes.legend(fontsize=8, frameon=False, labelcolor=theme.ink)
+    if any(line.name for line in part.lines):
+        # a name that begins with an underscore would be left out
+        axes.legend(
+            drawn, [f" {_short(line.name)}" for line in part.lines], fontsize=8, frameon=False, labelcolor=theme.ink
+        )
 
 
 def _band(line: Line, axes: Axes, colour: str) -> None:
@@ -114,15 +132,16 @@ def _heat_map(part: HeatMap, figure: Figure, axes: Axes, theme: Theme) -> None:
     from matplotlib.colors import CenteredNorm, Normalize
 
     cells = [[math.nan if cell is None else cell for cell in row] for row in part.cells]
+    many = len(part.rows) * len(part.columns) > _CELLS
     norm = Normalize() if part.neutral is None else CenteredNorm(part.neutral)
-    shown = axes.pcolormesh(cells, cmap="cividis" if part.neutral is None else "PuOr_r", norm=norm, rasterized=False)
+    shown = axes.pcolormesh(cells, cmap="cividis" if part.neutral is None else "PuOr_r", norm=norm, rasterized=many)
     places = [at + 0.5 for at in range(len(part.columns))]
     axes.set_xticks(places, [_short(name) for name in part.columns], rotation=30, ha="right")
     axes.set_yticks([at + 0.5 for at in range(len(part.rows))], [_short(name) for name in part.rows])
     axes.invert_yaxis()
     bar = figure.colorbar(shown, ax=axes, pad=0.02)
     bar.ax.tick_params(colors=theme.ink, labelsize=8)
-    if len(part.rows) * len(part.columns) <= 200:
+    if len(part.rows) * len(part.columns) <= _WRITTEN:
         _values(part, axes)
 
 
@@ -136,6 +155,6 @@ def _values(part: HeatMap, axes: Axes) -> None:
                 axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=7, color="#000000", bbox=box)
 
 
-def _short(name: str) -> str:
+def _short(name: str, most: int = _NAME) -> str:
     shown = clean(name)
-    return shown if len(shown) <= _NAME else f"{shown[: _NAME // 2]}…{shown[-_NAME // 2 + 1 :]}"
+    return shown if len(shown) <= most else f"{shown[: most // 2]}…{shown[-most // 2 + 1 :]}"

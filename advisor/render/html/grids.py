@@ -7,14 +7,35 @@ from typing import TYPE_CHECKING
 
 from advisor.render import numbers
 from advisor.render.clean import clean
+from advisor.render.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from advisor.model import Gap, Share
+    from advisor.model import Advice, Gap, Share
 
 #: Rows of each attribution; the JSON document has them all.
 _ROWS = 25
+
+
+#: Longer text loses its middle: so many characters of it are shown, and a page lists so many of such names in full.
+_BRIEF, _LONG_NAMES, _IN_FULL = 240, 20, 10_000
+
+
+def brief(text: str) -> str:
+    """Return text cleaned, without the middle of what is too long."""
+    return shorten(clean(text[: 4 * _IN_FULL]), _BRIEF)
+
+
+def long_names(advice: Advice) -> list[str]:
+    """Return the names of programs, regions, files and causes that lose their middle on the page, cleaned."""
+    profile = advice.profile
+    shares = [share for gap in advice.gaps for share in (*gap.regions[:_ROWS], *gap.causes[:_ROWS])]
+    names = [profile.program, profile.build or ""]
+    names += [name or "" for share in shares for name in (share.name, share.phase, share.file)]
+    names += [name or "" for item in advice.recommendations for name in (item.region, item.phase, item.file)]
+    long = [clean(name[:_IN_FULL]) for name in dict.fromkeys(names) if len(name) > _BRIEF]
+    return long[:_LONG_NAMES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +49,7 @@ class Grid:
 
 def grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Grid:
     """Return a table with cleaned cells."""
-    return Grid(title, tuple(map(clean, heads)), tuple(tuple(clean(cell) for cell in row) for row in rows))
+    return Grid(brief(title), tuple(map(brief, heads)), tuple(tuple(map(brief, row)) for row in rows))
 
 
 def gap_grids(gap: Gap) -> list[Grid]:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from advisor import __version__
-from advisor.errors import AdvisorError
 from advisor.render import numbers
 from advisor.render.clean import clean
-from advisor.render.html import figures
-from advisor.render.html.grids import Grid, gap_grids, grid
+from advisor.render.html import figures, filling
+from advisor.render.html.grids import Grid, brief, gap_grids, grid, long_names
 from advisor.render.words import (
     BASES,
     BOUNDS,
@@ -30,75 +24,46 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model import Advice, Bound, Gap, HowTo, Recommendation
-    from advisor.reports import Bars, HeatMap, Series
+    from advisor.render.html.figures import Picture
 
 #: Width of a bar's picture, in its own units, and the least width that can be seen.
 _WIDTH, _THIN = 1000.0, 3.0
-#: Code points that stand for no character.
-_ENDS = "".join(chr(plane << 16 | end) for plane in range(17) for end in (0xFFFE, 0xFFFF))
-_FORBIDDEN = re.compile(f"[\ufdd0-\ufdef{_ENDS}]")
 
 
-def page(advice: Advice, parts: Sequence[Bars | Series | HeatMap] = ()) -> str:
-    """Return the advice as one page of HTML with ``parts`` as pictures; raises ``AdvisorError`` without its tools."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise AdvisorError("pages need matplotlib and jinja2: pip install 'gapwatch[html]'") from error
-    environment = Environment(
-        loader=PackageLoader("advisor.render", "html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        finalize=_allowed,
-    )
-    style = (files("advisor.render") / "html" / "page.css").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
-    filled = environment.get_template("advice.html.j2")
-    return filled.render(_content(advice, parts), style=_Safe(style), style_hash=f"sha256-{digest}") + "\n"
+def page(advice: Advice, parts: Sequence[Picture] = (), home: str | None = None) -> str:
+    """Return the advice as one page of HTML; raises ``AdvisorError`` without the libraries that it is made with.
+
+    ``parts`` become pictures, as do those of the findings; ``home`` is the file of the page that leads to this one.
+    """
+    return filling.filled("advice.html.j2", _content(advice, parts) | {"home": home})
 
 
-def _allowed(value: object) -> object:
-    """Return text without the code points that HTML forbids: they become visible escapes."""
-    if not isinstance(value, str) or hasattr(value, "__html__") or value.isascii():
-        return value
-    return _FORBIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), value)
-
-
-class _Safe(str):
-    """Text of our own that is HTML already."""
-
-    __slots__ = ()
-
-    def __html__(self) -> str:
-        return str(self)
-
-
-def _content(advice: Advice, parts: Sequence[Bars | Series | HeatMap]) -> dict[str, Any]:
+def _content(advice: Advice, parts: Sequence[Picture]) -> dict[str, Any]:
+    parts = [*parts, *(picture for found in advice.findings for picture in found.pictures)]
     profile = advice.profile
-    machine = f", {clean(profile.machine)}" if profile.machine else ""
+    machine = f", {brief(profile.machine)}" if profile.machine else ""
     count = len(advice.recommendations)
     return {
-        "title": clean(profile.program) or "program",
+        "title": brief(profile.program) or "program",
         "lead": f"{numbers.seconds(profile.actual_s)} on {processor_words(profile)}{machine}",
-        "run": f"run {clean(profile.run)}" + (f", build {clean(profile.build)}" if profile.build else ""),
+        "run": f"run {brief(profile.run)}" + (f", build {brief(profile.build)}" if profile.build else ""),
         "grade": advice.grade.letter,
         "grade_words": grade_words(advice.grade),
-        "notes": [clean(note.text) for note in advice.grade.notes],
+        "notes": [brief(note.text) for note in advice.grade.notes],
         "actual": numbers.seconds(profile.actual_s),
         "waterfall": _waterfall(advice),
         "legend": "; ".join(numbers.LEGEND.values()),
         "next_title": f"The {COUNTS.get(count, f'{count} things')} to do next" if count else "What to do next",
         "verdict": _verdict(advice),
         "items": [_item(item) for item in advice.recommendations],
-        "figures": [figures.figure(part) for part in parts],
+        "figures": figures.within(parts, figures.PICTURES_B),
         "bounds": _bounds(advice.bounds),
         "needs": grid("Facts that rules asked for", ("fact", "command that would provide it"),
                       [(need.fact, need.command) for need in advice.needs]),
         "findings": grid("What plugins noticed", ("plugin", "subject", "finding"),
                          [(found.plugin, found.subject, found.text) for found in advice.findings]),
-        "problems": [clean(problem) for problem in advice.problems],
-        "version": __version__,
+        "problems": [brief(problem) for problem in advice.problems],
+        "long_names": long_names(advice),
     }  # fmt: skip
 
 
@@ -121,7 +86,7 @@ def _gap_row(number: int, gap: Gap, known: dict[str, float], scale: float) -> di
     lower, upper = known.get(gap.lower, 0.0), known.get(gap.upper, 0.0)
     kind = "negative" if gap.seconds < 0 else "gap"
     row = _row(gap.upper, gap.name, gap_words(gap), lower, upper, scale, kind)
-    texts = [clean(gap.reason)] if gap.reason else []
+    texts = [brief(gap.reason)] if gap.reason else []
     return row | {
         "id": f"gap-{number}",
         "gap": gap.name,
@@ -161,7 +126,7 @@ def _verdict(advice: Advice) -> list[str]:
 
 def _item(item: Recommendation) -> dict[str, Any]:
     places = (item.region, item.phase and f'phase "{item.phase}"', _place(item), ", ".join(item.processors))
-    facts = [("where", "; ".join(clean(place) for place in places if place)), ("why", clean(item.why))]
+    facts = [("where", "; ".join(brief(place) for place in places if place)), ("why", clean(item.why))]
     for name, effects in (("may help", item.may_help), ("may hurt", item.may_hurt)):
         words = ", ".join(f"{effect.gap} (now {numbers.seconds(effect.seconds)})" for effect in effects)
         facts += [(name, words)] if words else []
