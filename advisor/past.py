@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Final, Protocol
 
 from advisor.comparison import compare
 from advisor.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from advisor.comparison import Comparison
     from advisor.model import Advice, Profile, Recommendation
@@ -27,6 +28,9 @@ class Past(Protocol):
 
     def won(self, program: str) -> Mapping[str, Sequence[float]]:
         """Return, for each action that was applied, the shares of its ceiling that it has won, each time it was."""
+
+    def times(self, program: str, ranks: int) -> Sequence[tuple[str, float]]:
+        """Return build and run time (s) of the newest runs of a program on so many ranks, those of known builds."""
 
 
 class Earlier:
@@ -67,8 +71,29 @@ class Earlier:
             self._complain(error)
             return {}
 
+    def noise_s(self) -> float:
+        """Return how much runs of one build differ, in seconds, this run among them; 0 where nothing ran twice."""
+        known = [one.profile for one in self._beside if one.profile.ranks == self._profile.ranks and one.profile.timed]
+        runs = {(one.build, one.actual_s) for one in (*known, self._profile) if one.build is not None}
+        try:
+            stored = () if self._past is None else self._past.times(self._profile.program, self._profile.ranks)
+        except StoreError as error:
+            self._complain(error)
+            stored = ()
+        return spread_s(runs | set(stored))
+
     def _complain(self, error: StoreError) -> None:
         self.problems = tuple(dict.fromkeys((*self.problems, f"the history tells nothing: {error}")))
+
+
+def spread_s(runs: Iterable[tuple[str, float]]) -> float:
+    """Return the standard deviation of run times of one build, pooled over all builds; 0 where none ran twice."""
+    builds: dict[str, list[float]] = {}
+    for build, seconds in runs:
+        builds.setdefault(build, []).append(seconds)
+    freedom = sum(len(times) - 1 for times in builds.values())
+    squares = sum((time - fmean(times)) ** 2 for times in builds.values() for time in times)
+    return math.sqrt(squares / freedom) if freedom else 0.0
 
 
 def same(one: Profile, other: Profile) -> bool:

@@ -170,7 +170,8 @@ def study_of(
         ranked = Ranking((), Total(0.0), ())
     else:
         gain = _expected(profile, host, known, won)
-        ranked = ranking.rank(matches, profile, found, order=options.order, grade=grade, gain=gain)
+        noise_s = known.earlier.noise_s()
+        ranked = ranking.rank(matches, profile, found, order=options.order, grade=grade, noise_s=noise_s, gain=gain)
     findings = host.findings(profile, levels, found, machine, known.earlier.advice, known.events)
     advice = Advice(
         profile=profile,

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from advisor.watch.events import Event
 
 FIG4 = json.loads((Path(__file__).parent / "profiles" / "fig4.json").read_text(encoding="utf-8"))
+#: The program of figure 4 with its load spread evenly.
+BALANCED = {
+    "actual_s": 41, "regions": [{"name": "region 1", "work_s": [[7.5, 5.5], [7.5, 5.5]]},
+                                {"name": "region 2", "work_s": [[12.5, 15.5], [12.5, 15.5]]}],
+}  # fmt: skip
 CONFIG = Config(scan_s=0.5, poll_s=0.5, quiet_s=0.2, patience_s=1.0, task_s=20.0, nice=0)
 #: How long a test waits for what must happen (seconds).
 PATIENCE_S = 60.0

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon_runs import CONFIG, Watch, profile
+from daemon_runs import BALANCED, CONFIG, Watch, profile
 
 from advisor import builds, cli
 from advisor.store.database import NAME, read
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.store.items import Item
-
-#: The program of figure 4 with its load spread evenly.
-BALANCED = {
-    "actual_s": 41, "regions": [{"name": "region 1", "work_s": [[7.5, 5.5], [7.5, 5.5]]},
-                                {"name": "region 2", "work_s": [[12.5, 15.5], [12.5, 15.5]]}],
-}  # fmt: skip
 
 
 @pytest.fixture

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import advice_samples
 import pytest
-from daemon_runs import CONFIG, Watch, profile
+from daemon_runs import BALANCED, CONFIG, Watch, profile
 from hypothesis import given
 from hypothesis import strategies as st
 from site_folder import beside_readers, plugin
 
 from advisor import cli, pipeline
 from advisor.errors import StoreError
-from advisor.past import Earlier
+from advisor.past import Earlier, spread_s
 from advisor.pipeline import Options
 from advisor.ranking import realised
-from advisor.store.database import NAME, Writer
+from advisor.store.database import NAME, Writer, read
 from advisor.store.items import Items
 from advisor.store.past import StoredPast
 from advisor.store.runs import Runs, Unit
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor.model import Advice
+    from advisor.store.items import Item
 
 FIGURE = Path(__file__).parent / "profiles" / "fig4.json"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -52,6 +53,9 @@ class Told:
 
     def won(self, program: str) -> Mapping[str, Sequence[float]]:
         return self.shares
+
+    def times(self, program: str, ranks: int) -> Sequence[tuple[str, float]]:
+        return [(one.profile.build, one.profile.actual_s) for one in self.runs if one.profile.build is not None]
 
 
 def run(name: str, started: str | None = None, actual_s: float = 47.0) -> Advice:
@@ -100,9 +104,45 @@ def test_a_damaged_past_is_a_problem_and_no_end() -> None:
         def won(self, program: str) -> Mapping[str, Sequence[float]]:
             raise StoreError("it is torn")
 
+        def times(self, program: str, ranks: int) -> Sequence[tuple[str, float]]:
+            raise StoreError("it is torn")
+
     advice = pipeline.advise([FIGURE], Options(), beside_readers(Path("/nonexistent")), Damaged())
     assert "the history tells nothing: it is torn" in advice.problems
     assert advice.recommendations
+
+
+# How noisy its runs are
+
+
+def test_the_noise_is_the_spread_of_one_build() -> None:
+    """By hand: squares of 0.5 and 0.5 around 10.5, none around 20, one degree of freedom."""
+    assert spread_s([("a", 10.0), ("a", 11.0), ("b", 20.0)]) == pytest.approx(0.5**0.5)
+    assert spread_s([("a", 10.0), ("b", 20.0)]) == 0.0
+    assert spread_s([]) == 0.0
+
+
+def test_repeats_of_a_build_tell_how_far_a_promise_can_be_believed(tmp_path: Path) -> None:
+    once = pipeline.advise([FIGURE], Options(), beside_readers(tmp_path)).recommendations
+    noisy = [replace(one, profile=replace(one.profile, build="v1")) for one in (run("a"), run("b", actual_s=49.0))]
+    told = pipeline.advise([FIGURE], Options(), beside_readers(tmp_path), Told(*noisy)).recommendations
+    believed = {one.fingerprint: one for one in told}
+    for one in once:
+        after = believed[one.fingerprint]
+        assert after.ceiling_s == one.ceiling_s
+        assert after.confidence == pytest.approx(one.confidence * one.ceiling_s / (one.ceiling_s + 2**0.5), abs=2e-3)
+
+
+def test_the_history_knows_the_times_of_builds(tmp_path: Path) -> None:
+    daemon = Watch(tmp_path)
+    for number, build in enumerate(("v1", "v1", "v2")):
+        profile(daemon.root / f"{number}.json", build=build, actual_s=47.0 + number)
+    profile(daemon.root / "none.json")
+    daemon.once()
+    past = StoredPast(daemon.state)
+    assert past.times("fig4", 2) == (("v1", 47.0), ("v1", 48.0), ("v2", 49.0))
+    assert past.times("fig4", 64) == ()
+    assert StoredPast(tmp_path / "none").times("fig4", 2) == ()
 
 
 # What actions have won
@@ -203,6 +243,60 @@ def test_plugins_get_the_history_in_the_daemon(tmp_path: Path) -> None:
         daemon.once()
     past = [[one.subject for one in taken.advice.findings if one.kind == "past"] for taken in daemon.runs]
     assert past == [[], ["run 1"], ["run 1", "run 2"]]
+
+
+def test_what_is_read_again_is_not_its_own_past(tmp_path: Path) -> None:
+    """A file that changed, also the name of its build: its run is replaced, and what it said before is forgotten."""
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    plugin(folder, "remembering", REMEMBERING)
+    daemon = Watch(tmp_path, replace(CONFIG, plugins=(folder,)))
+    for text in ({"build": "v1"}, {"build": "v2", "actual_s": 48.0}):
+        profile(daemon.root / "1.json", **text)
+        daemon.once()
+    past = [[one.subject for one in taken.advice.findings if one.kind == "past"] for taken in daemon.runs]
+    assert past == [[], []]
+    assert [taken.number for taken in daemon.runs] == [1, 1]
+    assert [(entry.number, entry.build) for entry in daemon.entries()] == [(1, "v2")]
+
+
+def test_a_run_that_is_read_again_does_not_set_the_clock_of_advice_back(tmp_path: Path) -> None:
+    daemon = Watch(tmp_path)
+    profile(daemon.root / "1.json", build="v1")
+    daemon.once()
+    action = items_of(daemon)[0].action
+    profile(daemon.root / "2.json", build="v2", **BALANCED)
+    daemon.once()
+    [before] = [one for one in items_of(daemon) if one.action == action]
+    assert before.state == "resolved"
+    profile(daemon.root / "1.json", build="v1", actual_s=47.5)
+    daemon.once()
+    assert [entry.actual_s for entry in daemon.entries()] == [47.5, 41.0]
+    assert [one for one in items_of(daemon) if one.action == action] == [before]
+
+
+def items_of(daemon: Watch) -> tuple[Item, ...]:
+    connection = read(daemon.state)
+    try:
+        return Items(connection).of("fig4")
+    finally:
+        connection.close()
+
+
+def test_the_demo_shows_the_same_whatever_the_history_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    plugin(folder, "remembering", REMEMBERING)
+    monkeypatch.setenv("GAPWATCH_PLUGINS", str(folder))
+    daemon = Watch(tmp_path)
+    profile(daemon.root / "1.json", program="stencil")
+    daemon.once()
+    monkeypatch.setenv("GAPWATCH_STATE", str(daemon.state))
+    assert cli.main(["demo", "--as", "json"]) == 0
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert [one for one in findings if one["kind"] == "past"] == []
 
 
 def test_advise_knows_what_the_daemon_has_seen(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model import Advice
-    from advisor.past import Earlier
+    from advisor.past import Earlier, Past
     from advisor.pipeline import Study
 
 NAME = "advise"
@@ -27,6 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "paths", metavar="PATH", nargs="+", type=_path, help="a profile or trace; of several, the newest"
     )
     add_options(parser)
+    history_places.add_state(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +42,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     gates.add_option(parser)
     parser.add_argument("--verbose", action="store_true", help="all recommendations, evidence, code and tables")
-    history_places.add_state(parser)
     forms.add_options(parser)
 
 
@@ -65,25 +65,26 @@ def _target(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Advise on what the arguments name; returns the exit code."""
-    return show(args.paths, args)
-
-
-def show(paths: Sequence[Path], args: argparse.Namespace) -> int:
-    """Write the advice on the newest of the paths, then judge the gates."""
-    study = study_of(paths, args)
+    study = study_of(args.paths, args, remembered(args))
     deliver(study.advice, study.earlier, args)
     return 0
 
 
-def study_of(paths: Sequence[Path], args: argparse.Namespace) -> Study:
-    """Return the advice on the newest of the paths, as the options of the command line want it, with its past."""
-    from advisor import pipeline
+def remembered(args: argparse.Namespace) -> Past:
+    """Return the past that the history holds."""
     from advisor.store.past import StoredPast
+
+    return StoredPast(history_places.state(args))
+
+
+def study_of(paths: Sequence[Path], args: argparse.Namespace, past: Past | None) -> Study:
+    """Return the advice on the newest of the paths, as the options of the command line want it, after its ``past``."""
+    from advisor import pipeline
 
     rules = (*places.rule_files(), *args.rules)
     options = pipeline.Options(places.machine(args.machine), rules, args.order, args.cores, args.target)
     with progress.working(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs"):
-        return pipeline.study(paths, options, places.load_host(), StoredPast(history_places.state(args)))
+        return pipeline.study(paths, options, places.load_host(), past)
 
 
 def deliver(advice: Advice, earlier: Earlier, args: argparse.Namespace, head: str = "") -> None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.cli import advise, output
+from advisor.cli import advise, history_places, output
 from advisor.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--interval", metavar="TIME", type=_interval, default=0.05, help="between two samples (default: 50 ms)"
     )
     advise.add_options(parser)
+    history_places.add_state(parser)
     parser.add_argument(
         "command", metavar="CMD", nargs=argparse.REMAINDER,
         help="the program and its arguments, best after --; its exit status is that of gapwatch, unless it is 0",
@@ -91,7 +92,7 @@ def _advise(recording: Recording, args: argparse.Namespace) -> None:
     found = profile.sampled(recording)
     file = _keep(profile.profile_of(found, tools.next_command(found)), args.profile)
     output.complain(f"sampled into {file}; gapwatch advise reads it again")
-    study = advise.study_of([file], args)
+    study = advise.study_of([file], args, advise.remembered(args))
     head = ""
     if args.form == "text":
         from advisor.render import report

@@ -23,16 +23,37 @@ LATEST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class StoredPast:
-    """The past in the history at ``folder``; where there is none yet it is empty."""
+    """The past in the history at ``folder``; where there is none yet it is empty.
+
+    Runs that were read from ``again`` are left out: what is read anew is not its own past.
+    """
 
     folder: Path
+    again: tuple[Path, ...] = ()
 
     def advice(self, program: str, most: int = LATEST) -> tuple[Advice, ...]:
         """Return the slim advice on the newest runs of a program, the oldest first; raises ``StoreError``."""
         if not self._exists():
             return ()
         with closing(database.read(self.folder)) as connection:
-            return Runs(connection).latest(program, most)
+            runs = Runs(connection)
+            return runs.latest(program, most, runs.of_paths(self.again))
+
+    def times(self, program: str, ranks: int, most: int = LATEST) -> tuple[tuple[str, float], ...]:
+        """Return build and run time (s) of the newest runs of a program, of those on so many ranks whose build and time
+        are known; raises ``StoreError``.
+        """
+        if not self._exists():
+            return ()
+        with closing(database.read(self.folder)) as connection:
+            runs = Runs(connection)
+            again = runs.of_paths(self.again)
+            entries = runs.entries(program, most)
+        return tuple(
+            (one.build, one.actual_s)
+            for one in entries
+            if one.ranks == ranks and one.build is not None and one.actual_s is not None and one.number not in again
+        )
 
     def won(self, program: str) -> dict[str, tuple[float, ...]]:
         """Return, for each action that was applied, the shares of its ceiling that it has won; raises ``StoreError``.

@@ -18,7 +18,7 @@ from advisor.model import Advice, Phase
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 #: So much advice stays unpacked.
 _LATEST: Final = 128
@@ -69,10 +69,7 @@ class Runs:
 
         A run that any of these units was read into before is replaced: it keeps its number.
         """
-        known = self._connection.execute(
-            f"SELECT run FROM units WHERE run IS NOT NULL AND path IN ({', '.join('?' * len(units))})",
-            [os.fsencode(unit.path) for unit in units],
-        ).fetchone()
+        known = self.of_paths([unit.path for unit in units])
         profile = advice.profile
         values = (
             profile.program, profile.run, profile.build, profile.started, now.astimezone(UTC).isoformat("T", "seconds"),
@@ -82,8 +79,8 @@ class Runs:
         columns = "program, run, build, started, added, ranks, processors, actual_s, reader, grade, verdict, advice"
         marks = ", ".join("?" * len(values))
         if known:
-            self._connection.execute(f"UPDATE runs SET ({columns}) = ({marks}) WHERE id = ?", (*values, known[0]))
-            number = int(known[0])
+            number = min(known)
+            self._connection.execute(f"UPDATE runs SET ({columns}) = ({marks}) WHERE id = ?", (*values, number))
         else:
             made = self._connection.execute(f"INSERT INTO runs ({columns}) VALUES ({marks})", values)
             number = int(made.lastrowid or 0)
@@ -94,6 +91,14 @@ class Runs:
                 (os.fsencode(unit.path), unit.reader, unit.digest, number),
             )
         return number
+
+    def of_paths(self, paths: Sequence[Path]) -> frozenset[int]:
+        """Return the numbers of the runs that were read from any of these paths."""
+        rows = self._connection.execute(
+            f"SELECT run FROM units WHERE run IS NOT NULL AND path IN ({', '.join('?' * len(paths))})",
+            [os.fsencode(path) for path in paths],
+        )
+        return frozenset(int(number) for (number,) in rows)
 
     def unit(self, path: Path) -> int | None:
         """Return the number of the unit at ``path``, None where there is none."""
@@ -134,12 +139,12 @@ class Runs:
             raise StoreError(f"there is no run {number} in the history")
         return _sound(number, row[0])
 
-    def latest(self, program: str, most: int) -> tuple[Advice, ...]:
-        """Return the advice on the newest runs of a program, the oldest first; raises ``StoreError``."""
+    def latest(self, program: str, most: int, without: Collection[int] = ()) -> tuple[Advice, ...]:
+        """Return the advice on the newest runs of a program, the oldest first, ``without`` some; raises ``StoreError``."""
         rows = self._connection.execute(
             "SELECT id, advice FROM runs WHERE program = ? ORDER BY id DESC LIMIT ?", (program, most)
         )
-        return tuple(_sound(*row) for row in rows.fetchall()[::-1])
+        return tuple(_sound(*row) for row in rows.fetchall()[::-1] if row[0] not in without)
 
     def recorded_otherwise(self, program: str, reader: str, most: int) -> tuple[int, ...]:
         """Return the runs without a recording by a reader among the newest of a program, the newest first."""

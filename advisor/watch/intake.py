@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from advisor.store.database import Writer
     from advisor.store.ledger import Signature, State
+    from advisor.store.runs import Entry
 
 #: Asks a child: a task in, its result out, or ``TaskFailed``.
 Ask = Callable[[dict[str, object]], object]
@@ -206,23 +207,32 @@ def _near(path: Path, units: Sequence[Unit]) -> bool:
 
 
 def _store(connection: sqlite3.Connection, path: Path, run: _Run, now: datetime) -> Outcome:
-    """Add the run to the history and to the life of its items."""
+    """Add the run to the history and to the life of its items, if no newer run of its program has told more of them."""
     runs, items = Runs(connection), Items(connection)
     profile = run.advice.profile
-    entries = runs.entries(profile.program, _LATEST)
     if run.applied:
         items.apply(profile.program, run.applied, f"said by a commit of build {profile.build}", now)
     number = runs.add(run.advice, run.units, now)
-    asked = any(item.applied_after is not None for item in items.of(profile.program))
-    earlier = [one for one in entries if one.build != profile.build] if asked else []
+    entries = runs.entries(profile.program, _LATEST)
+    if entries[-1].number == number:
+        _live_on(items, runs, number, run.advice, entries[:-1], now)
+    return Outcome(path, "ingested", None, number, run.advice)
+
+
+def _live_on(items: Items, runs: Runs, number: int, advice: Advice, entries: Sequence[Entry], now: datetime) -> None:
+    """Take the advice on a run into the life of its items; ``entries`` are the runs before it, the oldest first."""
+    asked = any(item.applied_after is not None for item in items.of(advice.profile.program))
+    build, ranks = advice.profile.build, advice.profile.ranks
+    earlier = [one for one in entries if one.build != build and one.ranks == ranks] if asked else []
     before = [one for one in earlier if one.build == earlier[-1].build]
-    repeats = [one for one in entries if before and one.build == profile.build and one.number > before[-1].number]
+    repeats = [
+        one for one in entries if before and (one.build, one.ranks) == (build, ranks) and one.number > before[-1].number
+    ]
     items.update(
         number,
-        run.advice,
+        advice,
         [runs.advice(one.number) for one in before],
         now,
-        repeats=[runs.advice(one.number) for one in repeats if one.number != number],
+        repeats=[runs.advice(one.number) for one in repeats],
         since=before[0].number if before else 0,
     )
-    return Outcome(path, "ingested", None, number, run.advice)

@@ -122,6 +122,7 @@ def advise(
         return None
     run = pipeline.named(merging.merge(runs[0]), units[0].path)
     run = replace(run, build=run.build or said.get("build"))
-    past = StoredPast(Path(said["state"])) if said.get("state") else None
+    again = tuple(unit.path for unit in units)
+    past = StoredPast(Path(said["state"]), again) if said.get("state") else None
     advice = pipeline.advise_on(run, options, host, recorded=units, past=past)
     return cast("dict[str, object]", wire.pack(slim(replace(advice, problems=(*advice.problems, *problems)))))
