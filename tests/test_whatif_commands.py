@@ -108,14 +108,31 @@ def test_whatif_says_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -
 def test_whatif_on_a_model(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = text_of(said(capsys, "whatif", model, *MACHINE, "--processors", 4, "--action", "A-29"))
     assert "loops handed out in chunks" in report
-    assert cli.main(["whatif", str(model), "--action", "A-2"]) == 2
-    assert "models can't be changed by 'A-2'" in capsys.readouterr().err
+    report = text_of(said(capsys, "whatif", model, *MACHINE, "--processors", 4, "--action", "A-2", "A-3"))
+    assert "A-2 can't be tried on a model: a model has one memory" in report
+    assert cli.main(["whatif", str(model), "--action", "A-200"]) == 2
+    assert "there is no action 'A-200'" in capsys.readouterr().err
 
 
 def test_whatif_on_a_model_tries_several_together(capsys: pytest.CaptureFixture[str]) -> None:
     path = ROOT / "examples" / "crash" / "crash-SD.yaml"
     report = text_of(said(capsys, "whatif", path, *MACHINE, "--processors", 4, "--action", "G-12", "G-14"))
-    assert "Together they win" in report
+    assert "G-12, G-14 together win" in report
+    report = text_of(said(capsys, "whatif", path, *MACHINE, "--processors", 4, "--action", "G-14", "A-31"))
+    assert "A-31 and G-14 are in conflict" in report
+    assert "A-31, G-14 together" not in report
+
+
+def test_whatif_maps_ranks_to_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    network = ("--latency", "200 us", "--bandwidth", "1 GB/s")
+    report = said(capsys, "whatif", CASES / "late-send-15", "--ranks-per-node", 2, *network)
+    rows = {row[0]: row[1:] for row in report["parts"][1]["rows"]}
+    order, robin, best = (rows[name] for name in ("in the order of ranks", "round robin", "by what they exchange"))
+    assert robin[0] > order[0]
+    assert robin[2] == 3 * order[2]  # of three borders in a chain all cross nodes, not one
+    assert best[0] <= order[0]
+    assert cli.main(["whatif", str(CASES / "late-send-15"), "--ranks-per-node", "2"]) == 2
+    assert "--latency and --bandwidth, or --machine" in capsys.readouterr().err
 
 
 def test_whatif_with_another_machine(capsys: pytest.CaptureFixture[str]) -> None:

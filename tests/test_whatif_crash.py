@@ -13,7 +13,6 @@ import yaml
 
 from advisor import machines
 from advisor_simulation.model.checks import read
-from advisor_simulation.whatif.model_changes import Setting
 from advisor_simulation.whatif.models import Bench, best_plan, candidates
 
 ROOT = Path(__file__).parent.parent
@@ -66,9 +65,10 @@ def test_false_sharing_is_a_part_of_its_own(bench: Bench, gaps: dict[str, dict[s
 
 
 def test_the_plan_proposes_the_actions_of_the_source_in_its_order(bench: Bench) -> None:
-    taken = best_plan(read(CRASH / "crash-SP.yaml"), bench, Setting(CRASH, 16, 32))
+    model = read(CRASH / "crash-SP.yaml")
+    taken = best_plan(model, bench, bench.setting(model))
     actions = [one.candidate.action for one in taken]
-    assert actions[:4] == ["A-1", "G-12", "A-3", "G-14"]  # SD, SD2, SD3, SD4
+    assert actions == ["A-1", "G-12", "A-3", "G-14", "A-40"]  # SD, SD2, SD3, SD4, SD8
     assert all(one.after_s < one.before_s for one in taken)
 
 
@@ -76,7 +76,7 @@ def test_side_effects_show_as_other_gaps_that_grow(bench: Bench) -> None:
     """Dynamic scheduling costs locality, padding costs traffic."""
     model = read(CRASH / "crash-SD.yaml")
     before = bench.gaps(model)
-    changes = {one.action: one for one in candidates(Setting(CRASH, 16, 32))}
+    changes = {one.action: one for one in candidates(bench.setting(model))}
     dynamic, padded = changes["A-29"].make(model), changes["G-12"].make(model)
     assert dynamic is not None
     assert padded is not None
@@ -113,8 +113,9 @@ def test_the_page_says_what_the_models_say(gaps: dict[str, dict[str, float]]) ->
 
 
 def test_double_buffering_makes_version_sd8_of_sd4(bench: Bench, gaps: dict[str, dict[str, float]]) -> None:
-    change = next(one for one in candidates(Setting(CRASH, 16, 32)) if one.action == "A-40")
-    made = change.make(read(CRASH / "crash-SD4.yaml"))
+    model = read(CRASH / "crash-SD4.yaml")
+    change = next(one for one in candidates(bench.setting(model)) if one.action == "A-40")
+    made = change.make(model)
     assert made is not None
     assert bench.total(made) == pytest.approx(gaps["SD8"]["time"], rel=0.01)
     assert bench.gaps(made)["S'"] == pytest.approx(gaps["SD8"]["S'"])

@@ -28,7 +28,10 @@ def register(registry: Registry) -> None:
             Argument("--network", "with a network so many times as fast", float, 1.0),
             Argument("--processor", "with processors so many times as fast", float, 1.0),
             Argument("--plan", "search the best sequence of actions", bool, False),
-            Argument("--machine", "machine model of an application model"),
+            Argument("--ranks-per-node", "map the ranks of a trace to nodes of so many, in several ways", int),
+            Argument("--latency", "of a message between nodes, such as '2 us'"),
+            Argument("--bandwidth", "between nodes, such as '10 GB/s'"),
+            Argument("--machine", "machine model of an application model, or of the network between nodes"),
             Argument("--processors", "processors of an application model", int, 4),
         ),
         run,
@@ -41,6 +44,10 @@ def run(args: Namespace, services: Services) -> Report:
         from advisor_simulation.whatif.models import report as of_model
 
         return of_model(args, services)
+    if args.ranks_per_node is not None:
+        from advisor_simulation.whatif.mapping import report as mapped
+
+        return mapped(args, services)
     from advisor_simulation.whatif.report import report
 
     return report(args, services)

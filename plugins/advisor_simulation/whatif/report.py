@@ -16,7 +16,7 @@ from advisor_simulation.whatif.trial import changed, faster, of_run
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from advisor.commands import Services
@@ -47,7 +47,8 @@ def report(args: Namespace, services: Services) -> Report:
     if args.network != 1.0 or args.processor != 1.0:
         return Report(title, _faster(trial, args))
     book = rules.load_default((), examples=False)
-    asked = chosen_actions(book, args.action) if args.action else proposed(book, services.advise(args.path))
+    known = {action.id: action for action in book.actions}
+    asked = chosen_actions(known, args.action) if args.action else proposed(known, services.advise(args.path))
     phases = working_in(profile, args.region) if args.region else set()
     found = _all_tried(trial, asked, phases, services)
     parts: list[Part] = [_head(trial), gains(found), *_told_why(found)]
@@ -88,19 +89,17 @@ def _faster(trial: Trial, args: Namespace) -> tuple[Part, ...]:
     return (_head(trial), Table(f"Gains of {name}", columns, (row,)), Bars("What that does to the gaps", "s", moved))
 
 
-def chosen_actions(book: RuleBook, names: Sequence[str]) -> list[Action]:
+def chosen_actions(known: Mapping[str, Action], names: Sequence[str]) -> list[Action]:
     """Return the actions of these names; UsageError where one is not known."""
-    known = {action.id: action for action in book.actions}
     for name in names:
         if name not in known:
             raise UsageError(f"there is no action {name!r}{suggestion(name, known)}; see gapwatch rules list")
     return [known[name] for name in names]
 
 
-def proposed(book: RuleBook, advice: Advice) -> list[Action]:
+def proposed(known: Mapping[str, Action], advice: Advice) -> list[Action]:
     """Return the actions that advice recommends, and their alternatives."""
     names = [name for one in advice.recommendations for name in (one.action, *one.alternatives)]
-    known = {action.id: action for action in book.actions}
     return [known[name] for name in dict.fromkeys(names) if name in known]
 
 
@@ -169,13 +168,14 @@ def side_effects(one: Found, actual_s: float) -> Bars:
 
 def _together(trial: Trial, found: Sequence[Found], phases: set[int]) -> list[Part]:
     useful = [(action, one) for action, one in found if one is not None and one.expected_s > 0]
+    kept = compatible([action for action, _ in sorted(useful, key=lambda pair: -pair[1].expected_s)])
+    useful = sorted((pair for pair in useful if pair[0] in kept), key=lambda pair: pair[0].step)
     if len(useful) < 2:
         return []
-    useful.sort(key=lambda pair: pair[0].step)
     both = joint(trial, [(action.change, phases) for action, _ in useful])
-    kept = [one for place, one in enumerate(useful) if place not in both.left_out]
-    apart = sum(one.expected_s for _, one in kept)
-    names = ", ".join(action.id for action, _ in kept)
+    made = [one for place, one in enumerate(useful) if place not in both.left_out]
+    apart = sum(one.expected_s for _, one in made)
+    names = ", ".join(action.id for action, _ in made)
     won = both.tried
     said = f"{names} together, in the order of their steps: {won.expected_s:.4g} s (from {won.low_s:.4g} to"
     parts: list[Part] = [Text(f"{said} {won.high_s:.4g} s); one by one they add up to {apart:.4g} s.")]
@@ -185,11 +185,21 @@ def _together(trial: Trial, found: Sequence[Found], phases: set[int]) -> list[Pa
     return parts
 
 
+def compatible(actions: Sequence[Action]) -> list[Action]:
+    """Return the actions, in their order, without those that are in conflict with an earlier one."""
+    kept: list[Action] = []
+    for action in actions:
+        if not any(action.id in one.conflicts or one.id in action.conflicts for one in kept):
+            kept.append(action)
+    return kept
+
+
 def clashes(actions: Sequence[Action]) -> list[Part]:
     """Return which of the actions exclude each other, one line for each pair."""
     asked = {action.id for action in actions}
     pairs = sorted({tuple(sorted((one.id, other))) for one in actions for other in one.conflicts if other in asked})
-    return [Text(f"{one} and {other} are in conflict: only one of them can be carried out.") for one, other in pairs]
+    said = "only one of them can be carried out, and joint gains hold the better one"
+    return [Text(f"{one} and {other} are in conflict: {said}.") for one, other in pairs]
 
 
 def planned(trial: Trial, actions: Sequence[Action], book: RuleBook, progress: Callable[[int], None]) -> Table:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from advisor.documents import Marked
 from advisor_simulation.model import records
 from advisor_simulation.model.expressions import Access, Expression
+from advisor_simulation.whatif.modelled.setting import own_row
 
 if TYPE_CHECKING:
     from advisor_simulation.model.records import Loop, Model, Parallel, Step
-    from advisor_simulation.whatif.model_changes import Setting
+    from advisor_simulation.whatif.modelled.setting import Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +53,13 @@ def _pair(loop: Loop) -> _Pair | None:
     reader, writer = loops
     overwritten = frozenset(access.value.array for access in writer.writes)
     results = {access.value.array for access in reader.writes}
-    own = all(_own(access.value, writer.index) for access in writer.reads if access.value.array in results)
-    read = {access.value.array for access in reader.reads if not _own(access.value, reader.index)}
+    own = all(own_row(access.value, writer.index) for access in writer.reads if access.value.array in results)
+    read = {access.value.array for access in reader.reads if not own_row(access.value, reader.index)}
     alike = reader.over.value == writer.over.value and {reader.schedule, writer.schedule} == {"static"}
-    whole = writer.where is None and writer.ratio is None and all(_own(a.value, writer.index) for a in writer.writes)
+    whole = writer.where is None and writer.ratio is None and all(own_row(a.value, writer.index) for a in writer.writes)
     if not (own and alike and whole and read & overwritten) or results & overwritten or reader.end == "none":
         return None
     return _Pair(reader, writer, overwritten)
-
-
-def _own(access: Access, index: str) -> bool:
-    return isinstance(access.rows, ast.Name) and access.rows.id == index
 
 
 def _turned(loop: Loop, pair: _Pair, model: Model) -> tuple[Step, ...]:

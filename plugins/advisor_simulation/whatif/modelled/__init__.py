@@ -1,0 +1,1 @@
+"""Changes of an application model: decomposition, layout, schedule, synchronization."""

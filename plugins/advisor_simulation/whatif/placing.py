@@ -1,0 +1,68 @@
+"""Which ranks or sub-domains share a node, so that most of what they exchange stays inside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model import IntArray
+
+#: Passes over all, in which those that fit better elsewhere change places.
+PASSES: Final = 8
+
+
+def placed(exchanged: npt.NDArray[np.generic], per_node: int) -> IntArray:
+    """Return the place of each (n,), 0 to n - 1; node k has the places ``k * per_node`` up to the next node's.
+
+    ``exchanged`` (n, n) is what goes from each to each. Nodes are filled one after the other with whoever exchanges
+    most with those already there; then pairs change places as long as less leaves the nodes (Kernighan and Lin 1970).
+    The order of those that were given is the answer where nothing is better.
+    """
+    both = np.asarray(exchanged, dtype=np.float64)
+    both = both + both.T
+    np.fill_diagonal(both, 0.0)
+    count = len(both)
+    given = np.arange(count) // per_node
+    grown = _improved(both, _grown(both, per_node))
+    kept = _improved(both, given.copy())
+    node = min((given, kept, grown), key=lambda one: outside(both, one))
+    place = np.empty(count, dtype=np.int64)
+    place[np.argsort(node, kind="stable")] = np.arange(count)
+    return place
+
+
+def outside(exchanged: npt.NDArray[np.generic], node: IntArray) -> float:
+    """Return how much of ``exchanged`` (n, n) goes from one node to another; ``node`` (n,) is where each is."""
+    return float(np.asarray(exchanged, dtype=np.float64)[node[:, None] != node[None, :]].sum())
+
+
+def _grown(both: npt.NDArray[np.float64], per_node: int) -> IntArray:
+    node = np.full(len(both), -1, dtype=np.int64)
+    for place in range(len(both)):
+        free = np.flatnonzero(node < 0)
+        number = place // per_node
+        near = both[:, node == number].sum(axis=1) if place % per_node else both.sum(axis=1)
+        node[free[int(np.argmax(near[free]))]] = number
+    return node
+
+
+def _improved(both: npt.NDArray[np.float64], node: IntArray) -> IntArray:
+    """Return the nodes after exchanging pairs as long as that helps."""
+    for _ in range(PASSES):
+        changed = False
+        for one in range(len(both)):
+            to = np.stack([both[:, node == number].sum(axis=1) for number in range(int(node.max()) + 1)], axis=1)
+            stay = to[np.arange(len(both)), node]
+            gain = to[one][node] - stay[one] + to[:, node[one]] - stay - 2 * both[one]
+            gain[node == node[one]] = 0.0
+            best = int(np.argmax(gain))
+            if gain[best] > 1e-12:
+                node[one], node[best] = node[best], node[one]
+                changed = True
+        if not changed:
+            break
+    return node

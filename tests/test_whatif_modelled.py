@@ -1,0 +1,156 @@
+"""Changes of models by hand: what moves, what it costs, and that every action of the rules is known or has a reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from aml_models import model as model_of
+from aml_models import small
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from advisor import machines, rules
+from advisor_simulation.whatif.modelled.setting import parallel_loops
+from advisor_simulation.whatif.modelled.table import CHANGES, OF_MODELS
+from advisor_simulation.whatif.models import Bench, candidates
+from advisor_simulation.whatif.placing import outside, placed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor_simulation.model.records import Model
+
+
+class Tried:
+    """A model and what a change makes of it."""
+
+    def __init__(self, text: str, folder: Path, action: str, processors: int = 2) -> None:
+        self.bench = Bench(folder, machines.load("convex-spp1600"), processors)
+        self.model = model_of(text, folder)
+        setting = self.bench.setting(self.model)
+        made = {one.action: one for one in candidates(setting)}[action].make(self.model)
+        self.changed: Model | None = made
+
+    def gap(self, name: str) -> tuple[float, float]:
+        """Return a gap before and after, cycles."""
+        return self.cycles(self.bench.gaps(self.model)[name]), self.cycles(self.bench.gaps(self.made)[name])
+
+    def cycles(self, seconds: float) -> float:
+        return round(seconds / self.bench.simulated(self.model).costs.second, 6)
+
+    @property
+    def times(self) -> tuple[float, float]:
+        return self.cycles(self.bench.total(self.model)), self.cycles(self.bench.total(self.made))
+
+    @property
+    def made(self) -> Model:
+        assert self.changed is not None
+        return self.changed
+
+
+def test_scattered_writes_go_to_copies_that_are_added_up(tmp_path: Path) -> None:
+    """Both processors write two rows of F, a line goes to and fro; with copies only the sum reads what others wrote."""
+    control = '  - {loop: l, times: 3, do: [{parallel: s, over: line, writes: ["F[i % 2]"]}]}'
+    found = Tried(small(control), tmp_path, "A-6")
+    assert transfers(found, found.model, "s") > 5 * transfers(found, found.made, "s")
+    assert transfers(found, found.made, "add up F") > 0
+
+
+def transfers(found: Tried, model: Model, region: str) -> int:
+    """Return the transactions of a region that move lines between processors."""
+    spans = found.bench.simulated(model).log.spans
+    return sum(int(one.counts[:, :3].sum()) for span in spans for one in span.entries if one.region == region)
+
+
+def test_scratch_of_one_loop_gets_copies_and_shares_no_lines(tmp_path: Path) -> None:
+    control = '  - {loop: l, times: 4, do: [{parallel: s, over: pair, reads: ["F[i]"], writes: ["F[i]"]}]}'
+    found = Tried(small(control), tmp_path, "A-6")
+    assert found.made.arrays["F"].private
+    assert found.gap("false sharing")[0] > 0 == found.gap("false sharing")[1]
+
+
+def test_what_no_two_processors_write_needs_no_copies(tmp_path: Path) -> None:
+    control = '  - {parallel: s, over: line, writes: ["F[i]"]}\n  - {parallel: r, over: line, reads: ["F[i]"]}'
+    assert Tried(small(control), tmp_path, "A-6").changed is None
+
+
+def test_subdomains_that_exchange_share_a_node(tmp_path: Path) -> None:
+    """Processor p reads what p + 2 wrote, of four on two nodes: 100 cycles a line, and 20 if they share a node."""
+    control = (
+        '  - {parallel: w, over: pair, writes: ["A[i]"]}\n  - {parallel: r, over: pair, reads: ["A[(i + 2) % 4]"]}'
+    )
+    found = Tried(small(control), tmp_path, "A-12", processors=4)
+    assert found.times == (50 + 7 * 2 + 100 + 7 * 0, 50 + 7 * 2 + 20)
+    assert Tried(small(control), tmp_path, "A-12", processors=2).changed is None
+
+
+def test_no_barrier_between_loops_over_own_rows(tmp_path: Path) -> None:
+    own = (
+        '  - {parallel: a, over: pair, weight: "10 + 20 * i", writes: ["F[i]"]}\n'
+        '  - {parallel: b, over: pair, weight: "30 - 20 * i", reads: ["F[i]"]}'
+    )
+    text = small(own).replace("F: {shape: [n]}", "F: {shape: [n], pad: 3}")
+    found = Tried(text, tmp_path, "G-13")
+    assert found.times == (30 + 50 + 7 + 30 + 7, 40 + 50 + 7)
+    assert Tried(text.replace('F[i]"]}\n', 'F[1 - i]"]}\n'), tmp_path, "G-13").changed is None
+
+
+def test_fuzzy_barriers_where_the_model_knows_independent_work(tmp_path: Path) -> None:
+    loops = "  - {parallel: a, over: pair, weight: '10 + 20 * i'}\n  - {parallel: b, over: pair, weight: 40%s}"
+    found = Tried(small(loops % ", independent: 0.5"), tmp_path, "A-30")
+    assert found.times == (30 + 7 + 40 + 7, 70)
+    assert Tried(small(loops % ""), tmp_path, "A-30").changed is None
+
+
+def test_a_serial_loop_is_shared(tmp_path: Path) -> None:
+    found = Tried(small("  - {serial: s, over: line, weight: 10}"), tmp_path, "G-1")
+    assert found.times == (80, 40 + 7)
+
+
+def test_decompositions_for_one_loop_for_each_and_by_all(tmp_path: Path) -> None:
+    """Indices 0 and 1 are heavy in the first loop (30), index 7 in the second (24), the others weigh 2 and 1."""
+    control = (
+        '  - {parallel: a, over: line, weight: "2 + 28 * (i < 2)"}\n'
+        '  - {parallel: b, over: line, weight: "1 + 6 * (i > 6)"}'
+    )
+    first, second = 30 + 30 + 2 + 2, 2 + 2 + 2 + 2
+    assert Tried(small(control), tmp_path, "A-33").times == (first + 7 + 10 + 7, 42 + 7 + 13 + 7)
+    assert second == 8
+    each = Tried(small(control), tmp_path, "A-34")
+    assert [step.over.value for step in parallel_loops(each.made)] == ["line_for_1", "line_for_2"]
+    assert each.times[1] == 42 + 7 + 7 + 7
+    assert Tried(small(control), tmp_path, "A-1").times[1] < first + 7 + 10 + 7
+
+
+def test_affinity_helps_without_losing_the_own_part(tmp_path: Path) -> None:
+    control = '  - {parallel: a, over: line, weight: "10 + 30 * (i < 4)", reads: ["A[i]"]}'
+    found = Tried(small(control), tmp_path, "A-32")
+    assert found.times[1] < found.times[0]
+    assert found.gap("L")[1] < found.gap("L")[0]
+
+
+def test_every_action_of_the_rules_changes_models_or_has_a_reason() -> None:
+    carried = [name for change in CHANGES for name in change.actions]
+    assert len(carried) == len(set(carried))
+    for action in rules.load_default((), examples=False).actions:
+        known = [word in OF_MODELS for word in action.change.items()]
+        assert (action.id in carried) != all(known), action.id
+    words = {word for action in rules.load_default((), examples=False).actions for word in action.change.items()}
+    assert OF_MODELS.keys() <= words
+
+
+@given(arrays(np.int64, (8, 8), elements=st.integers(0, 9)), st.sampled_from([1, 2, 3, 4, 8]))
+def test_a_mapping_fills_nodes_and_is_never_worse_than_the_order(exchanged: np.ndarray, per_node: int) -> None:
+    place = placed(exchanged, per_node)
+    assert sorted(place) == list(range(8))
+    assert outside(exchanged, place // per_node) <= outside(exchanged, np.arange(8) // per_node)
+
+
+def test_pairs_that_exchange_are_found() -> None:
+    exchanged = np.zeros((6, 6), dtype=np.int64)
+    for one, other in ((0, 5), (1, 3), (2, 4)):
+        exchanged[one, other] = 7
+    assert outside(exchanged, placed(exchanged, 2) // 2) == pytest.approx(0)
