@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_builder import NUMBER, Line, build
 
-from advisor.readers import otf2, paraver
+from advisor.readers import dimemas, otf2, paraver
+from advisor.readers.dimemas import virtual
+from advisor.readers.paraver import labels
 from advisor.traces import spool
 from advisor.traces.events import Kind, Trace
 from advisor.traces.profile import from_trace
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 PROFILES = Path(__file__).parent / "profiles"
 ARCHIVES = sorted(path.parent for path in (PROFILES / "otf2").rglob("*.otf2"))
 RECORDINGS = sorted((PROFILES / "paraver").rglob("*.prv*"))
+BURSTS = sorted((PROFILES / "dimemas").rglob("*.dim"))
 CAUSES = ("category", "kind", "phase", "processor", "partner", "target", "size_class", "seconds", "count", "bytes")
 
 
@@ -60,10 +63,17 @@ def assert_same(cut: Profile, whole: Profile) -> None:
         np.testing.assert_allclose(found[key], values, rtol=1e-9, atol=1e-9, err_msg=str(key))
 
 
+def computation(path: Path) -> Trace:
+    """Return the trace that is made of a Dimemas trace: its messages are received nowhere."""
+    return virtual.build(dimemas.read_records(path), labels.read(labels.beside(path, ".pcf"))).trace
+
+
 @pytest.mark.parametrize("events", [100, 1000])
 @pytest.mark.parametrize(
     ("path", "read"),
-    [(path, otf2.read_trace) for path in ARCHIVES] + [(path, paraver.read_trace) for path in RECORDINGS],
+    [(path, otf2.read_trace) for path in ARCHIVES]
+    + [(path, paraver.read_trace) for path in RECORDINGS]
+    + [(path, computation) for path in BURSTS],
     ids=lambda value: str(value.relative_to(PROFILES)) if isinstance(value, Path) else "",
 )
 def test_recorded_traces_in_windows(path: Path, read: Callable[[Path], Trace], events: int) -> None:
@@ -151,6 +161,10 @@ def test_nothing_is_cut_while_a_message_is_under_way() -> None:
 
 def test_nothing_is_cut_while_a_request_is_open() -> None:
     assert len(Windows(rounds(posts, sends, completes, works), 1)) == 2
+
+
+def test_messages_that_nobody_is_seen_to_receive_hold_nothing_up() -> None:
+    assert len(Windows(rounds(sends, works, works), 1)) == 3
 
 
 def test_collectives_of_some_processes_are_no_place_to_cut() -> None:

@@ -30,7 +30,8 @@ class Collectives:
     """Complete collectives. ``call`` holds the calls, one instance after the other, ranks in the communicator's order.
 
     ``first`` (instances + 1,) delimits them; ``comm``, ``role`` and ``root`` (position within the members, -1
-    none) describe each. ``unmatched`` counts collective calls that belong to no complete instance.
+    none) describe each. ``unmatched`` counts collective calls that belong to no complete instance; of ``torn`` ones of
+    them the communicator is known, and only partners are missing.
     """
 
     call: IntArray
@@ -39,6 +40,7 @@ class Collectives:
     role: IntArray
     root: IntArray
     unmatched: int
+    torn: int
 
     def __len__(self) -> int:
         return len(self.comm)
@@ -97,6 +99,7 @@ def collectives(trace: Trace, calls: Calls) -> Collectives:
         role=role[order][starts],
         root=np.where(root >= 0, _member_positions(trace)[group, np.maximum(root, 0)], -1),
         unmatched=lost + len(order) - len(chosen),
+        torn=len(order) - len(chosen),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from advisor.traces import clocks, locations, matching, nesting, phases, teams, waits
 from advisor.traces.events import Role
-from advisor.traces.windows import UncleanError
+from advisor.traces.windows import UncleanError, are_received
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,8 @@ class Survey:
     takes no part), ``inside`` the user regions entered before each of them; of the run's end it has one more.
     ``started_s``, ``stopping`` and ``stopping_s`` (locations,) say when start-up was over (-inf unknown), and in which
     region and when the shutdown begins (-1 and inf unknown); ``done_s`` when the last call was over. ``used``
-    are the regions that were entered, ``outermost`` those that were called by nobody.
+    are the regions that were entered, ``outermost`` those that were called by nobody. It is ``torn`` where partners are
+    missing that could have been cut off.
     """
 
     constraints: Constraints
@@ -69,6 +70,7 @@ class Survey:
     shortest: Shortest
     lost_collectives: int
     lost_messages: int
+    torn: bool
 
 
 def match(window: Window, calls: Calls) -> Matched:
@@ -108,6 +110,7 @@ def look(found: Matched, stretches: int, *, last: bool) -> Survey:
         shortest=waits.shortest(trace, calls, waits.explained(calls, found.joint, found.messages, found.teams)),
         lost_collectives=found.joint.unmatched,
         lost_messages=found.messages.unmatched,
+        torn=bool(found.joint.torn or (found.messages.unmatched and are_received(trace))),
     )
 
 
@@ -115,7 +118,7 @@ def combined(parts: Sequence[Survey]) -> Survey:
     """Return what all windows together tell; raises ``UncleanError`` where a cut tore something apart."""
     if len(parts) == 1:
         return parts[0]
-    if any(part.lost_collectives or part.lost_messages for part in parts):
+    if any(part.torn for part in parts):
         raise UncleanError
     stopping = np.stack([part.stopping for part in parts])
     first = np.argmax(stopping >= 0, axis=0)
@@ -132,8 +135,9 @@ def combined(parts: Sequence[Survey]) -> Survey:
         used=np.unique(np.concatenate([part.used for part in parts])),
         outermost=np.unique(np.concatenate([part.outermost for part in parts])),
         shortest=waits.shortest_of(part.shortest for part in parts),
-        lost_collectives=0,
-        lost_messages=0,
+        lost_collectives=sum(part.lost_collectives for part in parts),
+        lost_messages=sum(part.lost_messages for part in parts),
+        torn=False,
     )
 
 

@@ -3,8 +3,8 @@
 Behind a synchronization of all processes nobody has anything to do with what came before, once every message and every
 request has found its end. There the trace is cut, for each process at its own leave. The calls that are open there,
 functions of the program, are entered again at the begin of the next window. Threads are cut at the moment at which
-their process is, where they have nothing to do then. A trace whose messages never come out even is one window, and so
-is one of a single process, which synchronizes with nobody.
+their process is, where they have nothing to do then. A trace whose messages never come out even is one window, unless
+none of its receives was recorded, and so is one of a single process, which synchronizes with nobody.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ Stacks = tuple["IntArray", ...]
 
 #: Events of one location looked at together while places to cut are sought.
 _BLOCK = 1 << 17
+_RECEIVING = (*RECEIVES, Kind.IRECV_POST)
 #: What the first thread of a process is not in the middle of at a cut, and what the other threads may be in.
 _TOGETHER = (Role.OMP_PARALLEL, Role.OMP_BARRIER, Role.OMP_WORK, Role.OMP_LOCK)
 _NOTHING_TO_DO = (Role.ROOT,)
@@ -99,6 +100,11 @@ def has_calls(trace: Trace) -> bool:
     return any((trace.kind[block] == Kind.ENTER).any() for block in _blocks(0, len(trace.kind)))
 
 
+def are_received(trace: Trace) -> bool:
+    """Return whether any receive was recorded, or its post; messages without are under way nowhere."""
+    return any(np.isin(trace.kind[block], _RECEIVING).any() for block in _blocks(0, len(trace.kind)))
+
+
 def left_open(window: Window, calls: Calls) -> Stacks:
     """Return the regions that are open at the end of a window."""
     trace = window.trace
@@ -151,7 +157,8 @@ def _cuts(trace: Trace) -> IntArray | None:
     """Return (cuts, locations): the events at which all locations can be cut; None where there are none."""
     master = masters(trace)
     every = np.arange(len(master))
-    common = _common([_places(trace, number) for number in every[master == every].tolist()])
+    found = [_places(trace, number) for number in every[master == every].tolist()]
+    common = _common(found, waiting=are_received(trace))
     if common is None:
         return None
     cuts = np.empty((len(common), len(master)), dtype=np.int64)
@@ -233,12 +240,15 @@ def _places(trace: Trace, number: int) -> _Places:
     return _Places(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Places.__slots__))
 
 
-def _common(found: list[_Places]) -> IntArray | None:
-    """Return (cuts, locations): the events at which all locations can be cut; None where there are none."""
+def _common(found: list[_Places], *, waiting: bool) -> IntArray | None:
+    """Return (cuts, locations): the events at which all locations can be cut; None where there are none.
+
+    ``waiting`` says whether messages are waited for.
+    """
     if any(not np.array_equal(each.comm, found[0].comm) for each in found):
         return None
     good = np.logical_and.reduce([each.good for each in found])
-    chosen = good & (sum(each.sent for each in found) == 0)
+    chosen = good & (sum(each.sent for each in found) == 0) if waiting else good
     return np.stack([each.event[chosen] for each in found], axis=1) if chosen.any() else None
 
 

@@ -44,27 +44,32 @@ class _Recorder(Rows):
 
     def build(self) -> Trace:
         """Return the trace."""
-        records = self._records
-        members = tuple(dict.fromkeys(records.communicators.values()))
-        numbers = {key: members.index(those) for key, those in records.communicators.items()}
-        everybody = tuple(sorted(set(records.rank.tolist())))
-        joint = np.flatnonzero(records.kind == Record.COLLECTIVE)
-        calls = self._calls()
-        bare = self._roles(joint, calls)[1]
-        comm = np.array([numbers[key] for key in records.reference[joint].tolist()], dtype=np.int64)
-        size = records.amount[joint] + records.more[joint]
-        operations = self._rows(joint, AT, Kind.COLLECTIVE, comm=comm, partner=self._roots_of(joint), size=size)
-        world = next(
-            (n for n, members in enumerate(records.communicators.values()) if set(members) == {*everybody}), -1
-        )
-        parts = [calls, *self._messages(world), operations, *self._alone(joint, bare), self._roots()]
-        rows = self._joined(parts)
-        return self._trace(rows, self._own[rows["order"] // PLACES], members)
+        communicators = self._records.communicators
+        members = tuple(dict.fromkeys(communicators.values()))
+        numbers = {key: members.index(those) for key, those in communicators.items()}
+        everybody = set(self._records.rank.tolist())
+        world = next((n for n, those in enumerate(members) if set(those) == everybody), -1)
+        comm = np.array([numbers[key] for key in self._records.reference[self._joint].tolist()], dtype=np.int64)
+        bare, root = self._roles()[1], self._roots_of(self._joint)
 
-    def _messages(self, world: int) -> list[Columns]:
+        def rows(number: int) -> tuple[Columns, IntArray]:
+            part = self._joint_of(number)
+            joint = self._joint[part]
+            size = self._records.amount[joint] + self._records.more[joint]
+            operations = self._rows(joint, AT, Kind.COLLECTIVE, comm=comm[part], partner=root[part], size=size)
+            alone = self._alone(joint, bare[part])
+            parts = [self._calls_of(number), *self._messages(number, world), operations, *alone, *self._roots(number)]
+            found = self._joined(parts)
+            records = slice(*self._records.first[number : number + 2].tolist())
+            return found, self._own(records)[found["order"] // PLACES - records.start]
+
+        return self._trace(rows, members)
+
+    def _messages(self, number: int, world: int) -> list[Columns]:
         """Return sends and receives; the format tells ranks among all processes, not in which communicator."""
-        sends = np.flatnonzero(self._records.kind == Record.SEND)
-        receives = np.flatnonzero(self._records.kind == Record.RECEIVE)
+        first, after = self._records.first[number : number + 2].tolist()
+        kind = self._records.kind[first:after]
+        sends, receives = (np.flatnonzero(kind == wanted) + first for wanted in (Record.SEND, Record.RECEIVE))
         apart = self._records.code[sends] & _NON_BLOCKING > 0
         return [
             self._message(sends, np.where(apart, Kind.ISEND, Kind.SEND), world),
@@ -84,11 +89,11 @@ class _Recorder(Rows):
         The tracer writes 1 at the root itself and 0 at all others; a rank that all of them name is taken too.
         """
         records = self._records
-        said, rank = records.partner[joint].astype(np.int64), records.rank[self._location[joint]]
+        said, rank = records.partner[joint].astype(np.int64), records.rank[self._location(joint)]
         rooted = np.isin(records.code[joint], _ROOTED)
         if not rooted.any():
             return np.full(len(joint), -1, dtype=np.int64)
-        instance = _instances(records.reference[joint].astype(np.int64), self._location[joint])
+        instance = _instances(records.reference[joint].astype(np.int64), self._location(joint))
         own = said == 1
         once = np.bincount(instance[own], minlength=instance.max() + 1) == 1
         itself = np.bincount(instance, np.where(own, rank, 0)).astype(np.int64)

@@ -25,6 +25,8 @@ class Record(IntEnum):
     EVENT = 5  # code = type of event, amount = value
 
 
+#: The columns of ``Records``.
+COLUMNS = ("kind", "amount", "more", "partner", "tag", "reference", "code")
 #: Collective operations by their number in the trace, named after the calls that they stand for.
 OPERATIONS = (
     "MPI_Barrier",

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.readers.dimemas.records import OPERATIONS, Record
+from advisor.readers import numerals
+from advisor.readers.dimemas.records import COLUMNS, OPERATIONS, Record
 from advisor.readers.paraver import catalogue, pairing
 from advisor.readers.paraver.catalogue import Catalogue
 from advisor.readers.paraver.labels import Labels
+from advisor.traces import spool
 from advisor.traces.events import Kind, Location, Role, Trace, TraceRegion
 from advisor.traces.matching import COLLECTIVE_ROLES
 from advisor.traces.regions import classify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     import numpy.typing as npt
 
     from advisor.model import IntArray
@@ -34,6 +38,19 @@ _FILES: Final = {2: "write", 4: "fwrite", 11: "open", 12: "fopen", 14: "close", 
 FIRST, BEFORE, AT, BEHIND, LAST = range(5)
 PLACES: Final = 8
 _NAMES: Final = ("region", "group", "comm", "partner", "tag", "size", "request")
+_MESSAGES: Final = (Record.SEND, Record.RECEIVE)
+#: Columns of the beginnings and ends of calls, and of the trace.
+_CALLS: Final[dict[str, type[Any]]] = {"index": np.int64, "kind": np.uint8, "region": np.int32, "group": np.int16}
+_TRACE: Final[dict[str, type[Any]]] = {
+    "time_s": np.float64,
+    "kind": np.uint8,
+    "region": np.int32,
+    "comm": np.int32,
+    "partner": np.int32,
+    "tag": np.int32,
+    "size": np.int64,
+    "request": np.uint64,
+}
 
 
 def complete(names: Labels) -> Labels:
@@ -45,18 +62,48 @@ def complete(names: Labels) -> Labels:
 
 
 class Rows:
-    """The rows of the trace, each with its place before, at or behind the record it stands for."""
+    """The rows of the trace, each with its place before, at or behind the record it stands for.
+
+    They are made one thread after the other, so that those of one thread at most are in memory.
+    """
 
     def __init__(self, records: Records, names: Labels) -> None:
         self._records = records
         self._known = Catalogue(complete(names))
         self._names = names
-        self._location = np.repeat(np.arange(len(records.rank)), np.diff(records.first))
-        sums = np.r_[0, np.cumsum(np.where(records.kind == Record.BURST, records.amount, 0))]
-        self._own = sums[1:] - sums[records.first[:-1]][self._location]
-        self._total = sums[records.first[1:]] - sums[records.first[:-1]]
         self._broken = 0
         self._operations = [TraceRegion(*classify(name)) for name in OPERATIONS]
+        self._joint = self._where(lambda part: records.kind[part] == Record.COLLECTIVE)
+        self._calls, self._calls_first = self._all_calls()
+
+    def _threads(self) -> Iterator[tuple[int, slice[int, int, None]]]:
+        """Yield each thread's number and records; records that lie on disk do not stay in memory."""
+        for number in range(len(self._records.rank)):
+            yield number, slice(int(self._records.first[number]), int(self._records.first[number + 1]))
+            spool.release(getattr(self._records, name) for name in COLUMNS)
+
+    def _where(self, holds: Callable[[slice[int, int, None]], npt.NDArray[np.bool_]]) -> IntArray:
+        """Return the records for which something holds."""
+        return np.concatenate([np.flatnonzero(holds(part)) + part.start for _, part in self._threads()])
+
+    def _location(self, index: IntArray) -> IntArray:
+        """Return the thread of each record."""
+        return np.searchsorted(self._records.first, index, side="right") - 1
+
+    def _own(self, part: slice[int, int, None]) -> IntArray:
+        """Return the computation of a thread up to and with each of its records, nanoseconds."""
+        bursts = self._records.kind[part] == Record.BURST
+        return np.cumsum(np.where(bursts, self._records.amount[part], 0))
+
+    def _own_at(self, index: IntArray) -> IntArray:
+        """Return the computation up to each of the given records, which ascend, of the thread that each belongs to."""
+        edges = np.searchsorted(index, self._records.first).tolist()
+        parts = zip(pairwise(edges), self._threads(), strict=True)
+        return np.concatenate([self._own(part)[index[low:high] - part.start] for (low, high), (_, part) in parts])
+
+    def _own_in_all(self) -> IntArray:
+        """Return the computation of each thread."""
+        return np.array([int(self._own(part)[-1:].sum()) for _, part in self._threads()], dtype=np.int64)
 
     def _rows(self, index: IntArray, place: int, kind: int | Column, **columns: Column) -> Columns:
         count = len(index)
@@ -69,10 +116,27 @@ class Rows:
         sort = np.argsort(order, kind="stable")
         return {name: np.concatenate([part[name] for part in parts])[sort] for name in parts[0]}
 
-    def _calls(self) -> Columns:
-        """Return beginnings and ends of the calls that events tell of, with the regions of both."""
+    def _all_calls(self) -> tuple[Columns, IntArray]:
+        """Return beginnings and ends of the calls that events tell of, thread after thread, and where each begins."""
+        grown, first = numerals.Growing(_CALLS), [0]
+        for _, part in self._threads():
+            grown.append(**self._moves(part))
+            first.append(grown.used)
+        calls = grown.take()
+        parts = [slice(low, high) for low, high in pairwise(first)]
+        kind, region, group = (calls[name] for name in ("kind", "region", "group"))
+        pairing.judge(kind, group, self._known.own, parts)
+        for part in parts:
+            faults = pairing.close(kind[part], region[part], group[part], self._known.nested)
+            self._broken += faults.unopened + faults.unclosed
+            spool.release(calls.values())
+        return calls, np.array(first)
+
+    def _moves(self, part: slice[int, int, None]) -> Columns:
+        """Return beginnings and ends of a thread's calls; only the beginnings know their region."""
         records, known = self._records, self._known
-        index = np.flatnonzero((records.kind == Record.EVENT) & np.isin(records.code, known.calls))
+        events = (records.kind[part] == Record.EVENT) & np.isin(records.code[part], known.calls)
+        index = np.flatnonzero(events) + part.start
         code, value = records.code[index].astype(np.int64), records.amount[index]
         group = np.searchsorted(known.calls, code)
         follower = np.minimum(index + 1, len(records.kind) - 1)
@@ -83,54 +147,69 @@ class Rows:
         entering = value != 0
         region = np.full(len(index), -1, dtype=np.int32)
         region[entering] = known.numbers(group[entering], value[entering], lines[entering])
-        kind = np.where(entering, Kind.ENTER, Kind.LEAVE).astype(np.uint8)
-        edges = np.searchsorted(self._location[index], np.arange(len(records.rank) + 1)).tolist()
-        parts = [slice(low, high) for low, high in pairwise(edges)]
-        pairing.judge(kind, group, known.own, parts)
-        for part in parts:
-            faults = pairing.close(kind[part], region[part], group[part], known.nested)
-            self._broken += faults.unopened + faults.unclosed
-        kept = kind != pairing.NOTHING
-        columns = {"region": region[kept], "group": group[kept]}
-        return self._rows(index[kept], AT, kind[kept], **columns)
+        return {"index": index, "kind": np.where(entering, Kind.ENTER, Kind.LEAVE), "region": region, "group": group}
 
-    def _roles(self, joint: IntArray, calls: Columns) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    def _calls_of(self, number: int) -> Columns:
+        """Return beginnings and ends of a thread's calls, with the regions of both."""
+        part = slice(self._calls_first[number], self._calls_first[number + 1])
+        kept = np.flatnonzero(self._calls["kind"][part] != pairing.NOTHING)
+        found = {name: column[part][kept] for name, column in self._calls.items()}
+        return self._rows(found.pop("index"), AT, found.pop("kind"), **found)
+
+    def _joint_of(self, number: int) -> slice[int, int, None]:
+        """Return the place of a thread's collective operations among all of them."""
+        low, high = np.searchsorted(self._joint, self._records.first[number : number + 2]).tolist()
+        return slice(low, high)
+
+    def _roles(self) -> tuple[IntArray, npt.NDArray[np.bool_]]:
         """Return the role of each collective operation, and whether no call around it tells one."""
+        own = np.array([known.role for known in self._operations], dtype=np.int64)[self._records.code[self._joint]]
+        found = [self._told(number) for number in range(len(self._records.rank))]
+        told = np.concatenate(found) if found else own
+        return np.where(told >= 0, told, own), told < 0
+
+    def _told(self, number: int) -> IntArray:
+        """Return the roles that the calls around a thread's collective operations tell, -1 where they do not."""
+        calls, joint = self._calls_of(number), self._joint[self._joint_of(number)]
         mpi = np.isin(self._known.calls, catalogue.MPI_CALLS)[calls["group"]]
-        index, region = calls["order"][mpi] // PLACES, calls["region"][mpi]
-        entering = calls["kind"][mpi] == Kind.ENTER
         named = np.array([known.role for known in self._known.regions], dtype=np.int64)
-        last = np.searchsorted(index, joint) - 1
-        around = np.maximum(last, 0)
-        own = np.array([known.role for known in self._operations], dtype=np.int64)[self._records.code[joint]]
-        if not len(index):
-            return own, np.ones(len(joint), dtype=bool)
-        inside = (last >= 0) & entering[around] & (self._location[index[around]] == self._location[joint])
-        role = np.where(inside, named[region[around]], -1)
-        telling = np.isin(role, (*COLLECTIVE_ROLES, Role.INIT, Role.COMM_OTHER))
-        return np.where(telling, role, own), ~telling
+        index, role = calls["order"][mpi] // PLACES, named[calls["region"][mpi]]
+        last = np.searchsorted(index, joint)
+        entering = np.r_[False, calls["kind"][mpi] == Kind.ENTER][last]
+        role = np.where(entering, np.r_[-1, role][last], -1)
+        return np.where(np.isin(role, (*COLLECTIVE_ROLES, Role.INIT, Role.COMM_OTHER)), role, -1)
 
-    def _roots(self) -> Columns:
-        """Return beginning and end of each thread that has records."""
-        first = self._records.first
-        filled = np.flatnonzero(np.diff(first))
-        zeros = np.zeros(len(filled), dtype=np.int64)
-        begins = self._rows(first[filled], FIRST, Kind.ENTER, region=zeros)
-        return self._joined([begins, self._rows(first[filled + 1] - 1, LAST, Kind.LEAVE, region=zeros)])
+    def _roots(self, number: int) -> list[Columns]:
+        """Return beginning and end of a thread, unless it has no records."""
+        first, after = self._records.first[number : number + 2]
+        if first == after:
+            return []
+        program = np.zeros(1, dtype=np.int64)
+        begin, end = (np.array([index], dtype=np.int64) for index in (first, after - 1))
+        return [
+            self._rows(begin, FIRST, Kind.ENTER, region=program),
+            self._rows(end, LAST, Kind.LEAVE, region=program),
+        ]
 
-    def _trace(self, rows: Columns, times_ns: IntArray, communicators: tuple[tuple[int, ...], ...]) -> Trace:
-        """Return the trace of rows that are in order."""
-        order = rows["order"]
+    def _trace(
+        self, rows: Callable[[int], tuple[Columns, IntArray]], communicators: tuple[tuple[int, ...], ...]
+    ) -> Trace:
+        """Return the trace; ``rows`` gives those of a thread, in order, and their times in nanoseconds."""
         records = self._records
-        location = self._location[order // PLACES]
+        messages = sum(int(np.isin(records.kind[part], _MESSAGES).sum()) for _, part in self._threads())
+        room = len(self._calls["kind"]) + 3 * len(self._joint) + messages + 2 * len(records.rank)
+        result = {name: numerals.empty_column(room, kind) for name, kind in _TRACE.items()}
+        first = np.zeros(len(records.rank) + 1, dtype=np.int64)
+        for number, _ in self._threads():
+            found, times_ns = rows(number)
+            new = slice(first[number], first[number] + len(times_ns))
+            found |= {"time_s": times_ns / 1e9, "request": np.maximum(found["request"], 0)}
+            for name, column in result.items():
+                column[new] = found[name]
+            first[number + 1] = new.stop
+            spool.release((*result.values(), *self._calls.values()))
+        columns: dict[str, Any] = {name: column[: first[-1]] for name, column in result.items()}
         titles = zip(records.rank.tolist(), records.thread.tolist(), strict=True)
-        columns: dict[str, Any] = {
-            "time_s": times_ns / 1e9,
-            "kind": rows["kind"].astype(np.uint8),
-            **{name: rows[name].astype(np.int32) for name in ("region", "comm", "partner", "tag")},
-            "size": rows["size"],
-            "request": np.maximum(rows["request"], 0).astype(np.uint64),
-        }
         return Trace(
             program=catalogue.program(self._names),
             tool="Dimemas",
@@ -138,7 +217,7 @@ class Rows:
             regions=tuple(self._known.regions),
             communicators=communicators,
             files=(),
-            first=np.r_[0, np.cumsum(np.bincount(location, minlength=len(records.rank)))].astype(np.int64),
+            first=first,
             **columns,
         )
 

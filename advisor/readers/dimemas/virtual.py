@@ -7,7 +7,8 @@ a synchronization of all processes before the last one is there: enough to tell 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from advisor.readers.dimemas.records import Records
     from advisor.readers.numerals import Columns
     from advisor.readers.paraver.labels import Labels
-
-    Column = npt.NDArray[Any]
 
 #: Extrae's own clock, in nanoseconds.
 CLOCK: Final = 40000050
@@ -53,6 +52,20 @@ class Virtual:
     uneven: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Meetings:
+    """The synchronizations of all tasks, (ranks, synchronizations), None where there are none that all take part in.
+
+    ``shift_ns`` (ranks, synchronizations + 1) is what is added to each task's own computation behind each of them.
+    Collective operations that are ``counted`` are of all tasks, and ``bare`` ones stand in no call.
+    """
+
+    matrix: IntArray | None
+    shift_ns: IntArray | None
+    counted: npt.NDArray[np.bool_]
+    bare: npt.NDArray[np.bool_]
+
+
 def build(records: Records, names: Labels) -> Virtual:
     """Return the trace of the computation in ``records``."""
     return _Builder(records, names).build()
@@ -67,22 +80,22 @@ class _Builder(Rows):
 
     def build(self) -> Virtual:
         """Return the trace and what it has no place for."""
-        records, calls = self._records, self._calls()
-        joint = np.flatnonzero(records.kind == Record.COLLECTIVE)
-        role, bare = self._roles(joint, calls)
-        starts = self._everybody(joint) & (role == Role.INIT)
-        syncs = self._everybody(joint) & (np.isin(role, _SYNCHRONIZING) | starts)
-        matrix = self._by_rank(joint[syncs], self._ends(calls))
+        joint = self._joint
+        role, bare = self._roles()
+        starts = self._everybody() & (role == Role.INIT)
+        syncs = self._everybody() & (np.isin(role, _SYNCHRONIZING) | starts)
+        ends = self._ends()
+        matrix = self._by_rank(joint[syncs], ends)
         if matrix is None:
             syncs = starts = np.zeros(len(joint), dtype=bool)
-        ran, absent = self._clock()
-        rows = self._joined([calls, self._sends(), *self._operated(joint, syncs & ~starts, bare), self._roots()])
-        everybody = tuple(sorted(set(records.rank.tolist())))
+        ran, absent, total = *self._clock(), self._own_in_all()
+        meetings = _Meetings(matrix, self._shift(matrix), syncs & ~starts, bare)
+        everybody = tuple(sorted(set(self._records.rank.tolist())))
         return Virtual(
-            trace=self._trace(rows, self._times(rows["order"], matrix), (everybody,)),
+            trace=self._trace(lambda number: self._thread(number, meetings), (everybody,)),
             before_ns=np.maximum(self._first_of(joint[starts]) - absent, 0),
-            after_ns=self._after(self._ends(calls)),
-            total_ns=self._total - absent,
+            after_ns=self._after(ends, total),
+            total_ns=total - absent,
             absent_ns=absent,
             clock_ns=ran,
             broken=self._broken,
@@ -91,18 +104,30 @@ class _Builder(Rows):
             uneven=matrix is None,
         )
 
-    def _everybody(self, joint: IntArray) -> npt.NDArray[np.bool_]:
+    def _thread(self, number: int, meetings: _Meetings) -> tuple[Columns, IntArray]:
+        """Return the rows of a thread and their times, nanoseconds."""
+        part = self._joint_of(number)
+        operated = self._operated(self._joint[part], meetings.counted[part], meetings.bare[part])
+        rows = self._joined([self._calls_of(number), self._sends(number), *operated, *self._roots(number)])
+        return rows, self._times(number, rows["order"], meetings)
+
+    def _everybody(self) -> npt.NDArray[np.bool_]:
+        """Return which collective operations are of all processes, at their first threads."""
         everybody = set(self._records.rank.tolist())
         whole = [key for key, members in self._records.communicators.items() if set(members) == everybody]
-        first_threads = self._records.thread[self._location[joint]] == 0
-        found: npt.NDArray[np.bool_] = np.isin(self._records.reference[joint], whole) & first_threads
+        first_threads = self._records.thread[self._location(self._joint)] == 0
+        found: npt.NDArray[np.bool_] = np.isin(self._records.reference[self._joint], whole) & first_threads
         return found
 
-    def _ends(self, calls: Columns) -> IntArray:
+    def _ends(self) -> IntArray:
         """Return the records in which tasks begin to end MPI."""
-        role = np.array([known.role for known in self._known.regions], dtype=np.int64)[calls["region"]]
-        found: IntArray = calls["order"][(calls["kind"] == Kind.ENTER) & (role == Role.FINALIZE)] // PLACES
-        return found
+        role = np.array([known.role for known in self._known.regions], dtype=np.int64)
+        found = []
+        for number in range(len(self._records.rank)):
+            calls = self._calls_of(number)
+            ending = (calls["kind"] == Kind.ENTER) & (role[calls["region"]] == Role.FINALIZE)
+            found.append(calls["order"][ending] // PLACES)
+        return np.concatenate(found)
 
     def _by_rank(self, joint: IntArray, ends: IntArray) -> IntArray | None:
         """Return (ranks, synchronizations): the records in which all tasks meet; None where they do not.
@@ -110,13 +135,23 @@ class _Builder(Rows):
         They meet in the end as well, where all of them get there: behind the record that begins it.
         """
         ranks = int(self._records.rank.max()) + 1
-        if np.array_equal(self._records.rank[self._location[ends]], np.arange(ranks)):
+        if np.array_equal(self._records.rank[self._location(ends)], np.arange(ranks)):
             joint = np.sort(np.r_[joint, np.minimum(ends + 1, len(self._records.kind) - 1)])
-        counts = np.bincount(self._records.rank[self._location[joint]], minlength=ranks)
+        counts = np.bincount(self._records.rank[self._location(joint)], minlength=ranks)
         return joint.reshape(ranks, -1) if (counts == counts[0]).all() else None
 
-    def _sends(self) -> Columns:
-        index = np.flatnonzero(self._records.kind == Record.SEND)
+    def _shift(self, matrix: IntArray | None) -> IntArray | None:
+        """Return (ranks, synchronizations + 1): how much later than by its own computation each task is."""
+        if matrix is None or not matrix.size:
+            return None
+        own = self._own_at(matrix.reshape(-1)).reshape(matrix.shape)
+        met = np.cumsum(np.diff(own, axis=1, prepend=0).max(axis=0))
+        shift: IntArray = np.c_[np.zeros(len(own), dtype=np.int64), met - own]
+        return shift
+
+    def _sends(self, number: int) -> Columns:
+        part = slice(*self._records.first[number : number + 2].tolist())
+        index = np.flatnonzero(self._records.kind[part] == Record.SEND) + part.start
         partner, size = self._records.partner[index], self._records.amount[index]
         return self._rows(index, AT, Kind.SEND, partner=partner, size=size, tag=self._records.tag[index])
 
@@ -131,45 +166,44 @@ class _Builder(Rows):
             *self._alone(joint, bare),
         ]
 
-    def _times(self, order: IntArray, matrix: IntArray | None) -> IntArray:
-        """Return the time of each row, nanoseconds."""
+    def _times(self, number: int, order: IntArray, meetings: _Meetings) -> IntArray:
+        """Return the time of each row of a thread, nanoseconds."""
+        part = slice(*self._records.first[number : number + 2].tolist())
         index, place = order // PLACES, order % PLACES
-        times: IntArray = self._own[index]
-        if matrix is None or not matrix.size:
+        times: IntArray = self._own(part)[index - part.start]
+        if meetings.matrix is None or meetings.shift_ns is None or self._records.thread[number]:
             return times
-        own: IntArray = self._own[matrix]
-        met = np.cumsum(np.diff(own, axis=1, prepend=0).max(axis=0))
-        shift = np.c_[np.zeros(len(own), dtype=np.int64), met - own]
-        for rank in range(len(own)):
-            mine = np.flatnonzero(
-                (self._records.rank[self._location[index]] == rank) & (self._records.thread[self._location[index]] == 0)
-            )
-            later = np.searchsorted(matrix[rank], index[mine] + (place[mine] >= AT), side="left")
-            times[mine] += shift[rank, later]
-        return times
+        rank = self._records.rank[number]
+        later = np.searchsorted(meetings.matrix[rank], index + (place >= AT), side="left")
+        shifted: IntArray = times + meetings.shift_ns[rank, later]
+        return shifted
 
     def _first_of(self, index: IntArray) -> IntArray:
         """Return the computation of each thread before the first of the given records."""
         result = np.zeros(len(self._records.rank), dtype=np.int64)
-        location, first = np.unique(self._location[index], return_index=True)
-        result[location] = self._own[index[first]]
+        location, first = np.unique(self._location(index), return_index=True)
+        result[location] = self._own_at(index[first])
         return result
 
-    def _after(self, ends: IntArray) -> IntArray:
-        """Return the computation of each thread after the records in which it ends MPI."""
+    def _after(self, ends: IntArray, total: IntArray) -> IntArray:
+        """Return the computation of each thread after the records in which it ends MPI, of ``total``."""
         done = np.zeros(len(self._records.rank), dtype=bool)
-        done[self._location[ends]] = True
-        return np.where(done, self._total - self._first_of(ends), 0)
+        done[self._location(ends)] = True
+        return np.where(done, total - self._first_of(ends), 0)
 
     def _clock(self) -> tuple[IntArray, IntArray]:
         """Return how long each thread ran by the tracer's own clock, and the time before it in the trace."""
-        ran = np.full(len(self._records.rank), -1, dtype=np.int64)
-        marks = np.flatnonzero((self._records.kind == Record.EVENT) & (self._records.code == CLOCK))
-        before = self._first_of(marks)
-        for thread in range(len(ran)):
-            values = self._records.amount[marks[self._location[marks] == thread]]
-            if len(values) > 1 and values[-1] - values[0] >= self._total[thread] - before[thread]:
-                ran[thread] = values[-1] - values[0]
-            elif len(values) > 1:
+        records = self._records
+        marks = self._where(lambda part: (records.kind[part] == Record.EVENT) & (records.code[part] == CLOCK))
+        before, total = self._first_of(marks), self._own_in_all()
+        edges = np.searchsorted(marks, records.first)
+        ran = np.full(len(records.rank), -1, dtype=np.int64)
+        for thread, (low, high) in enumerate(pairwise(edges.tolist())):
+            if high - low < 2:
+                continue
+            lasted = records.amount[marks[high - 1]] - records.amount[marks[low]]
+            if lasted >= total[thread] - before[thread]:
+                ran[thread] = lasted
+            else:
                 self._contradicting += 1
         return ran, before
