@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor import bounds, facts, gaps, loads, machines, merging, quality, ranking, rules, sidecar
@@ -30,12 +30,17 @@ if TYPE_CHECKING:
 MERGED_SHARE: Final = 0.1
 
 
+def _unsaid(words: str) -> None:
+    """Say nothing of what takes long."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a user may choose: machine model, own rule files, the order of recommendations, the cores of the run.
 
     ``target`` is the size that the program is meant for, such as ``P=1024 N=8192``: the run's parameter ``target``.
-    Traces of up to ``events_B`` bytes are read again for plugins that ask for events.
+    Traces of up to ``events_B`` bytes are read again for plugins that ask for events. ``stage`` is told in words what
+    takes long besides reading.
     """
 
     machine: str | None = None
@@ -44,6 +49,7 @@ class Options:
     cores: int | None = None
     target: str | None = None
     events_B: float = 64 << 20
+    stage: Callable[[str], None] = field(default=_unsaid, compare=False)
 
 
 def advise(paths: Sequence[Path], options: Options, host: Host, past: Past | None = None) -> Advice:
@@ -169,9 +175,10 @@ def study_of(
     if grade.letter == "F":
         ranked = Ranking((), Total(0.0), ())
     else:
-        gain = _expected(profile, host, known, won)
+        gain = _expected(profile, host, known, won, options.stage)
         noise_s = known.earlier.noise_s()
         ranked = ranking.rank(matches, profile, found, order=options.order, grade=grade, noise_s=noise_s, gain=gain)
+    options.stage(f"asking plugins about {profile.program}")
     findings = host.findings(profile, levels, found, machine, known.earlier.advice, known.events)
     advice = Advice(
         profile=profile,
@@ -259,7 +266,11 @@ def _rules(options: Options, host: Host, extra: Sequence[Fact]) -> tuple[RuleBoo
 
 
 def _expected(
-    profile: Profile, host: Host, known: _Known, won: Mapping[str, Sequence[float]]
+    profile: Profile,
+    host: Host,
+    known: _Known,
+    won: Mapping[str, Sequence[float]],
+    stage: Callable[[str], None],
 ) -> Callable[[Recommendation], Gain | None]:
     """Return what says how much a recommended change is expected to win.
 
@@ -269,6 +280,7 @@ def _expected(
     def gain(recommendation: Recommendation) -> Gain | None:
         if recommendation.action in won:
             return realised.gain(won[recommendation.action], recommendation.ceiling_s)
+        stage(f"simulating what {recommendation.action} would win")
         found = host.expected_gain(profile, recommendation, known.machine, known.events)
         return Gain(*found, "simulation") if found else None
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -276,7 +279,7 @@ def test_a_remainder_that_can_not_be_one_is_refused(site: Path, arguments: str) 
 def test_steps_tell_how_long_the_others_take(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(progress, "monotonic", lambda: now[0])
-    steps = progress._Steps(40)
+    steps = progress._Steps("work", 40)
     assert steps.words(100.0) == "0 s"
     steps.tell(0)
     now[0] = 103.0
@@ -286,10 +289,33 @@ def test_steps_tell_how_long_the_others_take(monkeypatch: pytest.MonkeyPatch) ->
     assert steps.words(100.0) == "40 of 40, 3 s, about 0 s left"
 
 
+def test_stages_change_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    line = Terminal()
+    monkeypatch.setattr(sys, "stderr", line)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.001)
+    monkeypatch.setattr(progress, "_PERIOD", 0.001)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.stages("reading") as stage:
+        _wait_for("reading: ", line)
+        stage("simulating")
+        _wait_for("simulating: ", line)
+    assert line.getvalue().endswith("\r")
+
+
+def _wait_for(words: str, line: io.StringIO) -> None:
+    until = monotonic() + 10
+    while words not in line.getvalue():
+        assert monotonic() < until
+
+
 def test_steps_of_an_earlier_time_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(progress, "monotonic", lambda: now[0])
-    steps = progress._Steps(100)
+    steps = progress._Steps("work", 100)
     steps.tell(90)
     assert steps.words(0.0) == "90 of 100, 0 s"
     now[0] = 600.0
@@ -298,6 +324,6 @@ def test_steps_of_an_earlier_time_do_not_count(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_steps_without_a_total_are_counted() -> None:
-    steps = progress._Steps(None)
+    steps = progress._Steps("work", None)
     steps.tell(7)
     assert steps.words(progress.monotonic()) == "7, 0 s"

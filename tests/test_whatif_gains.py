@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from advisor import host, pipeline
+from advisor_simulation.whatif import hook
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -62,6 +63,22 @@ def test_advice_on_a_trace_with_one_imbalanced_phase_says_what_it_wins() -> None
     assert first.interval_s[0] <= first.expected_s <= first.interval_s[1] <= first.ceiling_s
     assert first.expected_s > 0.8 * first.ceiling_s
     assert advice.total.expected_s is not None
+
+
+def test_what_is_simulated_is_told_while_it_is() -> None:
+    told: list[str] = []
+    case = ROOT / "tests" / "profiles" / "faults" / "straggler-15"
+    advice = pipeline.advise([case], pipeline.Options(stage=told.append), host.load())
+    assert told[0] == f"simulating what {advice.recommendations[0].action} would win"
+    assert told[-1] == "asking plugins about stencil"
+
+
+def test_simulations_of_one_run_end_at_their_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hook, "LIMIT_S", 0.0)
+    case = ROOT / "tests" / "profiles" / "faults" / "imbalance+late"
+    advice = pipeline.advise([case], pipeline.Options(), host.load())
+    assert [one.basis == "simulation" for one in advice.recommendations].count(True) <= 1
+    assert not advice.problems
 
 
 def test_a_clean_run_is_not_promised_anything() -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from aml_models import COSTS, small
 from aml_models import model as model_of
-from aml_models import small
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Tried:
     """A model and what a change makes of it."""
 
-    def __init__(self, text: str, folder: Path, action: str, processors: int = 2) -> None:
-        self.bench = Bench(folder, machines.load("convex-spp1600"), processors)
+    def __init__(self, text: str, folder: Path, action: str, processors: int = 2, finite: bool = False) -> None:
+        self.bench = Bench(folder, machines.load("convex-spp1600"), processors, finite)
         self.model = model_of(text, folder)
         setting = self.bench.setting(self.model)
         made = {one.action: one for one in candidates(setting)}[action].make(self.model)
@@ -103,6 +103,29 @@ def test_fuzzy_barriers_where_the_model_knows_independent_work(tmp_path: Path) -
     found = Tried(small(loops % ", independent: 0.5"), tmp_path, "A-30")
     assert found.times == (30 + 7 + 40 + 7, 70)
     assert Tried(small(loops % ""), tmp_path, "A-30").changed is None
+
+
+def test_padding_ends_false_sharing_and_costs_capacity(tmp_path: Path) -> None:
+    """Rows of three items: 8 of them fill six lines of a cache of six, padded to whole lines they need eight."""
+    head = COSTS.replace("barrier: 7", "barrier: 7, cache: {size: 96 B, ways: 3}")
+    control = '  - {loop: l, times: 4, do: [{parallel: w, over: line, reads: ["A[i]"], writes: ["A[i]"]}]}'
+    found = Tried(small(control, head=head).replace("[n, 4]", "[n, 3]"), tmp_path, "G-12", finite=True)
+    assert found.made.arrays["A"].pad == 1
+    assert found.gap("computation")[1] - found.gap("computation")[0] >= 3 * 50  # three more passes miss everywhere
+    free = Tried(small(control, head=head).replace("[n, 4]", "[n, 3]"), tmp_path, "G-12")
+    assert free.gap("computation")[1] <= free.gap("computation")[0] + 50
+
+
+def test_handing_out_chunks_evens_the_load_and_costs_locality(tmp_path: Path) -> None:
+    """The front of the work moves: chunks end up elsewhere each time, and bring their lines along."""
+    control = (
+        "  - {loop: l, times: 6, do: [{parallel: w, over: line, weight: '20 + 60 * ((i + 3 * t) % 8 < 3)', "
+        'reads: ["A[i]"], writes: ["A[i]"]}]}'
+    )
+    found = Tried(small(control), tmp_path, "A-29")
+    loads = [sum(found.gap(name)[when] for name in ("L", "M'", "D")) for when in (0, 1)]
+    assert loads[1] < loads[0]
+    assert found.gap("C'")[1] > found.gap("C'")[0] + 20
 
 
 def test_a_serial_loop_is_shared(tmp_path: Path) -> None:

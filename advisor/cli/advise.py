@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,8 +84,8 @@ def study_of(paths: Sequence[Path], args: argparse.Namespace, past: Past | None)
 
     rules = (*places.rule_files(), *args.rules)
     options = pipeline.Options(places.machine(args.machine), rules, args.order, args.cores, args.target)
-    with progress.working(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs"):
-        return pipeline.study(paths, options, places.load_host(), past)
+    with progress.stages(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs") as stage:
+        return pipeline.study(paths, replace(options, stage=stage), places.load_host(), past)
 
 
 def deliver(advice: Advice, earlier: Earlier, args: argparse.Namespace, head: str = "") -> None:

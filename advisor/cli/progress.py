@@ -22,9 +22,10 @@ _LINE = Lock()
 
 
 class _Steps:
-    """How many of ``total`` steps are done, and how long the others may take."""
+    """What is done (``title``), how many of ``total`` steps of it are done, and how long the others may take."""
 
-    def __init__(self, total: int | None) -> None:
+    def __init__(self, title: str, total: int | None) -> None:
+        self.title = title
         self._total = total
         self._done: int | None = None
         self._first = (0, monotonic())
@@ -34,6 +35,10 @@ class _Steps:
         if self._done is None:
             self._first = (done, monotonic()) if done > 1 else self._first
         self._done = done
+
+    def rename(self, title: str) -> None:
+        """Note that something else is done from now on."""
+        self.title = title
 
     def words(self, start: float) -> str:
         """Return ``12 of 40, 3 s, about 7 s left``, without what is not known."""
@@ -62,24 +67,36 @@ def working(words: str, total: int | None = None) -> Iterator[Callable[[int], No
 
     Yields what takes the number of steps done so far; of ``total`` steps the time that the others may take is shown.
     """
-    steps = _Steps(total)
+    with _shown(_Steps(words, total)) as steps:
+        yield steps.tell
+
+
+@contextmanager
+def stages(words: str) -> Iterator[Callable[[str], None]]:
+    """Show ``words`` as ``working`` does; yields what takes other words, for what is done next."""
+    with _shown(_Steps(words, None)) as steps:
+        yield steps.rename
+
+
+@contextmanager
+def _shown(steps: _Steps) -> Iterator[_Steps]:
     stream = sys.stderr
     seen = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
     if not (seen and _LINE.acquire(blocking=False)):
-        yield steps.tell
+        yield steps
         return
     done = Event()
-    teller = Thread(target=_tell, args=(stream, words, steps, done, monotonic()), daemon=True)
+    teller = Thread(target=_tell, args=(stream, steps, done, monotonic()), daemon=True)
     teller.start()
     try:
-        yield steps.tell
+        yield steps
     finally:
         done.set()
         teller.join()
         _LINE.release()
 
 
-def _tell(stream: TextIO, words: str, steps: _Steps, done: Event, start: float) -> None:
+def _tell(stream: TextIO, steps: _Steps, done: Event, start: float) -> None:
     from advisor.render.clean import clean
     from advisor.render.text import head
 
@@ -88,7 +105,7 @@ def _tell(stream: TextIO, words: str, steps: _Steps, done: Event, start: float) 
     with suppress(OSError, ValueError):
         while not done.wait(patience):
             state = steps.words(start)
-            shown = f"{head(clean(words, stream.encoding), _WIDTH - 2 - len(state))}: {state}"
+            shown = f"{head(clean(steps.title, stream.encoding), _WIDTH - 2 - len(state))}: {state}"
             stream.write(f"\r{shown.ljust(widest)}")
             stream.flush()
             widest = max(widest, len(shown))

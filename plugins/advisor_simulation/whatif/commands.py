@@ -33,6 +33,7 @@ def register(registry: Registry) -> None:
             Argument("--bandwidth", "between nodes, such as '10 GB/s'"),
             Argument("--machine", "machine model of an application model, or of the network between nodes"),
             Argument("--processors", "processors of an application model", int, 4),
+            Argument("--finite", "models with caches of the size that the machine has", bool, False),
         ),
         run,
     )

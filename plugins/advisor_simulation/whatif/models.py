@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from advisor_simulation.model.world import Profiles
     from advisor_simulation.whatif.modelled.table import Change
 
-#: The gaps that are shown, with those parts of C' that the source counts as unmodelled.
-SHOWN: Final = ("C'", "false sharing", "migration", "O", "P", "L", "M'", "D", "S'", "W")
+#: What is shown of a run: computation and gaps, with those parts of C' that the source counts as unmodelled.
+SHOWN: Final = ("computation", "C'", "false sharing", "migration", "O", "P", "L", "M'", "D", "S'", "W")
 #: Less than this share of the run is no change of a gap.
 LITTLE: Final = 1e-6
 _WINS: Final = (Column("action"), Column("change"), Column("wins", "s"))
@@ -44,15 +44,21 @@ class Bench:
     """Simulates models, each of them once."""
 
     def __init__(
-        self, folder: Path, machine: Machine | None, processors: int, profiles: Profiles | None = None
+        self,
+        folder: Path,
+        machine: Machine | None,
+        processors: int,
+        finite: bool = False,
+        profiles: Profiles | None = None,
     ) -> None:
-        self.folder, self.machine, self.processors, self.profiles = folder, machine, processors, profiles
+        self.folder, self.machine, self.processors = folder, machine, processors
+        self.finite, self.profiles = finite, profiles
         self._known: dict[int, tuple[Model, Simulated]] = {}
 
     def simulated(self, model: Model) -> Simulated:
         """Return the simulated run of a model, with its log."""
         if id(model) not in self._known:
-            found = simulate(model, self.folder, self.machine, self.processors, profiles=self.profiles)
+            found = simulate(model, self.folder, self.machine, self.processors, self.finite, profiles=self.profiles)
             self._known[id(model)] = (model, found)
         return self._known[id(model)][1]
 
@@ -76,9 +82,15 @@ class Bench:
         return Setting(self.folder, self.processors, costs.line, costs.node, self.flow, self.profiles)
 
     def gaps(self, model: Model) -> dict[str, float]:
-        """Return the gaps of a model, seconds; C' without false sharing and migration, which stand beside it."""
+        """Return the computation and the gaps of a model, seconds.
+
+        Computation is the I bound, with what comes from memory. C' is without false sharing and migration, which
+        stand beside it.
+        """
         profile = self.profile(model)
-        found = {gap.name: gap.seconds for gap in gaps.attribute(profile, bounds.compute(profile))}
+        levels = bounds.compute(profile)
+        found = {gap.name: gap.seconds for gap in gaps.attribute(profile, levels)}
+        found["computation"] = next((one.seconds for one in levels if one.name == "I" and one.seconds), 0.0)
         kinds = by_kind(profile)
         parts = {kind: kinds.get(kind, 0.0) for kind in ("false sharing", "migration")}
         found["C'"] = found.get("C'", 0.0) - sum(parts.values())
@@ -117,7 +129,7 @@ def best_plan(
 def report(args: Namespace, services: Services) -> Report:
     """Return the changes of a model, what each wins, and the plan that was asked for."""
     model = read(args.path)
-    bench = Bench(args.path.parent, services.machine(args.machine), args.processors, profiles(services))
+    bench = Bench(args.path.parent, services.machine(args.machine), args.processors, args.finite, profiles(services))
     setting = bench.setting(model)
     asked, impossible = _asked(setting, args.action)
     parts: list[Part] = [Text(f"The model takes {bench.total(model):.6g} s on {args.processors} processors.")]
@@ -169,7 +181,7 @@ def _effects(model: Model, bench: Bench, made: Sequence[tuple[Candidate[Model], 
     )
     columns = (Column("action"), *(Column(name, "s") for name in names))
     what = Table("What changes win (nothing: there is nothing to change)", _WINS, tuple(wins))
-    return [what, Table("What becomes of the gaps", columns, rows)] if rows else [what]
+    return [what, Table("What becomes of computation and gaps", columns, rows)] if rows else [what]
 
 
 def _joint(model: Model, bench: Bench, made: Sequence[tuple[Candidate[Model], Model | None]]) -> Text:
