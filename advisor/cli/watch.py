@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from advisor.cli import config as config_command
 from advisor.cli import gates, history_places, output, places
-from advisor.errors import UsageError
+from advisor.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
     from advisor.model import Advice
@@ -61,7 +61,12 @@ def run(args: argparse.Namespace) -> int:
     def tell(event: Event) -> None:
         if isinstance(event, RunTaken):
             newest[event.advice.profile.program] = event.advice
-        shown.tell(event)
+        try:
+            shown.tell(event)
+        except AdvisorError as error:  # a log that is full; the history has all that it would say
+            if args.once:
+                raise
+            output.complain(f"{error}; watching goes on without it")
 
     daemon = Daemon(settings, state, tell)
     for number in (signal.SIGTERM, signal.SIGINT):

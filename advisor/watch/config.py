@@ -37,7 +37,7 @@ class Config:
     jobs: int = 1
     task_s: float = 300.0
     memory_B: int = 2 << 30
-    nice: int = 10
+    nice: int = 19
     keep_runs: int = 100_000
     keep_B: int | None = None
     machine: str | None = None

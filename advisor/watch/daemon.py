@@ -59,6 +59,7 @@ class Daemon:
         self._due: dict[Path, float] = {}
         self._reload: Callable[[], Config] | None = None
         self._said: set[str] = set()
+        self._pace = manners.Pace()
 
     def reload(self, read: Callable[[], Config]) -> None:
         """Go on with another configuration soon, if it can be read; safe to call from a signal handler."""
@@ -150,7 +151,7 @@ class Daemon:
         self._take_in(once)
         if self._settling.overflowed and len(self._settling) < self._settling.room // 2:
             self._take_up()
-        self._hand_out()
+        self._hand_out(once)
         self._tell(Backlog(len(self._settling), sum(len(names) for _, names in self._serving.values())))
         looking = any(0.0 < looker.busy_s <= self._config.task_s for looker in self._lookers.values())
         return once and not (looking or len(self._settling) or self._serving or self._settling.overflowed)
@@ -179,7 +180,7 @@ class Daemon:
     def _pause(self) -> float:
         settled = self._settling.next_due()
         scan = min(self._due.values(), default=0.0)
-        moment = scan if settled is None or self._serving else min(scan, settled)
+        moment = scan if settled is None or self._serving else min(scan, max(settled, self._pace.resting_until))
         return min(max(moment - monotonic(), 0.01), _TURN_S)
 
     def _look(self, once: bool) -> None:
@@ -209,9 +210,12 @@ class Daemon:
     def _root_of(self, folder: Path) -> Path | None:
         return next((root for root in self._config.roots if root == folder or root in folder.parents), None)
 
-    def _hand_out(self) -> None:
-        """Have the directories read in which everything is quiet, unless others need the machine now."""
-        if self._serving and manners.is_crowded(self._config.jobs + 1):
+    def _hand_out(self, once: bool) -> None:
+        """Have the directories read in which everything is quiet, less of them where others need the machine.
+
+        With ``once`` somebody waits for the end.
+        """
+        if not once and not self._pace.allows(bool(self._serving), self._config.jobs + 1):
             return
         handed: dict[Path, set[bytes]] = {}
         for folder, names in self._serving.values():
@@ -231,6 +235,8 @@ class Daemon:
                 future = self._readers.submit(root, folder, part)
                 self._serving[future] = folder, set(part)
                 future.add_done_callback(lambda _: self._wake.set())
+                if self._pace.begun():
+                    return
 
     def _take_in(self, once: bool) -> None:
         """Take in what the readers have done; raises ``StoreError`` where that could not be stored."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 Ask = Callable[[dict[str, object]], object]
 #: Among so many runs of a program, the latest, another recording of the same run is looked for.
 _LATEST: Final = 50
+#: Units of more bytes are read before they are hashed.
+_LARGE_B: Final = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +131,19 @@ class Intake:
         return outcome
 
     def _read(self, unit: Candidate, ask: Ask) -> _Run | Outcome:
-        """Return the run that a unit belongs to, or that it is a duplicate."""
-        mine = Unit(unit.path, unit.reader, _digest(unit, ask))
+        """Return the run that a unit belongs to, or that it is a duplicate.
+
+        Of what is very large it is seen first whether a reader takes it: hashing it may take longer than refusing it.
+        """
+        mine = Unit(unit.path, unit.reader, "")
+        size = sum(signature.size for files in unit.files.values() for signature in files.values())
+        advice = self._advice(unit.root, (mine,), ask) if size > _LARGE_B else None
+        mine = replace(mine, digest=_digest(unit, ask))
         with self._writer.reading() as connection:
             held = Runs(connection).holder(mine.digest, unit.path)
         if held is not None:
             return Outcome(unit.path, "duplicate", f"the same as {held}")
-        advice = self._advice(unit.root, (mine,), ask)
+        advice = advice or self._advice(unit.root, (mine,), ask)
         if advice is None:
             raise TaskFailed("fault", "no advice came back")
         units, advice = self._beside(unit.root, mine, advice, ask) or ((mine,), advice)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import suppress
+from time import monotonic
 from typing import Final
 
 import psutil
 
 #: The machine is busy when that many more processes want to run than there are cores.
 _CROWDED: Final = 1.5
+#: After a part, so many times as long is rested as it took.
+_REST: Final = 3.0
+_LONGEST_S: Final = 10.0
 #: For so long a message to the service manager waits for room (seconds).
 _TOLD_S: Final = 0.2
 
@@ -27,6 +31,33 @@ def is_crowded(own: int) -> bool:
     """Return whether others want the cores; ``own`` processes of ours are running."""
     cores = psutil.cpu_count() or 1
     return psutil.getloadavg()[0] - own > _CROWDED * cores
+
+
+class Pace:
+    """How fast a backlog is read: where others need the machine, one part at a time, and a rest after each."""
+
+    def __init__(self) -> None:
+        self.resting_until = 0.0
+        self._begun: float | None = None
+        self._slow = False
+
+    def begun(self) -> bool:
+        """Note that a part is being read from now on; return whether it is to be the only one."""
+        self._begun = monotonic() if self._slow else None
+        return self._slow
+
+    def allows(self, busy: bool, own: int) -> bool:
+        """Return whether another part may be read; ``busy`` while one is, with ``own`` processes of ours."""
+        self._slow = is_crowded(own)
+        if not self._slow:
+            return True
+        if busy:
+            return False
+        now = monotonic()
+        if self._begun is not None:
+            self.resting_until = now + min(_REST * (now - self._begun), _LONGEST_S)
+            self._begun = None
+        return now >= self.resting_until
 
 
 def tell_service(state: str) -> None:
