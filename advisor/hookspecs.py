@@ -81,7 +81,10 @@ def advisor_expected_gain(
 
 @hookspec
 def advisor_facts() -> Sequence[Fact]:
-    """Return facts that extend the vocabulary of the rules' conditions."""
+    """Return facts that extend the vocabulary of the rules' conditions.
+
+    Each is computed from the profile (``compute``) or from the profile and the events of the run (``of_trace``).
+    """
 
 
 @hookspec

@@ -157,7 +157,8 @@ def study_of(
 ) -> Study:
     """Return the advice on one run with all that it is made of; see ``advise_on``."""
     machine, problems = _machine(profile, options, host)
-    events = Events(host, recorded[0] if len(recorded) == 1 else None, options.events_B)
+    traces = [found for found in recorded if host.is_trace(found)]
+    events = Events(host, traces[0] if len(traces) == 1 else None, options.events_B)
     known = _Known(machine, events, Earlier(profile, history, past))
     files = tuple(found.path for found in recorded)
     summary = loads.summarize(profile)
@@ -167,7 +168,7 @@ def study_of(
         return Study(advice, machine, summary, None, Ranking((), Total(0.0), ()), {}, files, known.earlier)
     found = gaps.attribute(profile, levels, summary, machine)
     grade = quality.grade(profile, levels, found, summary)
-    extra = host.facts()
+    extra = host.facts(known.events)
     sheet = facts.collect(profile, levels, found, machine, summary, extra)
     book, refused = _rules(options, host, extra)
     matches = rules.match(book, sheet)

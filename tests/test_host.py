@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from native_documents import PROFILES
 from site_folder import load
+from trace_builder import Line, build
 
 from advisor.errors import InputError, UnknownFormatError
 from advisor.readers import native
@@ -233,6 +234,17 @@ def test_a_fact_that_can_not_be_computed_is_unknown(tmp_path: Path) -> None:
         "plugin b: the fact 'site.b' failed: ZeroDivisionError: division by zero",
         "plugin c: the fact 'site.c' failed: expected a finite number, found nan",
     )
+
+
+def test_a_fact_of_events_is_computed_from_them_and_unknown_without_them(tmp_path: Path) -> None:
+    body = FACT.format(name="site.a", compute="None, lambda profile, trace, phase: float(trace.ranks)")
+    trace = build(Line(0).call(0.0, 1.0, "work"), Line(1).call(0.0, 1.0, "work"))
+    loaded = load(tmp_path, a=body)
+    with_events, without = loaded.facts(lambda: trace)[0], loaded.facts()[0]
+    assert with_events.compute is not None
+    assert without.compute is not None
+    assert (with_events.compute(FIGURE, None), without.compute(FIGURE, None)) == (2.0, None)
+    assert not loaded.problems
 
 
 @pytest.mark.parametrize(("name", "compute"), [("run.wall_s", "lambda *_: 1.0"), ("", "lambda *_: 1.0"), ("x", "None")])

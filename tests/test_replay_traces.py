@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from replay_traces import trace_of
 
-from advisor.traces.events import Trace
 from advisor.traces.profile import from_trace
 from advisor_simulation.replay import conversion, outcome, rebuilding, sections
 from advisor_simulation.replay.network import Network
@@ -25,23 +22,6 @@ TIMED = sorted(
     [path for path in (PROFILES / "otf2").iterdir() if path.is_dir()]
     + [path.parent for path in (PROFILES / "paraver").rglob("trace.prv*") if "simulated" not in path.parts]
 )
-
-
-def trace_of(folder: Path, unpacked: Path) -> Trace:
-    """Return the trace in a folder; packed ones are unpacked first."""
-    packed = folder / "trace.prv.gz"
-    if packed.exists():
-        shutil.copytree(folder, unpacked)
-        (unpacked / "trace.prv").write_bytes(gzip.decompress(packed.read_bytes()))
-        folder = unpacked
-    for path in sorted(folder.rglob("*")):
-        for name in ("otf2", "paraver"):
-            reader = importlib.import_module(f"advisor.readers.{name}")
-            if (reader.advisor_sniff(path) or 0.0) > 0.5:
-                found = reader.advisor_trace(path)
-                assert isinstance(found, Trace)
-                return found
-    raise AssertionError(f"{folder} holds no trace")
 
 
 @pytest.fixture

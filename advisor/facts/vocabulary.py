@@ -10,11 +10,13 @@ from typing import Final, Literal
 
 from advisor.measures import MISSING, command
 from advisor.model import Profile
+from advisor.traces.events import Trace
 
 Value = float | str | bool
 Unit = Literal["s", "B", "share", "ratio", "count", "name", "yes/no"]
 Scope = Literal["run", "phase"]
 Compute = Callable[[Profile, int | None], Value | None]
+TraceCompute = Callable[[Profile, Trace, int | None], Value | None]
 
 #: The dimension of ``advisor.units`` in which thresholds of a unit are written; the others are plain numbers.
 DIMENSIONS: Final[Mapping[Unit, str]] = {"s": "time", "B": "size", "share": "share"}
@@ -27,6 +29,7 @@ class Fact:
     ``needs`` names the arrays and counts of a Profile that the fact is computed from, ``command`` records them
     (``{launch}`` stands for what starts all ranks, ``mpirun -n 4``). ``compute`` is for facts of plugins: it returns
     the value in a phase (an index into ``Profile.phases``) or, with None, in the run; None where it is unknown.
+    ``of_trace`` does the same from the events of the run, and is unknown where there are none.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Fact:
     command: str
     formula: str
     compute: Compute | None = None
+    of_trace: TraceCompute | None = None
 
 
 _TRACE: Final = MISSING["wait_s"].command

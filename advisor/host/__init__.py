@@ -190,20 +190,34 @@ class Host:
         )
         return next((gain for _, gain in answered), None)
 
-    def facts(self) -> tuple[Fact, ...]:
-        """Return the facts that plugins add to the vocabulary of conditions."""
+    def facts(self, events: Callable[[], Trace | None] = lambda: None) -> tuple[Fact, ...]:
+        """Return the facts that plugins add to the vocabulary of conditions.
+
+        ``events`` reads the events of the run, for facts that are told by them.
+        """
         facts: dict[str, Fact] = {}
         for plugin, offered in self._ask("advisor_facts", answers.facts):
             for fact in offered:
                 if fact.name in facts:
                     self._fail(plugin, "advisor_facts", PluginError(f"the fact {fact.name!r} is taken"))
                 else:
-                    facts[fact.name] = replace(fact, compute=partial(self._value, plugin, fact))
+                    facts[fact.name] = replace(fact, compute=partial(self._value, plugin, fact, events), of_trace=None)
         return tuple(facts.values())
 
-    def _value(self, plugin: str, fact: Fact, profile: Profile, phase: int | None) -> Value | None:
+    def _value(
+        self,
+        plugin: str,
+        fact: Fact,
+        events: Callable[[], Trace | None],
+        profile: Profile,
+        phase: int | None,
+    ) -> Value | None:
         """Return the value of a plugin's fact; None, and a note of it, where computing it fails."""
         try:
+            if fact.of_trace is not None:
+                trace = events()
+                with _aside():
+                    return None if trace is None else answers.value(fact.of_trace(profile, trace, phase))
             with _aside():
                 return answers.value(fact.compute(profile, phase)) if fact.compute is not None else None
         except KeyboardInterrupt:

@@ -99,7 +99,7 @@ def facts(answer: object) -> tuple[Fact, ...]:
     known = {fact.name for fact in VOCABULARY}
     offered = _list(answer, Fact)
     for i, fact in enumerate(offered):
-        if fact.compute is None or not fact.name or fact.name in known:
+        if (fact.compute or fact.of_trace) is None or not fact.name or fact.name in known:
             raise ContractError(f"[{i}]", f"{fact.name!r} is no new name, or has nothing to compute it")
     return offered
 

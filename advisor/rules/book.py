@@ -96,7 +96,7 @@ def load_default(
     files = tuple((file, _stamp(file)) for file in user_files)
     if not files:
         return bundled_book(examples=examples)
-    return _on_top(files, tuple(replace(fact, compute=None) for fact in facts), examples)
+    return _on_top(files, tuple(replace(fact, compute=None, of_trace=None) for fact in facts), examples)
 
 
 @lru_cache(maxsize=8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.hookspecs import hookimpl
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.commands import Registry
+    from advisor.facts import Fact
     from advisor.machines import Machine
     from advisor.model import Finding, Profile, Recommendation
     from advisor.traces.events import Trace
@@ -35,6 +37,20 @@ def advisor_findings(machine: Machine | None, trace: Trace | None) -> Sequence[F
     from advisor_simulation.replay.findings import of_trace
 
     return of_trace(trace, machine)
+
+
+@hookimpl
+def advisor_facts() -> Sequence[Fact]:
+    """Return what a replay tells of the network's part in a run."""
+    from advisor_simulation.replay.facts import facts
+
+    return facts()
+
+
+@hookimpl
+def advisor_rules() -> Sequence[Path]:
+    """Return the rules that ask a replay."""
+    return [Path(__file__).parent / "replay" / "rules.yaml"]
 
 
 @hookimpl

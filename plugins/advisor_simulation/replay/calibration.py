@@ -97,7 +97,7 @@ def _at(base: Network, logs: tuple[float, float]) -> Network:
 
 
 def _ends(plan: engine.Ordered, program: Program, network: Network) -> FloatArray:
-    return engine.op_ends(plan, engine.run(plan, network), program)
+    return engine.op_ends(plan, engine.run(plan, network, replays=_STEPS), program)
 
 
 def _marks(program: Program) -> IntArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from advisor.errors import InputError
 from advisor.traces import clocks, locations, matching, nesting
-from advisor_simulation.replay import joining, pairing
+from advisor_simulation.replay import completions, joining, pairing
 from advisor_simulation.replay.program import Op, Program
 from advisor_simulation.replay.scanning import SETTING_UP, Rows
 
@@ -158,9 +158,12 @@ class _Converter:
         self._value[sends] = np.maximum(self._of_events(self._trace.size, sends), 0)
         closing = np.flatnonzero((op == Op.SENT) & (self._rows.mate >= 0))
         self._link[closing] = self._link[self._rows.mate[closing]]
+        silent, completed = completions.of_sends(self._trace, self._rows, self._rank)
+        silent, completed = silent[self._link[completed] >= 0], completed[self._link[completed] >= 0]
         ends = np.flatnonzero((op == Op.SENT) & (self._rows.mate < 0))
         found = pairing.latest(group, np.flatnonzero((op == Op.ISEND) & (self._rows.event >= 0)), ends)
         self._link[ends] = np.where(found >= 0, self._link[np.maximum(found, 0)], -1)
+        op[silent], self._link[silent] = Op.SENT, self._link[completed]
 
     def _collectives(self) -> Joint:
         """Number the collective operations; those of setting up take their own time once all are there."""

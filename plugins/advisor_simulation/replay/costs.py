@@ -34,6 +34,8 @@ _HALVINGS: Final = 40
 class Costs:
     """Seconds between start-up and shutdown: recorded, without a network, with balanced ranks as well, and computing.
 
+    Each run counts as long as the rank that is longest between the two.
+
     ``balanced_s`` is the ideal network with the bursts of each rank scaled to the same total; ``longest_s`` the
     longest computation of a rank, ``mean_s`` the mean one.
     """
@@ -60,16 +62,16 @@ def costs(program: Program) -> Costs | None:
     if program.end_s is None or outcome.measured_s(program) is None:
         return None
     span = spans.computing(program)
-    begin, end = spans.edges(program, program.end_s, span)
+    recorded = spans.lasting_s(program, program.end_s, span)
     plan = engine.prepared(program, IDEAL)
     ends = engine.op_ends(plan, engine.run(plan, IDEAL), program)
-    ideal = spans.edges(program, ends, span)
+    ideal = spans.lasting_s(program, ends, span)
     computed = spans.computed_s(program, ends, span)
     mean = float(computed.mean())
     even = replace(IDEAL, rank_ratios=_levelling(computed))
     other = engine.prepared(program, even)
-    balanced = spans.edges(program, engine.op_ends(other, engine.run(other, even), program), span)
-    return Costs(end - begin, ideal[1] - ideal[0], balanced[1] - balanced[0], float(computed.max()), mean)
+    balanced = spans.lasting_s(program, engine.op_ends(other, engine.run(other, even), program), span)
+    return Costs(recorded, ideal, balanced, float(computed.max()), mean)
 
 
 def _levelling(computed_s: FloatArray) -> dict[int, float]:
@@ -133,7 +135,7 @@ def enough_latency(program: Program, network: Network) -> float:
     plan = engine.prepared(program, network)
 
     def time(latency_s: float) -> float:
-        return engine.run(plan, replace(network, latency_s=latency_s), keep=False).time_s
+        return engine.run(plan, replace(network, latency_s=latency_s), keep=False, replays=_HALVINGS).time_s
 
     return _highest(time, 1e-9, 1e-1)
 
@@ -143,7 +145,9 @@ def enough_bandwidth(program: Program, network: Network) -> float:
     plan = engine.prepared(program, network)
 
     def time(gap: float) -> float:
-        return engine.run(plan, replace(network, bandwidth=engine.bandwidth_of(gap)), keep=False).time_s
+        return engine.run(
+            plan, replace(network, bandwidth=engine.bandwidth_of(gap)), keep=False, replays=_HALVINGS
+        ).time_s
 
     return engine.bandwidth_of(_highest(time, 1e-13, 1e-3))
 

@@ -106,13 +106,16 @@ def prepared(program: Program, network: Network) -> Ordered:
     return ordered(lowered(program, network), program)
 
 
-def run(plan: Ordered, network: Network, keep: bool = True) -> Run:
-    """Return the replay at one point; without ``keep`` only the clocks of the ranks at the end."""
+def run(plan: Ordered, network: Network, keep: bool = True, replays: int = 1) -> Run:
+    """Return the replay at one point; without ``keep`` only the clocks of the ranks at the end.
+
+    ``replays`` is how many times this will be asked: whether compiling pays.
+    """
     latency, flight, gap = speeds([network])
     cost = prices(plan.steps, latency + flight, gap)[:, 0]
     count = len(plan.kind) if keep else 0
     end_s, waited, clock = np.zeros(count), np.zeros(count, dtype=bool), plan.steps.start_s.copy()
-    fitting(kernels.run, len(plan.kind))(
+    fitting(kernels.run, len(plan.kind) * replays)(
         plan.stretch_rank, plan.stretch_begin, plan.stretch_end, plan.kind, plan.value, plan.slot,
         float(network.cpu_ratio), latency[:, 0].copy(), flight[:, 0].copy(), gap[:, 0].copy(), cost.copy(), clock,
         np.zeros(plan.slots), end_s, waited, keep,

@@ -5,21 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor import units
-from advisor.errors import AdvisorError
 from advisor.model import Finding
-from advisor_simulation.replay import calibration, conversion, costs
-from advisor_simulation.replay.network import Network, of_machine
+from advisor_simulation.replay import costs, told
 
 if TYPE_CHECKING:
     from advisor.machines import Machine
     from advisor.traces.events import Trace
     from advisor_simulation.replay.costs import Costs, Share
-    from advisor_simulation.replay.program import Program
+    from advisor_simulation.replay.told import OnNetwork, Told
 
 _PLUGIN: Final = "simulation"
-#: Events of a trace that advice replays, and operations on which a network is looked for, at most.
-EVENTS_AT_MOST: Final = 2_000_000
-_CALIBRATED_AT_MOST: Final = 60_000
 #: Shares of the run time from which on something is worth telling.
 _TELLING: Final = 0.01
 _SITES: Final = 3
@@ -27,16 +22,10 @@ _SITES: Final = 3
 
 def of_trace(trace: Trace | None, machine: Machine | None) -> tuple[Finding, ...]:
     """Return the findings of a replay of ``trace``; none where it can't be replayed or holds no times of calls."""
-    if trace is None or not 0 < len(trace.time_s) <= EVENTS_AT_MOST or trace.ranks < 2:
+    found = None if trace is None else told.told(trace, machine)
+    if found is None:
         return ()
-    try:
-        program = conversion.program(trace)
-        found = costs.costs(program)
-    except AdvisorError:
-        return ()
-    if found is None or found.recorded_s <= 0:
-        return ()
-    return (*_efficiencies(found), *_savings(found), *_sites(program, found, _network(program, machine)))
+    return (*_efficiencies(found.costs), *_savings(found.costs), *_sites(found))
 
 
 def _efficiencies(found: Costs) -> tuple[Finding, ...]:
@@ -65,41 +54,24 @@ def _savings(found: Costs) -> tuple[Finding, ...]:
     return tuple(results)
 
 
-def _network(program: Program, machine: Machine | None) -> Network | None:
-    """Return the machine's network, else the one that fits the recorded run; None where neither is known."""
-    try:
-        if machine is not None and machine.network is not None:
-            return of_machine(machine)
-        if len(program.op) > _CALIBRATED_AT_MOST:
-            return None
-        return calibration.calibrate(program, Network()).network
-    except AdvisorError:
-        return None
-
-
-def _sites(program: Program, found: Costs, network: Network | None) -> tuple[Finding, ...]:
+def _sites(found: Told) -> tuple[Finding, ...]:
     """Return where on the critical path latencies and bytes take their time, and from when on they would not matter."""
-    if network is None:
+    on = found.network
+    if on is None:
         return ()
-    shares = [share for share in costs.on_path(program, network) if _seconds(share) >= _TELLING * found.recorded_s]
-    if not shares:
-        return ()
-    enough = {
-        "latency": costs.enough_latency(program, network),
-        "bandwidth": costs.enough_bandwidth(program, network),
-    }
-    return tuple(_site(share, network, enough) for share in shares[:_SITES])
+    telling = [share for share in on.shares if _seconds(share) >= _TELLING * found.costs.recorded_s]
+    return tuple(_site(share, on) for share in telling[:_SITES])
 
 
 def _seconds(share: Share) -> float:
     return share.latency_s + share.transfer_s
 
 
-def _site(share: Share, network: Network, enough: dict[str, float]) -> Finding:
+def _site(share: Share, on: OnNetwork) -> Finding:
     size = f"of {units.format_bytes(share.size)} to {units.format_bytes(2 * share.size)} " if share.size else ""
     limits = {
-        "latency": f"up to a latency of {units.format_seconds(enough['latency'])}",
-        "bandwidth": f"from a bandwidth of {units.format_bytes(enough['bandwidth'])}/s on",
+        "latency": f"up to a latency of {units.format_seconds(on.enough_latency_s)}",
+        "bandwidth": f"from a bandwidth of {units.format_bytes(on.enough_bandwidth)}/s on",
     }
     text = (
         f"{share.call or 'communication'} {size}in {share.region or 'the program'} is bound by {share.bound}: "
@@ -108,7 +80,7 @@ def _site(share: Share, network: Network, enough: dict[str, float]) -> Finding:
     )
     measures = {
         "seconds": _seconds(share), "latency_seconds": share.latency_s, "transfer_seconds": share.transfer_s,
-        "size_B": float(share.size), "latency_s": network.latency_s, "bandwidth_Bps": network.bandwidth,
-        "enough_latency_s": enough["latency"], "enough_bandwidth_Bps": enough["bandwidth"],
+        "size_B": float(share.size), "latency_s": on.network.latency_s, "bandwidth_Bps": on.network.bandwidth,
+        "enough_latency_s": on.enough_latency_s, "enough_bandwidth_Bps": on.enough_bandwidth,
     }  # fmt: skip
     return Finding(_PLUGIN, f"{share.bound} bound", f"{share.call} in {share.region}".strip(), text, measures)

@@ -54,7 +54,7 @@ class Rows:
         scan = fitting(scan_locations, len(trace.time_s))
         count = scan(
             trace.first, trace.time_s, trace.kind, trace.region, kinds, np.isin(role, _MPI), fixed,
-            role == SENDRECV, np.full(DEEPEST, -1, dtype=np.int64),
+            role == SENDRECV, role == Role.LOCAL, np.full(DEEPEST, -1, dtype=np.int64),
             self.first, self.op, self.event, self.mate, self.call, self.region, self.end_s,
         )  # fmt: skip
         for name in ("op", "event", "mate", "call", "region", "end_s"):
@@ -67,10 +67,14 @@ def end_call(
     opened: int,
     row_of_send: int,
     fixed: bool,
+    local: bool,
     names: tuple[int, int],
     columns: tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32], IntArray],
 ) -> int:
-    """Add what a call ends with: its own time behind a meeting, the completion of an exchange, or all of its time."""
+    """Add what a call ends with: its own time behind a meeting, the completion of an exchange, or all of its time.
+
+    A call in which nothing is recorded computes if it is ``local``; else no processor makes it faster.
+    """
     op, call, within, mate = columns
     added, mated = -1, -1
     if fixed and n > opened and op[n - 1] == JOIN:
@@ -78,7 +82,7 @@ def end_call(
     elif row_of_send >= 0:
         added, mated = SENT, row_of_send
     elif n == opened:
-        added = FIXED if fixed else BURST
+        added = BURST if local else FIXED
     if added < 0:
         return n
     op[n], mate[n], call[n], within[n] = added, mated, names[0], names[1]
@@ -94,6 +98,7 @@ def scan_locations(
     is_mpi: npt.NDArray[np.bool_],
     is_fixed: npt.NDArray[np.bool_],
     is_exchange: npt.NDArray[np.bool_],
+    is_local: npt.NDArray[np.bool_],
     stack: IntArray,
     begins: IntArray,
     op: npt.NDArray[np.uint8],
@@ -129,7 +134,8 @@ def scan_locations(
                 mpi = stack[outer] if outer >= 0 else -1
                 if outer >= 0 and depth <= outer:
                     user = stack[outer - 1] if outer > 0 else -1
-                    n = end_call(n, opened, row_of_send, is_fixed[mpi], (mpi, user), (op, call, within, mate))
+                    columns = op, call, within, mate
+                    n = end_call(n, opened, row_of_send, is_fixed[mpi], is_local[mpi], (mpi, user), columns)
                     end_s[n - 1] = now
                     outer, last = -1, now
                 elif outer < 0 and now > last:

@@ -39,9 +39,9 @@ def computing(program: Program) -> Span:
     return Span(first, np.maximum(last, first))
 
 
-def edges(program: Program, end_s: FloatArray, span: Span) -> tuple[float, float]:
-    """Return when the last rank begins its span, and when the last one ends it, seconds."""
-    return float(starts(program, end_s)[span.first].max()), float(end_s[span.last].max())
+def lasting_s(program: Program, end_s: FloatArray, span: Span) -> float:
+    """Return how long the rank with the longest span takes for it, seconds: never less than it computes."""
+    return float((end_s[span.last] - starts(program, end_s)[span.first]).max())
 
 
 def computed_s(program: Program, end_s: FloatArray, span: Span) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 from advisor import units
 from advisor.errors import UsageError
 from advisor.reports import Axis, Column, Line, Series, Table, Text
-from advisor_simulation.replay import study
+from advisor_simulation.replay import study, told
 from advisor_simulation.replay.sections import words
 
 if TYPE_CHECKING:
@@ -186,6 +186,11 @@ def calibration(found: Calibration) -> list[Part]:
     text = f"The recorded run is met best by {words(found.network)}."
     if unknown:
         text += f" The run hardly depends on its {' and '.join(unknown)}: that is not known from it."
+    if abs(found.error) > told.BELIEVED:
+        text += (
+            " The other half is not predicted: something else than the network decides how long its calls take, so this"
+            " network is not to be believed."
+        )
     rows: tuple[tuple[Cell, ...], ...] = (
         ("fitted half", *found.fitted_s, found.fitted_s[1] / found.fitted_s[0] - 1.0),
         ("predicted half", *found.predicted_s, found.error),
