@@ -140,7 +140,7 @@ class Runs:
         return _sound(number, row[0])
 
     def latest(self, program: str, most: int, without: Collection[int] = ()) -> tuple[Advice, ...]:
-        """Return the advice on the newest runs of a program, the oldest first, ``without`` some; raises ``StoreError``."""
+        """Return the advice on the newest runs of a program, the oldest first, without some; raises ``StoreError``."""
         rows = self._connection.execute(
             "SELECT id, advice FROM runs WHERE program = ? ORDER BY id DESC LIMIT ?", (program, most)
         )
