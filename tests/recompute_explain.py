@@ -1,116 +1,53 @@
-"""Recomputes the numbers of an explanation from the raw profile; knows the formulas, and nothing of gapwatch.
-
-python recompute_explain.py PROFILE EXPLANATION prints the numbers that differ.
-"""
-
-from __future__ import annotations
+"""Computes an explanation again from the raw profile alone: python recompute_explain.py PROFILE EXPLANATION."""
 
 import json
 import sys
+from functools import reduce
+from operator import add, eq, ge, getitem, lt, mul, sub, truediv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-IMBALANCE = ("L", "M'", "D")
+run, told = (json.loads(Path(file).read_text(encoding="utf-8")) for file in sys.argv[1:3])
+ranks = np.array([one["rank"] for one in run["processors"]])
+threads = np.array([one.get("thread", 0) for one in run["processors"]])
+first = np.array([min(np.flatnonzero(ranks == rank), key=threads.__getitem__) for rank in ranks])
+AXES = {"processors": 0, "iterations": 1}
+FOLD = {"+": add, "-": sub, "*": mul, "/": truediv, "<": lt, ">=": ge, "==": eq, "least": min, "most": max}
+OVER = {"sum": np.sum, "mean": np.mean, "max": np.max, "median": np.median, "argmax": np.argmax, "count": len}
+OVER |= {"round": round, "ranks": lambda load: np.array([load[ranks == rank].mean() for rank in np.unique(ranks)])}
+OVER |= {"at": lambda load, who: np.take_along_axis(load, np.asarray(who)[None], axis=0)[0]}
 
 
-def recomputed(profile: dict[str, Any]) -> dict[str, Any]:
-    """Bounds, gaps and efficiencies by their names; B + D of each phase and its part of L, M' and D."""
-    phases = profile["phases"]
-    wall, wait, sync, transfer, cpu = (
-        [np.array(phase[name], dtype=float).sum(axis=0) for phase in phases]
-        for name in ("wall_s", "wait_s", "sync_s", "transfer_s", "cpu_s")
-    )
-    work = [a - b - c for a, b, c in zip(wall, wait, sync, strict=True)]
-    serial = [phase["kind"] == "serial" for phase in phases]
-
-    def each(arrays: list[Any]) -> list[float]:
-        """Seconds by phase: of a serial one the largest of each iteration, of a parallel one the mean."""
-        largest = zip(arrays, serial, strict=True)
-        return [(a.max(axis=0) if alone else a.mean(axis=0)).sum() for a, alone in largest]
-
-    levels = [[c.mean(axis=0).sum() for c in cpu], each(cpu)]
-    levels += [each([c + t for c, t in zip(cpu, transfer, strict=True)]), each(work)]
-    mean = sum(levels[3])
-    busy = sum(w.sum(axis=1) for w, s in zip(work, serial, strict=True) if not s)
-    deciders = [w.argmax(axis=0) for w in work]
-    synchronizing = sum(s[d, range(len(d))].sum() for s, d in zip(sync, deciders, strict=True))
-    bounds = {
-        **dict(zip(("I", "IP", "IPC", "IPCO"), map(sum, levels), strict=True)),
-        "IPCOL": mean - busy.mean() + busy.max(),
-        "IPCOLM": sum((w.max(axis=0).sum() if s else w.sum(axis=1).max()) for w, s in zip(work, serial, strict=True)),
-        "IPCOLMD": sum(w.max(axis=0).sum() for w in work),
-        "IPCOLMDSW": sum(sum(phase["duration_s"]) for phase in phases),
-        "actual": profile["actual_s"],
-    }
-    bounds["IPCOLMDS"] = bounds["IPCOLMD"] + synchronizing
-    order = ["I", "IP", "IPC", "IPCO", "IPCOL", "IPCOLM", "IPCOLMD", "IPCOLMDS", "IPCOLMDSW", "actual"]
-    letters = ["P", "C'", "O", "L", "M'", "D", "S'", "W", "X"]
-    gaps = {one: bounds[b] - bounds[a] for one, a, b in zip(letters, order[:-1], order[1:], strict=True)}
-    steady = [0.0 if s else w.sum(axis=1).max() - w.sum(axis=1).mean() for w, s in zip(work, serial, strict=True)]
-    dynamic = [0.0 if s else w.max(axis=0).sum() - w.sum(axis=1).max() for w, s in zip(work, serial, strict=True)]
-    busiest = sum(c.sum(axis=1) for c in cpu)
-    return {
-        "bounds": bounds,
-        "gaps": gaps,
-        "uneven": {phase["name"]: b + d for phase, b, d in zip(phases, steady, dynamic, strict=True)},
-        "parts": {
-            phase["name"]: {
-                "L": gaps["L"] * steady[p] / sum(steady),
-                "M'": gaps["M'"] * steady[p] / sum(steady),
-                "D": dynamic[p],
-                **{name: levels[n + 1][p] - levels[n][p] for n, name in enumerate(("P", "C'", "O"))},
-            }
-            for p, phase in enumerate(phases)
-        },
-        "efficiencies": {
-            "load_balance": busiest.mean() / busiest.max(),
-            "communication": busiest.max() / bounds["IPCOLMDSW"],
-            "parallel": busiest.mean() / bounds["IPCOLMDSW"],
-        },
-    }
+def spent(name: str, phase: Any, charged: bool) -> Any:
+    seconds = np.array(phase[name], dtype=float)
+    if seconds.ndim == 1:
+        return seconds
+    alone = [not run["regions"][region].get("threaded") for region in phase["regions"]]
+    others = (first != np.arange(len(first)))[:, None]
+    return seconds.sum(axis=0) + charged * others * seconds[alone].sum(axis=0)[first]
 
 
-def expected(number: dict[str, Any], raw: dict[str, Any]) -> float | None:
-    """The value that a number must have; None where the raw profile alone does not tell it."""
-    given = {one["name"]: one["value"] for one in number["inputs"]}
-    match number["kind"]:
-        case "bound" | "gap":
-            return raw[f"{number['kind']}s"].get(number["name"])
-        case "efficiency":
-            return raw["efficiencies"].get(number["name"])
-        case "quality":
-            return 1 - sum(given.values())
-        case "evidence" if number["name"] in ("L", "M'", "D", "P", "C'", "O") and number["about"].count(" ") == 2:
-            phase = number["about"].split(" ", 2)[2]
-            return raw["parts"][phase][number["name"]] / raw["bounds"]["actual"]
-        case "ceiling":
-            places = [name.removeprefix("phase ") for name in given if name.startswith("phase ")]
-            gaps = [name.removeprefix("gap ") for name in given if name.startswith("gap ")]
-            uneven = min(
-                sum(raw["uneven"][place] for place in places), sum(raw["gaps"][n] for n in gaps if n in IMBALANCE)
-            )
-            parts = [name.partition(" in phase ")[::2] for name in given if " in phase " in name]
-            return uneven + sum(min(raw["parts"][place][name], raw["gaps"][name]) for name, place in parts)
-        case "confidence":
-            return round(given["status"] * given["grade"] * given["clearness"], 3)
-        case "order":
-            return float(np.prod(list(given.values())))
-    return None
+def value(formula: Any, inputs: Any, phase: Any = None) -> Any:
+    if not isinstance(formula, list):
+        return spent(formula, phase, True) if isinstance(formula, str) else formula
+    name, *rest = formula
+    if name == "profile":
+        return reduce(getitem, rest, run)
+    if name == "input":
+        return inputs[rest[0]]["value"]
+    if name == "own":
+        return spent(rest[0], phase, False)
+    if name == "phases":
+        return sum(value(rest[1], inputs, run["phases"][number]) for number in rest[0])
+    axis = {"axis": AXES[rest.pop()]} if rest[-1] in (*AXES,) else {}
+    parts = [value(part, inputs, phase) for part in rest]
+    return OVER[name](*parts, **axis) if name in OVER else reduce(FOLD[name], parts)
 
 
-def differing(profile: dict[str, Any], explanation: dict[str, Any]) -> tuple[int, list[str]]:
-    """How many numbers were recomputed, and those that differ by more than 1e-9 of the run time."""
-    raw, count, wrong = recomputed(profile), 0, []
-    for number in explanation["numbers"]:
-        value = expected(number, raw) if number["value"] is not None else None
-        if value is not None:
-            count += 1
-            if abs(value - number["value"]) > 1e-9 * max(1.0, profile["actual_s"]):
-                wrong.append(f"{number['kind']} {number['about']} {number['name']}: {number['value']} is {value}")
-    return count, wrong
-
-
-if __name__ == "__main__":
-    print(*differing(*(json.loads(Path(path).read_text(encoding="utf-8")) for path in sys.argv[1:3])), sep="\n")
+for number in told["numbers"]:
+    for one in (number, *number["inputs"]):
+        again = None if one["expression"] is None else float(value(one["expression"], number["inputs"]))
+        right = again is None or abs(again - one["value"]) <= 1e-9 * max(1.0, abs(one["value"]))
+        print("?" if again is None else "=" if right else "WRONG", number["kind"], one["name"], one["value"], again)

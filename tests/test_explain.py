@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from daemon_runs import Watch
-from recompute_explain import differing
 from rich.cells import cell_len
 from site_folder import beside_readers
 
-from advisor import cli, pipeline
+from advisor import cli, pipeline, writing
 from advisor.errors import UsageError
 from advisor.explaining import explain
 from advisor.host import load
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROFILES = Path(__file__).parent / "profiles"
+SCRIPT = Path(__file__).parent / "recompute_explain.py"
 FIGURE = PROFILES / "fig4.json"
 
 
@@ -67,26 +70,59 @@ def kinds(numbers: Sequence[dict[str, Any]]) -> set[str]:
     return {number["kind"] for number in numbers}
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_an_independent_script_finds_the_same_numbers(tmp_path: Path, seed: int) -> None:
-    (tmp_path / "run.json").write_text(json.dumps(uneven(seed)), encoding="utf-8")
-    found = explained(tmp_path / "run.json", tmp_path)
-    count, wrong = differing(uneven(seed), found)
-    assert wrong == []
-    assert count > 30
-    assert {"bound", "gap", "efficiency", "quality", "evidence", "ceiling", "confidence", "order"} <= kinds(
-        found["numbers"]
-    )
+def recomputed(profile: dict[str, Any], found: dict[str, Any], folder: Path) -> list[list[str]]:
+    """What the script says of each number: a mark, its kind, its name (one word or more), both values."""
+    for name, content in (("raw", profile), ("told", found)):
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    command = [sys.executable, "-S", SCRIPT, folder / "raw.json", folder / "told.json"]
+    path = os.pathsep.join(part for part in sys.path if part.endswith("site-packages"))
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={"PYTHONPATH": path})
+    return [row.split() for row in done.stdout.splitlines()]
 
 
-def test_the_script_notices_a_wrong_number(tmp_path: Path) -> None:
+def test_the_script_knows_nothing_of_gapwatch() -> None:
+    rows = SCRIPT.read_text(encoding="utf-8").splitlines()
+    assert not any("advisor" in row for row in rows)
+    assert sum(bool(row.strip()) and not row.startswith(("import", "from", '"""')) for row in rows) <= 40
+
+
+@pytest.mark.parametrize(
+    "case", [0, 1, FIGURE, *(PROFILES / "otf2" / name for name in ("scorep-threads", "eztrace-io"))]
+)
+def test_an_independent_script_finds_the_same_numbers(tmp_path: Path, case: int | Path) -> None:
+    path = tmp_path / "run.json"
+    if isinstance(case, int):
+        path.write_text(json.dumps(uneven(case)), encoding="utf-8")
+    else:
+        path = case
+    study = pipeline.study([path], Options(), beside_readers(tmp_path))
+    writing.write(study.advice.profile, tmp_path / "profile.json")
+    raw = uneven(case) if isinstance(case, int) else json.loads((tmp_path / "profile.json").read_text(encoding="utf-8"))
+    found = json.loads(json.dumps(document(explain(study))))
+    rows = recomputed(raw, found, tmp_path)
+    assert [row for row in rows if row[0] == "WRONG"] == []
+    assert sum(row[0] == "=" for row in rows) >= 45
+    for number in found["numbers"]:
+        measured = number["value"] is not None and number["status"] != "modelled"
+        if measured and number["kind"] != "evidence":
+            assert number["expression"] is not None, (number["kind"], number["name"])
+            if number["kind"] in ("bound", "gap", "efficiency"):
+                assert all(one["expression"] is not None for one in number["inputs"])
+    if isinstance(case, int):
+        assert {"bound", "gap", "efficiency", "quality", "evidence", "ceiling", "confidence", "order"} <= kinds(
+            found["numbers"]
+        )
+        assert all(number["expression"] for number in found["numbers"] if number["value"] is not None)
+
+
+def test_the_script_notices_wrong_numbers(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps(uneven(1)), encoding="utf-8")
     found = explained(tmp_path / "run.json", tmp_path)
-    for number in found["numbers"]:
-        if number["value"] is not None and number["kind"] in ("bound", "gap", "ceiling", "order"):
-            number["value"] += 1e-6
-            assert differing(uneven(1), found)[1], number["name"]
-            number["value"] -= 1e-6
+    known = [number for number in found["numbers"] if number["value"] is not None]
+    for number in known:
+        number["value"] += 1e-6
+    wrong = [row for row in recomputed(uneven(1), found, tmp_path) if row[0] == "WRONG"]
+    assert len(wrong) == len(known)
 
 
 @pytest.mark.parametrize("path", [FIGURE, PROFILES / "otf2" / "scorep-multiphase"], ids=["figure", "trace"])
@@ -128,6 +164,9 @@ def test_bounds_of_a_machine_name_its_entries(tmp_path: Path) -> None:
     assert isinstance(value, float)
     assert isinstance(processors, float)
     assert numbers["M"].value == pytest.approx(16e9 / value / processors)
+    told = json.loads(json.dumps(document(explain(study))))
+    marks = [row[:3] for row in recomputed(made, told, tmp_path) if row[2] in ("M", "MA")]
+    assert [mark for mark in marks if mark[1] == "bound"] == [["=", "bound", "M"], ["=", "bound", "MA"]]
     assert any(one.source.startswith("machine model epyc-9654: units.fp_add") for one in numbers["MA"].inputs)
 
 
@@ -204,6 +243,15 @@ def test_the_command_explains_a_path(capsys: pytest.CaptureFixture[str]) -> None
     found = json.loads(capsys.readouterr().out)
     assert found["schema"] == "gapwatch/explain/1"
     assert found["files"] == [str(FIGURE)]
+
+
+def test_the_raw_profile_can_be_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = str(PROFILES / "otf2" / "scorep-multiphase")
+    assert cli.main(["explain", trace, "M'", "--as", "json", "--profile", str(tmp_path / "profile.json")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    raw = json.loads((tmp_path / "profile.json").read_text(encoding="utf-8"))
+    rows = recomputed(raw, found, tmp_path)
+    assert {row[0] for row in rows} == {"="}
 
 
 def test_the_command_explains_a_run_of_the_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="ACTION|GAP", nargs="?", help="one action or one gap (default: everything)")
     parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the run (gapwatch machines list)")
     places.add_rules(parser)
+    parser.add_argument(
+        "--profile", metavar="FILE", type=Path,
+        help="also write the profile that the numbers are computed from, as gapwatch/profile/1 (JSON; NPZ by its name)",
+    )  # fmt: skip
     parser.add_argument("--verbose", action="store_true", help="all inputs and all parts of each number")
     history_places.add_state(parser)
     output.add_options(parser)
@@ -36,6 +40,10 @@ def run(args: argparse.Namespace) -> int:
 
     study = _study(_paths(args), args)
     found = explain(study, args.what)
+    if args.profile is not None:
+        from advisor import writing
+
+        writing.write(study.advice.profile, args.profile)
     if args.form == "json":
         from advisor.render.document import to_json
 

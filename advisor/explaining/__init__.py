@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from advisor.documents.scalars import suggestion
 from advisor.errors import UsageError
 from advisor.explaining import of_actions, of_bounds, of_gaps
+from advisor.explaining.expressions import Terms
 from advisor.explaining.records import Explanation, Input, Number
 from advisor.model import GAP_NAMES
 from advisor.ranking.ceilings import ledger
@@ -32,11 +33,12 @@ def explain(study: Study, what: str | None = None) -> Explanation:
 
 
 def _everything(study: Study) -> Iterator[Number]:
-    advice = study.advice
+    advice, terms = study.advice, Terms(study.advice.profile, study.loads)
     yield of_gaps.grade(advice.grade)
     yield from _bounds(study, {bound.name for bound in advice.bounds})
-    yield from (of_gaps.gap(found, advice) for found in advice.gaps)
-    yield from (of_gaps.efficiency(found, advice.profile, study.loads, advice) for found in advice.efficiencies)
+    yield from (of_gaps.gap(found, advice, terms) for found in advice.gaps)
+    for found in advice.efficiencies:
+        yield of_gaps.efficiency(found, advice.profile, study.loads, advice, terms)
     for number in range(len(advice.recommendations)):
         yield from _recommended(study, number)
 
@@ -51,7 +53,8 @@ def _recommended(study: Study, number: int) -> Iterator[Number]:
     made, draft = study.advice.recommendations[number], study.ranking.drafts[number]
     if study.matches is not None:
         book = ledger(study.matches.sheet, study.advice.gaps, study.advice.grade)
-        yield from of_actions.explained(draft, made, book, study.won)
+        terms = Terms(study.advice.profile, study.loads)
+        yield from of_actions.explained(draft, made, book, study.won, terms)
 
 
 def _about(study: Study, what: str) -> Iterator[Number]:
@@ -60,7 +63,7 @@ def _about(study: Study, what: str) -> Iterator[Number]:
         found = next((one for one in advice.gaps if what in (one.name, *one.members)), None)
         if found is None:
             raise UsageError(f"the gap {what} is not known in this run: the bounds around it are unavailable")
-        yield of_gaps.gap(found, advice)
+        yield of_gaps.gap(found, advice, Terms(advice.profile, study.loads))
         yield from _bounds(study, {found.lower, found.upper})
         return
     yield from _action(study, what)
@@ -76,4 +79,4 @@ def _action(study: Study, what: str) -> Iterator[Number]:
     for number in recommended:
         yield from _recommended(study, number)
     if not recommended and study.matches is not None:
-        yield from of_actions.silent(action, study.matches.sheet)
+        yield from of_actions.silent(action, study.matches.sheet, Terms(study.advice.profile, study.loads))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from advisor.explaining import of_facts
+from advisor.explaining.expressions import ACTUAL
 from advisor.explaining.records import Input, Number
+from advisor.model import LEVELS
 from advisor.ranking.ceilings import IMBALANCE, ceiling
 from advisor.rules.matching import matches_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from advisor.explaining.expressions import Expression, Terms
     from advisor.facts import FactSheet, Site
     from advisor.model import Evidence, Recommendation, Status
     from advisor.ranking.ceilings import Ledger
     from advisor.ranking.drafts import Draft
-    from advisor.rules import Match
     from advisor.rules.records import Action
 
 _CEILING: Final = (
@@ -28,56 +32,113 @@ _HISTORY: Final = (
 _SIMULATION: Final = "simulated by a plugin, at most the ceiling"
 
 
-def explained(draft: Draft, made: Recommendation, book: Ledger, won: Mapping[str, Sequence[float]]) -> Iterator[Number]:
+def explained(
+    draft: Draft, made: Recommendation, book: Ledger, won: Mapping[str, Sequence[float]], terms: Terms
+) -> Iterator[Number]:
     """Yield the numbers of one recommendation: what speaks for it, then its seconds, then its place in the order."""
     about = f"{made.rank} {made.action} {made.phase or 'the whole run'}"
-    yield from _evidence(draft.match, book.sheet, about)
-    yield _ceiling(draft, made, book, about)
+    for piece in draft.match.outcome.evidence:
+        yield _piece(piece, draft.match.site, book.sheet, terms, about, draft.match.action.place)
+    yield _ceiling(draft, made, book, about, terms)
     if made.expected_s is not None:
         yield _expected(made, won, about)
     yield _confidence(draft, made, book, about)
     yield _order(draft, made, about)
 
 
-def _evidence(match: Match, sheet: FactSheet, about: str) -> Iterator[Number]:
-    for piece in match.outcome.evidence:
-        yield _piece(piece, match.site, sheet, about, match.action.place)
-
-
-def _piece(piece: Evidence, site: Site, sheet: FactSheet, about: str, place: str) -> Number:
+def _piece(piece: Evidence, site: Site, sheet: FactSheet, terms: Terms, about: str, place: str) -> Number:
     status: Status = "measured"
     inputs: tuple[Input, ...] = ()
+    formula: Expression | None = None
+    where = site.place.phases if site.place else tuple(range(len(terms.profile.phases)))
     fact = site.vocabulary.get(piece.fact)
     if fact is not None:
         inputs = tuple(Input(name, None, "", "array or count of the profile") for name in fact.needs)
+        formula = of_facts.expression(piece.fact, terms.profile, terms, where)
     elif piece.fact in site.spans:
         span = site.gap(piece.fact)
+        exact = span.low == span.high
+        part = _here(piece.fact, site, terms) if exact else None
+        words = "part of the gap that lies at this place"
         inputs = (
-            Input(f"{piece.fact} here at least", span.low, "s", "part of the gap that lies at this place"),
-            Input(f"{piece.fact} here at most", span.high, "s", "part of the gap that lies at this place"),
-            Input("run", sheet.run.actual_s, "s", "actual_s"),
+            Input(f"{piece.fact} here at least", span.low, "s", words, part),
+            Input(f"{piece.fact} here at most", span.high, "s", words, part),
+            Input("run", sheet.run.actual_s, "s", "actual_s", ACTUAL),
         )
-        status = "measured" if span.low == span.high else "estimated"
+        status = "measured" if exact else "estimated"
+        formula = _of_span(piece, span.low, span.high, sheet.run.actual_s)
     return Number(
         "evidence", piece.fact, "what the rule asks for", piece.value, piece.unit, status, piece.formula, inputs,
-        about=about, condition=piece.condition, place=place,
+        about=about, condition=piece.condition, place=place, expression=formula,
     )  # fmt: skip
 
 
-def _ceiling(draft: Draft, made: Recommendation, book: Ledger, about: str) -> Number:
+def _here(letter: str, site: Site, terms: Terms) -> Expression | None:
+    """Return the seconds of a gap at a site; in the run it is the whole gap."""
+    if site.place is not None:
+        return terms.part(letter, site.place.phases)
+    at = next(number for number, level in enumerate(LEVELS) if level.gap == letter)
+    return terms.gap(LEVELS[at - 1].bound, LEVELS[at].bound)
+
+
+def _of_span(piece: Evidence, low: float, high: float, actual_s: float) -> Expression | None:
+    """Return which of the limits was compared with the threshold, as a share of the run or in seconds."""
+    ways = {
+        low / actual_s: ["/", ["input", 0], ["input", 2]], high / actual_s: ["/", ["input", 1], ["input", 2]],
+        low: ["input", 0], high: ["input", 1],
+    }  # fmt: skip
+    return ways.get(piece.value) if isinstance(piece.value, float) else None
+
+
+def _ceiling(draft: Draft, made: Recommendation, book: Ledger, about: str, terms: Terms) -> Number:
     uneven = dict.fromkeys(site for site, name in draft.claims if site >= 0 and name in IMBALANCE)
     others = [claim for claim in dict.fromkeys(draft.claims) if claim[0] not in uneven or claim[1] not in IMBALANCE]
     names = dict.fromkeys(name for _, name in draft.claims)
     inputs = [
-        *(Input(_where(book, site), book.uneven_s(site), "s", "B + D of its phases") for site in uneven),
-        *(Input(f"{n} in {_where(book, site)}", book.part(n, site), "s", f"part of gap {n}") for site, n in others),
-        *(Input(f"gap {n}", book.total(n), "s", "the whole gap: no action wins more of it") for n in names),
-    ]
+        *(Input(_where(book, site), book.uneven_s(site), "s", "B + D of its phases", _uneven(book, site, terms))
+          for site in uneven),
+        *(Input(f"{n} in {_where(book, at)}", book.part(n, at), "s", f"part of gap {n}", _part(book, at, n, terms))
+          for at, n in others),
+        *(Input(f"gap {n}", book.total(n), "s", "the whole gap: no action wins more of it", _total(book, n, terms))
+          for n in names),
+    ]  # fmt: skip
     return Number(
         "ceiling", "at most", "what this can win at most", ceiling(book, draft.claims), "s", "estimated", _CEILING,
         tuple(inputs), about=about, place=draft.match.action.place,
+        expression=_least([name for _, name in others], len(uneven), list(names)),
         notes=() if ceiling(book, draft.claims) == made.ceiling_s else (f"shown as {made.ceiling_s:.9g} s",),
     )  # fmt: skip
+
+
+def _least(parts: Sequence[str], uneven: int, names: Sequence[str]) -> Expression:
+    """Return the ceiling as an expression of its inputs: uneven phases, parts of other gaps, whole gaps."""
+    gaps = {name: ["input", uneven + len(parts) + at] for at, name in enumerate(names)}
+    terms: list[Expression] = []
+    if uneven:
+        most = ["+", *(gap for name, gap in gaps.items() if name in IMBALANCE)]
+        terms.append(["least", ["+", *(["input", at] for at in range(uneven))], most])
+    for name in dict.fromkeys(parts):
+        held = [["input", uneven + at] for at, other in enumerate(parts) if other == name]
+        terms.append(["least", ["+", *held], gaps[name]])
+    return ["+", *terms]
+
+
+def _uneven(book: Ledger, site: int, terms: Terms) -> Expression | None:
+    place = book.sheet.sites[site].place
+    return ["+", terms.steady(place.phases), terms.dynamic(place.phases)] if place else None
+
+
+def _part(book: Ledger, site: int, name: str, terms: Terms) -> Expression | None:
+    span = book.sheet.sites[site].gap(name.split("+")[0]) if site >= 0 else None
+    exact = span is not None and span.low == span.high and "+" not in name
+    part = _here(name, book.sheet.sites[site], terms) if exact else None
+    return None if part is None else ["most", 0.0, part]
+
+
+def _total(book: Ledger, name: str, terms: Terms) -> Expression | None:
+    known = book.gaps.get(name)
+    gap = terms.gap(known.lower, known.upper) if known else None
+    return None if gap is None else ["most", 0.0, gap]
 
 
 def _where(book: Ledger, site: int) -> str:
@@ -95,7 +156,16 @@ def _expected(made: Recommendation, won: Mapping[str, Sequence[float]], about: s
         ]
     formula = _HISTORY if made.basis == "history" else _SIMULATION
     inputs.append(Input("ceiling", made.ceiling_s, "s", "at most, above"))
-    return Number("expected", "expected", "gain", made.expected_s, "s", "modelled", formula, tuple(inputs), about=about)
+    return Number(
+        "expected", "expected", "gain", made.expected_s, "s", "modelled", formula, tuple(inputs), about=about,
+        expression=_realised(made, len(inputs)),
+    )  # fmt: skip
+
+
+def _realised(made: Recommendation, inputs: int) -> Expression | None:
+    """Return the gain expected from history as an expression of its inputs: lowest, highest, shares, ceiling."""
+    shares = [["input", at] for at in range(2, inputs - 1)]
+    return ["/", ["*", ["+", *shares], ["input", inputs - 1]], len(shares)] if made.basis == "history" else None
 
 
 def _confidence(draft: Draft, made: Recommendation, book: Ledger, about: str) -> Number:
@@ -112,7 +182,7 @@ def _confidence(draft: Draft, made: Recommendation, book: Ledger, about: str) ->
     return Number(
         "confidence", "confidence", "0 to 1", made.confidence, "", "estimated",
         "status of the least sure gap × grade × clearness of the comparisons, to three digits (docs/rules.md)", inputs,
-        about=about,
+        about=about, expression=["round", ["*", *(["input", at] for at in range(len(inputs)))], 3],
     )  # fmt: skip
 
 
@@ -130,10 +200,11 @@ def _order(draft: Draft, made: Recommendation, about: str) -> Number:
         "order", "score", "the largest comes first", draft.score, "s", "estimated",
         "seconds expected from history, or prior × those of a simulation, or prior × ceiling; × confidence / effort",
         tuple(inputs), about=about, place=made.rule_place,
+        expression=["*", *(["input", at] for at in range(len(inputs)))],
     )  # fmt: skip
 
 
-def silent(action: Action, sheet: FactSheet) -> Iterator[Number]:
+def silent(action: Action, sheet: FactSheet, terms: Terms) -> Iterator[Number]:
     """Yield why an action is not recommended: at each place the comparisons that decide, or what is not known."""
     found = False
     for match in matches_of(action, sheet):
@@ -148,12 +219,9 @@ def silent(action: Action, sheet: FactSheet) -> Iterator[Number]:
                     place=action.place, notes=(note,),
                 )  # fmt: skip
         for piece in match.outcome.evidence:
-            made = _piece(piece, match.site, sheet, about, action.place)
+            made = _piece(piece, match.site, sheet, terms, about, action.place)
             verdict = "so the rule fires here" if match.outcome.truth else "so the rule is silent here"
-            yield Number(
-                made.kind, made.name, made.words, made.value, made.unit, made.status, made.formula, made.inputs,
-                about=about, condition=made.condition, place=made.place, notes=(verdict,),
-            )  # fmt: skip
+            yield replace(made, notes=(verdict,))
     if not found:
         yield Number(
             "evidence", "applies_to", "programming model", sheet.model, "", "measured",

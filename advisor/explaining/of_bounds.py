@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor import machines
+from advisor.explaining.expressions import ACTUAL, Terms, each, largest_of_each_iteration, phases
 from advisor.explaining.records import Input, Number
-from advisor.machine_bounds import COUNTS, operations
+from advisor.machine_bounds import COUNTS, FLOATING, operations
 from advisor.model import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from advisor.explaining.expressions import Expression
     from advisor.loads import Loads
     from advisor.machines import Machine
     from advisor.measures import Quantity
@@ -49,26 +51,50 @@ def explained(bound: Bound, profile: Profile, loads: Loads, machine: Machine | N
         )
     return Number(
         "bound", bound.name, _ADDS[bound.name], bound.seconds, "s", bound.status,
-        f"{FORMULAS[bound.name]} ({SOURCE})", inputs, notes=tuple(notes),
+        f"{FORMULAS[bound.name]} ({SOURCE})", inputs, notes=tuple(notes), expression=_expression(bound.name, inputs, machine),
     )  # fmt: skip
+
+
+def _expression(name: str, inputs: tuple[Input, ...], machine: Machine | None) -> Expression | None:
+    """Return the bound as an expression of its inputs."""
+    numbers = {one.name: ["input", at] for at, one in enumerate(inputs)}
+    if not inputs:
+        return None
+    if name not in COUNTS:
+        return ["+", *numbers.values()]
+    counted = {key.removeprefix("operations "): at for key, at in numbers.items() if key.startswith("operations ")}
+    if name == "M":
+        floating = ["+", *(["*", FLOATING[unit], at] for unit, at in counted.items() if unit in FLOATING)]
+        return ["/", floating, ["*", numbers["processors"], numbers["peak"]]]
+    if name == "MACS":
+        return ["/", ["+", *counted.values()], numbers["processors"], numbers["clock"]]
+    busy: dict[str, list[Expression]] = {}
+    for key, at in counted.items():
+        if f"rate {key}" in numbers and machine is not None:
+            pipes = next((unit.pipes or key for unit_name, unit in machine.units.items() if unit_name == key), key)
+            busy.setdefault(pipes, []).append(["/", at, numbers[f"rate {key}"]])
+    return ["/", ["most", *(["+", *times] for times in busy.values())], numbers["processors"]]
 
 
 class _Inputs:
     """What goes into the bounds that are made of measured times."""
 
     def __init__(self, profile: Profile, loads: Loads) -> None:
-        self._profile, self._loads = profile, loads
+        self._profile, self._loads, self._terms = profile, loads, Terms(profile, loads)
         kinds = loads.quantities
         self._made_of = {"I": kinds.computation, "IP": kinds.computation, "IPC": kinds.communication}
 
     def of(self, name: str) -> Iterator[Input]:
         """Yield the inputs of a bound; their sum is the bound."""
         if name == "actual":
-            yield Input("wall time", self._profile.actual_s, "s", f"actual_s, as {self._profile.reader} tells it")
+            yield Input(
+                "wall time", self._profile.actual_s, "s", f"actual_s, as {self._profile.reader} tells it", ACTUAL
+            )
         elif name == "IPCOLMDSW":
-            for phase in self._profile.phases:
+            for number, phase in enumerate(self._profile.phases):
                 total = float(phase.duration_s.sum()) if phase.duration_s is not None else None
-                yield Input(f"phase {phase.name}", total, "s", f"duration_s, summed over {_times(phase.iterations)}")
+                how = f"duration_s, summed over {_times(phase.iterations)}"
+                yield Input(f"phase {phase.name}", total, "s", how, self._terms.duration([number]))
         elif name in ("I", "IP", "IPC", "IPCO"):
             yield from self._averages(name)
         else:
@@ -81,31 +107,38 @@ class _Inputs:
             largest = phase.kind == "serial" and name != "I"
             how = "the largest of each iteration" if largest else f"mean over {self._loads.processors} processors"
             total = float(seconds[first[number] : first[number + 1]].sum())
-            yield Input(f"phase {phase.name}", total, "s", f"{terms}: {how}")
+            yield Input(f"phase {phase.name}", total, "s", f"{terms}: {how}", self._terms.average(name, number))
 
     def _peaks(self, name: str) -> Iterator[Input]:
         """Yield serial and parallel phases of the bounds above IPCO."""
         terms = written(self._loads.quantities.work)
-        pairs = [*zip(self._profile.phases, self._loads.phases, strict=True)]
-        for phase, known in pairs:
+        work = self._terms.work
+        pairs = [*enumerate(zip(self._profile.phases, self._loads.phases, strict=True))]
+        for number, (phase, known) in pairs:
             if known.kind == "serial":
                 yield Input(
-                    f"phase {phase.name}", float(known.peak.sum()), "s", f"{terms}: the largest of each iteration"
-                )
-        parallel = [(phase, known) for phase, known in pairs if known.kind != "serial"]
+                    f"phase {phase.name}", float(known.peak.sum()), "s", f"{terms}: the largest of each iteration",
+                    phases([number], largest_of_each_iteration(work)),
+                )  # fmt: skip
+        parallel = [(number, pair) for number, pair in pairs if pair[1].kind != "serial"]
         if name == "IPCOL":
             total = self._loads.parallel_work
             most = int(total.argmax())
             who = self._profile.processors[most].name
-            yield Input(f"parallel phases, {who}", float(total[most]), "s", f"{terms}: the largest sum of a processor")
+            yield Input(
+                f"parallel phases, {who}", float(total[most]), "s", f"{terms}: the largest sum of a processor",
+                ["max", each(work, self._terms.parallel)],
+            )  # fmt: skip
             return
-        for phase, known in parallel:
+        for number, (phase, known) in parallel:
             who = self._profile.processors[known.slowest].name
             if name == "IPCOLM":
                 value, how = float(known.work[known.slowest]), f"{who}, the largest sum over the iterations"
+                body: Expression = ["max", ["sum", work, "iterations"]]
             else:
                 value, how = float(known.work[known.slowest]) + known.dynamic_s, "the largest of each iteration"
-            yield Input(f"phase {phase.name}", value, "s", f"{terms}: {how}")
+                body = largest_of_each_iteration(work)
+            yield Input(f"phase {phase.name}", value, "s", f"{terms}: {how}", phases([number], body))
         if name == "IPCOLMDS":
             yield from self._synchronizing()
 
@@ -114,9 +147,8 @@ class _Inputs:
         seconds, first = self._loads.spreads["sync"].iterations, self._loads.iteration_first
         for number, phase in enumerate(self._profile.phases):
             total = float(seconds[first[number] : first[number + 1]].sum())
-            yield Input(
-                f"synchronizing in {phase.name}", total, "s", f"{terms}: of the processor with the largest work"
-            )
+            how = f"{terms}: of the processor with the largest work"
+            yield Input(f"synchronizing in {phase.name}", total, "s", how, self._terms.synchronizing(number))
 
 
 def _of_machine(name: str, profile: Profile, machine: Machine) -> Iterator[Input]:
@@ -125,8 +157,10 @@ def _of_machine(name: str, profile: Profile, machine: Machine) -> Iterator[Input
     counted = operations(profile, COUNTS[name])
     for unit, number in sorted(counted.items()):
         array = unit if unit == COUNTS[name] else f"{COUNTS[name]}.{unit}"
-        yield Input(f"operations {unit}", number, "", f"counts {array}, of all regions and processors")
-    yield Input("processors", float(len(profile.processors)), "", "processors of the profile")
+        yield Input(f"operations {unit}", number, "", f"counts {array}, of all regions and processors",
+                    ["sum", ["profile", "counts", array]])  # fmt: skip
+    count = ["count", ["profile", "processors"]]
+    yield Input("processors", float(len(profile.processors)), "", "processors of the profile", count)
     if name == "M":
         yield Input("peak", machines.peak_flops_per_s(machine, 1), "flop/s", f"{model}: flops_per_cycle × clock")
     elif name == "MACS":

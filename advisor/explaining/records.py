@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from advisor.explaining.expressions import Expression
     from advisor.model import Status
 
 Kind = Literal["run", "bound", "gap", "efficiency", "quality", "evidence", "ceiling", "expected", "confidence", "order"]
@@ -13,12 +14,16 @@ Kind = Literal["run", "bound", "gap", "efficiency", "quality", "evidence", "ceil
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One value that goes into a number; ``source`` says from which array, bound, rule or machine model it is."""
+    """One value that goes into a number; ``source`` says from which array, bound, rule or machine model it is.
+
+    ``expression`` computes it from the raw profile; None where it comes from elsewhere, or is no number.
+    """
 
     name: str
     value: float | str | bool | None
     unit: str
     source: str
+    expression: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,8 @@ class Number:
     """One number of the advice: ``formula`` in words, its ``inputs``, and ``parts`` that add up to it.
 
     ``about`` is the action and place that it belongs to, empty for numbers of the run; ``condition`` the threshold that
-    it was compared with, ``place`` the file and line of the rule.
+    it was compared with, ``place`` the file and line of the rule. ``expression`` is the formula as data: it computes
+    the value from the ``inputs`` and the raw profile; None where neither tell it.
     """
 
     kind: Kind
@@ -42,6 +48,7 @@ class Number:
     condition: str | None = None
     place: str | None = None
     notes: tuple[str, ...] = ()
+    expression: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
