@@ -51,7 +51,8 @@ def explained(bound: Bound, profile: Profile, loads: Loads, machine: Machine | N
         )
     return Number(
         "bound", bound.name, _ADDS[bound.name], bound.seconds, "s", bound.status,
-        f"{FORMULAS[bound.name]} ({SOURCE})", inputs, notes=tuple(notes), expression=_expression(bound.name, inputs, machine),
+        f"{FORMULAS[bound.name]} ({SOURCE})", inputs, notes=tuple(notes),
+        expression=_expression(bound.name, inputs, machine),
     )  # fmt: skip
 
 
