@@ -214,6 +214,9 @@ def test_what_was_won_before_is_an_input(tmp_path: Path) -> None:
         def advice(self, program: str) -> tuple[()]:
             return ()
 
+        def times(self, program: str, ranks: int) -> tuple[()]:
+            return ()
+
         def won(self, program: str) -> dict[str, tuple[float, ...]]:
             return {"A-35": (0.25, 0.75)}
 

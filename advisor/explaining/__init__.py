@@ -52,7 +52,8 @@ def _bounds(study: Study, names: set[str]) -> Iterator[Number]:
 def _recommended(study: Study, number: int) -> Iterator[Number]:
     made, draft = study.advice.recommendations[number], study.ranking.drafts[number]
     if study.matches is not None:
-        book = ledger(study.matches.sheet, study.advice.gaps, study.advice.grade)
+        noise_s = study.earlier.noise_s()
+        book = ledger(study.matches.sheet, study.advice.gaps, study.advice.grade, noise_s)
         terms = Terms(study.advice.profile, study.loads)
         yield from of_actions.explained(draft, made, book, study.won, terms)
 

@@ -173,15 +173,17 @@ def _confidence(draft: Draft, made: Recommendation, book: Ledger, about: str) ->
     statuses = [f"{name} is {book.gaps[name].status}" for name in names if name in book.gaps]
     grade = book.grade.score if book.grade else 1.0
     surety = draft.match.outcome.surety
-    rest = grade * surety
+    noise = made.ceiling_s / (made.ceiling_s + book.noise_s) if book.noise_s > 0 else 1.0
+    rest = grade * surety * noise
     inputs = (
         Input("status", made.confidence / rest if rest else 0.0, "", "; ".join(statuses) or "only a limit is known"),
         Input("grade", grade, "", "score of the profile"),
         Input("clearness", surety, "", "0.5 at a threshold, 1 from twice its size on"),
+        Input("noise", noise, "", f"ceiling / (ceiling + {book.noise_s:.3g} s by which runs of one build differ)"),
     )
     return Number(
         "confidence", "confidence", "0 to 1", made.confidence, "", "estimated",
-        "status of the least sure gap × grade × clearness of the comparisons, to three digits (docs/rules.md)", inputs,
+        "status of the least sure gap × grade × clearness of the comparisons × noise, to three digits (docs/rules.md)", inputs,
         about=about, expression=["round", ["*", *(["input", at] for at in range(len(inputs)))], 3],
     )  # fmt: skip
 
