@@ -183,7 +183,7 @@ def _confidence(draft: Draft, made: Recommendation, book: Ledger, about: str) ->
     )
     return Number(
         "confidence", "confidence", "0 to 1", made.confidence, "", "estimated",
-        "status of the least sure gap × grade × clearness of the comparisons × noise, to three digits (docs/rules.md)", inputs,
+        "status of the least sure gap × grade × clearness × noise, to three digits (docs/rules.md)", inputs,
         about=about, expression=["round", ["*", *(["input", at] for at in range(len(inputs)))], 3],
     )  # fmt: skip
 
