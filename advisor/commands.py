@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from advisor.machines import Machine
     from advisor.model import Advice, Profile
+    from advisor.past import Applied
     from advisor.reports import Report
     from advisor.traces.events import Trace
 
@@ -72,6 +73,9 @@ class Services(Protocol):
 
         Their profiles hold no arrays. Empty where there is no history.
         """
+
+    def applied(self) -> tuple[Applied, ...]:
+        """Return what was applied to any program that the daemon knows, and what it won there."""
 
     def machine(self, name: str | None) -> Machine:
         """Return a model of a machine by its name or file, of this host for None; raises ``DocumentError``."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from advisor.facts import Fact
     from advisor.machines import Machine
     from advisor.model import Advice, Bound, Finding, Gap, Profile, Recommendation
+    from advisor.past import Applied
     from advisor.traces.events import Trace
 
 GROUP = "advisor"
@@ -61,9 +62,11 @@ def advisor_findings(
     machine: Machine | None,
     history: Sequence[Advice],
     trace: Trace | None,
+    applied: Sequence[Applied],
 ) -> Sequence[Finding]:
     """Return what the plugin noticed in this run; ``history`` holds earlier runs, oldest first.
 
+    ``applied`` holds what was applied to other programs and what it won there; it is read only if a plugin names it.
     ``trace`` holds the events of the run, None where it was not read from one trace, or that is too large to be read
     again; it is read only if a plugin names it.
     """

@@ -327,7 +327,7 @@ class Recommendation:
     ceiling_s: float
     expected_s: float | None
     interval_s: tuple[float, float] | None
-    basis: Literal["simulation", "history"] | None
+    basis: Literal["simulation", "history", "similar"] | None
     confidence: float
     effort: int
     may_help: tuple[Effect, ...]

@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 NOISE_BUILDS: Final = 20
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An action that was applied to a program, and the seconds a run that it won.
+
+    ``before`` is the advice that it followed, its profile without arrays; ``ceiling_s`` what it promised at most there.
+    """
+
+    action: str
+    before: Advice
+    won_s: float
+    ceiling_s: float
+
+
 class Past(Protocol):
     """Where earlier runs are remembered; raises ``StoreError`` where that is damaged."""
 
@@ -31,6 +44,9 @@ class Past(Protocol):
 
     def times(self, program: str, ranks: int) -> Sequence[tuple[str, float]]:
         """Return build and run time (s) of the newest runs of a program on so many ranks, those of known builds."""
+
+    def applied(self) -> Sequence[Applied]:
+        """Return the actions that were applied to any program and of which it is known what they won."""
 
 
 class Earlier:
@@ -81,6 +97,15 @@ class Earlier:
             self._complain(error)
             stored = ()
         return spread_s(runs | set(stored))
+
+    def applied(self) -> tuple[Applied, ...]:
+        """Return what was applied to other programs, and what it won there."""
+        try:
+            found = () if self._past is None else self._past.applied()
+        except StoreError as error:
+            self._complain(error)
+            return ()
+        return tuple(one for one in found if one.before.profile.program != self._profile.program)
 
     def _complain(self, error: StoreError) -> None:
         self.problems = tuple(dict.fromkeys((*self.problems, f"the history tells nothing: {error}")))

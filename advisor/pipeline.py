@@ -11,7 +11,7 @@ from advisor.errors import DocumentError, InputError
 from advisor.events import Events
 from advisor.model import Advice, Total
 from advisor.past import Earlier
-from advisor.ranking import Gain, Ranking, realised
+from advisor.ranking import Gain, Ranking, elsewhere, realised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from advisor.host import Found, Host
     from advisor.loads import Loads
     from advisor.machines import Machine
-    from advisor.model import Bound, Gap, Grade, Need, Profile, Recommendation, Verdict
+    from advisor.model import Bound, Finding, Gap, Grade, Need, Profile, Recommendation, Verdict
     from advisor.past import Past
     from advisor.rules import Matches, RuleBook
 
@@ -173,14 +173,14 @@ def study_of(
     book, refused = _rules(options, host, extra)
     matches = rules.match(book, sheet)
     won = known.earlier.won()
+    options.stage(f"asking plugins about {profile.program}")
+    findings = _findings(profile, levels, found, host, known)
     if grade.letter == "F":
         ranked = Ranking((), Total(0.0), ())
     else:
-        gain = _expected(profile, host, known, won, options.stage)
+        gain = _expected(profile, host, known, won, elsewhere.told(findings), options.stage)
         noise_s = known.earlier.noise_s()
         ranked = ranking.rank(matches, profile, found, order=options.order, grade=grade, noise_s=noise_s, gain=gain)
-    options.stage(f"asking plugins about {profile.program}")
-    findings = host.findings(profile, levels, found, machine, known.earlier.advice, known.events)
     advice = Advice(
         profile=profile,
         grade=known.events.noted(grade),
@@ -210,11 +210,18 @@ class _Known:
 def _without_times(profile: Profile, levels: tuple[Bound, ...], host: Host, known: _Known) -> Advice:
     """Return what can be said about a run of which only counts or CPU times are known: nothing has a share of it."""
     grade = quality.grade(profile, levels, ())
-    findings = host.findings(profile, levels, (), known.machine, known.earlier.advice, known.events)
+    findings = _findings(profile, levels, (), host, known)
     return Advice(
         profile, known.events.noted(grade), levels, (), modelled(efficiencies(profile), findings), findings, (),
         Total(0.0), (), (), "insufficient evidence", (*known.earlier.problems, *host.problems),
     )  # fmt: skip
+
+
+def _findings(
+    profile: Profile, levels: tuple[Bound, ...], found: tuple[Gap, ...], host: Host, known: _Known
+) -> tuple[Finding, ...]:
+    earlier = known.earlier
+    return host.findings(profile, levels, found, known.machine, earlier.advice, known.events, earlier.applied)
 
 
 def _recordings(path: Path, options: Options, host: Host) -> tuple[list[tuple[Profile, Found]], list[str]]:
@@ -271,11 +278,13 @@ def _expected(
     host: Host,
     known: _Known,
     won: Mapping[str, Sequence[float]],
+    told: Mapping[str, elsewhere.Shares],
     stage: Callable[[str], None],
 ) -> Callable[[Recommendation], Gain | None]:
     """Return what says how much a recommended change is expected to win.
 
-    By what the action has won in this program before; where it has not been applied yet, by a plugin's simulation.
+    By what the action has won in this program before; where it has not been applied yet, by a plugin's simulation;
+    where there is none, by what findings have ``told`` of similar programs.
     """
 
     def gain(recommendation: Recommendation) -> Gain | None:
@@ -283,7 +292,10 @@ def _expected(
             return realised.gain(won[recommendation.action], recommendation.ceiling_s)
         stage(f"simulating what {recommendation.action} would win")
         found = host.expected_gain(profile, recommendation, known.machine, known.events)
-        return Gain(*found, "simulation") if found else None
+        if found:
+            return Gain(*found, "simulation")
+        shares = told.get(recommendation.action)
+        return elsewhere.gain(shares, recommendation.ceiling_s) if shares else None
 
     return gain
 

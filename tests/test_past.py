@@ -18,9 +18,10 @@ from site_folder import beside_readers, plugin
 
 from advisor import cli, pipeline
 from advisor.errors import StoreError
-from advisor.past import Earlier, spread_s
+from advisor.model import Finding
+from advisor.past import Applied, Earlier, spread_s
 from advisor.pipeline import Options
-from advisor.ranking import realised
+from advisor.ranking import elsewhere, realised
 from advisor.store.database import NAME, Writer, read
 from advisor.store.items import Items
 from advisor.store.past import StoredPast
@@ -46,6 +47,7 @@ class Told:
 
     def __init__(self, *runs: Advice, won: Mapping[str, Sequence[float]] | None = None) -> None:
         self.runs, self.shares, self.looks = runs, won or {}, 0
+        self.elsewhere: tuple[Applied, ...] = ()
 
     def advice(self, program: str) -> Sequence[Advice]:
         self.looks += 1
@@ -56,6 +58,9 @@ class Told:
 
     def times(self, program: str, ranks: int) -> Sequence[tuple[str, float]]:
         return [(one.profile.build, one.profile.actual_s) for one in self.runs if one.profile.build is not None]
+
+    def applied(self) -> Sequence[Applied]:
+        return self.elsewhere
 
 
 def run(name: str, started: str | None = None, actual_s: float = 47.0) -> Advice:
@@ -228,6 +233,64 @@ def test_a_history_that_is_none_is_said(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"no database")
     with pytest.raises(StoreError):
         StoredPast(tmp_path).advice("jacobi")
+
+
+TELLING = """
+    @hookimpl
+    def advisor_findings(applied):
+        return [
+            Finding("", "expectation", one.action, "", {"share": one.won_s / one.ceiling_s, **RANGE}) for one in applied
+        ]
+
+    RANGE = {"share_low": 0.0, "share_high": 1.0}
+"""
+
+
+def test_what_an_action_has_won_elsewhere_is_expected_where_nothing_else_is_known(tmp_path: Path) -> None:
+    plugin(tmp_path, "telling", TELLING)
+    loaded = beside_readers(tmp_path)
+    first = pipeline.advise([FIGURE], Options(), loaded).recommendations[0]
+    told = Told()
+    told.elsewhere = (Applied(first.action, run("other"), 3.6, 4.0),)
+    found = next(
+        one for one in pipeline.advise([FIGURE], Options(), loaded, told).recommendations if one.action == first.action
+    )
+    assert (found.basis, found.expected_s) == ("similar", pytest.approx(0.9 * found.ceiling_s))
+    assert found.interval_s == (0.0, pytest.approx(found.ceiling_s))
+    won = Told(won={first.action: (0.5,)})
+    won.elsewhere = told.elsewhere
+    bases = {one.action: one.basis for one in pipeline.advise([FIGURE], Options(), loaded, won).recommendations}
+    assert bases[first.action] == "history"
+
+
+@pytest.mark.parametrize(
+    "measures",
+    [
+        {},
+        {"share": 0.5},
+        {"share": 0.5, "share_low": 0.6, "share_high": 1},
+        {"share": 2, "share_low": 0, "share_high": 3},
+    ],
+)
+def test_expectations_that_make_no_sense_are_passed_over(measures: dict[str, float]) -> None:
+    assert elsewhere.told([Finding("", "expectation", "A-1", "", measures)]) == {}
+    assert elsewhere.told([Finding("", "other", "A-1", "", {"share": 0.5, "share_low": 0, "share_high": 1})]) == {}
+
+
+def test_what_was_applied_to_a_program_is_remembered_for_others(tmp_path: Path) -> None:
+    before, after = advice_samples.full(), advice_samples.full()
+    store(tmp_path, before, 1)
+    assert StoredPast(tmp_path).applied() == ()
+    faster = tuple(replace(gap, seconds=gap.seconds / 2) for gap in after.gaps)
+    profile = replace(after.profile, run="later", build="2")
+    store(tmp_path, replace(after, profile=profile, gaps=faster, recommendations=()), 2)
+    [one] = StoredPast(tmp_path).applied()
+    assert one.before.profile.run == before.profile.run
+    assert 0 < one.won_s <= one.ceiling_s
+    assert Earlier(before.profile, (), StoredPast(tmp_path)).applied() == ()
+    other = replace(before.profile, program="another")
+    assert [entry.action for entry in Earlier(other, (), StoredPast(tmp_path)).applied()] == [one.action]
+    assert StoredPast(tmp_path / "none").applied() == ()
 
 
 # Who hands it over

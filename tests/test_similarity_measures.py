@@ -17,6 +17,8 @@ from advisor_similarity.measures import (
     centroid,
     distance,
     frobenius,
+    frobenius_to,
+    most_frequent,
     parallelism_matrix,
     shape_distance,
     tanimoto,
@@ -108,6 +110,27 @@ def test_from_identical_to_orthogonal(first: np.ndarray, second: np.ndarray) -> 
 @given(vectors, st.floats(0.01, 100))
 def test_the_shape_does_not_know_the_size(vector: np.ndarray, factor: float) -> None:
     assert float(shape_distance(vector, vector * factor)) == pytest.approx(0, abs=1e-9)
+
+
+cells = st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, 3)), st.floats(0.01, 1), min_size=1, max_size=9)
+
+
+@given(cells, st.lists(cells, min_size=1, max_size=5))
+def test_a_matrix_against_a_library_is_each_pair(
+    first: dict[tuple[int, ...], float], others: list[dict[tuple[int, ...], float]]
+) -> None:
+    found = frobenius_to(tuple(first.items()), [tuple(other.items()) for other in others])
+    np.testing.assert_allclose(found, [frobenius(first, other) for other in others], atol=1e-7)
+    assert float(frobenius_to(tuple(first.items()), [tuple(first.items())])[0]) == pytest.approx(0, abs=1e-7)
+
+
+def test_the_rare_cells_of_a_matrix_hardly_count() -> None:
+    rng = np.random.default_rng(1)
+    shares = [rng.pareto(1.2, 500) for _ in range(2)]
+    full = [{(number,): share for number, share in enumerate(one / one.sum())} for one in shares]
+    kept = [dict(most_frequent(one, 64)) for one in full]
+    lost = [sorted(one.values())[-65] * (1 - sum(part.values())) for one, part in zip(full, kept, strict=True)]
+    assert abs(frobenius(*full) ** 2 - frobenius(*kept) ** 2) <= sum(lost)
 
 
 def test_orthogonal_workloads_are_at_distance_one() -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from advisor.host import Host
     from advisor.machines import Machine
     from advisor.model import Advice, Profile
+    from advisor.past import Applied
     from advisor.store.past import StoredPast
     from advisor.traces.events import Trace
 
@@ -59,6 +60,10 @@ class Services:
     def history(self, program: str) -> tuple[Advice, ...]:
         """Return the advice on the newest runs of a program in the history, the oldest first."""
         return self._past().advice(program, HISTORY_LIMIT)
+
+    def applied(self) -> tuple[Applied, ...]:
+        """Return what was applied to any program of the history, and what it won there."""
+        return self._past().applied()
 
     @staticmethod
     def _past() -> StoredPast:

@@ -29,7 +29,11 @@ _CEILING: Final = (
 _HISTORY: Final = (
     "the mean share of its ceiling that the action has won in this program before × ceiling (docs/rules.md)"
 )
-_SIMULATION: Final = "simulated by a plugin, at most the ceiling"
+_EXPECTED: Final = {
+    "history": _HISTORY,
+    "similar": "the share of its ceiling that the action has won in similar programs × ceiling, as a finding tells it",
+    "simulation": "simulated by a plugin, at most the ceiling",
+}
 
 
 def explained(
@@ -154,7 +158,7 @@ def _expected(made: Recommendation, won: Mapping[str, Sequence[float]], about: s
             Input(f"share {number}", share, "share", "seconds won / ceiling, from the history")
             for number, share in enumerate(won.get(made.action, ()), 1)
         ]
-    formula = _HISTORY if made.basis == "history" else _SIMULATION
+    formula = _EXPECTED[made.basis or "simulation"]
     inputs.append(Input("ceiling", made.ceiling_s, "s", "at most, above"))
     return Number(
         "expected", "expected", "gain", made.expected_s, "s", "modelled", formula, tuple(inputs), about=about,
@@ -194,13 +198,14 @@ def _order(draft: Draft, made: Recommendation, about: str) -> Number:
         inputs = [Input("ceiling", made.ceiling_s, "s", "at most, above")]
     else:
         inputs = [Input("expected", made.expected_s, "s", f"above, from {made.basis}")]
-    if made.basis != "history":
+    if made.basis not in ("history", "similar"):
         inputs.append(Input("prior", draft.match.action.prior, "share", f"what of that usually comes true, {stated}"))
     inputs.append(Input("confidence", made.confidence, "", "above"))
     inputs.append(Input("1 / effort", 1 / made.effort, "", f"effort {made.effort} of 1 to 5, {stated}"))
     return Number(
         "order", "score", "the largest comes first", draft.score, "s", "estimated",
-        "seconds expected from history, or prior × those of a simulation, or prior × ceiling; × confidence / effort",
+        "seconds expected from history, or prior × those of a simulation, or those expected from similar programs, or "
+        "prior × ceiling; × confidence / effort",
         tuple(inputs), about=about, place=made.rule_place,
         expression=["*", *(["input", at] for at in range(len(inputs)))],
     )  # fmt: skip

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from advisor.facts.vocabulary import Value
     from advisor.machines import Machine
     from advisor.model import Advice, Bound, Finding, Gap, Profile, Recommendation
+    from advisor.past import Applied
     from advisor.reports import Report
     from advisor.traces.events import Trace
 
@@ -155,10 +156,11 @@ class Host:
         machine: Machine | None,
         history: Sequence[Advice] | Callable[[], Sequence[Advice]],
         events: Callable[[], Trace | None] = lambda: None,
+        applied: Callable[[], Sequence[Applied]] = tuple,
     ) -> tuple[Finding, ...]:
         """Return what all plugins noticed in a run, each finding under the name of its plugin.
 
-        ``events``, and ``history`` where it is a function, are called for each plugin that wants what they return.
+        ``events``, ``applied``, and ``history`` where it is a function, are called for each plugin that wants them.
         """
         answered = self._ask(
             "advisor_findings",
@@ -169,6 +171,7 @@ class Host:
             machine=machine,
             history=history,
             trace=events,
+            applied=applied,
         )
         return tuple(replace(finding, plugin=name) for name, findings in answered for finding in findings)
 
@@ -312,8 +315,8 @@ def _answer(implementation: HookImpl, arguments: Mapping[str, object]) -> object
 
 
 def _argument(name: str, value: object) -> object:
-    """Return the value of an argument; events and history are read only now, as somebody names them."""
-    return value() if name in ("trace", "history") and callable(value) else value
+    """Return the value of an argument; events and the past are read only now, as somebody names them."""
+    return value() if name in ("trace", "history", "applied") and callable(value) else value
 
 
 def _aside() -> redirect_stdout[TextIO | None]:

@@ -11,4 +11,4 @@ class Gain(NamedTuple):
     expected_s: float
     low_s: float
     high_s: float
-    basis: Literal["simulation", "history"]
+    basis: Literal["simulation", "history", "similar"]

@@ -41,7 +41,11 @@ EFFICIENCIES = ("load_balance", "communication", "parallel", "serialization", "t
 MODELS = {"mpi": "MPI", "openmp": "OpenMP"}
 LANGUAGES = {"c": "C", "cxx": "C++", "fortran": "Fortran"}
 #: How an expected gain is known.
-BASES = {"simulation": "by simulating the measured run", "history": "by what it won before"}
+BASES = {
+    "simulation": "by simulating the measured run",
+    "history": "by what it won before",
+    "similar": "by what it won in similar programs",
+}
 COUNTS = {1: "one thing", 2: "two things", 3: "three things"}
 
 

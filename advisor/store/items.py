@@ -77,6 +77,13 @@ class Items:
         asked = "SELECT 1 FROM items WHERE program = ? AND realised_s IS NOT NULL LIMIT 1"
         return self._connection.execute(asked, (program,)).fetchone() is not None
 
+    def won(self) -> tuple[Item, ...]:
+        """Return the items of all programs of which it is known what they won."""
+        rows = self._connection.execute(
+            f"SELECT {_COLUMNS} FROM items WHERE realised_s IS NOT NULL ORDER BY program, last_run, fingerprint"
+        )
+        return tuple(_item(row) for row in rows)
+
     def update(
         self,
         number: int,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.errors import StoreError
+from advisor.past import Applied
 from advisor.store import database
 from advisor.store.items import Items
 from advisor.store.runs import Runs
@@ -71,8 +72,30 @@ class StoredPast:
                     found[item.action] = (*found.get(item.action, ()), item.realised_s / ceiling_s)
         return found
 
+    def applied(self) -> tuple[Applied, ...]:
+        """Return what was applied to any program, with what it won or lost there; raises ``StoreError``.
+
+        Items that followed a run which is gone from the history are left out.
+        """
+        if not self._exists():
+            return ()
+        with closing(database.read(self.folder)) as connection:
+            runs = Runs(connection)
+            found = [_applied(item, runs) for item in Items(connection).won()]
+        return tuple(one for one in found if one is not None)
+
     def _exists(self) -> bool:
         return (self.folder / database.NAME).exists()
+
+
+def _applied(item: Item, runs: Runs) -> Applied | None:
+    ceiling_s = _ceiling(item, runs)
+    if item.realised_s is None or item.applied_after is None or not ceiling_s:
+        return None
+    try:
+        return Applied(item.action, runs.advice(item.applied_after), item.realised_s, ceiling_s)
+    except StoreError:
+        return None
 
 
 def _ceiling(item: Item, runs: Runs) -> float | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from advisor_similarity.histogram import ROWS, frequent_cells
 from advisor_similarity.library import Entry, entry_of
 from advisor_similarity.parallelism import observe
 from advisor_similarity.tracing import Plan
@@ -48,9 +49,20 @@ def measured(folder: Path, cache: Path, about: str, smoothability: bool) -> Iter
     for program, sizes in SIZES.items():
         for size in sizes:
             with tempfile.TemporaryDirectory() as scratch:
-                plan = Plan((str(folder / program), *size.split()), quiet=True)
+                plan = Plan((str(folder / program), *size.split()), rows=ROWS, quiet=True)
                 observed = observe(plan, cache, Path(scratch), smoothability)
-            yield entry_of(observed.workload, f"{program} {size}, {about}", f"{program} {size}, {about}")
+                cells = frequent_cells(observed)
+            name = f"{program} {size}, {about}"
+            yield entry_of(observed.workload, name, name, cells)
+
+
+def rounded(value: object) -> object:
+    """Return plain data with its numbers to six digits, and without what is empty."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items() if one or one == 0}
+    return [rounded(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def main() -> None:
@@ -66,7 +78,8 @@ def main() -> None:
                 folder = cache / f"{compiler}{level}"
                 build(folder, compiler, level)
                 entries += measured(folder, cache, f"{compiler} {level}", smoothability=True)
-    out.write_bytes(msgspec.json.format(msgspec.json.encode(entries), indent=1) + b"\n")
+    lines = (msgspec.json.encode(rounded(msgspec.to_builtins(entry))) for entry in entries)
+    out.write_bytes(b"[\n" + b",\n".join(lines) + b"\n]\n")
 
 
 if __name__ == "__main__":

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.commands import Registry, Services
-    from advisor.model import Advice, Finding, Gap, Profile
+    from advisor.model import Finding, Gap, Profile
+    from advisor.past import Applied
     from advisor.reports import Report
 
 advisor_api = 1
 
-_MEASURES = ("mix", "centroid", "tanimoto", "profile")
+_MEASURES = ("mix", "centroid", "tanimoto", "matrix", "profile")
 _PARALLELISM = (
     Argument("command", "the program and its arguments, behind --", remainder=True),
     Argument("--once", "run it once only: no smoothability", bool),
@@ -86,13 +87,13 @@ def _suite(args: Namespace, services: Services) -> Report:
 
 
 @hookimpl
-def advisor_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advice]) -> Sequence[Finding]:
+def advisor_findings(profile: Profile, gaps: Sequence[Gap], applied: Sequence[Applied]) -> Sequence[Finding]:
     """Return which known workloads the run resembles, and what actions won there."""
     import platformdirs
 
     folder = platformdirs.user_data_path("gapwatch")
-    if not (folder / "workloads.json").exists():
+    if not applied and not (folder / "workloads.json").exists():
         return []
     from advisor_similarity import findings, library
 
-    return findings.findings(profile, gaps, history, library.own(folder))
+    return findings.findings(profile, gaps, (*library.own(folder), *library.experienced(applied)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from advisor.errors import UsageError
 from advisor_similarity.compiling import compiler
+from advisor_similarity.histogram import ROWS, frequent_cells
 from advisor_similarity.library import entry_of, keep
 from advisor_similarity.parallelism import observe, temporary_folder
 from advisor_similarity.report import report
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from advisor.commands import Services
     from advisor.reports import Report
 
-#: Cycles that a histogram keeps apart: 24 bytes each.
-_ROWS = 20_000_000
-
 
 def run(args: Namespace, services: Services) -> Report:
     """Observe the program of the command line and return what was found; raises ``UsageError``."""
@@ -32,7 +30,9 @@ def run(args: Namespace, services: Services) -> Report:
     with temporary_folder() as folder, services.working(words):
         observed = observe(plan, services.folder("cache"), Path(folder), smoothability=not (args.once or plan.period))
         if args.save:
-            keep(services.folder("data"), entry_of(observed.workload, args.save, " ".join(plan.command)))
+            about = " ".join(plan.command)
+            entry = entry_of(observed.workload, args.save, about, frequent_cells(observed))
+            keep(services.folder("data"), entry)
         return report(observed, functions=args.functions)
 
 
@@ -46,7 +46,7 @@ def _plan(args: Namespace) -> Plan:
     sampled = args.sample is not None and args.sample < 1
     return Plan(
         command=tuple(args.command),
-        rows=_ROWS if args.histogram else 0,
+        rows=ROWS if args.histogram else 0,
         window=args.window if sampled else 0,
         period=round(args.window / args.sample) if sampled else 0,
         rank=args.rank,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model import Advice
+    from advisor.past import Applied
 
 #: A run that is faster by less than this share is not faster.
 _LEAST_SHARE: Final = 0.005
@@ -33,6 +34,11 @@ class Tried:
         return f"{' and '.join(self.actions)} {won.replace('%', ' %')}"
 
 
+def tried(one: Applied) -> Tried:
+    """Return what the daemon knows of an action that was applied."""
+    return Tried((one.action,), one.won_s / one.before.profile.actual_s, one.won_s / one.ceiling_s)
+
+
 def experience(history: Sequence[Advice]) -> tuple[Tried, ...]:
     """Return what was tried from build to build: advice that a later build no longer needs, and the time it won.
 
@@ -40,7 +46,7 @@ def experience(history: Sequence[Advice]) -> tuple[Tried, ...]:
     went away teach nothing.
     """
     found = (_between(before, after) for before, after in pairwise(_last_of_each_build(history)))
-    return tuple(tried for tried in found if tried is not None)
+    return tuple(one for one in found if one is not None)
 
 
 def _last_of_each_build(history: Sequence[Advice]) -> list[Advice]:

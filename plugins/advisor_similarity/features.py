@@ -1,7 +1,8 @@
 """A profile as a vector, where no binary is at hand: where its time goes, whatever the run's length and names.
 
 All components are shares of the run's processor time or of its wall time, so that a run twice as long, with the same
-things in it, is the same point.
+things in it, is the same point. The first word of a component's name is its group. Of runs in the daemon's history only
+the group ``gap`` is known; two runs are compared by the groups that both have.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from advisor.errors import InputError
 from advisor.model import CAUSE_CATEGORIES, GAP_NAMES
+from advisor_similarity import measures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,10 +29,10 @@ _PARTS: Final = ("work_s", "transfer_s", "wait_s", "sync_s", "io_s", "os_s")
 def features(profile: Profile, gaps: Sequence[Gap]) -> Features:
     """Return the features of a run, each 0 to 1; raises ``InputError`` for a run without times.
 
-    ``gap X`` is a gap's share of the run. ``wait_s``, ``work_s`` … are shares of the processors' time in phases.
-    ``region 1`` … are the shares of the work in the heaviest regions, without their names. ``coupling`` is the share
-    of the work that stands in phases of several regions, which can exchange data through the caches. ``cause …``
-    divides waiting and transfer by what they came from.
+    ``gap X`` is a gap's share of the run. ``time work``, ``time wait`` … are shares of the processors' time in phases.
+    ``region 1`` … are the shares of the work in the heaviest regions, without their names. ``region coupling`` is the
+    share of the work that stands in phases of several regions, which can exchange data through the caches.
+    ``cause …`` divides waiting and transfer by what they came from.
     """
     if not profile.timed or profile.actual_s <= 0:
         raise InputError(profile.program or profile.run, "it holds no times to compare")
@@ -43,16 +45,36 @@ def features_of(advice: Advice) -> Features:
     return features(advice.profile, advice.gaps)
 
 
-def vectors(first: Mapping[str, float], *others: Mapping[str, float]) -> tuple[tuple[str, ...], FloatArray]:
-    """Return the names of all components and the vectors (1 + others, components), 0 where one has no such part."""
-    names = tuple(sorted(set(first).union(*others)))
-    return names, np.array([[entry.get(name, 0.0) for name in names] for entry in (first, *others)])
+def groups(found: Mapping[str, float]) -> frozenset[str]:
+    """Return the groups of components that are known of a run."""
+    return frozenset(name.split(" ", 1)[0] for name in found)
+
+
+def common(found: Mapping[str, float], other: Mapping[str, float]) -> Features:
+    """Return those of the features ``found`` whose group is known of the ``other`` run, too."""
+    known = groups(other)
+    return {name: value for name, value in found.items() if name.split(" ", 1)[0] in known}
+
+
+def distances(this: Mapping[str, float], others: Sequence[Mapping[str, float]]) -> FloatArray:
+    """Return how far other runs (n,) are: expression (9) of the features, 0 identical to 1 orthogonal.
+
+    Each is compared by the groups that are known of both; 1 where there is none.
+    """
+    names = sorted(set(this).union(*others))
+    column = {group: number for number, group in enumerate(sorted(groups(dict.fromkeys(names, 0.0))))}
+    of_name = [column[name.split(" ", 1)[0]] for name in names]
+    table = np.array([[entry.get(name, 0.0) for name in names] for entry in (this, *others)]).reshape(-1, len(names))
+    known = np.array([[group in groups(entry) for group in column] for entry in (this, *others)])
+    both = known[1:] & known[0]
+    found = measures.distance(table[0] * both[:, of_name], table[1:] * both[:, of_name])
+    return np.where(both.any(axis=1), found, 1.0)
 
 
 def _parts(profile: Profile) -> Features:
     totals = {part: _total(profile.phases, part) for part in _PARTS if profile.has(part)}
     wall = _total(profile.phases, "wall_s") or sum(totals.values())
-    return {part.removesuffix("_s"): total / wall for part, total in totals.items() if wall > 0 and total > 0}
+    return {f"time {part.removesuffix('_s')}": total / wall for part, total in totals.items() if wall > 0 and total > 0}
 
 
 def _total(phases: Sequence[Phase], measure: str) -> float:
@@ -60,12 +82,15 @@ def _total(phases: Sequence[Phase], measure: str) -> float:
 
 
 def _regions(profile: Profile) -> Features:
-    measure = "work_s" if profile.has("work_s") else "wall_s"
-    if not profile.has(measure):
+    held = [name for name in ("work_s", "wall_s") if any(name in phase.arrays for phase in profile.phases)]
+    if not held:
         return {}
+    measure = held[0]
     work = np.zeros(len(profile.regions))
     shared = 0.0
     for phase in profile.phases:
+        if measure not in phase.arrays:
+            continue
         seconds = np.nansum(phase.arrays[measure], axis=(1, 2))
         np.add.at(work, phase.regions, seconds)
         shared += float(seconds.sum() - seconds.max(initial=0.0))
@@ -74,7 +99,7 @@ def _regions(profile: Profile) -> Features:
         return {}
     heaviest = np.sort(work)[::-1][:_REGIONS] / total
     ranked = {f"region {number}": share for number, share in enumerate(heaviest.tolist(), 1) if share > 0}
-    return ranked | ({"coupling": shared / float(total)} if shared > 0 else {})
+    return ranked | ({"region coupling": shared / float(total)} if shared > 0 else {})
 
 
 def _causes(causes: Causes | None) -> Features:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import Finding
-from advisor.ranking import realised
-from advisor_similarity.experience import experience
+from advisor.ranking import elsewhere, realised
 from advisor_similarity.features import features
 from advisor_similarity.library import Entry
 from advisor_similarity.neighbours import Neighbour, nearest
@@ -14,7 +13,7 @@ from advisor_similarity.neighbours import Neighbour, nearest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model import Advice, Gap, Profile
+    from advisor.model import Gap, Profile
 
 PLUGIN: Final = "similarity"
 #: Workloads farther away than this teach nothing; a choice, as no labelled set of profiles is at hand to fit it on.
@@ -22,7 +21,7 @@ NEAR: Final = 0.2
 _COUNT: Final = 5
 
 
-def findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advice], known: Sequence[Entry]) -> list[Finding]:
+def findings(profile: Profile, gaps: Sequence[Gap], known: Sequence[Entry]) -> list[Finding]:
     """Return the nearest known profiles that hold experience, and what each action may win by it.
 
     ``similar``, subject the workload: its distance. ``expectation``, subject the action: the share of its ceiling that
@@ -31,7 +30,7 @@ def findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advice], k
     """
     if not profile.timed:
         return []
-    this = Entry(profile.program, profile.program, profile=features(profile, gaps), tried=experience(history))
+    this = Entry(profile.program, profile.program, profile=features(profile, gaps))
     others = [entry for entry in known if entry.tried and entry.program != profile.program]
     near = [one for one in nearest(this, others, "profile", _COUNT) if one.distance <= NEAR]
     return [_similar(one) for one in near] + _expectations(near)
@@ -54,9 +53,9 @@ def _expectations(near: Sequence[Neighbour]) -> list[Finding]:
 
 def _expectation(action: str, seen: Sequence[tuple[float, float]]) -> Finding:
     gain = realised.gain([share for share, _ in seen], 1.0)
-    low, high = max(0.0, gain.low_s), min(1.0, gain.high_s)
+    share = min(gain.expected_s, 1.0)
+    shares = dict(zip(elsewhere.MEASURES, (share, min(gain.low_s, share), min(gain.high_s, 1.0)), strict=True))
     apart = sum(distance for _, distance in seen) / len(seen)
     times = "once" if len(seen) == 1 else f"{len(seen)} times"
-    text = f"{action} won {gain.expected_s:.0%} of what it could at most, in similar programs, {times}"
-    numbers = {"share": gain.expected_s, "share_low": low, "share_high": high, "times": float(len(seen))}
-    return Finding(PLUGIN, "expectation", action, text, {**numbers, "distance": apart})
+    text = f"{action} won {share:.0%} of what it could at most, in similar programs, {times}"
+    return Finding(PLUGIN, elsewhere.KIND, action, text, {**shares, "times": float(len(seen)), "distance": apart})

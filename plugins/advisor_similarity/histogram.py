@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.reports import Axis, Column, Line, Series, Table, Text
 from advisor_similarity.classes import COARSE, UNKNOWN
-from advisor_similarity.measures import parallelism_matrix
+from advisor_similarity.measures import most_frequent, parallelism_matrix
 
 if TYPE_CHECKING:
     from advisor.model import IntArray
     from advisor.reports import Part
-    from advisor_similarity.measures import Matrix
+    from advisor_similarity.measures import Cells, Matrix
     from advisor_similarity.parallelism import Observed
 
-_MOST_ROWS = 15
+#: Cycles that are kept apart for a histogram: 24 bytes each.
+ROWS: Final = 20_000_000
+#: Cells of a parallelism matrix that a library keeps.
+CELLS: Final = 32
+_MOST_ROWS: Final = 15
 
 
 def histogram(observed: Observed) -> list[Part]:
@@ -43,6 +47,12 @@ def kept_rows(observed: Observed) -> IntArray | None:
     return np.fromfile(stream.rows, dtype=np.uint32).reshape(-1, UNKNOWN + 1).astype(np.int64)
 
 
+def frequent_cells(observed: Observed) -> Cells:
+    """Return the most frequent cells of the run's parallelism matrix; none where single cycles were not kept."""
+    rows = kept_rows(observed)
+    return most_frequent(matrix_of(rows), CELLS) if rows is not None and len(rows) else ()
+
+
 def matrix_of(rows: IntArray) -> Matrix:
     """Return the parallelism matrix of cycles (n, 6): the share of each combination of the five components."""
     distinct, instances = np.unique(rows[:, :UNKNOWN], axis=0, return_counts=True)
@@ -50,7 +60,7 @@ def matrix_of(rows: IntArray) -> Matrix:
 
 
 def _frequent(matrix: Matrix) -> Table:
-    cells = sorted(matrix.items(), key=lambda cell: -cell[1])[:_MOST_ROWS]
+    cells = most_frequent(matrix, _MOST_ROWS)
     columns = (*(Column(name) for name in COARSE), Column("share of the cycles", "share"))
     title = f"Most frequent of {len(matrix):,} parallel instructions"
     return Table(title, columns, tuple((*cell, share) for cell, share in cells))

@@ -12,8 +12,9 @@ import numpy as np
 
 from advisor.errors import InputError
 from advisor_similarity.classes import COARSE, FINE_NAMES
-from advisor_similarity.experience import Tried
-from advisor_similarity.features import Features
+from advisor_similarity.experience import Tried, tried
+from advisor_similarity.features import Features, features_of
+from advisor_similarity.measures import Cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.model import FloatArray
+    from advisor.past import Applied
     from advisor_similarity.workload import Workload
 
 OWN: Final = "workloads.json"
@@ -31,7 +33,8 @@ _LARGEST_B: Final = 64 << 20
 class Entry:
     """One known workload: what it is, its centroid or its profile or both, and what was tried.
 
-    ``program`` is the label that runs of one program share, ``about`` says size and build in words.
+    ``program`` is the label that runs of one program share, ``about`` says size and build in words. ``matrix`` holds
+    the most frequent cells of the parallelism matrix, where single cycles were kept.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Entry:
     operations: int = 0
     instructions: int = 0
     smoothability: float | None = None
+    matrix: Cells = ()
     profile: Features = field(default_factory=dict)
     tried: tuple[Tried, ...] = ()
 
@@ -59,6 +63,15 @@ def own(folder: Path) -> tuple[Entry, ...]:
     return _read(path) if path.exists() else ()
 
 
+def experienced(applied: Sequence[Applied]) -> list[Entry]:
+    """Return the programs to which the daemon knows an action was applied, as they were before that."""
+    return [
+        Entry(f"{program} before {one.action}", program, profile=features_of(one.before), tried=(tried(one),))
+        for one in applied
+        if (program := one.before.profile.program) and one.before.profile.timed
+    ]
+
+
 def keep(folder: Path, entry: Entry) -> None:
     """Write a workload to the user's library, in the place of what was there under its name.
 
@@ -71,12 +84,13 @@ def keep(folder: Path, entry: Entry) -> None:
     part.replace(folder / OWN)
 
 
-def entry_of(workload: Workload, name: str, about: str = "") -> Entry:
+def entry_of(workload: Workload, name: str, about: str = "", matrix: Cells = ()) -> Entry:
     """Return a workload as an entry of the library."""
     return Entry(
         name=name, program=workload.name, about=about, architecture=workload.architecture,
         centroid=workload.centroid, fine=workload.fine, cycles=workload.cycles, operations=workload.operations,
         instructions=workload.instructions, smoothability=workload.smoothability,
+        matrix=matrix,
     )  # fmt: skip
 
 

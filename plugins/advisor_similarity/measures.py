@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
     from advisor.model import FloatArray
 
 Matrix = dict[tuple[int, ...], float]
+#: Cells of a parallelism matrix and their shares.
+Cells = tuple[tuple[tuple[int, ...], float], ...]
 
 
 def centroid(instructions: npt.ArrayLike, instances: npt.ArrayLike | None = None) -> FloatArray:
@@ -74,6 +76,32 @@ def frobenius(first: Mapping[tuple[int, ...], float], second: Mapping[tuple[int,
     cells = first.keys() | second.keys()
     squares = sum((first.get(cell, 0.0) - second.get(cell, 0.0)) ** 2 for cell in cells)
     return float(np.sqrt(squares / 2))
+
+
+def most_frequent(matrix: Mapping[tuple[int, ...], float], count: int) -> Cells:
+    """Return the ``count`` cells with the largest shares, the largest first.
+
+    Leaving out the others changes the square of a distance by at most their largest share times their sum.
+    """
+    return tuple(sorted(matrix.items(), key=lambda cell: (-cell[1], cell[0]))[:count])
+
+
+def frobenius_to(first: Cells, others: Sequence[Cells]) -> FloatArray:
+    """Return the parallelism-matrix distances (n,) of one workload to others, as ``frobenius`` for each.
+
+    By ``|a - b|^2 = a.a + b.b - 2 a.b``, over the cells that are not zero.
+    """
+    owners = np.repeat(np.arange(1 + len(others)), [len(first), *(len(cells) for cells in others)])
+    flat = [cell for cells in (first, *others) for cell in cells]
+    places = np.array([place for place, _ in flat]).reshape(len(flat), -1)
+    shares = np.array([share for _, share in flat])
+    kinds, inverse = np.unique(places, axis=0, return_inverse=True)
+    own = np.bincount(inverse.reshape(-1)[owners == 0], shares[owners == 0], len(kinds))
+    lengths = np.bincount(owners, shares**2, 1 + len(others))
+    common = np.bincount(owners, shares * own[inverse.reshape(-1)], 1 + len(others))
+    squares = lengths[0] + lengths[1:] - 2 * common[1:]
+    found: FloatArray = np.sqrt(np.maximum(squares, 0.0) / 2)
+    return found
 
 
 def unit(vectors: FloatArray) -> FloatArray:

@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.errors import UsageError
-from advisor_similarity import measures
+from advisor_similarity import features, measures
 from advisor_similarity.classes import COARSE, FINE_NAMES
-from advisor_similarity.features import vectors
 from advisor_similarity.library import centroids, fine_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from advisor.model import FloatArray
     from advisor_similarity.library import Entry
 
-    Measure = Callable[[FloatArray, FloatArray], FloatArray]
-
-#: How to compare: the vectors and the measure.
-MEASURES: Final = ("mix", "centroid", "tanimoto", "profile")
+#: What an entry must hold to be compared.
+_HELD: Final = {"profile": "profile", "matrix": "matrix"}
 _DIFFERENCES: Final = 3
 
 
@@ -42,47 +39,61 @@ def nearest(this: Entry, known: Sequence[Entry], by: str, count: int | None = No
     """Return the nearest of ``known``, nearest first, without those that lack what is compared.
 
     ``mix`` compares the proportions of finer classes, ``centroid`` takes expression (9) of the paper's five components,
-    ``tanimoto`` its Table 12's measure of them, ``profile`` the features of profiles. Raises ``UsageError`` where
-    ``this`` itself lacks it.
+    ``tanimoto`` its Table 12's measure of them, ``matrix`` Bradley and Larson's parallelism matrices, ``profile`` the
+    features of profiles. Raises ``UsageError`` where ``this`` itself lacks it.
     """
-    comparable = [entry for entry in known if _has(entry, by)]
-    if not _has(this, by):
-        raise UsageError(f"{this.name} has no {'profile' if by == 'profile' else 'centroid'} to compare by {by}")
+    comparable = [entry for entry in known if has(entry, by)]
+    if not has(this, by):
+        raise UsageError(f"{this.name} has no {_HELD.get(by, 'centroid')} to compare by {by}")
     if not comparable:
         return []
-    names, table = _vectors(this, comparable, by)
-    distances = _measure(by)(table[0], table[1:])
+    distances = distances_to(this, comparable, by)
     order = np.argsort(distances, kind="stable")[:count]
-    shown = table / np.maximum(table.sum(axis=1, keepdims=True), 1e-300) if by == "mix" else table
-    return [
-        Neighbour(comparable[at], float(distances[at]), _differences(names, shown[0], shown[at + 1])) for at in order
-    ]
+    return [Neighbour(comparable[at], float(distances[at]), _differences(this, comparable[at], by)) for at in order]
+
+
+def has(entry: Entry, by: str) -> bool:
+    """Return whether a workload can be compared so."""
+    return bool(getattr(entry, _HELD.get(by, "centroid")))
+
+
+def distances_to(this: Entry, known: Sequence[Entry], by: str) -> FloatArray:
+    """Return the distances (n,) of one workload to others that all have what is compared."""
+    if by == "profile":
+        return features.distances(this.profile, [entry.profile for entry in known])
+    if by == "matrix":
+        return measures.frobenius_to(this.matrix, [entry.matrix for entry in known])
+    if by == "mix":
+        return measures.shape_distance(fine_vectors((this,)), fine_vectors(known))
+    measure = measures.tanimoto if by == "tanimoto" else measures.distance
+    return measure(centroids((this,)), centroids(known))
 
 
 def pairwise_distances(entries: Sequence[Entry], by: str) -> FloatArray:
     """Return the distances of all pairs (n, n)."""
-    names, table = _vectors(entries[0], entries[1:], by)
-    del names
-    return np.array([_measure(by)(row, table) for row in table])
+    return np.array([distances_to(entry, entries, by) for entry in entries])
 
 
-def _has(entry: Entry, by: str) -> bool:
-    return bool(entry.profile) if by == "profile" else bool(entry.centroid)
-
-
-def _vectors(this: Entry, known: Sequence[Entry], by: str) -> tuple[tuple[str, ...], FloatArray]:
+def _components(entry: Entry, by: str) -> Mapping[str, float]:
     if by == "profile":
-        return vectors(this.profile, *(entry.profile for entry in known))
+        return entry.profile
+    if by == "matrix":
+        return {_cell(place): share for place, share in entry.matrix}
     if by == "mix":
-        return FINE_NAMES[:-1], fine_vectors((this, *known))
-    return COARSE, centroids((this, *known))
+        total = sum(entry.fine.values()) or 1.0
+        return {name: entry.fine.get(name, 0.0) / total for name in FINE_NAMES[:-1]}
+    return dict(zip(COARSE, entry.centroid, strict=True))
 
 
-def _measure(by: str) -> Measure:
-    return {"mix": measures.shape_distance, "tanimoto": measures.tanimoto}.get(by, measures.distance)
+def _cell(place: Sequence[int]) -> str:
+    """Name a parallel instruction, such as ``2 int + 1 mem``."""
+    return " + ".join(f"{count} {name}" for count, name in zip(place, COARSE, strict=True) if count) or "nothing"
 
 
-def _differences(names: Sequence[str], here: FloatArray, there: FloatArray) -> tuple[tuple[str, float, float], ...]:
-    apart = np.abs(here - there)
-    order = np.argsort(-apart, kind="stable")[:_DIFFERENCES]
-    return tuple((names[at], float(here[at]), float(there[at])) for at in order if apart[at] > 0)
+def _differences(this: Entry, other: Entry, by: str) -> tuple[tuple[str, float, float], ...]:
+    here, there = _components(this, by), _components(other, by)
+    if by == "profile":
+        here, there = features.common(here, there), features.common(there, here)
+    apart = {name: abs(here.get(name, 0.0) - there.get(name, 0.0)) for name in (*here, *there)}
+    names = sorted((name for name in apart if apart[name] > 0), key=lambda name: -apart[name])
+    return tuple((name, here.get(name, 0.0), there.get(name, 0.0)) for name in names[:_DIFFERENCES])

@@ -9,7 +9,7 @@ from advisor.errors import InputError, UsageError
 from advisor.reports import Bar, Bars, Column, Report, Table, Text
 from advisor_similarity import library
 from advisor_similarity.experience import experience
-from advisor_similarity.features import features_of
+from advisor_similarity.features import features_of, groups
 from advisor_similarity.library import Entry, entry_of
 from advisor_similarity.neighbours import nearest
 from advisor_similarity.tracing import Plan, architecture_of
@@ -26,6 +26,7 @@ _MEANS: Final = {
     "mix": "proportions of the finer classes of operations",
     "centroid": "expression (9) of the centroids",
     "tanimoto": "Tanimoto distance of the centroids",
+    "matrix": "Frobenius norm of the parallelism matrices",
     "profile": "expression (9) of where the time goes",
 }
 
@@ -35,7 +36,7 @@ def run(args: Namespace, services: Services) -> Report:
     if not 1 <= len(args.paths) <= 2:
         raise UsageError("one program, profile or known name is compared with the library, two with each other")
     known = known_entries(services)
-    entries = [_entry(word, known, services) for word in args.paths]
+    entries = [_entry(word, known, services, args.by) for word in args.paths]
     if args.keep:
         library.keep(services.folder("data"), _renamed(entries[0], args.keep))
     by = args.by or _default(entries)
@@ -45,13 +46,16 @@ def run(args: Namespace, services: Services) -> Report:
 
 
 def known_entries(services: Services) -> list[Entry]:
-    """Return all known workloads; the user's own stand in the place of ones that come along under the same name."""
-    found = {entry.name: entry for entry in library.starter()}
+    """Return all known workloads: those that come along, of the daemon's history, and the user's own.
+
+    The later ones stand in the place of earlier ones of the same name.
+    """
+    found = {entry.name: entry for entry in (*library.starter(), *library.experienced(services.applied()))}
     found |= {entry.name: entry for entry in library.own(services.folder("data"))}
     return list(found.values())
 
 
-def _entry(word: str, known: Sequence[Entry], services: Services) -> Entry:
+def _entry(word: str, known: Sequence[Entry], services: Services, by: str | None) -> Entry:
     """Return what a word of the command line names: a known workload, a program, or a profile."""
     named = next((entry for entry in known if entry.name == word), None)
     if named is not None:
@@ -60,20 +64,21 @@ def _entry(word: str, known: Sequence[Entry], services: Services) -> Entry:
     if not path.exists():
         raise InputError(path, "is neither a file nor the name of a known workload")
     if path.is_file() and architecture_of(path):
-        return _observed(path, services)
+        return _observed(path, services, by)
     advice = services.advise(path)
     program = advice.profile.program or path.name
     return Entry(program, program, profile=features_of(advice), tried=experience(services.history(program)))
 
 
-def _observed(path: Path, services: Services) -> Entry:
+def _observed(path: Path, services: Services, by: str | None) -> Entry:
     """Run a program without arguments on the oracle machine."""
+    from advisor_similarity.histogram import ROWS, frequent_cells
     from advisor_similarity.parallelism import observe, temporary_folder
 
     with temporary_folder() as folder, services.working(f"{path.name} on the oracle machine"):
-        plan = Plan((str(path.resolve()),))
+        plan = Plan((str(path.resolve()),), rows=ROWS if by == "matrix" else 0)
         observed = observe(plan, services.folder("cache"), Path(folder), smoothability=False)
-    return entry_of(observed.workload, path.name)
+        return entry_of(observed.workload, path.name, matrix=frequent_cells(observed))
 
 
 def _renamed(entry: Entry, name: str) -> Entry:
@@ -93,7 +98,7 @@ def _parts(this: Entry, found: Sequence[Neighbour], by: str, known: int) -> list
         ]
     bars = tuple(Bar(one.entry.name, one.distance) for one in found)
     parts: list[Part] = [Text(f"Compared by the {_MEANS[by]}: 0 identical, 1 orthogonal.")]
-    parts += [Bars("Distance", "", bars), _differences(found), *_tried(found)]
+    parts += [Bars("Distance", "", bars), _differences(found), *_tried(found), *_partly(this, found, by)]
     return parts
 
 
@@ -105,6 +110,14 @@ def _differences(found: Sequence[Neighbour]) -> Table:
         for number, difference in enumerate(one.differences or (("nothing", 0.0, 0.0),))
     ]
     return Table("Differences", columns, tuple(rows))
+
+
+def _partly(this: Entry, found: Sequence[Neighbour], by: str) -> list[Part]:
+    """Say which workloads were compared by a part of what is known of this one."""
+    known = groups(this.profile)
+    less = [one.entry.name for one in found if by == "profile" and not known <= groups(one.entry.profile)]
+    told = "the gaps are all that the history keeps of a run"
+    return [Text(f"Compared by what both have, not by all of it: {', '.join(less)} ({told}).")] if less else []
 
 
 def _tried(found: Sequence[Neighbour]) -> list[Part]:

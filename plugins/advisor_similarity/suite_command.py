@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from advisor.errors import UsageError
 from advisor.reports import Column, HeatMap, Report, Table, Text
-from advisor_similarity.neighbours import pairwise_distances
+from advisor_similarity.neighbours import has, pairwise_distances
 from advisor_similarity.similar import known_entries
 from advisor_similarity.suite import coverage, redundant, representatives
 
@@ -23,7 +23,7 @@ _MOST_IN_MAP = 30
 
 def run(args: Namespace, services: Services) -> Report:
     """Say how well the named workloads cover the known ones, or choose some that do; raises ``UsageError``."""
-    known = [entry for entry in known_entries(services) if (entry.profile if args.by == "profile" else entry.centroid)]
+    known = [entry for entry in known_entries(services) if has(entry, args.by)]
     if not known:
         raise UsageError(f"no known workload can be compared by {args.by}")
     distances = pairwise_distances(known, args.by)
