@@ -20,7 +20,7 @@ from advisor_simulation.whatif.gains import joint, tried
 from advisor_simulation.whatif.reasons import OF_RUNS
 from advisor_simulation.whatif.report import clashes, compatible
 from advisor_simulation.whatif.runs import of_profile
-from advisor_simulation.whatif.traced import background, loads, meetings, messages, rows
+from advisor_simulation.whatif.traced import background, loads, meetings, messages, pipelines, rows
 from advisor_simulation.whatif.trial import CHANGES, REWRITES, Trial, of_run
 
 if TYPE_CHECKING:
@@ -106,6 +106,27 @@ def test_what_is_computed_from_a_message_is_not_sent_before_it_came() -> None:
     moved = messages.early(made, everywhere(made))
     # only the first rank may send earlier, by its 3 s
     assert time_of(made) - time_of(moved) == pytest.approx(3)
+
+
+def test_a_pipeline_in_finer_pieces_fills_sooner() -> None:
+    """Three ranks, 8 s each in turn: in quarters the last one begins after two quarters and ends with its own 8 s."""
+    ranks = [
+        [burst(8), Do(Op.SEND, 0, 0)],
+        [Do(Op.RECV, 0, 0), burst(8), Do(Op.SEND, 0, 1)],
+        [Do(Op.RECV, 0, 1), burst(8)],
+    ]
+    made = recorded(ranks, [(0, 1), (1, 2)])
+    send = (time_of(made) - 24) / 2
+    pieces = pipelines.finer(made, everywhere(made))
+    # each piece costs the ranks before the last one a send, and a receive that waits for it
+    assert 2 + 2 + 8 < time_of(pieces) <= 2 + 2 + 8 + 12 * send
+
+
+def test_an_exchange_is_no_pipeline() -> None:
+    one = [burst(8), Do(Op.SEND, 0, 0), Do(Op.RECV, 0, 1), burst(8)]
+    other = [burst(8), Do(Op.RECV, 0, 0), Do(Op.SEND, 0, 1), burst(8)]
+    made = recorded([one, other], [(0, 1), (1, 0)])
+    assert pipelines.finer(made, everywhere(made)) is None
 
 
 def test_receives_posted_early_spare_the_sender_the_wait() -> None:
@@ -211,7 +232,7 @@ def test_changes_of_messages_and_loads_are_joined_and_what_can_not_be_is_named(l
     changes = [
         ({"send": "early"}, set[int]()),
         ({"rebalance": "ranks"}, set[int]()),
-        ({"pipeline": "finer"}, set[int]()),
+        ({"phases": "fused"}, set[int]()),
     ]
     found = joint(late, changes)
     alone = tried(late, {"send": "early"})

@@ -178,10 +178,14 @@ def _together(trial: Trial, found: Sequence[Found], phases: set[int]) -> list[Pa
     names = ", ".join(action.id for action, _ in made)
     won = both.tried
     said = f"{names} together, in the order of their steps: {won.expected_s:.4g} s (from {won.low_s:.4g} to"
-    parts: list[Part] = [Text(f"{said} {won.high_s:.4g} s); one by one they add up to {apart:.4g} s.")]
+    parts: list[Part] = []
+    if len(made) > 1:
+        parts.append(Text(f"{said} {won.high_s:.4g} s); one by one they add up to {apart:.4g} s."))
     if both.left_out:
         others = ", ".join(useful[place][0].id for place in both.left_out)
-        parts.append(Text(f"Not among them: {others}, known by phases only, which know nothing of changed messages."))
+        parts.append(
+            Text(f"Not tried together: {others}, known by phases only, which know nothing of changed messages.")
+        )
     return parts
 
 

@@ -17,7 +17,7 @@ from advisor.traces.profile import from_trace
 from advisor_simulation.replay import conversion, rebuilding
 from advisor_simulation.whatif.changes import CHANGES
 from advisor_simulation.whatif.runs import faster as faster_phases
-from advisor_simulation.whatif.traced import background, loads, meetings, messages, rows
+from advisor_simulation.whatif.traced import background, loads, meetings, messages, pipelines, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,6 +43,7 @@ REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("access", "blocks"): messages.grouped,
     ("send", "early"): messages.early,
     ("receive", "early"): messages.posted,
+    ("pipeline", "finer"): pipelines.finer,
     ("messages", "overlapped"): background.messages,
     ("remote", "prefetched"): background.messages,
     ("alltoall", "overlapped"): background.collectives,

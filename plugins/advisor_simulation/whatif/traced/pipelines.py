@@ -1,0 +1,98 @@
+"""Finer pieces in a pipeline: what is received, computed and sent on at once is cut into ``PIECES``.
+
+A message belongs to a pipeline if it is sent behind a computation and received in front of one, with no meeting in
+between, and its two ranks do not exchange: the sender gets nothing from the receiver in that stretch of calls, and the
+receiver sends nothing back before it computes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor_simulation.replay.program import SENDING, Op
+from advisor_simulation.whatif.changes import PIECES
+from advisor_simulation.whatif.traced.rows import OWN, Rows, telling
+from advisor_simulation.whatif.traced.sections import Stretches, ends, since, stretches
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model import FloatArray, IntArray
+
+    Mask = npt.NDArray[np.bool_]
+
+#: Where receives, computation and sends stand within a piece.
+_RECEIVES, _COMPUTES, _SENDS = 0.0, 0.3, 0.6
+_OUT: Final = (*SENDING, Op.SENT)
+
+
+def finer(rows: Rows, chosen: Mask) -> Rows | None:
+    """Return the rows with pipelines in ``PIECES`` pieces; None where there are none."""
+    parts = stretches(rows)
+    found = _of_pipelines(rows, parts, chosen)
+    if not len(found):
+        return None
+    number, begin = np.full(len(rows.program.source), -1, dtype=np.int64), np.full(len(rows), np.nan)
+    number[found] = np.arange(len(found))
+    mine = np.flatnonzero(telling(rows) & (number[rows.link] >= 0))
+    sent, got = ends(rows)
+    before, behind = parts.before(parts.number[sent]), parts.behind(parts.number[got])
+    outgoing = rows.of(*_OUT)[mine]
+    begin[mine] = rows.key[parts.first[np.where(outgoing, before[rows.link[mine]], behind[rows.link[mine]])]]
+    cut = np.isin(parts.number, np.r_[before[found], behind[found]])
+    begin[cut] = rows.key[parts.first[parts.number[cut]]]
+    place = np.where(cut, _COMPUTES, np.where(rows.of(*_OUT), _SENDS, _RECEIVES))
+    made = _with_room(rows, found)
+    moving = np.flatnonzero(np.isfinite(begin))
+    result = made.where(~np.isfinite(begin))
+    for piece in range(PIECES):
+        link = rows.link[moving].astype(np.int64)
+        if piece:
+            extra = len(rows.program.source) + (piece - 1) * len(found)
+            link = np.where(cut[moving], link, extra + number[link])
+        key = begin[moving] + (piece + place[moving]) / (PIECES + 1)
+        result = result.with_rows(_piece(made.where(moving), key, link, cut[moving]))
+    return result.sorted()
+
+
+def _of_pipelines(rows: Rows, parts: Stretches, chosen: Mask) -> IntArray:
+    """Return the messages that belong to pipelines."""
+    send, receive = ends(rows)
+    whole = (send >= 0) & (receive >= 0)
+    known = np.flatnonzero(whole)
+    known = known[chosen[send[known]]]
+    joins, ranks = since(rows, (Op.JOIN,)), rows.program.ranks
+    source, target = rows.program.source.astype(np.int64), rows.program.target.astype(np.int64)
+    here, there = parts.number[send], parts.number[receive]
+    before, behind = parts.before(here)[known], parts.behind(there)[known]
+    found = (before >= 0) & (behind >= 0)
+    found &= joins[send[known]] == joins[parts.first[here[known]] - 1]
+    found &= joins[receive[known]] == joins[parts.first[behind] - 1]
+    got_back = np.flatnonzero(whole)
+    found &= ~np.isin(here[known] * ranks + target[known], (there * ranks + source)[got_back])
+    last = np.full(len(parts.line) * ranks, -1, dtype=np.int64)
+    np.maximum.at(last, (here * ranks + target)[got_back], send[got_back])
+    found &= last[there[known] * ranks + source[known]] < receive[known]
+    return known[found]
+
+
+def _with_room(rows: Rows, found: IntArray) -> Rows:
+    """Return the rows of a program with more messages: as many for each further piece as were ``found``."""
+    program = rows.program
+    more = len(found) * (PIECES - 1)
+    source, target = (np.r_[ends, np.tile(ends[found], PIECES - 1)] for ends in (program.source, program.target))
+    joint = rows.condition >= 2 * len(program.source)
+    condition = np.where(joint, rows.condition + 2 * more, rows.condition)
+    return replace(rows, program=replace(program, source=source, target=target), condition=condition)
+
+
+def _piece(rows: Rows, key: FloatArray, link: IntArray, computes: Mask) -> Rows:
+    """Return one piece of computations and messages: the part of the work, and messages of their own."""
+    cost, value = rows.cost.copy(), rows.value / PIECES
+    cost[computes, OWN] /= PIECES
+    own = (rows.condition >= 0) & ~computes[:, None]
+    condition = np.where(own, 2 * link[:, None] + rows.condition % 2, rows.condition)
+    return replace(rows, key=key, link=link.astype(np.int32), cost=cost, value=value, condition=condition)
