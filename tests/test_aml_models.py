@@ -247,6 +247,49 @@ def test_a_model_made_of_a_run_takes_as_long_and_has_its_gaps(case: str, tmp_pat
         assert found[gap.name] == pytest.approx(gap.seconds, abs=0.01 * profile.actual_s), gap.name
 
 
+FORMATS = (
+    "callgrind/small", "caliper/faultlab-imbalance30", "cube/npb-lu.S.2", "dimemas/faultlab-multiphase30",
+    "likwid/constructed", "mpip/lulesh-s6.8", "otf2/eztrace-io", "paraver/faultlab-io256", "perf/npb-cg.W.2",
+    "talp/faultlab-imbalance30", "tau/npb-bt.S.4-tau_exec-ebs",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("place", FORMATS)
+def test_profiles_of_any_format_become_models_that_run_with_their_holes_marked(place: str, tmp_path: Path) -> None:
+    profile = pipeline.read([ROOT / "tests" / "profiles" / place], pipeline.Options(), host.load())[0][0]
+    text = model_text(profile)
+    if not profile.timed:
+        assert text is None
+        return
+    assert text is not None
+    made = model(text, tmp_path)
+    assert all(hole.at and hole.missing for hole in made.holes)
+    assert {hole.at for hole in made.holes} >= {"references to data", "domains"}
+    assert ("synchronizations" in {hole.at for hole in made.holes}) == (not profile.has_phases)
+    simulated = simulate(made, tmp_path, machines.load("convex-spp1600"), len(profile.processors)).profile
+    fits = "times" not in {hole.at for hole in made.holes}
+    assert fits == (place != "likwid/constructed")
+    assert simulated.actual_s == pytest.approx(profile.actual_s, rel=0.02) or not fits
+    assert {region.name for region in simulated.regions} & {region.name for region in profile.regions}
+
+
+def test_holes_of_a_model_made_of_a_run_can_be_filled(tmp_path: Path) -> None:
+    """Data are named, and what the regions do with them: then caches and sharing are simulated, too."""
+    profile = pipeline.read([ROOT / "tests" / "profiles" / "mpip" / "lulesh-s6.8"], pipeline.Options(), host.load())[0][
+        0
+    ]
+    text = model_text(profile)
+    assert text is not None
+    head, _, _ = text.partition("holes:")
+    filled = head.replace("costs: {barrier: 0}", "costs: {barrier: 0, memory: 1e-6, near: 1e-6, far: 1e-6}")
+    filled = filled.replace("control:", "arrays: {F: {shape: [P]}}\ncontrol:")
+    filled = filled.replace("end: none}", 'end: none, reads: ["F[(i + 1) % P]"], writes: ["F[i]"]}', 1)
+    before = simulate(model(text, tmp_path), tmp_path, machines.load("convex-spp1600"), 8)
+    after = simulate(model(filled, tmp_path), tmp_path, machines.load("convex-spp1600"), 8)
+    assert (before.log.references, after.log.references) == (0, 16)
+    assert after.profile.actual_s > before.profile.actual_s
+
+
 def test_names_from_a_profile_stay_text(tmp_path: Path) -> None:
     made = run(FIGURE_4, tmp_path).profile
     odd = replace(

@@ -1,7 +1,8 @@
 """From a run to a model: measured control flow, weights and communication, and holes where data are missing.
 
-The phases become loops over the processors with one index each; those with the same number of iterations that follow
-each other are the body of one loop. Weights are tables by iteration and processor, as long as there is room for them.
+The phases become loops over the processors with one index each, a loop for each region that does much of a phase's
+work; phases with the same number of iterations that follow each other are the body of one loop. Weights are tables by
+iteration and processor, as long as there is room for them.
 """
 
 from __future__ import annotations
@@ -24,8 +25,13 @@ if TYPE_CHECKING:
 MOST: Final = 20_000
 #: Seconds below this share of a phase are not modelled.
 LITTLE: Final = 1e-4
-#: Tables of a phase: work, transfer, I/O, synchronization, waiting.
-TABLES: Final = 5
+#: Tables of a phase beside work: transfer, I/O, synchronization, waiting.
+TABLES: Final = 4
+#: Loads may exceed the time of the run by this share of it.
+EXCESS: Final = 0.01
+#: Regions with less than this share of a phase's work are added to its largest one, and so are those beyond so many.
+SMALL: Final = 0.02
+REGIONS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +48,20 @@ def model_text(profile: Profile) -> str | None:
     run = of_profile(profile)
     if run is None:
         return None
-    room = MOST // max(sum(phase.work.size for phase in run.phases) * TABLES, 1)
-    whole = room >= 1
-    parts = [_parts(phase, measured, whole) for phase, measured in zip(run.phases, profile.phases, strict=True)]
+    shares = [_shares(phase, measured, profile) for phase, measured in zip(run.phases, profile.phases, strict=True)]
+    numbers = (phase.work.size * (TABLES + len(each)) for phase, each in zip(run.phases, shares, strict=True))
+    whole = sum(numbers) <= MOST
+    parts = [
+        _parts(phase, measured, each, whole)
+        for phase, measured, each in zip(run.phases, profile.phases, shares, strict=True)
+    ]
     outside = {name: float(seconds.mean()) for name, seconds in profile.outside.items()}
     lines = [*_head(profile, run.processors, outside, run.outside)]
     lines += ["tables:"]
     lines += [f"  {part.table}: {{values: {_table(part.values)}}}" for each in parts for part in each]
     lines += ["domains:", "  processors: {size: P}", "control:", *_control(profile.phases, parts)]
-    lines += ["holes:", *_holes(profile, whole)]
+    too_much = -sum(float(np.minimum(phase.inner, 0.0).sum()) for phase in run.phases)
+    lines += ["holes:", *_holes(profile, whole, too_much)]
     return "\n".join(lines) + "\n"
 
 
@@ -67,12 +78,37 @@ def _head(profile: Profile, processors: int, outside: dict[str, float], rest: fl
     ]
 
 
-def _parts(phase: PhaseRun, measured: Phase, whole: bool) -> list[_Part]:
+def _shares(phase: PhaseRun, measured: Phase, profile: Profile) -> dict[str, FloatArray]:
+    """Return the share of each region that counts in the work of each processor (Q,), the largest first."""
+    work = measured.arrays["wall_s"].sum(axis=2) if "wall_s" in measured.arrays else np.zeros((0, 0))
+    for name in ("wait_s", "transfer_s", "sync_s", "io_s"):
+        work = work - (measured.arrays[name].sum(axis=2) if name in measured.arrays and work.size else 0.0)
+    work = np.maximum(work, 0.0)
+    order = np.argsort(-work.sum(axis=1), kind="stable")[:REGIONS] if work.size else np.zeros(0, dtype=np.int64)
+    kept = [int(row) for row in order if work[row].sum() > SMALL * work.sum()]
+    if phase.serial or not kept:
+        return {measured.name: np.ones(len(phase.work))}
+    total = work.sum(axis=0)
+    found = {
+        profile.regions[measured.regions[row]].name: np.divide(
+            work[row], total, out=np.zeros_like(total), where=total > 0
+        )
+        for row in kept
+    }
+    largest = next(iter(found))
+    found[largest] = found[largest] + 1.0 - sum(found.values())
+    return found
+
+
+def _parts(phase: PhaseRun, measured: Phase, shares: dict[str, FloatArray], whole: bool) -> list[_Part]:
     """Return the steps of one phase, for what takes any time in it; waiting and synchronizing are those who decide
     it."""
     lasted = float(phase.durations().sum())
     main, turn = _quoted(measured.name), "t, " if whole else ""
-    found = [_work(phase, main, whole)]
+    found = [
+        _work(phase, name, phase.work * share[:, None], place, whole)
+        for place, (name, share) in enumerate(shares.items())
+    ]
     who = phase.load.argmax(axis=0)
     sync = phase.sync[who, np.arange(len(who))]
     columns = {"transfer": phase.transfer, "io": phase.io, "sync": sync, "wait": phase.inner}
@@ -85,16 +121,17 @@ def _parts(phase: PhaseRun, measured: Phase, whole: bool) -> list[_Part]:
     return found
 
 
-def _work(phase: PhaseRun, main: str, whole: bool) -> _Part:
-    table = f"work_{phase.number}"
+def _work(phase: PhaseRun, name: str, work: FloatArray, place: int, whole: bool) -> _Part:
+    """Return the step of a region: what one processor or all of them do."""
+    table = f"work_{phase.number}_{place}"
     if phase.serial:
-        values = phase.work.max(axis=0)
+        values = work.max(axis=0)
         entry = f"{table}[t]" if whole else f"{table}[0]"
-        steps = (f"serial: {main}", f'weight: "{entry}"')
+        steps = (f"serial: {_quoted(name)}", f'weight: "{entry}"')
         return _Part(table, values if whole else values.mean(keepdims=True), steps)
     entry = f"{table}[t, i]" if whole else f"{table}[i]"
-    each = (f"parallel: {main}", "over: processors", f'weight: "{entry}"', "end: none")
-    return _Part(table, _kept(phase.work, whole), each)
+    each = (f"parallel: {_quoted(name)}", "over: processors", f'weight: "{entry}"', "end: none")
+    return _Part(table, _kept(work, whole), each)
 
 
 def _kept(values: FloatArray, whole: bool) -> FloatArray:
@@ -114,12 +151,15 @@ def _control(phases: Sequence[Phase], parts: Sequence[Sequence[_Part]]) -> list[
     return lines
 
 
-def _holes(profile: Profile, whole: bool) -> list[str]:
-    """Return what a model needs that this profile does not tell."""
+def _holes(profile: Profile, whole: bool, too_much: float) -> list[str]:
+    """Return what a model needs that this profile does not tell; its loads are ``too_much`` for its time (seconds)."""
     holes = [
         ("references to data", "arrays, reads and writes: no caches, sharing or decomposition can be simulated", ""),
         ("domains", "what a processor's part consists of: schedules can't cut it finer than a processor", ""),
     ]
+    if too_much > EXCESS * profile.actual_s:
+        words = f"the times do not fit together: what processors did takes {too_much:.4g} s longer than the run"
+        holes.append(("times", words, "record a trace"))
     if not profile.has("transfer_s"):
         holes.append(("moving data", "the time of communication, which stands in the weights", "record an MPI trace"))
     if not profile.has("io_s"):
