@@ -4,7 +4,7 @@ import math
 import shutil
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,12 +14,9 @@ from advisor import bounds, gaps, machines
 from advisor.errors import UsageError
 from advisor.machines.records import Cache, Count, Machine, Memory, Number, Source
 from advisor.reports import Table
-from advisor_processor.probe import command, document, measure
+from advisor_processor.probe import command, document, measure, tools
 from advisor_processor.probe.machine import machine_of
 from advisor_processor.probe.samples import Samples, all_noise, parsed, rate_of, whole_cycles
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CYCLE = 4e-10
 HOST = Machine(
@@ -107,6 +104,44 @@ def test_what_could_not_be_measured_is_absent() -> None:
 def test_shared_caches_are_measured_near_the_cache_below() -> None:
     sizes = measure.working_sets(HOST)
     assert sizes == {"L1": 16384, "L2": 1 << 19, "L3": 8 << 20, "memory": 1 << 29}
+
+
+def put_in_path(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a script stand for a tool: what it prints was recorded from the tool."""
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+def test_caches_are_those_that_lstopo_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Path(__file__).parent / "profiles" / "hwloc" / "two-cores.xml"
+    put_in_path(tmp_path, "lstopo-no-graphics", f"cat {shown}", monkeypatch)
+    found = tools.with_caches(HOST)
+    sizes = {level: (cache.size, cache.shared_by) for level, cache in found.caches.items()}
+    assert sizes == {
+        "L1": (Number(49152, "lstopo"), Count(1, "lstopo")),
+        "L2": (Number(2 << 20, "lstopo"), Count(1, "lstopo")),
+        "L3": (Number(260 << 20, "lstopo"), Count(2, "lstopo")),
+    }
+    assert found.cores_per_socket == HOST.cores_per_socket
+    put_in_path(tmp_path, "lstopo-no-graphics", "echo '<topology'", monkeypatch)
+    assert tools.with_caches(HOST) == HOST
+
+
+def test_the_memory_as_likwid_bench_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "Time:\\t\\t\\t1.321522e+00 sec\\nMByte/s:\\t\\t6198.91\\nCycles per update:\\t2.710100\\n"
+    put_in_path(tmp_path, "likwid-bench", f'echo "$@" >> {tmp_path}/asked; printf "{said}"', monkeypatch)
+    found = tools.bandwidth("load", 256_000_000, 1, 256)
+    assert found is not None
+    assert 1 / found.best_s == pytest.approx(6198.91e6)
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == ["-t load_avx -w N:256MB:1"] * 4
+    seen = SEEN | {"read by likwid-bench": found}
+    assert SEEN["memory.read"].best_s < found.best_s
+    best = machine_of("seen", HOST, seen, measure.working_sets(HOST), 256)
+    assert best.memory == model().memory, "the faster of both ways counts"
+    put_in_path(tmp_path, "likwid-bench", "echo unknown kernel; exit 1", monkeypatch)
+    assert tools.bandwidth("load", 256_000_000, 1, 256) is None
 
 
 @pytest.mark.parametrize("name", [name for name in machines.names() if name != "host"])

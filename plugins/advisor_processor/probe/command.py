@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,7 +12,7 @@ from advisor import machines
 from advisor.errors import UsageError
 from advisor.machines import local_machine
 from advisor.reports import Column, Report, Table, Text
-from advisor_processor.probe import build, document, measure
+from advisor_processor.probe import build, document, measure, tools
 from advisor_processor.probe.machine import machine_of
 from advisor_processor.probe.samples import NOISY, all_noise
 
@@ -39,7 +38,7 @@ def probe(name: str, folder: Path, working: Working) -> Report:
     """
     if not _NAME.fullmatch(name) or name == machines.HOST:
         raise UsageError(f"a machine model can't be called {name!r}: letters, digits, dots, dashes, and not 'host'")
-    host = local_machine.detect()
+    host = tools.with_caches(local_machine.detect())
     with tempfile.TemporaryDirectory(prefix="gapwatch-probe-") as place:
         found, width, lacking = _measure(host, Path(place), working)
     machine = machine_of(name, host, found, measure.working_sets(host), width)
@@ -54,7 +53,8 @@ def _measure(host: Machine, place: Path, working: Working) -> tuple[Found, int, 
     found: Found = {}
     lacking = [] if "-fopenmp" in options else ["no OpenMP: barriers and all cores' bandwidth were not measured"]
     rounds = [kernel for _ in range(ROUNDS) for kernel in kernels]
-    with working("measuring this machine", len(rounds) + 1) as done:
+    steps = len(rounds) + 1 + len(tools.BANDWIDTHS)
+    with working("measuring this machine", steps) as done:
         for number, kernel in enumerate(rounds):
             samples = measure.samples_of(program, kernel)
             if samples:
@@ -62,6 +62,8 @@ def _measure(host: Machine, place: Path, working: Working) -> tuple[Found, int, 
             done(number + 1)
         found |= _messages(place, lacking)
         done(len(rounds) + 1)
+        found |= _bandwidths(measure.working_sets(host)["memory"], measure.width_bits(program))
+        done(steps)
     if missing := [name for name in _NEEDED if name not in found]:
         raise UsageError(f"the kernels do not run on this machine: nothing measured of {', '.join(missing)}")
     return found, measure.width_bits(program), lacking
@@ -75,6 +77,15 @@ def _messages(place: Path, lacking: list[str]) -> Found:
         lacking.append(f"{why}: messages were not measured; on Debian: apt install openmpi-bin libopenmpi-dev")
         return {}
     return {"message": times["latency"], "transfer": times["transfer"]}
+
+
+def _bandwidths(size: int, width: int) -> Found:
+    """Return what likwid-bench finds of the memory, where it is installed."""
+    tried = {
+        name: tools.bandwidth(kernel, size, _threads() if together else 1, width)
+        for name, kernel, together in tools.BANDWIDTHS
+    }
+    return {name: samples for name, samples in tried.items() if samples}
 
 
 def _threads() -> int:
@@ -108,7 +119,5 @@ def _report(machine: Machine, found: Found, target: Path, lacking: list[str]) ->
             f"{NOISY:.0%}. The best sample counts; run the probe again when nothing else runs."
         )
         parts.append(Text("\n".join([text, *noise])))
-    tools = [tool for tool in ("likwid-bench", "lstopo") if shutil.which(tool)]
-    said = [*lacking, *(f"{tool} is installed; it can check these numbers" for tool in tools)]
-    parts += [Text(line) for line in said]
+    parts += [Text(line) for line in lacking]
     return Report(f"{machine.name}: {machine.title}", (*parts, Table("Measured, per operation", columns, rows)))

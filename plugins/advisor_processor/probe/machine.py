@@ -19,9 +19,10 @@ from advisor.machines.records import (
 )
 from advisor.units import format_bytes
 from advisor_processor.probe.samples import Samples, rate_of, whole_cycles
+from advisor_processor.probe.tools import BANDWIDTHS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from advisor.machines.records import CacheName, UnitName
 
@@ -32,7 +33,8 @@ _RATE: Final = "independent instructions, rounded up to what a core can start in
 _LATENCY: Final = "dependent instructions, rounded down to whole cycles"
 _FP: Final = ("fp_add", "fp_mul", "fp_fma")
 #: Measured by programs that do not look at the clock.
-_UNTIMED: Final = ("message", "transfer")
+_READ, _TRIAD = (name for name, _, _ in BANDWIDTHS)
+_UNTIMED: Final = ("message", "transfer", _READ, _TRIAD)
 _PIPES: Final = "floating point"
 
 
@@ -85,6 +87,14 @@ class _Notes:
         source = f"probe {name or key}"
         self.sources[source] = Source(f"measured here by gapwatch machines probe: {how}; {self.found[key].words}")
         return Number(value, source)
+
+    def fastest(self, keys: Sequence[str], how: str) -> Number | None:
+        """Return the highest rate of several ways to measure the same; None where none of them was measured."""
+        known = [key for key in keys if key in self.found]
+        if not known:
+            return None
+        best = min(known, key=lambda key: self.found[key].best_s)
+        return self.number(best, _digits(1 / self.found[best].best_s), how)
 
     def rate(self, key: str, least: float = 0.0) -> Number | None:
         """Return instructions per cycle, at least ``least``; None where it was not measured."""
@@ -191,17 +201,14 @@ def _cache(notes: _Notes, level: CacheName, cache: Cache, sizes: Mapping[str, in
 
 def _memory(notes: _Notes, memory: Memory, sizes: Mapping[str, int]) -> Memory:
     size = format_bytes(sizes["memory"])
-    latency, read, triad = (notes.found.get(key) for key in ("memory.latency", "memory.read", "triad"))
-    if latency:
+    if latency := notes.found.get("memory.latency"):
         how = f"pointers followed through {size} in random order"
         memory = replace(memory, latency=notes.number("memory.latency", _digits(latency.best_s), how))
-    if read:
-        how = f"{size} read by one core"
-        memory = replace(memory, per_core=notes.number("memory.read", _digits(1 / read.best_s), how))
-    if triad:
-        how = f"STREAM's triad over {size} by all cores, bytes as STREAM counts them"
-        memory = replace(memory, sustained=notes.number("triad", _digits(1 / triad.best_s), how))
-    return memory
+    per_core = notes.fastest(("memory.read", _READ), f"{size} read by one core")
+    sustained = notes.fastest(
+        ("triad", _TRIAD), f"STREAM's triad over {size} by all cores, bytes as STREAM counts them"
+    )
+    return replace(memory, per_core=per_core or memory.per_core, sustained=sustained or memory.sustained)
 
 
 def _network(notes: _Notes) -> Network | None:
