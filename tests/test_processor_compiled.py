@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
 
+import command_line
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -256,6 +258,36 @@ def test_llvm_mca_gives_a_second_opinion() -> None:
     assert found.may_exceed
 
 
+#: The end of what OSACA 0.7.1 prints of DDOT for SPR.
+OSACA_SAID = """
+   5 |             | 0.37        |      |      |      | 0.630 |      |  2.0 |  2.0 |   vaddsd xmm1, xmm1, xmm0
+   7 | 0.00        | 0.00        |      |      |      | -0.01 | 0.50 |      |      |   cmp rdi, rax
+
+       0.80          0.80          0.67   0.67          0.810   0.79                        0.79   0.67    11.0    2.0
+
+Loop-Carried Dependencies Analysis Report
+-----------------------------------------
+   5 |  2.0 | vaddsd xmm1, xmm1, xmm0             | [5]
+"""
+
+
+def test_osaca_is_asked_as_a_program_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that prints what OSACA printed stands for it where it is not installed."""
+    script = tmp_path / "osaca"
+    script.write_text(f"#!/bin/sh\necho \"$@\" > {tmp_path}/asked\ncat <<'END'{OSACA_SAID}END\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert opinions.osaca(DDOT, "SPR") == opinions.Opinion("OSACA", 0.81, 2.0, False)
+    assert "--arch SPR --syntax Intel" in (tmp_path / "asked").read_text()
+
+
+def test_osaca_sees_the_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not shutil.which("osaca"):
+        pytest.skip("needs OSACA: pipx install osaca")
+    cycles = [found.cycles for body in (DDOT, HORNER) if (found := opinions.osaca(body, "SPR"))]
+    assert cycles == [2.0, 6.0]
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not shutil.which("gcc") or not shutil.which("make"):
@@ -290,3 +322,21 @@ def test_operations_of_loops_that_a_compiler_emitted(
     file, line = program.declared(function)
     assert (file or "").endswith("loops.c")
     assert loop in (LOOPS / "loops.c").read_text().splitlines()[(line or 0) - 2]
+
+
+def test_a_profile_chooses_the_functions_of_a_program(tmp_path: Path) -> None:
+    """gprof says where the time goes, the program which loops are there: how often they ran nobody knows."""
+    if not shutil.which("gcc") or not shutil.which("gprof"):
+        pytest.skip("needs gcc and gprof: apt install build-essential")
+    sources = [str(LOOPS / name) for name in ("incore.c", "loops.c")]
+    build = ["gcc", "-O1", "-g", "-pg", "-fno-inline", *sources, "-o", "incore"]
+    subprocess.run(build, cwd=tmp_path, check=True, timeout=60)
+    subprocess.run(["./incore", "horner", "24576", "100"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    text = subprocess.run(["gprof", "incore", "gmon.out"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    (tmp_path / "gprof.txt").write_bytes(text.stdout)
+    asked = ("incore", "--profile", "gprof.txt", "--machine", "xeon-8480", "--as", "json")
+    report = command_line.run("incore", *asked, home=tmp_path)
+    assert report.returncode == 0, report.stderr
+    loops = json.loads(report.stdout)["parts"][-1]
+    place = [column["name"] for column in loops["columns"]].index("function")
+    assert {"horner"} <= {row[place] for row in loops["rows"]} <= {"horner", "cycle"}, "and none of the other loops"

@@ -19,6 +19,8 @@ from advisor_processor.source import counting, instrument, model, structure, sym
 from advisor_processor.source.essential import essential
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from advisor_processor.source.records import Source
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "count"
@@ -106,6 +108,7 @@ def test_what_is_not_understood_is_said() -> None:
         instrument.language_of(Path("x.rs"))
 
 
+FLOPS = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}
 #: Executions counted by hand: of the innermost loop, and floating-point operations in all, of N.
 BY_HAND = {
     "gauss": (
@@ -121,14 +124,13 @@ BY_HAND = {
 @pytest.mark.parametrize("name", sorted(BY_HAND))
 @pytest.mark.parametrize("n", [1, 2, 17])
 def test_counts_are_those_found_by_hand(name: str, n: int) -> None:
-    innermost, iterations, flops = BY_HAND[name]
+    innermost, iterations, operations = BY_HAND[name]
     found = model.model_of(counting.count([EXAMPLES / f"{name}.c"], [f"./{name}", str(n)], root=EXAMPLES))
     loops = {loop.loop.name: loop for loop in found.loops}
     assert sum(loops[innermost].iterations) == iterations(n)
     assert all(loop.exact for loop in found.loops)
     kernel = [loop for loop in found.loops if loop.loop.function != "main"]
-    units = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}
-    assert sum(loop.totals.get(unit, 0) * each for loop in kernel for unit, each in units.items()) == flops(n)
+    assert sum(flops(loop.totals) for loop in kernel) == operations(n)
 
 
 @NEEDS_GCC
@@ -144,6 +146,29 @@ def test_loops_until_convergence_keep_a_symbol_for_what_only_a_run_tells() -> No
     assert all(loop.exact is not False for loop in found.loops)
     ratios = {one.block.line: one.ratio for one in found.blocks if one.block.function == "laplacian" and one.ratio}
     assert ratios == dict.fromkeys((39, 41, 43, 45), 7 / 8)
+
+
+def flops(totals: Mapping[str, float]) -> float:
+    return sum(totals.get(unit, 0) * each for unit, each in FLOPS.items())
+
+
+@NEEDS_GCC
+@pytest.mark.parametrize("n", [3, 10])
+def test_a_stencil_and_conjugate_gradients_are_those_found_by_hand(n: int) -> None:
+    """Per point four additions and one multiplication; of five values in a row, each from the row above and below one.
+
+    Per turn of CG: the matrix, two inner products, two updates, and one more with a division; before, one product.
+    """
+    stencil = model.model_of(counting.count([EXAMPLES / "stencil.c"], ["./stencil", str(n)], root=EXAMPLES))
+    loops = {loop.loop.name: loop for loop in stencil.loops}
+    points = sum(loops["main:25"].iterations) * (n - 2) ** 2
+    per_point = {"fp_add": 4, "fp_mul": 1, "load": 3, "store": 1}
+    assert loops["sweep:10"].totals == {unit: each * points for unit, each in per_point.items()}
+    cg = model.model_of(counting.count([EXAMPLES / "cg.c"], ["./cg", str(n)], root=EXAMPLES))
+    turns = sum({loop.loop.name: loop for loop in cg.loops}["main:61"].iterations)
+    rows, nonzeros = n * n, 5 * n * n - 4 * n
+    expected = turns * (2 * nonzeros + 2 * 2 * rows + 2 * 2 * rows + 3 * rows + 1) + 2 * rows
+    assert sum(flops(loop.totals) for loop in cg.loops) == expected
 
 
 @NEEDS_GCC
