@@ -131,6 +131,40 @@ def test_neighbours_wait_only_for_those_whose_data_they_read(tmp_path: Path) -> 
     assert arrivals(run(text, tmp_path, 4).log.spans[-1]) == [18, 18, 108, 108]
 
 
+def test_neighbours_wait_before_they_overwrite_what_others_still_read(tmp_path: Path) -> None:
+    """Processor 1 reads the row of 0 for 90 cycles; 0 is done after 10, but may not write its row before."""
+    text = small(
+        "  - {parallel: w, over: pair, writes: ['A[i]'], end: barrier}\n"
+        "  - {parallel: r, over: pair, weight: '10 + 80 * i', reads: ['A[0]'], end: neighbours}\n"
+        "  - {parallel: again, over: pair, weight: 5, writes: ['A[i]'], end: none}\n",
+        head="costs: {memory: 0, near: 0, far: 0, line: 32 B, signal: 3}",
+    )
+    first, last = arrivals(run(text, tmp_path, 2).log.spans[-1])
+    assert (first, last) == (90 + 3 + 5, 90 + 5)
+
+
+def test_hand_computed_run_of_a_stencil(tmp_path: Path) -> None:
+    """Four processors, two on a node, each with two rows of one line; 0: memory 50, 20 near, 100 far, barrier 7 + 0.
+
+    Loop w: 2 cold lines each (100) and 2 x 3 cycles. Loop r: row i + 2 of the next processor, twice: processor 0 asks 1
+    (near), 1 asks 2 (far), 2 asks 3 (near), 3 asks 0 (far); 4 words a row flow. Loop w again: both rows were read by
+    the one before, so each takes them back: processor 0 from 3 (far), 1 from 0 (near), 2 from 1 (far), 3 from 2 (near).
+    """
+    text = small(
+        "  - {parallel: w, over: line, weight: 3, writes: ['A[i]']}\n"
+        "  - {parallel: r, over: line, weight: 1, reads: ['A[(i + 2) % n]']}\n"
+        "  - {parallel: again, over: line, weight: 3, writes: ['A[i]']}"
+    )
+    found = run(text, tmp_path, 4)
+    write, read, again = found.log.spans
+    assert arrivals(write) == [106] * 4
+    assert arrivals(read) == [113 + 2 + cost for cost in (40, 200, 40, 200)]
+    assert arrivals(again) == [113 + 202 + 7 + 6 + cost for cost in (200, 40, 200, 40)]
+    assert again.left == 322 + 206 + 7
+    assert found.log.flows["r"].words.tolist() == [[0, 0, 0, 8], [8, 0, 0, 0], [0, 8, 0, 0], [0, 0, 8, 0]]
+    assert [int(size) for size in found.log.flows["r"].working_set] == [64] * 4
+
+
 def test_conditions_and_ratios(tmp_path: Path) -> None:
     text = small(
         "  - loop: l\n    times: 10\n    do:\n"

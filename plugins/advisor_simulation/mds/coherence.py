@@ -98,11 +98,15 @@ def caches(words: int, line: int, processors: int, sets: int = 0, ways: int = 0)
 
 
 class Traffic(NamedTuple):
-    """What one loop's references caused: ``counts`` and ``cost`` (P, kinds), ``flow`` (P, P) words read by q from p."""
+    """What one loop's references caused: ``counts`` and ``cost`` (P, kinds), ``flow`` (P, P) words read by q from p.
+
+    ``overwritten`` (P, P): words that q writes, and that p has read or written last.
+    """
 
     counts: IntArray
     cost: FloatArray
     flow: IntArray
+    overwritten: IntArray
 
 
 class Prices(NamedTuple):
@@ -120,6 +124,7 @@ def refer(state: Caches, parts: Stream, processor: IntArray, prices: Prices) -> 
     made = Traffic(
         np.zeros((count, len(KINDS)), dtype=np.int64),
         np.zeros((count, len(KINDS))),
+        np.zeros((count, count), dtype=np.int64),
         np.zeros((count, count), dtype=np.int64),
     )
     _run(state, parts.word, parts.words, parts.write, parts.sub, processor, prices, made)
@@ -146,7 +151,7 @@ def _price(dirty: int, p: int, kind: int, state: Caches, line: int, prices: Pric
     """Return what a miss costs: the way to the processor that has the line, or to memory."""
     if dirty >= 0 and dirty != p:
         return prices.near if prices.node[dirty] == prices.node[p] else prices.far
-    if kind >= COHERENCE:
+    if kind >= COHERENCE or state.holders[line] == 0:
         return prices.memory
     near = False
     for q in range(len(prices.node)):
@@ -188,6 +193,12 @@ def _write(
         state.holders[line] = bit
     state.dirty[line] = p
     for w in range(start, stop):
+        used = state.readers[w] & ~bit
+        if state.writer[w] >= 0 and state.writer[w] != p:
+            used |= np.uint64(1) << np.uint64(state.writer[w])
+        if used != 0:
+            for q in range(len(prices.node)):
+                made.overwritten[q, p] += used >> np.uint64(q) & np.uint64(1)
         state.writer[w] = p
         state.by[w] = sub
         state.written[w] = state.clock[0]
@@ -196,17 +207,23 @@ def _write(
 
 @_inlined
 def _keep(state: Caches, p: int, line: int) -> None:
-    """Note the use of a line in a finite cache; the line least recently used of its set goes if there is no room."""
+    """Note the use of a line in a finite cache; the line least recently used of its set goes if there is no room.
+
+    A line that another processor has taken away leaves room.
+    """
     chosen = line % state.tags.shape[1]
     oldest = 0
+    bit = np.uint64(1) << np.uint64(p)
     for way in range(state.tags.shape[2]):
-        if state.tags[p, chosen, way] == line:
+        held = state.tags[p, chosen, way]
+        if held == line:
             state.used[p, chosen, way] = state.clock[0]
             return
+        if held >= 0 and state.holders[held] & bit == 0:
+            state.used[p, chosen, way] = 0
         if state.used[p, chosen, way] < state.used[p, chosen, oldest]:
             oldest = way
     gone = state.tags[p, chosen, oldest]
-    bit = np.uint64(1) << np.uint64(p)
     if gone >= 0 and state.holders[gone] & bit != 0:
         state.holders[gone] &= ~bit
         state.evicted[gone, p] = True

@@ -3,7 +3,7 @@
 The clock of processor p advances by the weight of its share of a loop and by the latency of its data references
 (T_exec in the source). At a full barrier all clocks become the latest one plus the barrier's cost. A fuzzy
 barrier lets a processor do the independent share of the next loop before it waits; a synchronization of neighbours
-makes it wait only for the processors that wrote what it is going to read.
+makes it wait only for the processors that wrote what it is going to read, or used what it is going to overwrite.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ class Simulation:
         self._open.append(made)
 
     def _after_neighbours(self, made: Entry, before: FloatArray) -> Entry:
-        """Return the entry with the wait for those whose data are read, as the reads of this loop tell them."""
-        needs = self._flow > 0
+        """Return the entry with the wait for those whose data are read, and who have used what is overwritten."""
+        needs = self._needs
         np.fill_diagonal(needs, True)
         ready = np.where(needs, before[:, None], -np.inf).max(axis=0)
         partners = needs.sum(axis=0) - 1
@@ -216,12 +216,12 @@ class Simulation:
         work = np.bincount(share.place[sub], share.weight, minlength=self.processors)
         sync = share.assignment.pieces * self.costs.dispatch + (0.0 if serial else self.costs.fork)
         made = entry(name, self.processors, serial, work=work, sync=sync)
-        self._flow = np.zeros((self.processors, self.processors), dtype=np.int64)
+        self._needs = np.zeros((self.processors, self.processors), dtype=np.bool_)
         if not self._data or not (step.reads or step.writes) or not len(share.chosen):
             return made
         parts = self._stream(step, scope, share)
         traffic = refer(self._caches, parts, share.place, self._prices)
-        self._flow = traffic.flow
+        self._needs = traffic.flow + traffic.overwritten > 0
         self.log.references += parts.items
         self._note(name, parts, share.place, traffic)
         hits = np.bincount(share.place[parts.sub], parts.words, minlength=self.processors) * self.costs.hit
