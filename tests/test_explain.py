@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +20,15 @@ from site_folder import beside_readers
 
 from advisor import cli, pipeline, writing
 from advisor.errors import UsageError
-from advisor.explaining import explain
+from advisor.explaining import Explanation, explain
 from advisor.host import load
 from advisor.pipeline import Options
+from advisor.render.document import to_json
 from advisor.render.explained import document, screen
 from advisor.render.page import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 PROFILES = Path(__file__).parent / "profiles"
 SCRIPT = Path(__file__).parent / "recompute_explain.py"
@@ -236,6 +239,21 @@ def test_the_text_fits_the_page(width: int, encoding: str) -> None:
     shown = screen(explain(study), Page(width, encoding))
     shown.encode(encoding)
     assert all(cell_len(row) <= width for row in shown.split("\n"))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_golden_text(width: int, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    golden(screen(of_figure(tmp_path, "M'"), Page(width)), f"explain-{width}.txt")
+
+
+def test_golden_document(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    text = to_json(document(of_figure(tmp_path, "A-35")))
+    golden(re.sub(r'"rules/([\w-]+)\.yaml:\d+"', r'"rules/\1.yaml:LINE"', text), "explain.json")
+
+
+def of_figure(folder: Path, what: str) -> Explanation:
+    study = pipeline.study([FIGURE], Options(), beside_readers(folder))
+    return replace(explain(study, what), files=("fig4.json",))
 
 
 # The command

@@ -91,6 +91,10 @@ def test_numbers_are_written_in_full() -> None:
     assert read["gaps"][0]["seconds"] == 0.1 + 0.2
 
 
+def test_golden(golden: Callable[[str, str], None]) -> None:
+    golden(to_json(document(samples.full())), "advice.json")
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_no_number_that_json_has_not(value: float) -> None:
     item = replace(samples.recommendation(), evidence=(Evidence("f", value, "", "> 1", "x"),))

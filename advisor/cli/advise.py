@@ -93,6 +93,7 @@ def deliver(advice: Advice, earlier: Earlier, args: argparse.Namespace, head: st
     from advisor.past import base_of
 
     text = forms.written(advice, earlier, args)
-    output.emit(head + text if args.form == "text" else text, args.output)
+    comment = args.form == "markdown"
+    output.emit(head + text if args.form == "text" else text, args.output, "utf-8" if comment else None)
     gates.judge(args.fail_on, advice, lambda: base_of(advice, earlier.advice(), args.base))
     output.complain(*(problem for problem in earlier.problems if problem not in advice.problems))

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if args.form == "markdown":
         from advisor.render.markdown import comment
 
-        output.emit(comment(second[-1], found), args.output)
+        output.emit(comment(second[-1], found), args.output, "utf-8")
     else:
         reports.show(_report(found), args)
     gates.judge(args.fail_on, second[-1], lambda: Base(tuple(first), found))

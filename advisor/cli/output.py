@@ -99,21 +99,32 @@ def prepare() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def emit(text: str, file: Path | None = None) -> None:
-    """Write a command's result; quiet where the reader has gone, ``AdvisorError`` where it can't be written."""
+def emit(text: str, file: Path | None = None, encoding: str | None = None) -> None:
+    """Write a command's result; quiet where the reader has gone, ``AdvisorError`` where it can't be written.
+
+    ``encoding`` is that of results for other programs, which no locale changes.
+    """
     if file is not None:
         _write_file(text, file)
         return
     if sys.stdout is None:
         raise AdvisorError("standard output is closed, so the result can't be written")
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        _send(text, sys.stdout, encoding)
     except BrokenPipeError:
         _discard(sys.stdout)
     except OSError as error:
         _discard(sys.stdout)
         raise AdvisorError(f"standard output: {error.strerror}") from error
+
+
+def _send(text: str, stream: TextIO, encoding: str | None) -> None:
+    if encoding is not None and isinstance(stream, TextIOWrapper):
+        stream.flush()
+        stream.buffer.write(text.encode(encoding, "backslashreplace"))
+    else:
+        stream.write(text)
+    stream.flush()
 
 
 def _write_file(text: str, file: Path) -> None:

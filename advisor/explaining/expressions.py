@@ -28,6 +28,8 @@ _LEVELS: Final = {"P": ("I", "IP"), "C'": ("IP", "IPC"), "O": ("IPC", "IPCO")}
 def load(quantity: Quantity, *, own: bool = False) -> Expression:
     """Return a signed sum of arrays; ``own``: of what each processor spent itself."""
     names = [(["own", name] if own else name, sign) for name, sign in quantity.terms]
+    if len(names) == 1 and names[0][1] == 1.0:
+        return names[0][0]
     if len(names) > 1 and names[0][1] == 1.0 and all(sign == -1.0 for _, sign in names[1:]):
         return ["-", *(name for name, _ in names)]
     return ["+", *(name if sign == 1.0 else ["*", sign, name] for name, sign in names)]

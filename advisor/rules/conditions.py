@@ -246,6 +246,6 @@ def _of_gap(when: GapShare | GapSeconds, place: Place) -> Outcome:
     nearest = min((low, high), key=lambda value: test.surety(value))
     of_share = isinstance(when, GapShare)
     text = when.share if isinstance(when, GapShare) else when.seconds
-    formula = f"{span.formula} / run time" if of_share else span.formula
+    formula = f"({span.formula}) / run time" if of_share else span.formula
     evidence = Evidence(when.gap, nearest, "share" if of_share else "s", text, formula)
     return Outcome(holds, (evidence,), (), test.surety(nearest))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,8 @@ from advisor.errors import AdvisorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from jinja2 import Environment
 
 #: What stands in every page that is made here.
 MARK: Final = '<meta name="generator" content="gapwatch">'
@@ -23,21 +26,28 @@ _FORBIDDEN: Final = re.compile(f"[\ufdd0-\ufdef{_ENDS}]")
 
 def filled(template: str, content: Mapping[str, Any]) -> str:
     """Return the page that a template makes of its content; raises ``AdvisorError`` without the library for that."""
+    style = (files("advisor.render") / "html" / "page.css").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
+    known = {"style": _Safe(style), "style_hash": f"sha256-{digest}", "version": __version__, "mark": _Safe(MARK)}
+    text = _environment().get_template(template).render(content, **known) + "\n"
+    # whatever encoding it is written or served in: all else is a character reference
+    return text.encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+@cache
+def _environment() -> Environment:
+    """Return what reads the templates, each once."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
         raise AdvisorError("pages need matplotlib and jinja2: pip install 'gapwatch[html]'") from error
-    environment = Environment(
+    return Environment(
         loader=PackageLoader("advisor.render", "html"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         finalize=_allowed,
     )
-    style = (files("advisor.render") / "html" / "page.css").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
-    known = {"style": _Safe(style), "style_hash": f"sha256-{digest}", "version": __version__, "mark": _Safe(MARK)}
-    return environment.get_template(template).render(content, **known) + "\n"
 
 
 def _allowed(value: object) -> object:
