@@ -147,7 +147,7 @@ def test_evidence_names_value_threshold_and_formula() -> None:
     assert piece.formula == by_name()["phase.imbalance"].formula
     (piece,) = evaluate(share("L", ">= 3 %"), Somewhere(gaps={"L": (5.0, 5.0)})).evidence
     assert (piece.fact, piece.value, piece.unit, piece.condition) == ("L", 0.05, "share", ">= 3 %")
-    assert piece.formula == "formula of L / run time"
+    assert piece.formula == "(formula of L) / run time"
     (piece,) = evaluate(fact("phase.closed_by", "MPI_Barrier"), BALANCED).evidence
     assert piece.condition == "== MPI_Barrier"
     (piece,) = evaluate(not_(fact("phase.is_serial", "true")), BALANCED).evidence

@@ -33,20 +33,20 @@ def document(explanation: Explanation) -> dict[str, Any]:
 
 def screen(explanation: Explanation, page: Page) -> str:
     """Return the explanation as text: the numbers of the run, then those of each recommendation."""
-    lines = heading(page.remark(f"How the numbers of {explanation.program or 'the run'} came about"), page)
-    lines += paragraph(page.remark(_read_from(explanation)), page)
+    lines = heading(page.remark(f"How the numbers of {page.name(explanation.program) or 'the run'} came about"), page)
+    lines += paragraph(page.remark(_read_from(explanation, page)), page)
     for about, found in groupby(explanation.numbers, lambda number: number.about):
         if about:
-            lines += [line(), *heading(page.remark(about), page)]
+            lines += [line(), *heading(page.name(about), page)]
         for number in found:
             lines += [line(), *_number(number, page)]
     return draw(lines, page)
 
 
-def _read_from(explanation: Explanation) -> str:
-    files = ", ".join(explanation.files) or "what is no longer there"
-    machine = f"; machine model {explanation.machine}" if explanation.machine else ""
-    return f"run {explanation.run}, read by {explanation.reader} from {files}{machine}"
+def _read_from(explanation: Explanation, page: Page) -> str:
+    files = ", ".join(map(page.name, explanation.files)) or "what is no longer there"
+    machine = f"; machine model {page.name(explanation.machine)}" if explanation.machine else ""
+    return f"run {page.name(explanation.run)}, read by {page.name(explanation.reader)} from {files}{machine}"
 
 
 def _number(number: Number, page: Page) -> list[Text]:
@@ -69,7 +69,7 @@ def _inputs(inputs: Sequence[Input], page: Page) -> list[Text]:
     shown = inputs if page.verbose else inputs[:_SHOWN]
     if not shown:
         return []
-    names = shorten_all([page.remark(one.name) for one in shown], _LONGEST_NAME, page.signs.ellipsis)
+    names = shorten_all([page.name(one.name) for one in shown], _LONGEST_NAME, page.signs.ellipsis)
     rows = [
         (name, "" if one.value is None else numbers.quantity(one.value, one.unit), page.remark(one.source))
         for name, one in zip(names, shown, strict=True)
