@@ -16,9 +16,9 @@ from advisor.readers import dimemas, otf2, paraver
 from advisor.readers.dimemas import virtual
 from advisor.readers.paraver import labels
 from advisor.traces import spool
-from advisor.traces.events import Kind, Trace
+from advisor.traces.events import COLUMNS, Kind, Trace
 from advisor.traces.profile import from_trace
-from advisor.traces.windows import COLUMNS, Windows
+from advisor.traces.windows import Windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

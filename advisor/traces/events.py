@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +32,11 @@ class Kind(IntEnum):
     IO = 14  # partner = index into files (or -1), size = bytes; at completion
 
 
+#: The columns of ``Trace`` with one value for each event, and the types of these as numpy names them.
+COLUMNS: Final = {
+    "time_s": "f8", "kind": "u1", "region": "i4", "comm": "i4", "partner": "i4", "tag": "i4", "size": "i8",
+    "request": "u8",
+}  # fmt: skip
 SENDS = (Kind.SEND, Kind.ISEND)
 RECEIVES = (Kind.RECV, Kind.IRECV)
 #: Events that move bytes between processes.

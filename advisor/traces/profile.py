@@ -11,10 +11,10 @@ from advisor.errors import InputError
 from advisor.model import Note, Phase, Processor, Profile, Region
 from advisor.traces import booking, clocks, naming, nesting, phases, survey
 from advisor.traces.booking import Booking, Plan
-from advisor.traces.events import Kind, Role
+from advisor.traces.events import COLUMNS, Kind, Role
 from advisor.traces.locations import are_first_threads
 from advisor.traces.serial import serial_phases
-from advisor.traces.windows import COLUMNS, WINDOW_EVENTS, UncleanError, Windows, has_calls, left_open
+from advisor.traces.windows import WINDOW_EVENTS, UncleanError, Windows, has_calls, left_open
 
 if TYPE_CHECKING:
     from pathlib import Path

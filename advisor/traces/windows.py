@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor.traces.events import RECEIVES, SENDS, Kind, Role
+from advisor.traces.events import COLUMNS, RECEIVES, SENDS, Kind, Role
 from advisor.traces.locations import masters, ranks
 from advisor.traces.nesting import roles
 from advisor.traces.spool import release
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 #: Events that are looked at together.
 WINDOW_EVENTS = 1 << 18
-COLUMNS = ("time_s", "kind", "region", "comm", "partner", "tag", "size", "request")
 #: Regions that are open at a cut, outermost first, for each location.
 Stacks = tuple["IntArray", ...]
 

@@ -26,7 +26,7 @@ class Record(IntEnum):
 
 
 #: The columns of ``Records``.
-COLUMNS = ("kind", "amount", "more", "partner", "tag", "reference", "code")
+RECORDED = ("kind", "amount", "more", "partner", "tag", "reference", "code")
 #: Collective operations by their number in the trace, named after the calls that they stand for.
 OPERATIONS = (
     "MPI_Barrier",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.readers import numerals
-from advisor.readers.dimemas.records import COLUMNS, OPERATIONS, Record
+from advisor.readers.dimemas.records import OPERATIONS, RECORDED, Record
 from advisor.readers.paraver import catalogue, pairing
 from advisor.readers.paraver.catalogue import Catalogue
 from advisor.readers.paraver.labels import Labels
 from advisor.traces import spool
-from advisor.traces.events import Kind, Location, Role, Trace, TraceRegion
+from advisor.traces.events import COLUMNS, Kind, Location, Role, Trace, TraceRegion
 from advisor.traces.matching import COLLECTIVE_ROLES
 from advisor.traces.regions import classify
 
@@ -39,18 +39,8 @@ FIRST, BEFORE, AT, BEHIND, LAST = range(5)
 PLACES: Final = 8
 _NAMES: Final = ("region", "group", "comm", "partner", "tag", "size", "request")
 _MESSAGES: Final = (Record.SEND, Record.RECEIVE)
-#: Columns of the beginnings and ends of calls, and of the trace.
+#: Columns of the beginnings and ends of calls.
 _CALLS: Final[dict[str, type[Any]]] = {"index": np.int64, "kind": np.uint8, "region": np.int32, "group": np.int16}
-_TRACE: Final[dict[str, type[Any]]] = {
-    "time_s": np.float64,
-    "kind": np.uint8,
-    "region": np.int32,
-    "comm": np.int32,
-    "partner": np.int32,
-    "tag": np.int32,
-    "size": np.int64,
-    "request": np.uint64,
-}
 
 
 def complete(names: Labels) -> Labels:
@@ -80,7 +70,7 @@ class Rows:
         """Yield each thread's number and records; records that lie on disk do not stay in memory."""
         for number in range(len(self._records.rank)):
             yield number, slice(int(self._records.first[number]), int(self._records.first[number + 1]))
-            spool.release(getattr(self._records, name) for name in COLUMNS)
+            spool.release(getattr(self._records, name) for name in RECORDED)
 
     def _where(self, holds: Callable[[slice[int, int, None]], npt.NDArray[np.bool_]]) -> IntArray:
         """Return the records for which something holds."""
@@ -198,7 +188,7 @@ class Rows:
         records = self._records
         messages = sum(int(np.isin(records.kind[part], _MESSAGES).sum()) for _, part in self._threads())
         room = len(self._calls["kind"]) + 3 * len(self._joint) + messages + 2 * len(records.rank)
-        result = {name: numerals.empty_column(room, kind) for name, kind in _TRACE.items()}
+        result = {name: numerals.empty_column(room, kind) for name, kind in COLUMNS.items()}
         first = np.zeros(len(records.rank) + 1, dtype=np.int64)
         for number, _ in self._threads():
             found, times_ns = rows(number)

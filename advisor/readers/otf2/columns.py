@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from advisor.readers.libotf2.events import EVENTS
 from advisor.traces import spool
-from advisor.traces.events import Kind
+from advisor.traces.events import COLUMNS, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,16 +33,7 @@ ROWS = np.dtype(
 _KINDS = np.array([Kind[event.kind] for event in EVENTS], dtype=np.uint8)
 #: Whether events of a kind belong to a communicator, by kind.
 _IN_COMM = np.isin(np.arange(256), (Kind.SEND, Kind.RECV, Kind.ISEND, Kind.IRECV, Kind.COLLECTIVE))
-_TYPES = {
-    "ticks": np.uint64,
-    "kind": np.uint8,
-    "region": np.int32,
-    "comm": np.int32,
-    "partner": np.int32,
-    "tag": np.int32,
-    "size": np.int64,
-    "request": np.uint64,
-}
+_TYPES = {"ticks": "u8", **{name: kind for name, kind in COLUMNS.items() if name != "time_s"}}
 #: Rows handled at a time where temporary arrays are needed.
 _BLOCK = 1 << 17
 #: Rows after which columns on disk are let go of.

@@ -13,7 +13,7 @@ from advisor.readers.paraver import catalogue, merging, pairing
 from advisor.readers.paraver.notes import Flaws, notes
 from advisor.readers.paraver.pairing import NOTHING, Line
 from advisor.traces import spool
-from advisor.traces.events import Kind, Location, Trace
+from advisor.traces.events import COLUMNS, Kind, Location, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,17 +32,6 @@ if TYPE_CHECKING:
 _NO_CALL: Final = (0, 1, 2, 5, 7, 9, 12, 14)
 #: States that Dimemas writes, and no tracer.
 _SIMULATED: Final = (26, 27)
-#: Columns of the trace.
-_TRACE: Final[dict[str, type[Any]]] = {
-    "time_s": np.float64,
-    "kind": np.uint8,
-    "region": np.int32,
-    "comm": np.int32,
-    "partner": np.int32,
-    "tag": np.int32,
-    "size": np.int64,
-    "request": np.uint64,
-}
 
 
 @dataclass(slots=True)
@@ -184,7 +173,7 @@ class Assembly:
         messages = self._rows.messages.take()
         sent, got = (numerals.sorted_by(end, messages, self._threads) for end in ("sender", "receiver"))
         room = len(self._columns["kind"]) + 3 * len(messages["number"]) + 2 * self._threads
-        result = {name: numerals.empty_column(room, kind) for name, kind in _TRACE.items()}
+        result = {name: numerals.empty_column(room, kind) for name, kind in COLUMNS.items()}
         first = np.zeros(self._threads + 1, dtype=np.int64)
         for number, part in self._lines():
             line = {name: column[part] for name, column in self._columns.items()}
