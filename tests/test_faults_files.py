@@ -70,7 +70,7 @@ def needs(*command: str) -> None:
 def test_fs2_what_20000_files_did_to_a_stopped_daemon(tmp_path: Path) -> None:
     """More than the queue of events holds: that they were lost starts a scan, which finds them all.
 
-    Most of the files are empty here; ``benchmarks/stopped_daemon.py`` does it with content in all of them.
+    Most of the files are empty here; ``benchmarks/daemon_figures.py stopped`` does it with content in all of them.
     """
     env = settle(tmp_path, FAST.replace("scan = 0.3", "scan = 600") + "jobs = 2\n")
     with Process("--as", "lines", env=env, cwd=tmp_path) as daemon:

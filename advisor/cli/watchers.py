@@ -33,8 +33,12 @@ if TYPE_CHECKING:
 _PROGRAMS = 3
 _TROUBLES = 20
 _BUILDS = 20
-#: Files are counted no more often than that (seconds): a million takes a moment.
+#: Of a program so many runs are looked at for the last change, of a build so many repeats, the newest.
+_LATEST = 500
+_REPEATS = 6
+#: Files are counted no more often than that (seconds), and rest so many times as long as a count takes.
 _COUNT_S = 0.5
+_COUNT_REST = 20
 
 
 class Watcher(Protocol):
@@ -65,13 +69,14 @@ def changes(state: Path, event: RunTaken) -> Comparison | None:
     with suppress(StoreError):
         runs = Runs(read(state))
         builds: dict[str | None, list[int]] = {}
-        for entry in runs.entries(profile.program):
+        for entry in runs.entries(profile.program, _LATEST):
             if entry.actual_s is not None and entry.ranks == profile.ranks:
                 builds.setdefault(entry.build, []).append(entry.number)
-        own = builds.pop(profile.build, [event.number])
+        own = builds.pop(profile.build, [event.number])[-_REPEATS:]
         if not builds:
             return None
-        groups = [[runs.advice(number) for number in numbers] for numbers in list(builds.values())[-_BUILDS:]]
+        before = list(builds.values())[-_BUILDS:]
+        groups = [[runs.advice(number) for number in numbers[-_REPEATS:]] for numbers in before]
         return compare(groups[-1], [runs.advice(number) for number in own], groups[:-1])
     return None
 
@@ -169,7 +174,8 @@ class _Live:
         if self._history is None:
             self._history = read(self._state)
         (written,) = self._history.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
-        if self._counted is None or (self._counted[1] != written and monotonic() - self._counted[0] > _COUNT_S):
+        begin = monotonic()
+        if self._counted is None or (self._counted[1] != written and begin > self._counted[0]):
             counts = {str(state): count for state, count in Ledger(self._history).counts().items()}
-            self._counted = monotonic(), written, counts
+            self._counted = monotonic() + max(_COUNT_S, _COUNT_REST * (monotonic() - begin)), written, counts
         return self._counted[2]
