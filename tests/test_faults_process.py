@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -176,6 +178,23 @@ def test_ho19_secrets_of_the_environment_reach_nothing(tmp_path: Path) -> None:
         said = daemon.process.stdout.read() + status(env)
     assert "canary" not in said
     assert not [path for path in (tmp_path / "state").iterdir() if b"canary" in path.read_bytes()]
+
+
+def test_the_unit_for_systemd_starts_the_daemon(tmp_path: Path) -> None:
+    env = settle(tmp_path, FAST + f'roots = ["{tmp_path}/runs"]\n')
+    profile(tmp_path / "runs" / "a.json")
+    settings = str(tmp_path / "config" / "gapwatch" / "gapwatch.toml")
+    command = [sys.executable, "-m", "gapwatch", "config", "systemd", "--config", settings]
+    text = subprocess.run(command, capture_output=True, text=True, env=os.environ | env, check=True).stdout
+    unit = configparser.RawConfigParser()
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read_string(text)
+    assert unit["Service"]["Type"] == "notify"
+    assert float(unit["Service"]["WatchdogSec"]) >= 10
+    assert unit["Service"]["ExecReload"] == "/bin/kill -HUP $MAINPID"
+    started = [*shlex.split(unit["Service"]["ExecStart"]), "--once"]
+    made = subprocess.run(started, capture_output=True, text=True, env=os.environ | env, cwd="/", check=True)
+    assert made.stdout.startswith("run 1")
 
 
 def test_pl14_nothing_is_ever_unpickled() -> None:
