@@ -147,6 +147,7 @@ def test_pr10_a_backlog_on_a_crowded_machine_is_read_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(manners, "is_crowded", lambda own: True)
+    monkeypatch.setattr(manners, "FEW", 1)
     with Watch(tmp_path, replace(CONFIG, jobs=2)) as watch:
         for number in range(3):
             profile(watch.root / f"{number}" / "a.json", run=str(number))

@@ -55,10 +55,13 @@ class Announcements:
         self.silent: dict[Path, str] = {}
         self.incomplete = False
 
-    def arm(self, present: Mapping[Path, tuple[int, int]]) -> None:
-        """Watch the roots that are there; again where one was replaced by another directory of the same name."""
+    def arm(self, present: Mapping[Path, tuple[int, int]]) -> bool:
+        """Watch the roots that are there; again where one was replaced by another directory of the same name.
+
+        Return whether that was done: what happened before it was not announced.
+        """
         if present == self._watched and (self._listens() or monotonic() < self._refused_until):
-            return
+            return False
         self.stop()
         self._watched = dict(present)
         self.silent = {
@@ -71,6 +74,7 @@ class Announcements:
         except OSError as error:
             self._refused_until = monotonic() + _AGAIN_S
             self.silent |= dict.fromkeys(present.keys() - self.silent.keys(), _refusal(error))
+        return True
 
     def _observe(self, roots: Iterable[Path]) -> BaseObserver:
         """Return what listens below the roots; those of which too much is watched already become silent."""

@@ -60,6 +60,7 @@ class Daemon:
         self._reload: Callable[[], Config] | None = None
         self._said: set[str] = set()
         self._pace = manners.Pace()
+        self._anew = False
 
     def reload(self, read: Callable[[], Config]) -> None:
         """Go on with another configuration soon, if it can be read; safe to call from a signal handler."""
@@ -187,8 +188,7 @@ class Daemon:
         """Have the roots looked at that are due, and the directories in which something was announced."""
         folders, closed = self._announced.take()
         if self._announced.incomplete:
-            self._announced.incomplete = False
-            self._due = dict.fromkeys(self._due, 0.0)
+            self._announced.incomplete, self._anew = False, True
             self._say_once("more happened at once than the system can announce; everything is looked at again")
         for root, looker in self._lookers.items():
             if (problem := looker.take_problem()) is not None:
@@ -196,26 +196,28 @@ class Daemon:
             if looker.busy_s > _HANGS_S:
                 self._say_once(f"{root} has not answered for {_HANGS_S:g} s; everything else goes on")
                 self._due[root] = monotonic() + self._config.poll_s
-            elif self._due[root] <= monotonic():
-                looker.look(whole=True)
+            elif self._anew or self._due[root] <= monotonic():
                 hears = root not in self._announced.silent
                 least = self._config.scan_s if hears else self._config.poll_s
-                self._due[root] = monotonic() + looker.rest_s(least, hears=hears)
+                if self._anew or (not looker.busy_s and looker.due(least, hears=hears) <= monotonic()):
+                    looker.look(whole=True)
+                self._due[root] = max(looker.due(least, hears=hears), monotonic() + (_TURN_S if looker.busy_s else 0.0))
             mine = [folder for folder in folders if self._root_of(folder) == root]
             looker.look(mine, [(folder, name) for folder, name in closed if self._root_of(folder) == root], whole=False)
             if not once:
                 looker.glance()
-        self._announced.arm(identities(self._lookers))
+        self._anew = self._announced.arm(identities(self._lookers))
 
     def _root_of(self, folder: Path) -> Path | None:
         return next((root for root in self._config.roots if root == folder or root in folder.parents), None)
 
     def _hand_out(self, once: bool) -> None:
-        """Have the directories read in which everything is quiet, less of them where others need the machine.
+        """Have the directories read in which everything is quiet; of a backlog less where others need the machine.
 
-        With ``once`` somebody waits for the end.
+        With ``once``, and for a few files, somebody waits for what comes of them.
         """
-        if not once and not self._pace.allows(bool(self._serving), self._config.jobs + 1):
+        backlog = not once and len(self._settling) > manners.FEW
+        if backlog and not self._pace.allows(bool(self._serving), self._config.jobs + 1):
             return
         handed: dict[Path, set[bytes]] = {}
         for folder, names in self._serving.values():
@@ -235,7 +237,7 @@ class Daemon:
                 future = self._readers.submit(root, folder, part)
                 self._serving[future] = folder, set(part)
                 future.add_done_callback(lambda _: self._wake.set())
-                if self._pace.begun():
+                if backlog and self._pace.begun():
                     return
 
     def _take_in(self, once: bool) -> None:

@@ -5,6 +5,7 @@ What a look finds goes to the ledger first, as waiting, and to the files that se
 
 from __future__ import annotations
 
+from math import inf
 from threading import Condition, Thread
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Final
@@ -41,6 +42,7 @@ class Looker:
         self.root = root
         self.identity = identity(root)
         self.took_s = 0.0
+        self._begun = -inf
         self._writer, self._settling, self._without, self._done = writer, settling, without, done
         self._told = Condition()
         self._due, self._glance, self._ended = False, False, False
@@ -54,6 +56,7 @@ class Looker:
         """Have a look soon, at the ``whole`` root or at directories, in which files were closed by their writers."""
         with self._told:
             self._due = self._due or whole
+            self._begun = monotonic() if whole else self._begun
             self._folders.update(folders)
             self._closed.update(closed)
             self._told.notify()
@@ -78,9 +81,9 @@ class Looker:
                 return max(monotonic() - self._since, 1e-9)
             return 1e-9 if self._due or self._folders else 0.0
 
-    def rest_s(self, least_s: float, *, hears: bool) -> float:
-        """Return after how many seconds to look at the whole root again: the later, the longer that takes."""
-        return max(least_s, (_HEARD if hears else _SILENT) * self.took_s)
+    def due(self, least_s: float, *, hears: bool) -> float:
+        """Return when to look at the whole root again, by the monotonic clock: the later, the longer that took."""
+        return self._begun + max(least_s, (_HEARD if hears else _SILENT) * self.took_s)
 
     def take_problem(self) -> StoreError | None:
         """Return what kept the last looks from being noted, once."""

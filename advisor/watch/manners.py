@@ -12,6 +12,8 @@ import psutil
 
 #: The machine is busy when that many more processes want to run than there are cores.
 _CROWDED: Final = 1.5
+#: More waiting files than these are a backlog.
+FEW: Final = 20
 #: After a part, so many times as long is rested as it took.
 _REST: Final = 3.0
 _LONGEST_S: Final = 10.0
