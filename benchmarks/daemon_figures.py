@@ -96,11 +96,11 @@ def rest(top: Path, number: int) -> None:
         os.close(os.open(folder / f"{each}.log", os.O_CREAT | os.O_WRONLY))
     profile(top / "runs" / "a.json", "a")
     begin = time.monotonic()
-    with Daemon(top) as daemon:
+    with Daemon(top, settings="nice = 0\n") as daemon:
         most = daemon.until(number + 1)
         print(f"{number:,} files known after {time.monotonic() - begin:.0f} s; the daemon took at most {most:.0f} MiB")
     with Daemon(top) as daemon:
-        time.sleep(2 * max(10.0, number / 50_000))
+        time.sleep(max(10.0, number / 10_000))
         used, begin = sum(daemon.seen.cpu_times()[:2]), time.monotonic()
         time.sleep(ALONE_S)
         share = (sum(daemon.seen.cpu_times()[:2]) - used) / (time.monotonic() - begin)
@@ -114,19 +114,20 @@ def rest(top: Path, number: int) -> None:
 
 def latency(top: Path, number: int) -> None:
     """Print how long advice takes after a profile was renamed into place."""
-    took = []
     with Daemon(top, settings="nice = 0\n") as daemon:
-        profile(top / "runs" / "first.json", "first")
-        daemon.line()
-        for each in range(number):
-            profile(top / "runs" / f"{each % 7}" / f"{each}.json", str(each))
-            begin = time.monotonic()
+        for each in range(7):
+            profile(top / "runs" / f"{each}" / "first.json", f"first {each}")
             daemon.line()
-            took.append(time.monotonic() - begin)
-    middle, late, last = np.quantile(took, [0.5, 0.99, 1.0])
-    print(
-        f"{number} profiles: median {middle:.2f} s, p99 {late:.2f} s, at most {last:.2f} s (load {os.getloadavg()[0]})"
-    )
+        for words, folders in (("directories that are there", 7), ("a new directory each", number)):
+            took = []
+            for each in range(number):
+                name = f"{each % folders}" if folders == 7 else f"new-{each}"
+                profile(top / "runs" / name / f"{each}.json", f"{words} {each}")
+                begin = time.monotonic()
+                daemon.line()
+                took.append(time.monotonic() - begin)
+            middle, late, last = np.quantile(took, [0.5, 0.99, 1.0])
+            print(f"{words}: median {middle:.2f} s, p99 {late:.2f} s, at most {last:.2f} s; load {os.getloadavg()[0]}")
 
 
 def stopped(top: Path, number: int) -> None:
