@@ -12,6 +12,7 @@ from advisor_simulation.replay import (
     calibration,
     conversion,
     costs,
+    drawing,
     outcome,
     piecewise,
     sections,
@@ -38,6 +39,8 @@ def report(args: Namespace, services: Services) -> Report:
     """Return the report on the traces; raises ``UsageError`` for options that do not go together."""
     if args.sweep is not None and args.sweep < 1:
         raise UsageError("--sweep needs at least 1 point")
+    if args.picture and (args.fit or args.sweep or args.costs or args.calibrate):
+        raise UsageError("--picture draws a single replay: leave out --fit, --sweep, --costs and --calibrate")
     if args.fit:
         return _fit(args, services)
     if len(args.paths) != 1:
@@ -45,6 +48,7 @@ def report(args: Namespace, services: Services) -> Report:
     path = args.paths[0]
     with services.working("reading the trace"):
         recorded = program(path, services)
+    setup.fits(setup.computation(args), recorded)
     parts = _parts(args, services, recorded)
     return Report(f"Replay of {recorded.title or path.name} on {recorded.ranks} ranks", tuple(parts))
 
@@ -74,12 +78,18 @@ def _single(args: Namespace, services: Services, recorded: Program) -> list[Part
     network = setup.network(args, services)
     with services.working("replaying"):
         if network is None:
+            if outcome.measured_s(recorded) is None:
+                raise UsageError(
+                    "the recording holds no times of calls; name a network: --latency, --bandwidth, --ideal"
+                )
             found = outcome.recorded(recorded, setup.computation(args))
         else:
             found = outcome.replay(recorded, network)
     parts = sections.run(found, as_recorded=network is None)
     if args.export:
         parts.append(sections.exported(found, args.export))
+    if args.picture:
+        parts.append(drawing.write(found, args.picture))
     return parts
 
 
@@ -147,13 +157,16 @@ def _range(text: str | None, dimension: str, option: str) -> tuple[float, float]
     if text is None:
         return None
     low, dots, high = text.partition("..")
+    wanted = f"{option} {text}: expected two values from low to high, such as '1 us..100 us'"
+    if not dots:
+        raise UsageError(wanted)
     try:
         zero = low.strip() == "0"
         ends = 0.0 if zero else units.parse(low, dimension), units.parse(high, dimension)
     except ValueError as error:
         raise UsageError(f"{option} {text}: {error}") from None
-    if not dots or not 0 <= ends[0] <= ends[1]:
-        raise UsageError(f"{option} {text}: expected two values from low to high, such as '1 us..100 us'")
+    if not 0 <= ends[0] <= ends[1]:
+        raise UsageError(wanted)
     return ends
 
 

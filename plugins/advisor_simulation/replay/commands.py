@@ -62,6 +62,7 @@ def register(registry: Registry) -> None:
                 "write the replayed run as a profile (.json or .npz), or the points of --sweep (.json)",
                 Path,
             ),
+            Argument("--picture", "draw the time line of the replayed run and its critical path (.svg)", Path),
         ),
         run,
     )

@@ -137,7 +137,7 @@ def times(
     """Return the run time at each point (points,), seconds; the points share protocols, algorithms and nodes."""
     size = together or min(TOGETHER, max(_CACHED // max(plan.steps.ranks + plan.slots, 1), 4))
     result = np.zeros(len(networks))
-    sweep = fitting(kernels.sweep, len(plan.kind) * 4)
+    sweep = fitting(kernels.sweep, len(plan.kind) * len(networks))
     for low in range(0, len(networks), size):
         part = networks[low : low + size]
         latency, flight, gap = speeds(part)

@@ -99,11 +99,18 @@ def nodes(network: Network, program: Program) -> IntArray:
     return np.arange(program.ranks)
 
 
-def of_machine(machine: Machine) -> Network:
-    """Return latency and bandwidth of a machine model's network; raises ``UsageError`` where it names none."""
+def of_machine(machine: Machine, latency_s: float | None = None, bandwidth: float | None = None) -> Network:
+    """Return the network of a machine model, with another latency or bandwidth where they are given.
+
+    Raises ``UsageError`` where the model and the arguments leave one of them open.
+    """
     found = machine.network
-    if found is None or found.latency is None or found.bandwidth is None:
-        raise UsageError(
-            f"the model {machine.name} has no latency and bandwidth of a network; use --latency, --bandwidth"
-        )
-    return Network(latency_s=float(found.latency), bandwidth=float(found.bandwidth))
+    if found is not None:
+        latency_s = found.latency if latency_s is None else latency_s
+        bandwidth = found.bandwidth if bandwidth is None else bandwidth
+    missing = [name for name, value in (("latency", latency_s), ("bandwidth", bandwidth)) if value is None]
+    if latency_s is None or bandwidth is None:
+        options = " and ".join(f"--{name}" for name in missing)
+        raise UsageError(f"the model {machine.name} names no {' and no '.join(missing)} of a network; add {options}")
+    eager = EAGER_BYTES if found is None or found.eager_limit is None else float(found.eager_limit)
+    return Network(latency_s=float(latency_s), bandwidth=float(bandwidth), eager_bytes=eager)

@@ -101,11 +101,15 @@ def _touch(plan: engine.Ordered, base: Network, at: Point) -> tuple[tuple[float,
 
 
 def _value(planes: list[tuple[float, float, float]], at: Point) -> float:
-    return max(alpha + beta * at[0] + gamma * at[1] for alpha, beta, gamma in planes)
+    return float((np.array(planes) @ np.array([1.0, *at])).max())
 
 
 def _worst(planes: list[tuple[float, float, float]], met: dict[Point, float]) -> float:
-    return max((max(t - _value(planes, at), 0.0) / t for at, t in met.items() if t > 0), default=0.0)
+    known, worst = np.array(planes), 0.0
+    for at, t in met.items():
+        if t > 0:
+            worst = max(worst, (t - float((known @ np.array([1.0, *at])).max())) / t)
+    return worst
 
 
 def _gap_at(
@@ -121,15 +125,28 @@ def _corners(
     planes: list[tuple[float, float, float]], latencies_s: tuple[float, float], gaps: tuple[float, float]
 ) -> list[Point]:
     """Return the corners of the parts of the rectangle in which one plane each is the largest."""
-    found: dict[Point, None] = {}
     box = [(latencies_s[0], gaps[0]), (latencies_s[1], gaps[0]), (latencies_s[1], gaps[1]), (latencies_s[0], gaps[1])]
-    for number, plane in enumerate(planes):
-        part = box
-        for other, against in enumerate(planes):
-            if other != number and part:
-                part = _cut(part, tuple(a - b for a, b in zip(plane, against, strict=True)))
-        found.update(dict.fromkeys(part))
+    known = np.array(planes)
+    found: dict[Point, None] = {}
+    for number in range(len(planes)):
+        found.update(dict.fromkeys(_part(known, number, box)))
     return list(found)
+
+
+def _part(planes: FloatArray, number: int, box: list[Point]) -> list[Point]:
+    """Return the part of the rectangle in which a plane is the largest: cut by what is higher until nothing is."""
+    part = box
+    open_ = np.ones(len(planes), dtype=bool)
+    open_[number] = False
+    while part and open_.any():
+        corners = np.array([(1.0, latency, gap) for latency, gap in part])
+        over = ((planes - planes[number]) @ corners.T).max(axis=1)
+        highest = int(np.where(open_, over, -np.inf).argmax())
+        if over[highest] <= 0.0:
+            break
+        open_[highest] = False
+        part = _cut(part, tuple((planes[number] - planes[highest]).tolist()))
+    return part
 
 
 def _cut(polygon: list[Point], over: tuple[float, ...]) -> list[Point]:

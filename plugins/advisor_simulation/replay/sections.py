@@ -104,7 +104,7 @@ def picture(found: Outcome) -> HeatMap:
     begin, end = starts(found.program, found.end_s)[at], found.end_s[at]
     row = group[found.program.rank[at]]
     width = max(found.time_s, 1e-300) / columns
-    share += _spread(row, begin / width, end / width, rows, columns)
+    share += spread(row, begin / width, end / width, rows, columns)
     share /= np.bincount(group, minlength=rows)[:, None]
     names = [np.flatnonzero(group == each) for each in range(rows)]
     titles = tuple(f"rank {each[0]}" if len(each) == 1 else f"ranks {each[0]}-{each[-1]}" for each in names)
@@ -113,7 +113,7 @@ def picture(found: Outcome) -> HeatMap:
     return HeatMap("Time line: share of computation", "share", titles, times, cells)
 
 
-def _spread(row: IntArray, begin: FloatArray, end: FloatArray, rows: int, columns: int) -> FloatArray:
+def spread(row: IntArray, begin: FloatArray, end: FloatArray, rows: int, columns: int) -> FloatArray:
     """Return (rows, columns): the length of the intervals in each column, widths of columns as unit."""
     whole = np.zeros((rows, columns + 1))
     part = np.zeros((rows, columns + 1))

@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from advisor import units
 from advisor.errors import UsageError
 from advisor_simulation.replay import collectives, dimemas_config
 from advisor_simulation.replay.network import IDEAL, Network, of_machine
+from advisor_simulation.replay.program import Op
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
     from advisor.commands import Services
+    from advisor_simulation.replay.program import Program
 
 
 def network(args: Namespace, services: Services) -> Network | None:
@@ -23,9 +27,26 @@ def network(args: Namespace, services: Services) -> Network | None:
         return replace(IDEAL, **_shared(args))
     if not (args.machine or args.dimemas or args.latency or args.bandwidth):
         return None
-    base = of_machine(services.machine(args.machine)) if args.machine else Network()
+    given = _costs(args)
+    base = Network()
+    if args.machine:
+        base = of_machine(services.machine(args.machine), given.get("latency_s"), given.get("bandwidth"))
     base = dimemas_config.read(args.dimemas, base) if args.dimemas else base
-    return replace(base, **_costs(args), **_shared(args))
+    return replace(base, **given, **_shared(args))
+
+
+def fits(network: Network, program: Program) -> None:
+    """Raise ``UsageError`` where a network names ranks or regions that the program does not have."""
+    for rank in network.rank_ratios:
+        if not 0 <= rank < program.ranks:
+            raise UsageError(f"--rank-ratio {rank}: the run has ranks 0 to {program.ranks - 1}")
+    computing = np.unique(program.region[(program.op == Op.BURST) & (program.region >= 0)])
+    known = sorted(program.name(int(region)) for region in computing)
+    for name in network.region_ratios:
+        if name not in known:
+            raise UsageError(
+                f"--region-ratio {name}: no computation in such a region; there is {', '.join(known[:20])}"
+            )
 
 
 def computation(args: Namespace) -> Network:

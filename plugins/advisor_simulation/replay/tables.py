@@ -186,9 +186,9 @@ def calibration(found: Calibration) -> list[Part]:
     text = f"The recorded run is met best by {words(found.network)}."
     if unknown:
         text += f" The run hardly depends on its {' and '.join(unknown)}: that is not known from it."
-    if abs(found.error) > told.BELIEVED:
+    if found.worst > told.BELIEVED:
         text += (
-            " The other half is not predicted: something else than the network decides how long its calls take, so this"
+            " The run is not met by it: something else than the network decides how long its calls take, so this"
             " network is not to be believed."
         )
     rows: tuple[tuple[Cell, ...], ...] = (

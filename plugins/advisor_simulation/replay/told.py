@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Events of a trace that advice replays, and operations on which a network is looked for, at most.
 EVENTS_AT_MOST: Final = 2_000_000
 CALIBRATED_AT_MOST: Final = 200_000
-#: A network that was found on half of the run is believed if it predicts the other half so well.
+#: A network that was found on half of the run is believed if it meets both halves so well.
 BELIEVED: Final = 0.25
 
 
@@ -99,7 +99,7 @@ def _on_network(program: Program, machine: Machine | None) -> OnNetwork | None:
         network = of_machine(machine)
     elif len(program.op) <= CALIBRATED_AT_MOST:
         fitted = calibration.calibrate(program, Network())
-        if abs(fitted.error) > BELIEVED:
+        if fitted.worst > BELIEVED:
             return None
         network = fitted.network
     else:

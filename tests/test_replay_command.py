@@ -1,0 +1,184 @@
+"""``gapwatch replay`` from its options to its report, files and refusals."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.dom import minidom
+
+import numpy as np
+import pytest
+from replay_programs import Do, halo, program
+from replay_traces import trace_of
+
+from advisor import machines
+from advisor.cli import main
+from advisor.errors import UsageError
+from advisor.readers import native
+from advisor_simulation.replay import (
+    contention,
+    conversion,
+    drawing,
+    engine,
+    outcome,
+    rebuilding,
+    study,
+    sweeps,
+    tables,
+)
+from advisor_simulation.replay.network import Network, of_machine
+from advisor_simulation.replay.program import Op
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PROFILES = Path(__file__).parent / "profiles"
+TRACE = str(PROFILES / "otf2" / "scorep-multiphase")
+NETWORK = ("--latency", "10 us", "--bandwidth", "1 GB/s")
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    def run(*words: str, code: int = 0) -> str:
+        assert main(["replay", *words]) == code
+        shown = capsys.readouterr()
+        return shown.err if code else shown.out
+
+    return run
+
+
+@pytest.fixture
+def dimemas(tmp_path: Path) -> str:
+    path = tmp_path / "trace.dim"
+    path.write_bytes(gzip.decompress((PROFILES / "replay" / "npb-mg.S.2" / "trace.dim.gz").read_bytes()))
+    return str(path)
+
+
+def test_a_replay_is_told_exported_and_drawn(said: Callable[..., str], tmp_path: Path) -> None:
+    profile, picture = tmp_path / "replayed.json", tmp_path / "replayed.svg"
+    text = said(TRACE, *NETWORK, "--export", str(profile), "--picture", str(picture))
+    assert "801 ms on a network of latency 10.0 us, 1000 MB/s" in text
+    assert "176 latencies and 2.63734e+06 bytes are not" in text
+    assert native.advisor_read(profile).actual_s == pytest.approx(0.801167, rel=1e-5)
+    drawn = minidom.parseString(picture.read_text())
+    assert len(drawn.getElementsByTagName("polyline")) == 1
+    assert {each.getAttribute("y") for each in drawn.getElementsByTagName("rect")} == {"24", "46", "63"}
+
+
+def test_the_picture_holds_all_times(tmp_path: Path) -> None:
+    found = outcome.replay(halo(128, 6), Network(1e-5, 1e8))
+    row = np.arange(128) // 2
+    parts = drawing.shares(found, row, 64)
+    spent = parts.sum(axis=2) * found.time_s / drawing.COLUMNS * 2
+    assert spent[0].sum() == pytest.approx(found.compute_s.sum(), rel=1e-9)
+    assert spent[2].sum() == pytest.approx(found.waits.seconds.sum(), rel=1e-9)
+    assert "ranks 126-127" in drawing.svg(found)
+
+
+def test_a_sweep_is_the_same_for_one_seed(said: Callable[..., str], tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.json" for number in range(3)]
+    for file, seed in zip(files, ("1", "1", "2"), strict=True):
+        said(TRACE, "--sweep", "30", "--seed", seed, "--export", str(file))
+    first, again, other = (json.loads(file.read_text())["rows"] for file in files)
+    assert len(first) == 30
+    assert first == again
+    assert first != other
+
+
+def test_models_over_ranks_are_told_with_what_is_not_significant(said: Callable[..., str], tmp_path: Path) -> None:
+    traces = []
+    for ranks in (2, 4, 8):
+        some = halo(ranks, 8, work_s=8e-3 / ranks, size=1000.0)
+        plan = engine.prepared(some, Network(1e-6, 1e9))
+        trace = rebuilding.trace(some, engine.op_ends(plan, engine.run(plan, Network(1e-6, 1e9)), some))
+        traces.append(conversion.program(trace))
+    found = study.study(traces, Network(), sweeps.Ranges((0.0, 2e-5), (1e9, 1e10)), 40, 1)
+    parts = tables.fit(found, [16], Network(1e-6, 1e9))
+    text = str(parts)
+    assert "N.S." in text
+    assert "±" in text
+    assert said(TRACE, TRACE, "--fit", code=2).startswith("gapwatch: two of the traces have the same number of ranks")
+
+
+def test_costs_and_calibration_are_told(said: Callable[..., str]) -> None:
+    assert "serialization  77.1 %" in said(TRACE, "--costs")
+    assert "predicted half" in said(TRACE, "--calibrate")
+    assert "is not to be believed" in said(str(PROFILES / "otf2" / "eztrace-lu"), "--calibrate")
+
+
+def test_a_trace_of_dimemas_needs_a_network(said: Callable[..., str], dimemas: str) -> None:
+    assert "name a network: --latency, --bandwidth, --ideal" in said(dimemas, code=2)
+    cfg = str(PROFILES / "replay" / "cfg" / "2tasks_L0_BW100.cfg")
+    assert "on a network of latency 0 s, 104.858 MB/s, 1 links a node" in said(dimemas, "--dimemas", cfg)
+
+
+def test_a_trace_of_paraver_is_replayed(said: Callable[..., str]) -> None:
+    path = str(PROFILES / "paraver" / "faultlab-imbalance30" / "trace.prv")
+    assert "with the recorded times of its calls" in said(path)
+    assert "infinite bandwidth" in said(path, "--ideal")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--rank-ratio", "2=0.5"), "the run has ranks 0 to 1"),
+        (("--region-ratio", "nowhere=0.5"), "there is bounds, "),
+        (("--latency", "5 us", "--bandwidth", "0 B/s"), "--bandwidth must be above 0"),
+        (("--machine", "ibm-sp2-p2sc"), "names no latency of a network; add --latency"),
+        (("--sweep", "0"), "at least 1 point"),
+        (("--sweep", "5", "--picture", "x.svg"), "--picture draws a single replay"),
+        (("--collectives", "allreduce=magic"), "expected dimemas, today"),
+        (("--sweep", "5", "--latencies", "5 us"), "two values from low to high"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(said: Callable[..., str], words: tuple[str, ...], reason: str) -> None:
+    assert reason in " ".join(said(TRACE, *words, code=2).split())
+
+
+def test_a_machine_model_gives_latency_and_bandwidth() -> None:
+    found = of_machine(machines.load("ncube-3200"))
+    assert (found.latency_s, found.bandwidth) == (5e-4, 364e3)
+    assert of_machine(machines.load("ibm-sp2-p2sc"), 4e-5).bandwidth == 150e6
+    with pytest.raises(UsageError, match="no latency and no bandwidth"):
+        of_machine(machines.load("x86-64"))
+
+
+def test_the_application_takes_what_it_takes_in_dimemas() -> None:
+    """256 ranks, 100 steps, one link in and out of each node: Dimemas says 0.117844 s."""
+    network = Network(5e-6, 1e9, intra_latency_s=0.0, intra_bandwidth=math.inf, links_in=1, links_out=1)
+    assert contention.replay(halo(256, 100), network).time_s == pytest.approx(0.117844, rel=0.05)
+
+
+def test_a_receive_of_any_source_keeps_the_order_of_the_recording() -> None:
+    """What came first in the recorded run comes first in the replay, also where the other would be there sooner."""
+    first = [Do(Op.SEND, 8.0, 0)]
+    second = [Do(Op.BURST, 1e-3), Do(Op.SEND, 8.0, 1)]
+    some = program([first, second, [Do(Op.RECV, link=0), Do(Op.RECV, link=1)]], [(0, 2), (1, 2)])
+    network = Network(1e-6, 1e9)
+    plan = engine.prepared(some, network)
+    again = conversion.program(rebuilding.trace(some, engine.op_ends(plan, engine.run(plan, network), some)))
+    receives = np.flatnonzero(again.op == Op.RECV)
+    assert again.source[again.link[receives]].tolist() == [0, 1]
+    late = outcome.replay(again, Network(1e-6, 1e9, rank_ratios={1: 0.0}))
+    assert again.source[late.program.link[receives]].tolist() == [0, 1]
+
+
+def test_a_persistent_request_is_a_message_for_each_start() -> None:
+    left = [Do(op, 8.0, k) for k in range(3) for op in (Op.ISEND, Op.SENT)]
+    right = [Do(op, 0.0, k) for k in range(3) for op in (Op.IRECV, Op.DONE)]
+    some = program([left, right], [(0, 1)] * 3)
+    plan = engine.prepared(some, Network(1e-6, 1e9))
+    trace = rebuilding.trace(some, engine.op_ends(plan, engine.run(plan, Network(1e-6, 1e9)), some))
+    one_request = replace(trace, request=np.where(trace.request > 0, np.uint64(7), np.uint64(0)))
+    again = conversion.program(one_request)
+    assert [again.link[again.op == op].tolist() for op in (Op.ISEND, Op.SENT, Op.IRECV, Op.DONE)] == [[0, 1, 2]] * 4
+
+
+def test_a_packed_trace_of_extrae_replays_to_its_own_time(tmp_path: Path) -> None:
+    found = conversion.program(trace_of(PROFILES / "paraver" / "npb-mg.S.2", tmp_path / "unpacked"))
+    assert found.end_s is not None
+    assert outcome.recorded(found, Network()).time_s == pytest.approx(float(found.end_s.max()), rel=1e-12)
