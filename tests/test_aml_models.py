@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -212,6 +213,21 @@ def test_without_pymetis_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) 
     line = Ragged(np.array([0, 1, 2]), np.array([1, 0]))
     with pytest.raises(PluginError, match="pymetis"):
         owners("metis", 2, 2, weight=np.ones(2), graph=line)
+
+
+@pytest.mark.skipif(find_spec("pymetis") is None, reason="needs METIS: pip install 'gapwatch[metis]'")
+def test_metis_cuts_few_edges_into_balanced_parts(tmp_path: Path) -> None:
+    text = small('  - {parallel: p, over: mesh, weight: 1, reads: ["F[Near[i]]"], end: none}')
+    text = text.replace(
+        "domains: {",
+        "tables: {Near: {grid: [12, 12]}}\ndomains: {mesh: {size: 144, decomposition: {kind: metis, graph: Near}}, ",
+    ).replace("{n: 8}", "{n: 144}")
+    found = run(text, tmp_path, 4)
+    assert max(abs(work - 36) for work in found.log.spans[0].entries[0].work) <= 3
+    grid = build(read(tmp_path / "model.yaml"), tmp_path, 4)
+    near, owner = grid.ragged["Near"], grid.owner["mesh"]
+    row = np.repeat(np.arange(near.rows), np.diff(near.first))
+    assert (owner[row] != owner[near.values]).sum() / 2 <= 34  # four squares of 6 x 6 cut 24 edges
 
 
 def test_weights_from_a_profile(tmp_path: Path) -> None:
