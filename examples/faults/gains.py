@@ -2,6 +2,7 @@
 
 python examples/faults/gains.py --measure [CASES]   # run the program with and without each fault, write gains.json
 python examples/faults/gains.py                     # predict from the recorded traces, write the table of the page
+python examples/faults/gains.py --unseen            # record and measure the cases of unseen.yaml, write unseen.json
 
 Where a fault is work in the wrong place (a serial part, late work), its remedy leaves the work and moves it: the
 program then runs without the fault, and every rank has its part of that work in the two phases.
@@ -17,7 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 MEASURED = HERE / "gains.json"
+UNSEEN = HERE / "unseen.json"
 RECORDED = ROOT / "tests" / "profiles" / "faults"
 PAGE = ROOT / "docs" / "validation.md"
 LAUNCHER = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1"
@@ -71,9 +73,9 @@ class Pair:
         return f"{self.case} - {self.fault}"
 
 
-def pairs() -> Iterator[Pair]:
+def pairs(cases: str = "cases.yaml") -> Iterator[Pair]:
     """Yield every recorded case with each of its faults that a trace can show."""
-    for row in yaml.safe_load((HERE / "cases.yaml").read_text(encoding="utf-8")):
+    for row in yaml.safe_load((HERE / cases).read_text(encoding="utf-8")):
         for fault in row["faults"]:
             if fault in OFF and "oversubscribed" not in row["faults"] and not row["name"].startswith("repeat"):
                 flags = tuple(shlex.split(row["flags"]))
@@ -168,7 +170,7 @@ class Judged:
         return f"| {self.case} | {self.fault} | {self.action} | {numbers} | {'yes' if self.held else 'no'} |"
 
 
-def judged() -> list[Judged]:
+def judged(rows: list[dict[str, Any]] | None = None, recorded: Path = RECORDED) -> list[Judged]:
     """Return every case, predicted from its recording and measured."""
     from advisor import host, rules
     from advisor_simulation.whatif.gains import tried
@@ -179,11 +181,11 @@ def judged() -> list[Judged]:
     plugins = host.load()
     change = {action.id: action.change for action in rules.load_default((), examples=False).actions}
     found = []
-    for row in measured():
-        recorded = plugins.find(RECORDED / row["case"])[0]
-        profile = plugins.read(recorded)
+    for row in measured() if rows is None else rows:
+        trace = plugins.find(recorded / row["case"])[0]
+        profile = plugins.read(trace)
         run = of_profile(profile)
-        trial = of_run(run, plugins.trace(recorded)) if run else None
+        trial = of_run(run, plugins.trace(trace)) if run else None
         action, place = REMEDY[row["fault"]], AT.get(row["fault"])
         made = tried(trial, change[action], working_in(profile, place) if place else set()) if trial else None
         if made is None:
@@ -191,6 +193,25 @@ def judged() -> list[Judged]:
         really = row["with_s"] - row["without_s"]
         found.append(Judged(row["case"], row["fault"], action, made.expected_s, made.low_s, made.high_s, really))
     return found
+
+
+def unseen(program: Path, tries: int) -> None:
+    """Record the cases of unseen.yaml, measure them with and without each fault, and write what was predicted."""
+    import record
+
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        record.main(["--cases", str(HERE / "unseen.yaml"), "--out", scratch, "--limit", "0.05"])
+        for pair in pairs("unseen.yaml"):
+            walls = [wall_s(flags, pair.ranks, pair.threads, program, tries) for flags in (pair.flags, pair.without)]
+            rows.append({"case": pair.case, "fault": pair.fault, "with_s": walls[0], "without_s": walls[1]})
+        lines = ",\n".join(json.dumps(asdict(one)) for one in judged(rows, Path(scratch)))
+    UNSEEN.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def predicted() -> list[Judged]:
+    """Return the cases of unseen.yaml as they were predicted and measured."""
+    return [Judged(**row) for row in json.loads(UNSEEN.read_text(encoding="utf-8"))]
 
 
 def correlation(cases: list[Judged]) -> float:
@@ -211,10 +232,10 @@ def table(cases: list[Judged]) -> str:
     return "\n".join([summary, "", head, "|---|---|---|---|---|---|---|---|", *(one.row for one in cases)])
 
 
-def write(text: str) -> None:
+def write(text: str, name: str = "gains") -> None:
     """Put the table into the page on validation, between its marks."""
     page = PAGE.read_text(encoding="utf-8")
-    begin, end = "<!-- gains: begin -->\n", "\n<!-- gains: end -->"
+    begin, end = f"<!-- {name}: begin -->\n", f"\n<!-- {name}: end -->"
     before, _, rest = page.partition(begin)
     PAGE.write_text(before + begin + text + end + rest.partition(end)[2], encoding="utf-8")
 
@@ -224,6 +245,7 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="cases to measure (default: all)")
     parser.add_argument("--measure", action="store_true", help="run the program instead of comparing")
+    parser.add_argument("--unseen", action="store_true", help="record, predict and measure the cases of unseen.yaml")
     parser.add_argument("--program", type=Path, default=HERE / "build" / "stencil")
     parser.add_argument("--tries", type=int, default=4)
     return parser.parse_args(words)
@@ -235,9 +257,12 @@ def main(words: list[str] | None = None) -> int:
     if options.measure:
         measure(options.program.resolve(), options.tries, options.names)
         return 0
-    text = table(judged())
-    print(text.partition("\n")[0])
-    write(text)
+    if options.unseen:
+        unseen(options.program.resolve(), options.tries)
+    for name, cases in (("gains", judged()), ("unseen gains", predicted())):
+        text = table(cases)
+        print(text.partition("\n")[0])
+        write(text, name)
     return 0
 
 

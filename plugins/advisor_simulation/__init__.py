@@ -55,9 +55,9 @@ def advisor_rules() -> Sequence[Path]:
 
 @hookimpl
 def advisor_expected_gain(
-    profile: Profile, recommendation: Recommendation, trace: Trace | None
+    profile: Profile, recommendation: Recommendation, machine: Machine | None, trace: Trace | None
 ) -> tuple[float, float, float] | None:
     """Return expected, lowest and highest gain in seconds of a recommended change, simulated on the run itself."""
     from advisor_simulation.whatif.hook import expected
 
-    return expected(profile, recommendation, trace)
+    return expected(profile, recommendation, machine, trace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -44,7 +45,7 @@ def simulated(args: Namespace, services: Services) -> Report:
     if writer is not None:
         writer.write(args.addresses)
     if args.save:
-        write(found.profile, args.save)
+        write(replace(found.profile, parameters={"model": str(args.model.resolve())}), args.save)
     title = f"{model.name} on {args.processors} processors of {machine.name}, simulated"
     return Report(title, (_summary(found), bars(found.profile), *data_parts(found)))
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from advisor import rules
+from advisor_simulation.whatif import named_model
 from advisor_simulation.whatif.gains import tried
 from advisor_simulation.whatif.runs import of_profile
 from advisor_simulation.whatif.trial import of_run
@@ -15,9 +16,11 @@ from advisor_simulation.whatif.trial import of_run
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from advisor.machines import Machine
     from advisor.model import Profile, Recommendation
     from advisor.traces.events import Trace
     from advisor_simulation.whatif.gains import Tried
+    from advisor_simulation.whatif.named_model import Modelled
     from advisor_simulation.whatif.trial import Trial
 
 #: Seconds that all recommendations of one run may take together; those left over get no expected gain.
@@ -33,6 +36,7 @@ class _Latest:
 
     profile: Profile | None = None
     trial: Trial | None = None
+    model: Modelled | None = None
     spent_s: float = 0.0
 
 
@@ -43,29 +47,36 @@ def changes() -> Mapping[str, Mapping[str, str]]:
 
 
 def expected(
-    profile: Profile, recommendation: Recommendation, trace: Trace | None
+    profile: Profile, recommendation: Recommendation, machine: Machine | None, trace: Trace | None
 ) -> tuple[float, float, float] | None:
-    """Return expected, lowest and highest gain in seconds (80 %); None where the change can't be simulated."""
+    """Return expected, lowest and highest gain in seconds (80 %); None where the change can't be simulated.
+
+    By the model that the run names, else by the run itself.
+    """
     words = changes().get(recommendation.action)
     if words is None or not profile.timed:
         return None
     begun = time.monotonic()
-    trial = _trial(profile, trace)
-    if trial is None or _Latest.spent_s > LIMIT_S:
+    trial = _trial(profile, machine, trace)
+    if _Latest.spent_s > LIMIT_S:
         return None
-    found = best(trial, words, phases_of(profile, recommendation.phase, words))
+    found = _Latest.model.expected(recommendation.action) if _Latest.model is not None else None
+    if found is None and trial is not None:
+        tries = best(trial, words, phases_of(profile, recommendation.phase, words))
+        found = (tries.expected_s, tries.low_s, tries.high_s) if tries is not None else None
     _Latest.spent_s += time.monotonic() - begun
-    if found is None or found.expected_s <= 0.0:
+    if found is None or found[0] <= 0.0:
         return None
-    return found.expected_s, max(found.low_s, 0.0), max(found.high_s, 0.0)
+    return found[0], max(found[1], 0.0), max(found[2], 0.0)
 
 
-def _trial(profile: Profile, trace: Trace | None) -> Trial | None:
+def _trial(profile: Profile, machine: Machine | None, trace: Trace | None) -> Trial | None:
     if _Latest.profile is not profile:
         size = sum(array.size for phase in profile.phases for array in phase.arrays.values())
         run = of_profile(profile) if size <= LARGEST else None
         _Latest.profile, _Latest.spent_s = profile, 0.0
         _Latest.trial = None if run is None else of_run(run, trace)
+        _Latest.model = named_model.of_profile(profile, machine)
     return _Latest.trial
 
 
