@@ -130,7 +130,7 @@ def test_a_suite_is_covered_thinned_out_and_chosen(typed: Callable[..., tuple[in
     code, report = typed("suite", "triad", "quicksort", "--representatives", "3")
     assert code == 0
     text = words_of(report)
-    assert "24 of 108 known workloads" in text
+    assert "24 of 120 known workloads" in text
     assert "Representatives" in text
     assert "could be left out" in text
     assert typed("suite", "nothing-like-it")[0] == 2

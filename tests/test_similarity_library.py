@@ -37,7 +37,7 @@ def test_the_starter_set_is_sound_and_has_every_kernel() -> None:
     entries = library.starter()
     assert len({entry.name for entry in entries}) == len(entries) >= 50
     assert set(Counter(entry.program for entry in entries)) == {
-        "triad", "matmul", "cg", "spmv", "fft", "quicksort", "mergesort", "stencil", "montecarlo",
+        "triad", "matmul", "cg", "spmv", "fft", "quicksort", "mergesort", "stencil", "montecarlo", "bucketsort",
     }  # fmt: skip
     for entry in entries:
         assert sum(entry.fine.values()) == pytest.approx(sum(entry.centroid), rel=1e-5)

@@ -138,6 +138,7 @@ static inline void oracle_done(struct oracle *o, const struct step *s, uint64_t 
 
 /* An atomic instruction reports its one access as a store: it is read as well. */
 static inline uint64_t oracle_loaded(struct oracle *o, const struct access *from, const struct access *to) {
+    if (to == from + 1) return memory_read(&o->memory, from->address, from->size);
     uint64_t latest = 0, t;
     int loads = 0;
     for (const struct access *a = from; a < to; a++) loads += !a->store;
