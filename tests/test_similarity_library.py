@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from similar_advice import advice, item, profile
 
+from advisor import host, pipeline
 from advisor.errors import InputError, UsageError
 from advisor.past import Applied
 from advisor.store.runs import slim
@@ -21,9 +23,6 @@ from advisor_similarity.findings import findings
 from advisor_similarity.library import Entry
 from advisor_similarity.neighbours import nearest, pairwise_distances
 from advisor_similarity.suite import coverage, redundant, representatives
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EVEN = [[1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]
 SKEWED = [[4.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]
@@ -124,8 +123,6 @@ def test_runs_are_compared_by_what_is_known_of_both() -> None:
 
 
 def test_a_run_without_times_has_no_features() -> None:
-    from dataclasses import replace
-
     with pytest.raises(InputError, match="no times"):
         features(replace(profile(EVEN), actual_s=float("nan")), ())
 
@@ -194,6 +191,32 @@ def test_what_was_applied_to_other_programs_is_known_from_the_history() -> None:
     assert near.text == "behaves like other before A-24 (distance 0.00): there A-24 won 11 %"
     assert expected.measures["share"] == pytest.approx(0.44)
     assert (expected.measures["share_low"], expected.measures["share_high"]) == (0, 1)
+
+
+def test_what_was_won_in_a_similar_program_is_expected_in_the_advice() -> None:
+    class Told:
+        def advice(self, program: str) -> tuple[()]:
+            return ()
+
+        def won(self, program: str) -> dict[str, tuple[float, ...]]:
+            return {}
+
+        def times(self, program: str, ranks: int) -> tuple[()]:
+            return ()
+
+        def applied(self) -> tuple[Applied, ...]:
+            return known
+
+    known: tuple[Applied, ...] = ()
+    loaded, run = host.load(), [Path(__file__).parent / "profiles" / "fig5.json"]
+    first = pipeline.advise(run, pipeline.Options(), loaded, Told())
+    action = next(one.action for one in first.recommendations if one.basis is None)
+    other = slim(replace(first, profile=replace(first.profile, program="other")))
+    known = (Applied(action, other, 0.9, 1.0),)
+    found = pipeline.advise(run, pipeline.Options(), loaded, Told())
+    items = [one for one in found.recommendations if one.action == action]
+    assert [(one.basis, one.expected_s) for one in items] == [("similar", 0.9 * one.ceiling_s) for one in items]
+    assert any(f"there {action} won" in one.text for one in found.findings)
 
 
 def test_an_action_that_lost_is_expected_to_lose() -> None:

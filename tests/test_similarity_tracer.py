@@ -15,8 +15,9 @@ import pytest
 from advisor.errors import UsageError
 from advisor_similarity import tracing
 from advisor_similarity.compiling import compiler
+from advisor_similarity.notes import notes
 from advisor_similarity.parallelism import Observed, observe
-from advisor_similarity.places import GENERATED, places
+from advisor_similarity.places import GENERATED, places, rewritten
 from advisor_similarity.tracing import Plan, trace
 
 if TYPE_CHECKING:
@@ -269,6 +270,29 @@ def test_generated_code_belongs_to_no_function(run: Callable[..., Observed], bui
     observed = run(build(source, "-O1", "-static"))
     made = [place for place in places(observed.image, observed.traced.templates) if place.name == GENERATED]
     assert [place.instructions for place in made] == [150001]
+    assert rewritten(observed.image) == 0
+
+
+@needs_tracer
+def test_code_that_rewrites_itself_is_told(run: Callable[..., Observed], build: Callable[..., Path]) -> None:
+    source = """
+    #include <string.h>
+    #include <sys/mman.h>
+    int main(void) {
+        unsigned char *at = mmap(0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        int sum = 0;
+        for (int i = 0; i < 5; i++) {
+            unsigned char code[] = {0xb8, i, 0, 0, 0, 0xc3};
+            memcpy(at, code, sizeof code);
+            sum += ((int (*)(void))at)();
+        }
+        return sum != 10;
+    }
+    """
+    observed = run(build(source, "-O1", "-static"))
+    assert observed.traced.exit_code == 0
+    assert rewritten(observed.image) == 1
+    assert any("they were rewritten later on" in note for note in notes(observed))
 
 
 @needs_tracer
@@ -298,6 +322,14 @@ def test_a_missing_tracer_is_told_with_the_command_that_installs_it(monkeypatch:
 def test_a_missing_program_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such program"):
         trace(Plan((str(tmp_path / "nothing"),)), tmp_path, tmp_path)
+
+
+def test_programs_for_other_processors_are_refused(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(b"\x7fELF\x01\x01" + bytes(60))
+    program.chmod(0o700)
+    with pytest.raises(UsageError, match="only 64-bit programs for x86_64 and aarch64"):
+        trace(Plan((str(program),)), tmp_path, tmp_path)
 
 
 def test_other_files_are_of_no_architecture(tmp_path: Path) -> None:

@@ -78,6 +78,17 @@ def architecture_of(program: Path) -> str | None:
     return ARCHITECTURES.get(int.from_bytes(head[18:20], "little"))
 
 
+def _known_architecture(program: Path) -> str:
+    """Return the architecture of a program, that of this machine's interpreter for a script."""
+    found = architecture_of(program)
+    with program.open("rb") as file:
+        if found is None and file.read(4) == b"\x7fELF":
+            raise UsageError(
+                f"{program.name}: only 64-bit programs for {' and '.join(ARCHITECTURES.values())} can be run"
+            )
+    return found or "x86_64"
+
+
 def find_program(word: str) -> Path:
     """Return the file that a command's first word names; raises ``UsageError``."""
     found = shutil.which(word)
@@ -119,7 +130,7 @@ def api_version(qemu: str) -> int:
 def trace(plan: Plan, cache: Path, folder: Path) -> Traced:
     """Run the command of ``plan``; ``folder`` takes the files of the run and must outlive the answer."""
     program, arguments, launcher = _apart(plan)
-    architecture = architecture_of(program) or "x86_64"
+    architecture = _known_architecture(program)
     qemu = find_qemu(architecture)
     _check_loader(program, architecture, plan.sysroot)
     library = compiled("tracer.c", cache, (f"QEMU_PLUGIN_API={api_version(qemu)}",))
