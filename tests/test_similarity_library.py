@@ -181,6 +181,12 @@ def test_findings_tell_of_near_programs_only_and_how_sure_that_is() -> None:
     assert findings(run.profile, run.gaps, own) == []
 
 
+def test_a_run_of_which_nothing_is_known_resembles_nothing() -> None:
+    run = advice(profile(SKEWED))
+    bare = replace(run.profile, phases=())
+    assert findings(bare, (), [known_profile("near", SKEWED, Tried(("A-24",), 0.11, 0.5))]) == []
+
+
 def test_what_was_applied_to_other_programs_is_known_from_the_history() -> None:
     before = slim(advice(profile(SKEWED, program="other")))
     known = library.experienced([Applied("A-24", before, 0.66, 1.5)])

@@ -31,6 +31,8 @@ def findings(profile: Profile, gaps: Sequence[Gap], known: Sequence[Entry]) -> l
     if not profile.timed:
         return []
     this = Entry(profile.program, profile.program, profile=features(profile, gaps))
+    if not this.profile:
+        return []
     others = [entry for entry in known if entry.tried and entry.program != profile.program]
     near = [one for one in nearest(this, others, "profile", _COUNT) if one.distance <= NEAR]
     return [_similar(one) for one in near] + _expectations(near)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -38,7 +39,7 @@ def run(args: Namespace, services: Services) -> Report:
     known = known_entries(services)
     entries = [_entry(word, known, services, args.by) for word in args.paths]
     if args.keep:
-        library.keep(services.folder("data"), _renamed(entries[0], args.keep))
+        library.keep(services.folder("data"), replace(entries[0], name=args.keep))
     by = args.by or _default(entries)
     others = entries[1:] or [entry for entry in known if entry.name != entries[0].name]
     found = nearest(entries[0], others, by, None if entries[1:] else args.count)
@@ -79,12 +80,6 @@ def _observed(path: Path, services: Services, by: str | None) -> Entry:
         plan = Plan((str(path.resolve()),), rows=ROWS if by == "matrix" else 0)
         observed = observe(plan, services.folder("cache"), Path(folder), smoothability=False)
         return entry_of(observed.workload, path.name, matrix=frequent_cells(observed))
-
-
-def _renamed(entry: Entry, name: str) -> Entry:
-    from dataclasses import replace
-
-    return replace(entry, name=name)
 
 
 def _default(entries: Sequence[Entry]) -> str:
