@@ -146,6 +146,23 @@ def test_a_page_stays_small_and_has_long_names_in_full_once() -> None:
     assert drawn == 2
 
 
+def test_axes_have_numbers_with_units() -> None:
+    curve = Series("", Axis("ranks", scale="log"), Axis("time", "s", "log"), (Line("", (1.0, 100.0), (0.01, 10.0)),))
+    drawn = base64.b64decode(figures.figure(curve).light.partition(",")[2]).decode()
+    shown = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+    assert {"10.0 ms", "100 ms", "1.00 s", "10.0 s", "1", "10", "100"} <= set(shown)
+
+
+@pytest.mark.parametrize("part", [
+    HeatMap("関数 🚀", "", ("関数 🚀",), ("b",), ((1.0,),)), HeatMap("", "", (), (), ()),
+    HeatMap("", "", ("a",), ("b",), ((None,),), neutral=1.0), Bars("", "s", ()), Bars("", "s", (Bar("_x", None),)),
+    Series("", Axis("関数", scale="log"), Axis("y", "s", "log"), (Line("_", (1.0, 2.0), (-1.0, 0.0)),)),
+    Series("", Axis("x"), Axis("y"), ()), Series("", Axis("x", scale="log"), Axis("y"), (Line("", (), ()),)),
+])  # fmt: skip
+def test_whatever_there_is_to_draw_makes_a_page(part: Bars | Series | HeatMap) -> None:
+    parsed(reports.page(Report("", (part,))))
+
+
 def test_what_has_no_room_is_a_table() -> None:
     shown = figures.within(parts(), 75_000)
     assert [bool(figure.light) for figure in shown] == [True, True, False, True]
@@ -200,7 +217,7 @@ def test_pictures_of_plugins_stand_on_the_page() -> None:
     found = replace(advice.findings[0], pictures=(curve, parts()[0]))
     document = parsed(page(replace(advice, findings=(found,))))
     titles = ["".join(tag.itertext()) for tag in document.iter(f"{HTML}h2")]
-    assert {"Over P", "coupling"} <= set(titles)
+    assert {"scaling: Over P", "scaling: coupling"} <= set(titles)
     assert "3.00 s" in "".join(document.itertext())
 
 
@@ -308,6 +325,40 @@ def test_a_click_on_a_gap_shows_its_regions(shown: WebDriver) -> None:
     row.find_element("css selector", "summary").click()
     assert row.find_element("css selector", "td").is_displayed()
     assert gap.regions[0].name in row.text
+
+
+def test_the_keyboard_opens_a_gap_too(shown: WebDriver) -> None:
+    row = shown.find_element("css selector", "details.row[data-gap=L]")
+    row.find_element("css selector", "summary").send_keys("\ue007")  # Enter
+    assert row.find_element("css selector", "td").is_displayed()
+
+
+def test_on_paper_everything_is_unfolded(shown: WebDriver) -> None:
+    heights = "return [...document.querySelectorAll('details.row')].map(row => row.getBoundingClientRect().height)"
+    folded = shown.execute_script(heights)
+    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    unfolded = shown.execute_script(heights)
+    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    tables = [len(row.find_elements("css selector", "table")) for row in shown.find_elements("css selector", ".row")]
+    for before, after, many in zip(folded, unfolded, tables, strict=True):
+        assert after > before + 50 * many
+
+
+def test_the_index_and_reports_load_as_well(browser: WebDriver, tmp_path: Path) -> None:
+    runs = [overview.seen(samples.full(), (), "run-0001.html"), overview.seen(samples.nothing(), (), "run-0002.html")]
+    texts = {"index.html": index.page(overview.by_program(runs)), "report.html": reports.page(EVERYTHING),
+             "run-0001.html": page(samples.full(), home="index.html")}  # fmt: skip
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 360, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    )
+    for name in texts:
+        browser.get((tmp_path / name).as_uri())
+        assert browser.get_log("browser") == []
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 360
+    browser.find_element("link text", "All programs and builds").click()
+    assert browser.title == "Programs and builds"
 
 
 @pytest.mark.parametrize("width", [360, 800, 1400])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,9 +16,10 @@ from advisor.reports import Bars, HeatMap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis as Drawn
     from matplotlib.figure import Figure
 
-    from advisor.reports import Line, Series
+    from advisor.reports import Axis, Line, Series
 
 _SETTINGS: Final[dict[Any, Any]] = {
     "svg.fonttype": "none",
@@ -53,7 +55,8 @@ def picture(part: Bars | Series | HeatMap, theme: Theme) -> str:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise AdvisorError("pages need matplotlib and jinja2: pip install 'gapwatch[html]'") from error
-    with mpl.rc_context(_SETTINGS):
+    with warnings.catch_warnings(), mpl.rc_context(_SETTINGS):
+        warnings.simplefilter("ignore")  # of glyphs that only a browser has, of logarithms that there are none of
         figure = Figure(figsize=_size(part), layout="constrained")
         axes = figure.subplots()
         _plain(axes, theme)
@@ -104,6 +107,9 @@ def _series(part: Series, axes: Axes, theme: Theme) -> None:
     elif part.x.scale == "linear" and all(float(x).is_integer() for line in part.lines for x in line.x):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_yscale(part.y.scale)
+    _ticks(axes.yaxis, part.y)
+    if not part.x.names:
+        _ticks(axes.xaxis, part.x)
     axes.set_xlabel(clean(part.x.name), color=theme.ink, fontsize=9)
     axes.set_ylabel(clean(part.y.name), color=theme.ink, fontsize=9)
     if any(line.name for line in part.lines):
@@ -111,6 +117,14 @@ def _series(part: Series, axes: Axes, theme: Theme) -> None:
         axes.legend(
             drawn, [f" {_short(line.name)}" for line in part.lines], fontsize=8, frameon=False, labelcolor=theme.ink
         )
+
+
+def _ticks(axis: Drawn, of: Axis) -> None:
+    """Write the numbers of an axis with their units."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: numbers.quantity(value, of.unit)))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _band(line: Line, axes: Axes, colour: str) -> None:

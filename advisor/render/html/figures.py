@@ -36,11 +36,11 @@ class Figure:
 
 
 def figure(part: Picture) -> Figure:
-    """Return the picture of a part of a report; of one that is too large only the numbers."""
+    """Return the picture of a part of a report; of one that is too large, or empty, only the numbers."""
     heads, rows = _numbers(part)
     shown = grid("", heads[:_COLUMNS], [row[:_COLUMNS] for row in rows[:_ROWS]])
     left = sum(map(len, rows)) - sum(map(len, shown.rows))
-    light, dark = ("", "") if _size(part) > _MOST else (picture(part, LIGHT), picture(part, DARK))
+    light, dark = (picture(part, LIGHT), picture(part, DARK)) if 0 < _size(part) <= _MOST else ("", "")
     return Figure(brief(part.title), light, dark, shown, left)
 
 

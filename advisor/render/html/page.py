@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from advisor.render import numbers
@@ -39,7 +40,7 @@ def page(advice: Advice, parts: Sequence[Picture] = (), home: str | None = None)
 
 
 def _content(advice: Advice, parts: Sequence[Picture]) -> dict[str, Any]:
-    parts = [*parts, *(picture for found in advice.findings for picture in found.pictures)]
+    parts = [*parts, *(_called(picture, found.plugin) for found in advice.findings for picture in found.pictures)]
     profile = advice.profile
     machine = f", {brief(profile.machine)}" if profile.machine else ""
     count = len(advice.recommendations)
@@ -65,6 +66,10 @@ def _content(advice: Advice, parts: Sequence[Picture]) -> dict[str, Any]:
         "problems": [brief(problem) for problem in advice.problems],
         "long_names": long_names(advice),
     }  # fmt: skip
+
+
+def _called(picture: Picture, plugin: str) -> Picture:
+    return replace(picture, title=f"{plugin}: {picture.title}")
 
 
 def _waterfall(advice: Advice) -> list[dict[str, Any]]:
