@@ -36,7 +36,8 @@ outranks 1, and what is said on standard error tells it from 1 to 3 of gapwatch 
 On a terminal the text is as wide as the terminal; below 60 columns tables become lists. In a pipe or a file it is 120
 columns wide and has no colours. Names that are too long lose their middle, never what tells them apart; the JSON
 document has them in full. Control characters and signs that change the reading direction are shown as escapes such as
-`\\x1b`. Where the encoding is ASCII, and in the C locale, everything is written in ASCII.
+`\\x1b`. Where the encoding is ASCII, and in the C locale, everything is written in ASCII,
+comments on pull requests aside: they are UTF-8 everywhere. Pages, JSON and SARIF are ASCII in every locale.
 
 The JSON document of `advise` and `demo` follows the schema `advisor/render/gapwatch-advice-1.json` of the package;
 that of `explain` is told in [concepts](concepts.md). That of the other commands is `{"schema": "gapwatch/report/1",

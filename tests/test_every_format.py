@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import unicodedata
 from dataclasses import replace
 from functools import cache
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import advice_samples as samples
 import html5lib
 import pytest
+from command_line import environment, run
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FIGURE = Path(__file__).parent / "profiles" / "fig4.json"
+TRACE = Path(__file__).parent / "profiles" / "otf2" / "scorep-multiphase"
 NAMES = (
     "operator[]", "std::vector<int>::operator[](unsigned long)", "</script><img src=x onerror=alert(1)>", "[/]",
     "[red]x[/red]", "\x1b[2J\x1b]0;title\x07", "z" * 5000, "größe_関数_🚀", "evil\u202egnp.exe", "caf\udce9_\udcff",
@@ -188,6 +192,32 @@ def test_on_a_page(form: str, name: str) -> None:
 
 
 # Wherever it goes
+
+
+@pytest.mark.parametrize("command", ["advise --as html", "explain --as json"])
+def test_a_reader_that_leaves_is_no_error(command: str, tmp_path: Path) -> None:
+    """As in ``gapwatch … | head -1``: the results are larger than a pipe holds."""
+    name, *options = command.split()
+    with subprocess.Popen(
+        [sys.executable, "-m", "gapwatch", name, str(TRACE), *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(tmp_path), cwd=tmp_path,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(1)
+        process.stdout.close()
+        said = process.stderr.read().decode()
+    assert "Traceback" not in said
+    assert "BrokenPipe" not in said
+    assert process.returncode == 0
+
+
+def test_no_color_and_pipes(tmp_path: Path) -> None:
+    for more in ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, {}):
+        done = run("explain", str(FIGURE), "M'", home=tmp_path, **more)
+        assert done.returncode == 0
+        assert b"\x1b" not in done.stdout
+    assert b"\x1b[" in run("explain", str(FIGURE), "M'", home=tmp_path, FORCE_COLOR="1").stdout
 
 
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "sarif", "html"])
