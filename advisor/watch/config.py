@@ -32,7 +32,7 @@ class Config:
     state: Path | None = None
     scan_s: float = 60.0
     poll_s: float = 10.0
-    quiet_s: float = 2.0
+    quiet_s: float = 1.5
     patience_s: float = 120.0
     jobs: int = 1
     task_s: float = 300.0
