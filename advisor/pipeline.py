@@ -168,19 +168,22 @@ def study_of(
         return Study(advice, machine, summary, None, Ranking((), Total(0.0), ()), {}, files, known.earlier)
     found = gaps.attribute(profile, levels, summary, machine)
     grade = quality.grade(profile, levels, found, summary)
-    extra = host.facts(known.events)
+    options.stage(f"asking plugins about {profile.program}")
+    findings = _findings(profile, levels, found, host, known)
+    extra = facts.told(host.facts(known.events), findings)
     sheet = facts.collect(profile, levels, found, machine, summary, extra)
     book, refused = _rules(options, host, extra)
     matches = rules.match(book, sheet)
     won = known.earlier.won()
-    options.stage(f"asking plugins about {profile.program}")
-    findings = _findings(profile, levels, found, host, known)
     if grade.letter == "F":
         ranked = Ranking((), Total(0.0), ())
     else:
         gain = _expected(profile, host, known, won, elsewhere.told(findings), options.stage)
         noise_s = known.earlier.noise_s()
-        ranked = ranking.rank(matches, profile, found, order=options.order, grade=grade, noise_s=noise_s, gain=gain)
+        ranked = ranking.rank(
+            matches, profile, found, order=options.order, grade=grade, noise_s=noise_s, gain=gain,
+            later=ranking.later(findings),
+        )  # fmt: skip
     advice = Advice(
         profile=profile,
         grade=known.events.noted(grade),

@@ -60,7 +60,7 @@ def test_against_extrap(
     truth = cases(parameters, CASES[parameters], seed=99, noise=noise, axis=axis, spread=spread)
     fits = benchmark.pedantic(ours, (truth,), rounds=3, warmup_rounds=1)
     said = forecasts.forecast(fits, truth.targets)
-    powers = forecasts.leads(fits)[np.arange(len(said.value)), forecasts.representative(fits)]
+    powers = forecasts.powers(fits)
     started = time.process_time()
     ours(truth)
     ms = 1e3 * (time.process_time() - started) / len(said.value)

@@ -62,7 +62,8 @@ def test_runs_gaps_and_regions_have_models_of_their_own() -> None:
     assert "N^3 * P^(-1)" in models["solve"][2]
     assert "N^3 * P^(-1)" in models["assemble"][2]
     assert models["gap C'"][2].endswith("* log2(P)")
-    assert models["run"][4] < 0.02
+    assert models["run"][5] < 0.02
+    assert models["solve"][4] == "N 3, P -1"
     counts = table(report(runs()), "Models of counts")
     assert counts["messages per processor"][2] == "1 * log2(P)"
 

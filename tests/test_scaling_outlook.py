@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import command_line as cli
 import numpy as np
 import pytest
 from scaling_runs import run
 
-from advisor import bounds, gaps
+from advisor import bounds, gaps, host, rules
 from advisor.errors import UsageError
+from advisor.facts import told
 from advisor.model import Advice, Grade, Total
-from advisor_scaling import advisor_facts, advisor_findings, advisor_services, outlook
+from advisor.rules import cases
+from advisor.rules.lint import check
+from advisor_scaling import advisor_facts, advisor_findings, advisor_rules, advisor_services, outlook
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from advisor.model import Gap, Profile
+
+
+OWN = ("T-1", "T-2", "T-3", "T-4", "T-5", "T-6")
 
 
 def gaps_of(profile: Profile) -> tuple[Gap, ...]:
@@ -57,12 +67,69 @@ def test_without_runs_at_several_sizes_nothing_is_said() -> None:
 
 
 def test_the_fact_knows_how_far_the_target_is() -> None:
-    (fact,) = advisor_facts()
+    fact = next(fact for fact in advisor_facts() if fact.name == "run.target_processors_factor")
     assert fact.compute is not None
     stated = replace(run(512, 8), parameters={"target": "P=1024 N=8192"})
     assert fact.compute(stated, None) == 128.0
     assert fact.compute(run(512, 8), None) is None
     assert fact.compute(replace(stated, parameters={"target": "soon"}), None) is None
+
+
+def test_facts_are_what_the_findings_measure() -> None:
+    now = run(512, 8)
+    findings = advisor_findings(now, gaps_of(now), HISTORY)
+    known = {fact.name: fact.compute(now, None) for fact in told(advisor_facts(), findings) if fact.compute}
+    grown = next(each for each in findings if each.subject == "C'")
+    assert known["run.scaling_points"] == 4.0
+    assert known["run.target_communication_share"] == grown.measures["share"]
+    growth = grown.measures["share"] / grown.measures["share_today"]
+    assert known["run.target_communication_growth"] == pytest.approx(growth)
+    # 1.2 * 2e-9 * 512^3 / P + 1e-3 log2 P at P = 64: the derivative of both parts over their sum
+    work, tree = 1.2 * 2e-9 * 512**3 / 64, 6e-3
+    slope = (work - 1e-3 / np.log(2.0)) / (work + tree)
+    assert known["run.speedup_exponent"] == pytest.approx(slope, abs=0.1)
+    silent = {fact.name: fact.compute for fact in told(advisor_facts(), ())}
+    assert silent["run.target_communication_share"] is None
+    assert (silent["run.scaling_points"] or (lambda *_: None))(now, None) == 0.0
+
+
+def test_rules_pass_their_examples() -> None:
+    facts = host.load().facts()
+    book = rules.load_default(tuple(advisor_rules()), facts)
+    tried = cases.run_examples(book, facts, OWN)
+    assert len(tried) == 30
+    assert [one for one in tried if not one.passed] == []
+    assert check(advisor_rules()[0], facts) == []
+
+
+def written(folder: Path, n: int, ranks: int, communication: float) -> Path:
+    """A run of ``2e-6 n^3 / ranks`` seconds that also communicates, as a profile of gapwatch."""
+    work = 2e-6 * n**3 / ranks
+    nothing = {name: [0.0, 0.0] for name in ("wait_s", "sync_s", "io_s")}
+    each = {"wall_s": [work, communication], "cpu_s": [work, 0.0], "transfer_s": [0.0, communication], **nothing}
+    document = {
+        "schema": "gapwatch/profile/1", "program": "solver", "run": f"{n}-{ranks}", "reader": "test",
+        "actual_s": work + communication, "processors": [{"rank": rank} for rank in range(ranks)],
+        "regions": [{"name": "solve"}, {"name": "MPI_Allreduce"}], "parameters": {"N": n}, "cores": ranks,
+        "phases": [{"name": "step", "kind": "parallel", "regions": [0, 1], "closed_by": "MPI_Allreduce",
+                    **{name: [[[s]] * ranks for s in row] for name, row in each.items()}}],
+        "status": dict.fromkeys(each, "measured"),
+    }  # fmt: skip
+    (path := folder / f"run-{ranks}.json").write_text(json.dumps(document))
+    return path
+
+
+def test_advice_says_what_wins_little_today_and_much_at_the_target(tmp_path: Path) -> None:
+    """Communication of 0.025 P seconds is half a per cent of the run today, and half of it at the target."""
+    paths = [written(tmp_path, 512, ranks, 0.025 * ranks) for ranks in (1, 2, 4, 8)]
+    done = cli.run("advise", *map(str, paths), "--target", "P=128", "--as", "markdown", home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = done.stdout.decode()
+    assert "Give every rank more work, or use fewer ranks (T-6)" in page
+    assert "takes 0.6% of this run, but will take 60% at P=128" in page
+    assert "win little here and much there" in page
+    plain = cli.run("advise", str(paths[-1]), "--as", "json", home=tmp_path)
+    assert "T-6" not in {one["action"] for one in json.loads(plain.stdout)["recommendations"]}
 
 
 def test_models_of_kernels() -> None:

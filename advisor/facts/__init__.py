@@ -2,6 +2,7 @@
 
 from advisor.facts.page import document
 from advisor.facts.sheet import FactSheet, Site, collect
+from advisor.facts.told import told
 from advisor.facts.vocabulary import VOCABULARY, Fact
 
-__all__ = ["VOCABULARY", "Fact", "FactSheet", "Site", "collect", "document"]
+__all__ = ["VOCABULARY", "Fact", "FactSheet", "Site", "collect", "document", "told"]

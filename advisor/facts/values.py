@@ -36,6 +36,8 @@ def value(fact: Fact, source: Source) -> Value | None:
 
 
 def _of_plugin(fact: Fact, source: Source) -> Value | None:
+    if fact.compute is None and fact.finding is not None:
+        return None
     if fact.compute is None:
         raise PluginError(f"the fact {fact.name} has no function that computes it")
     longest = max(source.phases, key=lambda p: (source.seconds[p], -p)) if fact.scope == "phase" else None

@@ -30,6 +30,8 @@ class Fact:
     (``{launch}`` stands for what starts all ranks, ``mpirun -n 4``). ``compute`` is for facts of plugins: it returns
     the value in a phase (an index into ``Profile.phases``) or, with None, in the run; None where it is unknown.
     ``of_trace`` does the same from the events of the run, and is unknown where there are none.
+    ``finding`` names kind, subject and measure of a finding whose number is the value in a run of which it was made;
+    what only the history of a program tells is known in this way.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Fact:
     formula: str
     compute: Compute | None = None
     of_trace: TraceCompute | None = None
+    finding: tuple[str, str, str] | None = None
 
 
 _TRACE: Final = MISSING["wait_s"].command

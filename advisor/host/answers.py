@@ -93,13 +93,13 @@ def gain(answer: object) -> tuple[float, float, float] | None:
 
 
 def facts(answer: object) -> tuple[Fact, ...]:
-    """Return facts for the vocabulary: new names, and each with the function that computes it."""
+    """Return facts for the vocabulary: new names, each with the function that computes or the finding that tells it."""
     from advisor.facts import VOCABULARY, Fact  # only where facts are asked for: reading a file does without
 
     known = {fact.name for fact in VOCABULARY}
     offered = _list(answer, Fact)
     for i, fact in enumerate(offered):
-        if (fact.compute or fact.of_trace) is None or not fact.name or fact.name in known:
+        if not (fact.compute or fact.of_trace or fact.finding) or not fact.name or fact.name in known:
             raise ContractError(f"[{i}]", f"{fact.name!r} is no new name, or has nothing to compute it")
     return offered
 

@@ -10,16 +10,17 @@ from advisor.model import Total
 from advisor.ranking.ceilings import ceiling, ledger
 from advisor.ranking.drafts import digest, drafts, restricted
 from advisor.ranking.gains import Gain
+from advisor.ranking.outlook import later, matters_later, with_outlook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from advisor.model import Gap, Grade, Profile, Recommendation
     from advisor.ranking.ceilings import Ledger
     from advisor.ranking.drafts import Claim, Draft
     from advisor.rules import Matches, RuleBook
 
-__all__ = ["Gain", "Ranking", "rank"]
+__all__ = ["Gain", "Ranking", "later", "rank"]
 
 
 class Ranking(NamedTuple):
@@ -43,20 +44,23 @@ def rank(
     grade: Grade | None = None,
     noise_s: float = 0.0,
     gain: Callable[[Recommendation], Gain | None] = lambda _: None,
+    later: Mapping[str, str] | None = None,
 ) -> Ranking:
     """Return one recommendation for each cause, the best first (or in the order of the steps).
 
     The best action of a cause leads, the others are its alternatives. ``gain`` says what a change is expected to win,
-    ``noise_s`` what runs of one build differ by.
+    ``noise_s`` what runs of one build differ by. ``later`` holds gaps that will matter at the scale the program is
+    meant for, with words on each: an action against one of them stays although it wins little today, and says so.
     """
+    words = later or {}
     book = ledger(matches.sheet, gaps, grade, noise_s)
     found = [_expected(draft, gain) for draft in drafts(matches, profile, book)]
-    worth = sorted(
-        (d for d in found if is_significant(d.recommendation.ceiling_s, profile.actual_s)), key=lambda draft: draft.key
-    )
-    chosen = _one_per_cause(worth, profile, book)
+    worth = (draft for draft in found if _is_worth_it(draft, profile) or matters_later(draft, words))
+    ordered = sorted(worth, key=lambda draft: draft.key)
+    chosen = [with_outlook(draft, words) for draft in _one_per_cause(ordered, profile, book)]
     if order == "steps":
-        chosen = sorted(_with_gaps(chosen, matches.book, profile, book), key=lambda draft: draft.recommendation.step)
+        kept = [d for d in chosen if matters_later(d, words) or _has_gap(d, matches.book, profile, book)]
+        chosen = sorted(kept, key=lambda draft: draft.recommendation.step)
     recommendations = _told_apart(chosen)
     revisit = _steps_to_revisit(matches.book, chosen)
     return Ranking(recommendations, _total(chosen, gaps, profile, book), revisit, tuple(chosen))
@@ -109,16 +113,16 @@ def _with_alternative(draft: Draft, action: str) -> Draft:
     return replace(draft, recommendation=replace(made, alternatives=(*made.alternatives, action)))
 
 
-def _with_gaps(chosen: Iterable[Draft], book: RuleBook, profile: Profile, seconds: Ledger) -> list[Draft]:
-    """Return the drafts of steps with a significant gap; others are skipped (Hung and Davidson, section 3.2.2)."""
-    kept = []
-    for draft in chosen:
-        step = draft.recommendation.step
-        listed = next((entry.gaps for entry in book.steps if entry.id == step), ())
-        letters = (*listed, *draft.recommendation.gaps)
-        if any(is_significant(seconds.total(seconds.gap_of(letter)), profile.actual_s) for letter in letters):
-            kept.append(draft)
-    return kept
+def _is_worth_it(draft: Draft, profile: Profile) -> bool:
+    return is_significant(draft.recommendation.ceiling_s, profile.actual_s)
+
+
+def _has_gap(draft: Draft, book: RuleBook, profile: Profile, seconds: Ledger) -> bool:
+    """Return whether a gap of the draft's step is significant; else the step is skipped (source, section 3.2.2)."""
+    step = draft.recommendation.step
+    listed = next((entry.gaps for entry in book.steps if entry.id == step), ())
+    letters = (*listed, *draft.recommendation.gaps)
+    return any(is_significant(seconds.total(seconds.gap_of(letter)), profile.actual_s) for letter in letters)
 
 
 def _told_apart(chosen: Iterable[Draft]) -> tuple[Recommendation, ...]:

@@ -70,32 +70,22 @@ def advisor_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Ad
 
 @hookimpl
 def advisor_facts() -> Sequence[Fact]:
-    """Return the fact ``run.target_processors_factor``."""
-    from advisor.facts import Fact
+    """Return facts about growth: how far the target is, which gaps grow towards it, and how the run does."""
+    from advisor_scaling.words import facts
 
-    return (
-        Fact(
-            name="run.target_processors_factor",
-            unit="ratio",
-            scope="run",
-            needs=("processors",),
-            command="gapwatch stamp DIR --parameter 'target=P=1024'",
-            formula="processors of the parameter target / processors of the run",
-            compute=_target_factor,
-        ),
-    )
+    return facts()
+
+
+@hookimpl
+def advisor_rules() -> Sequence[Path]:
+    """Return what to do about gaps that are small in this run and large where the program is meant to run."""
+    return (Path(__file__).with_name("rules.yaml"),)
 
 
 @hookimpl
 def advisor_services() -> Mapping[str, Callable[..., object]]:
     """Return ``kernel_model``: a model of measured times that predicts with intervals."""
     return {"kernel_model": _kernel_model}
-
-
-def _target_factor(profile: Profile, phase: int | None) -> float | None:
-    from advisor_scaling.outlook import target_factor
-
-    return target_factor(profile, phase)
 
 
 def _kernel_model(

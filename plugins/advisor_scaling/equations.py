@@ -157,18 +157,31 @@ def _power(power: Fraction) -> str:
     return str(power) if power.denominator == 1 and power > 0 else f"({power})"
 
 
+@dataclass(frozen=True, slots=True)
+class _Syntax:
+    """How a language writes a power, a power of a logarithm, and the smaller of two."""
+
+    power: str
+    log: str
+    least: str
+
+
+_PYTHON: Final = _Syntax("{} ** {}", "log2({}) ** {}", "min({}, {!r})")
+_C: Final = _Syntax("pow({}, {})", "pow(log2({}), {})", "fmin({}, {!r})")
+
+
 def _python_factor(name: str, factor: Factor) -> str:
-    inside = f"min({name}, {factor.knee!r})" if factor.shape == "until" else name
-    parts = [] if factor.power == 0 else [f"{inside} ** {_decimal(factor.power)}"]
-    parts += [f"log2({inside}) ** {factor.logs}"] if factor.logs else []
-    parts += [f"({name} > {factor.knee!r})"] if factor.shape == "beyond" else []
-    return " * ".join(parts)
+    return _code(name, factor, _PYTHON)
 
 
 def _c_factor(name: str, factor: Factor) -> str:
-    inside = f"fmin({name}, {factor.knee!r})" if factor.shape == "until" else name
-    parts = [] if factor.power == 0 else [f"pow({inside}, {_decimal(factor.power)})"]
-    parts += [f"pow(log2({inside}), {factor.logs})"] if factor.logs else []
+    return _code(name, factor, _C)
+
+
+def _code(name: str, factor: Factor, syntax: _Syntax) -> str:
+    inside = syntax.least.format(name, factor.knee) if factor.shape == "until" else name
+    parts = [] if factor.power == 0 else [syntax.power.format(inside, _decimal(factor.power))]
+    parts += [syntax.log.format(inside, factor.logs)] if factor.logs else []
     parts += [f"({name} > {factor.knee!r})"] if factor.shape == "beyond" else []
     return " * ".join(parts)
 

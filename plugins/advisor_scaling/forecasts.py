@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from advisor_scaling.engine import Fits
 
 _HALVINGS: Final = 32
+#: Powers that differ by no more are hard to tell apart.
+WITHIN: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +78,34 @@ def quantile(
 def leads(fits: Fits) -> FloatArray:
     """Return the highest power of each parameter in each sum: (k, s, m), zero where it does not occur."""
     factors = picked(fits)
-    powers = np.stack([each.powers[factors[..., axis]] for axis, each in enumerate(fits.libraries)], axis=-1)
+    each_power = np.stack([each.powers[factors[..., axis]] for axis, each in enumerate(fits.libraries)], axis=-1)
     constant = (factors == 0).all(axis=-1) | (fits.candidates.terms < 0)
-    some = np.where(constant[..., None], -np.inf, powers).max(axis=2)
+    some = np.where(constant[..., None], -np.inf, each_power).max(axis=2)
     return np.where(np.isfinite(some), some, 0.0)
 
 
-def representative(fits: Fits, within: float = 0.25) -> IntArray:
-    """Return the sum (k,) that stands for all: the one in whose neighbourhood of growth the most probability lies.
+def powers(fits: Fits) -> FloatArray:
+    """Return the highest power of each parameter (k, m): the one within 1/4 of which the most probability lies.
 
-    Neighbours are sums whose highest powers differ by at most ``within`` in each parameter; only sums at least a tenth
-    as probable as the best are considered.
+    Between two powers that are both probable lies one that is within 1/4 of either, although no sum with it may be.
     """
-    powers = leads(fits)
-    near = (np.abs(powers[:, :, None, :] - powers[:, None, :, :]) <= within + 1e-9).all(axis=-1)
+    return np.asarray(leads(fits)[np.arange(len(fits.compounds)), _most_central(fits, 0.0)])
+
+
+def representative(fits: Fits) -> IntArray:
+    """Return the sum (k,) that stands for all: of those at least a tenth as probable as the best, the most central."""
+    return _most_central(fits, 0.1)
+
+
+def _most_central(fits: Fits, least: float) -> IntArray:
+    """Return the sum (k,) with the most probability in its neighbourhood, the more probable one of equals.
+
+    Neighbours are sums whose highest powers differ by at most ``WITHIN`` in each parameter; sums less probable than
+    ``least`` times the best are not considered.
+    """
+    leading = leads(fits)
+    near = (np.abs(leading[:, :, None, :] - leading[:, None, :, :]) <= WITHIN + 1e-9).all(axis=-1)
     shares = fits.candidates.probability
-    mass = (near * shares[:, None, :]).sum(axis=2)
-    mass = np.where(shares >= 0.1 * shares.max(axis=1, keepdims=True), mass + 1e-6 * shares, -1.0)
-    return np.asarray(mass.argmax(axis=1))
+    mass = (near * shares[:, None, :]).sum(axis=2) + 1e-6 * shares
+    worth = np.where(shares >= least * shares.max(axis=1, keepdims=True), mass, -1.0)
+    return np.asarray(worth.argmax(axis=1))

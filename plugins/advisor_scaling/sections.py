@@ -37,7 +37,7 @@ def models(each: Study, fits: Fits, checked: Forecast | None) -> list[Part]:
     """Return tables of models: equation, errors, the probability of the sum of terms that stands for all."""
     errors = np.median(np.abs(study.errors(fits, forecasts.forecast(fits, each.points).value)), axis=1)
     left = np.nanmedian(np.abs(study.errors(fits, checked.value)), axis=1) if checked is not None else None
-    chosen = forecasts.representative(fits)
+    chosen, powers = forecasts.representative(fits), forecasts.powers(fits)
     parts: list[Part] = []
     for unit, which in _by_unit(each).items():
         rows: list[tuple[Cell, ...]] = []
@@ -45,12 +45,19 @@ def models(each: Study, fits: Fits, checked: Forecast | None) -> list[Part]:
             text = equations.export(study.equation(each, fits, at), "text").partition(" = ")[2]
             weight = float(fits.candidates.probability[at, chosen[at]])
             most = float(fits.averaged.mean[at].max())
-            row: tuple[Cell, ...] = (_name(each.series[at]), most, text, weight, float(errors[at]))
+            grows = _powers(each.parameters, powers[at])
+            row: tuple[Cell, ...] = (_name(each.series[at]), most, text, weight, grows, float(errors[at]))
             rows.append((*row, float(left[at])) if left is not None else row)
         heads = (Column("what"), Column("at most", unit), Column("equation"), Column("weight", "share"),
-                 Column("error", "share"), *([Column("left out", "share")] if left is not None else []))  # fmt: skip
+                 Column("highest power"), Column("error", "share"),
+                 *([Column("left out", "share")] if left is not None else []))  # fmt: skip
         parts.append(Table("Models" if unit == "s" else "Models of counts", heads, tuple(rows)))
     return parts
+
+
+def _powers(parameters: Sequence[str], powers: FloatArray) -> str:
+    """Return the highest power of each parameter in words; nothing of those that none depends on."""
+    return ", ".join(f"{name} {power:.3g}" for name, power in zip(parameters, powers, strict=True) if power) or "0"
 
 
 def _by_unit(each: Study) -> dict[Literal["s", "B", ""], list[int]]:
