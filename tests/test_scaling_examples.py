@@ -124,3 +124,27 @@ def test_the_page_on_validation_shows_the_table_of_the_recorded_times() -> None:
     share = int(re.findall(r"(\d+)% by T = X beta", now[-1])[0])
     assert share > 80, "the source has over 80 % of its runs within 20 %"
     assert abs(share - int(re.findall(r"(\d+)% by T = X beta", printed[-1])[0])) <= 5
+
+
+def test_the_table_of_larger_numbers_of_ranks_is_that_of_the_page() -> None:
+    replayed, predict = script("replayed"), script("predict")
+    network = replayed.Network(5e-6, 1e9, collectives=replayed.TODAY)
+    table = predict.table_of({name: replayed.errors(name, network, 1e-9) for name in PROGRAMS}, "replayed")
+    page = (Path(__file__).parents[1] / "docs" / "validation.md").read_text()
+    printed = page.split("<!-- replayed: begin -->\n")[1].split("\n<!-- replayed: end -->")[0]
+    assert [row.split("|")[:5] for row in table.splitlines()] == [row.split("|")[:5] for row in printed.splitlines()]
+    assert table.splitlines()[-1] == printed.splitlines()[-1]
+
+
+def test_a_replay_is_as_sensitive_to_start_up_as_the_formula_says() -> None:
+    """N log2 P messages stand one behind the other: what a longer latency adds is linear in N and in log2 P."""
+    replayed = script("replayed")
+    added = {
+        (n, p): np.subtract(*(
+            replayed.seconds("gauss", n, p, replayed.Network(latency, 1e9, collectives=replayed.TODAY), 1e-9)
+            for latency in (6e-5, 5e-5)
+        )) / 1e-5
+        for n, p in ((64, 4), (128, 4), (64, 16))
+    }  # fmt: skip
+    assert added[128, 4] / added[64, 4] == pytest.approx(2.0, rel=0.05)
+    assert added[64, 16] / added[64, 4] == pytest.approx(2.0, rel=0.05)

@@ -19,6 +19,8 @@ from advisor_scaling import collect, extrap_files, forecasts, study
 from advisor_scaling.linear import application, setup
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from advisor.model import FloatArray
     from advisor_scaling.study import Study
 
@@ -50,16 +52,18 @@ def errors(path: Path, largest: float) -> tuple[FloatArray, FloatArray, FloatArr
 
 def table(folder: Path, largest: float) -> str:
     """Return the table of all programs, and how many predictions are within 20 %."""
-    rows = ["| program | N | P | measured, s | normal form | T = X beta |", "|---|---|---|---|---|---|"]
-    every: list[FloatArray] = []
-    for program in PROGRAMS:
-        points, actual, normal, linear = errors(folder / f"{program}.txt", largest)
-        every.append(np.stack([normal, linear]))
+    return table_of({program: errors(folder / f"{program}.txt", largest) for program in PROGRAMS}, "measured")
+
+
+def table_of(found: Mapping[str, tuple[FloatArray, FloatArray, FloatArray, FloatArray]], how: str) -> str:
+    """Return the table of what ``errors`` returns by program; ``how`` says where the actual times are from."""
+    rows = [f"| program | N | P | {how}, s | normal form | T = X beta |", "|---|---|---|---|---|---|"]
+    for program, (points, actual, normal, linear) in found.items():
         rows += [
             f"| {program} | {n:g} | {p:g} | {seconds:.4f} | {one:+.0%} | {two:+.0%} |"
             for (n, p), seconds, one, two in zip(points, actual, normal, linear, strict=True)
         ]
-    off = np.abs(np.concatenate(every, axis=1))
+    off = np.abs(np.concatenate([np.stack(each[2:]) for each in found.values()], axis=1))
     within = (off <= 0.2).mean(axis=1)
     words = f"Within 20 % of {off.shape[1]}: {within[0]:.0%} by the normal form, {within[1]:.0%} by T = X beta."
     return "\n".join([*rows, "", words])
