@@ -15,9 +15,11 @@ import pytest
 import scaling_npb as npb
 from scaling_runs import Serving, run, runs
 
+from advisor import machines
 from advisor.errors import InputError, UsageError
 from advisor.reports import Code, Series, Table, Text
 from advisor_scaling import collect, command, dominance, equations, extrap_files, next_run, study, targets
+from advisor_scaling.linear import application
 
 if TYPE_CHECKING:
     from advisor.model import Profile
@@ -316,8 +318,21 @@ def test_a_model_on_two_machines_without_any_run(tmp_path: Path) -> None:
     assert "Each microsecond more of latency costs (microseconds): N*log2(P)." in said
     assert "gives most speed for its price" in said
     assert table_rows(found, "Two machines")[0][-1] < 0.01
+    assert not any(getattr(part, "title", "").startswith("What larger sizes win") for part in found.parts)
     with pytest.raises(UsageError, match="must also say N"):
         report([], **{**given, "predict": ["P=256"]})
+
+
+def test_a_cache_of_twice_the_size_wins_the_misses_of_what_then_fits(tmp_path: Path) -> None:
+    size = application.sizes_of(machines.load("a64fx")).cache
+    assert size is not None
+    (path := tmp_path / "model.yaml").write_text(
+        MODEL + f"arrays:\n  - {{name: rows, bytes: {size * 1.5:.0f}*N/512, passes: 100}}\n"
+    )
+    found = report([], paths="", model=path, machine=["a64fx"], predict=["P=4 N=512,2048"], sensitivity=True)
+    fits, too_large = (row[2:] for row in table_rows(found, "What larger sizes win of the time"))
+    assert fits[0] > 0.01
+    assert too_large[0] == 0.0
 
 
 def test_costs_fitted_to_runs(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -118,9 +119,9 @@ def linear_parts(each: Study | None, args: Namespace, services: Services) -> lis
         parts.append(Table("Loops that were counted", heads, tuple(loops.items())))
     models = setup.models(stated, each, measured, given)
     at = setup.points(models[0], each, args.predict or ())
-    for one in models:
+    for one, machine in zip_longest(models, given[: len(models)]):
         parts += linear.shown(one, at, args.export)
         parts += linear.errors(one, measured) if measured is not None else []
-        parts += linear.sensitivity(one, at) if args.sensitivity else []
+        parts += linear.sensitivity(one, at, setup.enlarged(stated, one, machine)) if args.sensitivity else []
         parts += linear.worth(one, at, args.price) if args.price else []
     return [*parts, *(linear.machines(models[0], models[1], at) if len(models) > 1 else [])]

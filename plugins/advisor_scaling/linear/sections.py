@@ -12,7 +12,7 @@ from advisor_scaling.linear import comparing, expressions, model
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from advisor.model import FloatArray
     from advisor.reports import Cell, Part
@@ -65,12 +65,23 @@ def errors(each: LinearModel, measured: Measured) -> list[Part]:
     ]
 
 
-def sensitivity(each: LinearModel, at: FloatArray) -> list[Part]:
-    """Return elasticities by parameters of the machine at the points, and dT / d latency as an expression."""
+def sensitivity(each: LinearModel, at: FloatArray, enlarged: Mapping[str, LinearModel]) -> list[Part]:
+    """Return elasticities by parameters of the machine at the points, what ``enlarged`` sizes win, and dT / d latency.
+
+    A size has no elasticity: an array fits or it does not.
+    """
     found = model.elasticities(each, at)
     heads = (*(Column(name) for name in each.parameters), *(Column(name) for name in found))
     rows = tuple((*at[t].tolist(), *(float(values[t]) for values in found.values())) for t in range(len(at)))
     parts: list[Part] = [Table("Per cent of time per per cent of a machine's parameter", heads, rows)]
+    if enlarged:
+        won = {name: model.doubled(each, at, larger) for name, larger in enlarged.items()}
+        heads = (
+            *(Column(name) for name in each.parameters),
+            *(Column(f"{name} twice as large", "share") for name in won),
+        )
+        rows = tuple((*at[t].tolist(), *(float(values[t]) for values in won.values())) for t in range(len(at)))
+        parts.append(Table("What larger sizes win of the time", heads, rows))
     if "messages" in each.columns:
         column = expressions.symbols().simplify(model.derivative(each, "messages"))
         parts.append(Text(f"Each microsecond more of latency costs (microseconds): {expressions.written(column)}."))

@@ -70,6 +70,22 @@ def models(
     return (_fitted(stated, each, runs),)
 
 
+def enlarged(stated: Application | None, each: LinearModel, machine: Machine | None) -> dict[str, LinearModel]:
+    """Return the model with twice the cache, and with twice the memory, of the machine (None: this host).
+
+    Only of what is known: a size, and what a miss or a page fault costs. Arrays of the application decide what fits.
+    """
+    if stated is None or not stated.arrays:
+        return {}
+    sizes = sizes_of(machine) if machine is not None else _host_sizes()
+    wider: dict[str, Sizes] = {}
+    if sizes.cache and "misses" in each.columns:
+        wider["cache"] = replace(sizes, cache=2 * sizes.cache)
+    if sizes.memory and "page_faults" in each.columns:
+        wider["memory"] = replace(sizes, memory=2 * sizes.memory)
+    return {name: replace(each, x=application.counts(stated, size)) for name, size in wider.items()}
+
+
 def _fitted(stated: Application, each: Study, runs: Measured) -> LinearModel:
     """Return the application model with costs fitted to the runs; caches are those of the machine they ran on."""
     if set(stated.parameters) != set(each.parameters):
