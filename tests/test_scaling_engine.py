@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scaling_truth import DOUBLING, EVEN, EXPONENTS, Spread, cases
 
-from advisor_scaling import engine, equations, forecasts, repeats, terms
+from advisor_scaling import engine, equations, forecasts, posterior, repeats, terms
 from advisor_scaling.terms import Factor
 
 POINTS = np.array(DOUBLING[:5])[:, None]
@@ -159,6 +159,13 @@ def test_series_do_not_disturb_each_other() -> None:
     together = forecasts.forecast(engine.fit(("x", "y"), truth.points, truth.values), truth.targets).value
     alone = forecasts.forecast(engine.fit(("x", "y"), truth.points, truth.values[3:4]), truth.targets).value
     assert together[3] == pytest.approx(alone[0], rel=1e-9)
+
+
+@given(st.lists(st.lists(st.integers(-1, 3), min_size=2, max_size=2), min_size=1, max_size=12))
+def test_of_equal_sums_only_the_first_keeps_its_worth(sums: list[list[int]]) -> None:
+    worth = posterior.unique(np.array([sums]), np.zeros((1, len(sums))))[0]
+    seen = [sorted(each) for each in sums]
+    assert [value == 0.0 for value in worth] == [each not in seen[:at] for at, each in enumerate(seen)]
 
 
 def test_a_parameter_must_be_above_zero() -> None:

@@ -46,8 +46,10 @@ def unique(terms: IntArray, worth: FloatArray) -> FloatArray:
     ordered = np.sort(terms, axis=2)
     base = int(terms.max(initial=0)) + 2
     key = ((ordered + 1) * float(base) ** np.arange(terms.shape[2])).sum(axis=2)
-    same = key[:, :, None] == key[:, None, :]
-    earlier = np.tril(same, -1).any(axis=2)
+    order = np.argsort(key, axis=1, kind="stable")
+    ascending = np.take_along_axis(key, order, axis=1)
+    earlier = np.zeros(key.shape, dtype=bool)
+    np.put_along_axis(earlier, order[:, 1:], ascending[:, 1:] == ascending[:, :-1], axis=1)
     return np.where(earlier, -np.inf, worth)
 
 
@@ -77,7 +79,6 @@ def fitted(
     squares = (rest**2).sum(axis=2)
     count = used.sum(axis=2)
     worth = _worth(prior, used, coefficients, count, squares, products, y, within, dof, scale)
-    shares = np.where(np.isfinite(worth), np.exp(TEMPER * (worth - worth.max(axis=1, keepdims=True))), 0.0)
     degrees = dof[:, None] + y.shape[1] - count
     variance = (within[:, None] + squares) / degrees
     unit = np.where(used, scale, 1.0)
@@ -86,11 +87,17 @@ def fitted(
         coefficients=np.maximum(coefficients / unit, 0.0),
         covariance=inverse * (wider**2 * variance)[..., None, None] / (unit[..., :, None] * unit[..., None, :])
         * (used[..., :, None] & used[..., None, :]),
-        probability=shares / shares.sum(axis=1, keepdims=True),
+        probability=_shares(worth),
         sigma=np.sqrt(variance),
         degrees=degrees,
         squares=squares,
     )  # fmt: skip
+
+
+def _shares(worth: FloatArray) -> FloatArray:
+    """Return the probability of each sum (k, s) from the logarithm of its worth."""
+    shares = np.where(np.isfinite(worth), np.exp(TEMPER * (worth - worth.max(axis=1, keepdims=True))), 0.0)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def _worth(
