@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _HALVINGS: Final = 32
 #: Powers that differ by no more are hard to tell apart.
 WITHIN: Final = 0.25
+#: Sums whose neighbourhoods differ by that much probability are as good as each other.
+EQUAL: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def representative(fits: Fits) -> IntArray:
 
 
 def _most_central(fits: Fits, least: float) -> IntArray:
-    """Return the sum (k,) with the most probability in its neighbourhood, the more probable one of equals.
+    """Return the sum (k,) with the most probability in its neighbourhood, to ``EQUAL``; the most probable of those.
 
     Neighbours are sums whose highest powers differ by at most ``WITHIN`` in each parameter; sums less probable than
     ``least`` times the best are not considered.
@@ -106,6 +108,7 @@ def _most_central(fits: Fits, least: float) -> IntArray:
     leading = leads(fits)
     near = (np.abs(leading[:, :, None, :] - leading[:, None, :, :]) <= WITHIN + 1e-9).all(axis=-1)
     shares = fits.candidates.probability
-    mass = (near * shares[:, None, :]).sum(axis=2) + 1e-6 * shares
-    worth = np.where(shares >= least * shares.max(axis=1, keepdims=True), mass, -1.0)
-    return np.asarray(worth.argmax(axis=1))
+    mass = (near * shares[:, None, :]).sum(axis=2)
+    mass = np.where(shares >= least * shares.max(axis=1, keepdims=True), mass, -1.0)
+    central = mass >= mass.max(axis=1, keepdims=True) - EQUAL
+    return np.asarray(np.where(central, shares, -1.0).argmax(axis=1))
