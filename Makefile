@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test damage lint bench format clean
+.PHONY: demo test damage lint bench docs format clean
 
 demo: $(VENV)/.user
 	$(BIN)/gapwatch demo
@@ -21,6 +21,10 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m pytest -q benchmarks
+
+docs: $(VENV)/.dev
+	cd docs && $(abspath $(BIN))/python -m docsite $(CURDIR)/build/site
+	@echo "build/site/index.html"
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

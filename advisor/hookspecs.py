@@ -3,7 +3,7 @@
 Data in, data out. A plugin is a module (or object) with functions of these names, marked with ``hookimpl``
 and found through the entry-point group ``advisor``, or as a file in a site's plugin directory. A function names
 only the arguments that it needs. A plugin says which version of this contract it was written for by an attribute
-``advisor_api``; without one it is 1. What it returns is checked; docs/plugins.md shows each hook at work.
+``advisor_api``; without one it is 1. What it returns is checked; docs/hooks/ shows each hook at work.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a Profile to a document of the project's own format ``gapwatch/profile/1`` (docs/formats.md)."""
+"""From a Profile to a document of the project's own format ``gapwatch/profile/1`` (docs/formats/native.md)."""
 
 from __future__ import annotations
 

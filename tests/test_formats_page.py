@@ -1,4 +1,4 @@
-"""The documents on docs/formats.md are what they claim to be."""
+"""The documents on docs/formats.md and docs/formats/native.md are what they claim to be."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from advisor import sidecar
 from advisor.model import MEASURES, Profile
 from advisor.readers import native
 
-PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
-OWN, SIDECAR = PAGE.split("## gapwatch/profile/1\n")[1].split("## gapwatch.json")
+DOCS = Path(__file__).parents[1] / "docs"
+OWN = (DOCS / "formats" / "native.md").read_text(encoding="utf-8")
+SIDECAR = (DOCS / "formats.md").read_text(encoding="utf-8").split("## gapwatch.json")[1]
 PROGRAMS = re.findall(r"```python\n(.*?)```", OWN, re.DOTALL)
 DOCUMENTS = re.findall(r"```json\n(.*?)```", OWN, re.DOTALL)
 
@@ -36,7 +37,7 @@ def test_the_figure_is_the_one_of_the_tests(tmp_path: Path) -> None:
 
 def test_the_program_writes_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(PROGRAMS[0], "formats.md", "exec"), {})
+    exec(compile(PROGRAMS[0], "native.md", "exec"), {})
     profile = native.advisor_read(tmp_path / "run.npz")
     assert len(profile.phases) == 1000
     assert profile.phases[7].arrays["work_s"].shape == (1, 64, 100)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from advisor.model import Advice, Profile
 
 ROOT = Path(__file__).parents[1]
-TABLE = (ROOT / "plugins" / "README.md").read_text(encoding="utf-8")
-PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+DOCS = ROOT / "docs"
+PAGE = (DOCS / "plugins.md").read_text(encoding="utf-8")
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((DOCS / "hooks").iterdir())}
 
 HOOKS = {
     name: f"{name}({', '.join(inspect.signature(function).parameters)})"
@@ -34,11 +34,14 @@ HOOKS = {
 
 def test_the_table_names_every_hook_with_its_arguments() -> None:
     assert len(HOOKS) == 10
-    assert sorted(re.findall(r"^\| `(advisor_\w+\(.*?\))`", TABLE, re.MULTILINE)) == sorted(HOOKS.values())
+    rows = re.findall(r"^\| \[`(advisor_\w+\(.*?\))`\]\(hooks/(\w+)\.md\)", PAGE, re.MULTILINE)
+    assert sorted(rows) == sorted((call, name) for name, call in HOOKS.items())
 
 
-def test_the_tutorial_has_a_section_for_every_hook() -> None:
-    assert sorted(re.findall(r"^### (advisor_\w+\(.*\))$", PAGE, re.MULTILINE)) == sorted(HOOKS.values())
+def test_there_is_a_page_for_every_hook() -> None:
+    assert {name: text.splitlines()[0] for name, text in PAGES.items()} == {
+        name: f"# {call}" for name, call in sorted(HOOKS.items())
+    }
 
 
 @pytest.mark.parametrize("name", HOOKS)
@@ -48,16 +51,21 @@ def test_every_hook_says_what_it_returns(name: str) -> None:
     assert text.split()[0] in ("Return", "Register")
 
 
-def from_page(folder: Path, number: int) -> host.Host:
-    """A host with one block of the tutorial as its only plugin."""
-    plugin(folder, "shown", BLOCKS[number])
+def blocks(text: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def from_page(folder: Path, text: str) -> host.Host:
+    """A host with the program of a page as its only plugin."""
+    [program] = blocks(text)
+    plugin(folder, "shown", program)
     loaded = host.load([folder], entry_points=False)
     assert loaded.problems == ()
     return loaded
 
 
 def test_the_reader_of_the_tutorial_reads(tmp_path: Path) -> None:
-    loaded = from_page(tmp_path, 0)
+    loaded = from_page(tmp_path, PAGE)
     (tmp_path / "run17").write_text(
         "sitetimer heat 12.5\nsolve 0 8.1\nsolve 1 4\nsolve 1 4\nio 0 1\n", encoding="utf-8"
     )
@@ -71,18 +79,18 @@ def test_the_reader_of_the_tutorial_reads(tmp_path: Path) -> None:
 
 def test_the_findings_of_the_tutorial(tmp_path: Path) -> None:
     figure = native.advisor_read(PROFILES / "fig4.json")
-    assert [one.text for one in from_page(tmp_path, 1).findings(figure, (), (), None, ())] == [
+    assert [one.text for one in from_page(tmp_path, PAGES["advisor_findings"]).findings(figure, (), (), None, ())] == [
         "0 s are lost to imbalance."
     ]
 
 
 def test_the_rules_of_the_tutorial(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text("[]\n", encoding="utf-8")
-    assert from_page(tmp_path, 2).rules() == (tmp_path.resolve() / "rules.yaml",)
+    assert from_page(tmp_path, PAGES["advisor_rules"]).rules() == (tmp_path.resolve() / "rules.yaml",)
 
 
 def test_the_command_of_the_tutorial(tmp_path: Path) -> None:
-    loaded = from_page(tmp_path, 3)
+    loaded = from_page(tmp_path, PAGES["advisor_commands"])
     (command,) = loaded.commands()
 
     class Reading:
@@ -97,5 +105,6 @@ def test_the_command_of_the_tutorial(tmp_path: Path) -> None:
     assert report.parts == (Table("", (Column("region"), Column("file")), rows),)
 
 
-def test_every_block_of_the_tutorial_is_tested() -> None:
-    assert len(BLOCKS) == 4
+def test_every_program_on_the_pages_is_tested() -> None:
+    shown = {name for name, text in PAGES.items() if blocks(text)}
+    assert shown == {"advisor_findings", "advisor_rules", "advisor_commands"}

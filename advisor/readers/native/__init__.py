@@ -1,4 +1,4 @@
-"""The project's own format ``gapwatch/profile/1``: JSON for small runs, NPZ for large ones (docs/formats.md).
+"""The project's own format ``gapwatch/profile/1``: JSON for small runs, NPZ for large ones (docs/formats/native.md).
 
 ``advisor_read`` and ``write`` are each other's inverse; ``schema`` is the JSON Schema of the document.
 """

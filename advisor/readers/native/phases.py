@@ -1,4 +1,4 @@
-"""The phases of a document, in each of the three ways in which it may state its measures (docs/formats.md)."""
+"""The phases of a document, in each of the three ways in which it may state its measures (docs/formats/native.md)."""
 
 from __future__ import annotations
 

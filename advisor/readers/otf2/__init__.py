@@ -1,4 +1,4 @@
-"""OTF2 archives, the traces of Score-P, EZTrace and TAU, read with libotf2 (see ``docs/otf2.md``)."""
+"""OTF2 archives, the traces of Score-P, EZTrace and TAU, read with libotf2 (see ``docs/formats/otf2.md``)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,142 @@
+"""Everything that the site is made of, in one directory laid out like the repository, so that links are the same."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor import host as hosts
+from advisor.cli.commands import COMMANDS
+from advisor.facts import VOCABULARY
+from advisor.rules import load_default
+from docsite import commands, facts, hooks, markdown, plugins, rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+CODE = re.compile(r"^(`{3,}).*?^\1\s*$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+
+#: The navigation: what stands under which heading, by paths from the root. Pages in folders stand under their index.
+NAVIGATION = {
+    "Begin": ("README <README>", "docs/tutorial", "docs/concepts", "docs/README"),
+    "Use": ("docs/ci", "docs/daemon", "docs/faults", "docs/commands", "docs/commands/index", "docs/machines"),
+    "Formats": ("docs/formats", "docs/traces"),
+    "Advice": ("docs/rules", "docs/rules/index", "docs/facts", "docs/facts/index", "docs/quality", "docs/validation"),
+    "Plugins": ("docs/plugins", "plugins/README"),
+    "Background": ("docs/dependencies", "examples/index"),
+}
+#: Pages whose folder of pages stands below them.
+FOLDERS = {
+    "docs/formats.md": "docs/formats",
+    "docs/plugins.md": "docs/hooks",
+    "plugins/README.md": "docs/plugins",
+}
+
+
+def written() -> dict[str, str]:
+    """Return the hand-written pages, by their paths from the root of the repository."""
+    patterns = ("README.md", "docs/*.md", "docs/*/*.md", "plugins/README.md", "examples/*/README.md")
+    found = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in found}
+
+
+def pages() -> dict[str, str]:
+    """Return all pages of the site, hand-written and made, by their paths from its root."""
+    host = hosts.load()
+    if host.problems:
+        raise RuntimeError("; ".join(host.problems))
+    extra, brought = host.facts(), host.commands(tuple(COMMANDS))
+    book = load_default(host.rules(), extra)
+    origins = _origins(host)
+    everything = written()
+    below = {path.removeprefix("docs/"): text for path, text in everything.items() if path.startswith("docs/")}
+    made = rules.pages(book) | facts.pages((*VOCABULARY, *extra), origins, book) | commands.pages(brought, below)
+    added = {**hooks.additions(host.plugins), **plugins.additions(host.plugins, brought, origins)}
+    everything |= {f"docs/{path}": text for path, text in made.items()}
+    for path, text in added.items():
+        everything[f"docs/{path}"] = everything[f"docs/{path}"].rstrip("\n") + "\n" + text
+    for path, folder in FOLDERS.items():
+        everything[path] += "\n" + markdown.contents(_below(path, folder, everything))
+    everything["docs/plugins.md"] += "\n" + markdown.contents(["sample_plugin/README"])
+    return everything | {"examples/index.md": _examples(everything), "index.md": _home()}
+
+
+def copied(all_pages: dict[str, str]) -> dict[str, Path]:
+    """Return the files that pages link to and that are no pages, by their paths from the root."""
+    found: dict[str, Path] = {}
+    for page, text in all_pages.items():
+        for target in links(text):
+            path = (ROOT / page).parent / target
+            if path.is_file() and path.suffix != ".md":
+                found[path.resolve().relative_to(ROOT).as_posix()] = path.resolve()
+    return found
+
+
+def links(text: str) -> Iterator[str]:
+    """Yield the files that a page links to, as it names them."""
+    yield from LINK.findall(CODE.sub("", text))
+
+
+def write(folder: Path) -> None:
+    """Write the tree into an empty ``folder``."""
+    everything = pages()
+    for path, text in everything.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    for path, source in copied(everything).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, folder / path)
+
+
+def _origins(host: hosts.Host) -> dict[str, str]:
+    """Return the plugin of each fact that a plugin brings."""
+    found: dict[str, str] = {}
+    for plugin in host.plugins:
+        if "advisor_facts" in plugin.hooks:
+            others = [one.name for one in host.plugins if one.name != plugin.name]
+            found |= {fact.name: plugin.name for fact in hosts.load(blocked=others).facts()}
+    return found
+
+
+def _below(page: str, folder: str, everything: dict[str, str]) -> list[str]:
+    """Return the pages of a folder, relative to the folder of ``page``."""
+    up = "../" * (len(Path(page).parts) - 1)
+    inside = sorted(path.removesuffix(".md") for path in everything if Path(path).parent.as_posix() == folder)
+    return [f"{up}{path}" for path in inside]
+
+
+def _examples(everything: dict[str, str]) -> str:
+    names = [path for path in everything if path.startswith("examples/")]
+    rows = [
+        (markdown.link(everything[path].split("\n", 1)[0].removeprefix("# "), path.removeprefix("examples/")),
+         markdown.code(str(Path(path).parent)))
+        for path in names
+    ]  # fmt: skip
+    entries = (path.removeprefix("examples/").removesuffix(".md") for path in names)
+    return markdown.page(
+        "Examples", "Programs that come with gapwatch, to try and to learn from.\n",
+        markdown.table(("what", "where"), rows), markdown.contents(entries),
+    )  # fmt: skip
+
+
+def _home() -> str:
+    start = (
+        "An optimization advisor for parallel programs. It computes lower bounds on the run time from a profile,\n"
+        "shows in seconds what costs the gap between one bound and the next, and says what to do next and what that\n"
+        "can win.\n"
+    )
+    ways = [
+        ("[README](README.md)", "what it shows, and how to install it"),
+        ("[Tutorial](docs/tutorial.md)", "from the first profile to the verified gain"),
+        ("[Concepts](docs/concepts.md)", "what the screen says, what each bound and gap is"),
+        ("[All pages](docs/README.md)", "which page answers which question"),
+        ("[All rules](docs/rules/index.md)", "what can be advised, with code before and after"),
+        ("[All commands](docs/commands/index.md)", "what each takes"),
+    ]
+    table = markdown.table(("page", "what it tells"), ways)
+    return markdown.page("gapwatch", start, table, *(markdown.contents(p, c) for c, p in NAVIGATION.items()))
