@@ -34,6 +34,8 @@ def advisor_commands(register: Registry) -> None:
 @hookimpl
 def advisor_findings(machine: Machine | None, trace: Trace | None) -> Sequence[Finding]:
     """Return what a replay of the trace tells of the network: efficiencies, and what matters where."""
+    if trace is None:
+        return ()
     from advisor_simulation.replay.findings import of_trace
 
     return of_trace(trace, machine)
