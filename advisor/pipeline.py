@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -266,8 +267,11 @@ def _rules(options: Options, host: Host, extra: Sequence[Fact]) -> tuple[RuleBoo
 
     Raises ``DocumentError`` for mistakes in the user's own files.
     """
+    of_plugins = tuple(host.rules())
+    with suppress(DocumentError):
+        return rules.load_default((*of_plugins, *options.rules), extra, examples=False), ()
     sound, refused = [], []
-    for file in host.rules():
+    for file in of_plugins:
         try:
             rules.load_default((file,), extra, examples=False)
             sound.append(file)

@@ -153,3 +153,11 @@ def test_the_traceback_is_there_for_who_asks(
 def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert fail_with(KeyboardInterrupt(), monkeypatch) == 130
     assert capsys.readouterr().err == "gapwatch: interrupted\n"
+
+
+def test_advice_on_a_small_profile_loads_no_large_library(tmp_path: Path) -> None:
+    done = run("advise", str(PROFILES / "fig4.json"), home=tmp_path, code=SHOW_MODULES)
+    assert done.returncode == 0
+    loaded = {name.partition(".")[0] for name in done.stderr.decode().split()}
+    assert "numpy" in loaded
+    assert loaded & {"scipy", "sympy", "numba", "matplotlib", "jinja2", "capstone", "tree_sitter", "dask"} == set()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.special import stdtr
 
 from advisor_scaling import engine, terms
 
@@ -65,6 +64,8 @@ def quantile(
     mean: FloatArray, error: FloatArray, shares: FloatArray, degrees: FloatArray, at: float
 ) -> FloatArray:  # fmt: skip
     """Return the quantile (k, t) of the mixture of Student distributions (k, s, t) by bisection."""
+    from scipy.special import stdtr
+
     error = np.maximum(error, 1e-12 * np.abs(mean) + 1e-300)
     reach = np.where(shares[..., None] > 0.0, 40.0 * error, 0.0)
     told = np.where(shares[..., None] > 0.0, mean, np.nan)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.special import stdtr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +44,8 @@ def regression(
     columns: Mapping[str, FloatArray], y: FloatArray, weights: FloatArray | None = None
 ) -> tuple[Estimate, ...]:
     """Return the least-squares estimate of each of ``columns`` (n,) for ``y`` (n,), with its error by Student's t."""
+    from scipy.special import stdtr
+
     root = np.ones(len(y)) if weights is None else np.sqrt(weights)
     design = np.stack(list(columns.values()), axis=1) * root[:, None]
     scale = np.abs(design).max(axis=0)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.special import polygamma
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -71,6 +70,8 @@ def _worth_of_all(squares: FloatArray, free: FloatArray) -> FloatArray:
     Few where the spreads of the points differ more than chance explains, by the moments of the logarithms of their
     variances (G. Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004, section 6.2).
     """
+    from scipy.special import polygamma
+
     told = (free > 0.0) & (squares > 0.0)
     variance = np.where(told, squares / np.maximum(free, 1.0), np.nan)
     if not told.any() or told.sum(axis=1).min() < 3:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.special import gammaln
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -142,6 +141,8 @@ def evidence(squares: FloatArray, logdet: FloatArray, within: FloatArray, dof: F
 
     Integral over the coefficients and, with the prior 1/sigma, over the noise of the normal likelihood.
     """
+    from scipy.special import gammaln
+
     half = 0.5 * (dof + free)
     return np.asarray(
         -0.5 * logdet - 0.5 * free * np.log(2 * np.pi) + gammaln(half) - half * np.log((within + squares) / 2)

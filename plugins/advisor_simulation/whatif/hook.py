@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from advisor import rules
-from advisor_simulation.whatif import named_model
 from advisor_simulation.whatif.gains import tried
 from advisor_simulation.whatif.runs import of_profile
 from advisor_simulation.whatif.trial import of_run
@@ -76,8 +75,16 @@ def _trial(profile: Profile, machine: Machine | None, trace: Trace | None) -> Tr
         run = of_profile(profile) if size <= LARGEST else None
         _Latest.profile, _Latest.spent_s = profile, 0.0
         _Latest.trial = None if run is None else of_run(run, trace)
-        _Latest.model = named_model.of_profile(profile, machine)
+        _Latest.model = _named_model(profile, machine)
     return _Latest.trial
+
+
+def _named_model(profile: Profile, machine: Machine | None) -> Modelled | None:
+    if "model" not in profile.parameters:
+        return None  # and nothing that simulates models is loaded
+    from advisor_simulation.whatif import named_model
+
+    return named_model.of_profile(profile, machine)
 
 
 def best(trial: Trial, words: Mapping[str, str], chosen: set[int]) -> Tried | None:
