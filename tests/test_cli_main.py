@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import run
+from command_line import ROOT, run
 
 from advisor import __version__, cli
 from advisor.cli.commands import COMMANDS
@@ -156,7 +156,7 @@ def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 def test_advice_on_a_small_profile_loads_no_large_library(tmp_path: Path) -> None:
-    done = run("advise", str(PROFILES / "fig4.json"), home=tmp_path, code=SHOW_MODULES)
+    done = run("advise", str(ROOT / "tests" / "profiles" / "fig4.json"), home=tmp_path, code=SHOW_MODULES)
     assert done.returncode == 0
     loaded = {name.partition(".")[0] for name in done.stderr.decode().split()}
     assert "numpy" in loaded
