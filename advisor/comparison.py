@@ -1,6 +1,8 @@
 """Two builds of a program side by side: which gap moved by how many seconds, where, and is that more than noise?
 
-Repeated runs of one build are the noise. With a single run of each nothing is ever called more than noise.
+Repeated runs of one build are the noise. With a single run of each nothing is ever called more than noise. What
+disturbs a run, other work on the machine, only makes it longer: repeats that took far longer than the fastest of their
+build are left out, and that is said.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 UNLIKELY: Final = 1e-3
 #: A change below this share of the run is not worth a word, however sure it is.
 LEAST_SHARE: Final = 0.01
+#: A repeat was disturbed if it took longer than the fastest run of its build by so many times what is usual.
+DISTURBED: Final = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changed from one build to another: the first bound and the gaps, which add up to the run time ``actual``."""
+    """What changed from one build to another: the first bound and the gaps, which add up to the run time ``actual``.
+
+    Of the ``runs`` of each build so many were ``disturbed`` and left out.
+    """
 
     program: str
     before: str
@@ -55,6 +62,7 @@ class Comparison:
     runs: tuple[int, int]
     actual: Change
     changes: tuple[Change, ...]
+    disturbed: tuple[int, int] = (0, 0)
 
     @property
     def grown(self) -> tuple[Change, ...]:
@@ -71,11 +79,14 @@ class Comparison:
 def compare(before: Sequence[Advice], after: Sequence[Advice], earlier: Sequence[Sequence[Advice]] = ()) -> Comparison:
     """Return what changed from the runs of one build to those of another, each at least one.
 
-    ``earlier`` holds the runs of further builds, which tell more of the noise. Gaps are those between the bounds that
-    all runs know; the noise of a difference is the pooled standard deviation of repeats, times
-    sqrt(1/n_before + 1/n_after); it is exceeded where Student's t says that ``UNLIKELY`` is less likely, Bonferroni's
-    correction for the number of gaps included, and the change is at least ``LEAST_SHARE`` of the run.
+    ``earlier`` holds the runs of further builds, which tell more of the noise. Runs that were disturbed are left out
+    (``undisturbed``). Gaps are those between the bounds that all runs know; the noise of a difference is the pooled
+    standard deviation of repeats, times sqrt(1/n_before + 1/n_after); it is exceeded where Student's t says that
+    ``UNLIKELY`` is less likely, Bonferroni's correction for the number of gaps included, and the change is at least
+    ``LEAST_SHARE`` of the run.
     """
+    all_runs = len(before), len(after)
+    before, after, *earlier = undisturbed((before, after, *earlier))
     known = _known((*before, *after))
     names = ("actual", *_gap_names(known))
     groups = [_table(group, known) for group in (before, after)]
@@ -102,10 +113,29 @@ def compare(before: Sequence[Advice], after: Sequence[Advice], earlier: Sequence
         profile.program,
         _build(before),
         _build(after),
-        (len(before), len(after)),
+        all_runs,
         changes[0],
         changes[1:],
+        (all_runs[0] - len(before), all_runs[1] - len(after)),
     )
+
+
+def undisturbed(groups: Sequence[Sequence[Advice]]) -> list[list[Advice]]:
+    """Return the runs of each build without those that the machine disturbed.
+
+    Such a run took longer than the fastest of its build by more than ``LEAST_SHARE``, and by more than ``DISTURBED``
+    times the median of what repeats took longer than the fastest of theirs, over all builds. Of normally distributed
+    times that are fewer than one in a hundred; where more than half of all repeats were disturbed, the median is large
+    and nothing is left out. Equal times, of coarse clocks, do not count in the median.
+    """
+    fastest = [min((one.profile.actual_s for one in group), default=0.0) for group in groups]
+    pairs = list(zip(groups, fastest, strict=True))
+    longer = [one.profile.actual_s - least for group, least in pairs for one in group if one.profile.actual_s > least]
+    most = DISTURBED * float(np.median(longer)) if longer else 0.0
+    return [
+        [one for one in group if one.profile.actual_s - least <= max(most, LEAST_SHARE * least)]
+        for group, least in pairs
+    ]
 
 
 def _build(group: Sequence[Advice]) -> str:

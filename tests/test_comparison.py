@@ -84,6 +84,53 @@ def test_a_fault_of_five_per_cent_is_found_with_its_place() -> None:
     assert right >= 38
 
 
+def told(actual_s: float, waiting_s: float = 0.0) -> Advice:
+    """Advice on a run of so many seconds, as much as a comparison looks at; all but ``waiting_s`` is work."""
+    known = {"IPC": actual_s - waiting_s, "IPCOLMDSW": actual_s, "actual": actual_s}
+    bounds = tuple(replace(one, seconds=known.get(one.name)) for one in WHOLE.bounds)
+    return replace(WHOLE, profile=replace(WHOLE.profile, actual_s=actual_s), bounds=bounds, gaps=())
+
+
+def repeats(chance: np.random.Generator, waiting_s: float = 0.0) -> list[Advice]:
+    """Three runs of 10 s with 0.5 % noise; one in seven is disturbed, and takes up to twice as long."""
+    found = []
+    for _ in range(3):
+        slower = chance.uniform(1.1, 2.0) if chance.random() < 1 / 7 else 1.0
+        found.append(told(slower * chance.normal(10.0, 0.05) + waiting_s, waiting_s))
+    return found
+
+
+def test_disturbed_runs_neither_raise_alarms_nor_hide_faults() -> None:
+    """A build raises an alarm only where all of its runs were disturbed: here one build in 343."""
+    alarms, missed = 0, 0
+    for trial in range(40):
+        chance = np.random.default_rng(trial)
+        builds = [repeats(chance) for _ in range(6)]
+        alarms += any(one.beyond_noise for one in compare(builds[-2], builds[-1], builds[:-2]).changes)
+        worst = compare(builds[-1], repeats(chance, waiting_s=0.5), builds[:-1]).worst
+        missed += worst is None or worst.delta_s > 0.6
+    assert (alarms, missed) <= (2, 2)
+
+
+def test_what_was_left_out_is_counted() -> None:
+    found = compare([told(10.0), told(10.1), told(14.0)], [told(10.0), told(10.1)])
+    assert (found.runs, found.disturbed) == ((3, 2), (1, 0))
+    assert found.actual.delta_s == pytest.approx(0.0)
+
+
+def test_coarse_clocks_and_small_differences_disturb_nothing() -> None:
+    coarse = [told(5.0), told(5.0), told(6.0)]
+    assert compare(coarse, [told(5.0), told(5.0), told(5.0)]).disturbed == (0, 0)
+    alike = [told(5.0), told(5.0001), told(5.04)]
+    assert compare(alike, [told(5.0), told(5.0001), told(5.0001)]).disturbed == (0, 0)
+
+
+def test_where_most_runs_were_disturbed_nobody_knows_which() -> None:
+    found = compare([told(10.0), told(14.0), told(19.0)], [told(10.1), told(12.0), told(17.0)])
+    assert found.disturbed == (0, 0)
+    assert not [one for one in found.changes if one.beyond_noise]
+
+
 def test_bounds_that_one_run_does_not_know_are_merged() -> None:
     chance = np.random.default_rng(3)
     known, whole = run(chance, "a"), run(chance, "b")

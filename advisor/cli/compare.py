@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     chosen = {entry.number for entry in (*before, *after)}
     builds: dict[str, list[Entry]] = {}
     for entry in runs.entries(program):
-        if entry.number not in chosen and entry.build is not None:
+        if entry.number not in chosen and entry.build is not None and entry.actual_s is not None:
             builds.setdefault(entry.build, []).append(entry)
     earlier = [_advice(runs, build) for build in list(builds.values())[-NOISE_BUILDS:] if len(build) > 1]
     first, second = _advice(runs, before), _advice(runs, after)
@@ -69,7 +69,9 @@ def _chosen(runs: Runs, args: argparse.Namespace) -> tuple[str, list[Entry], lis
         names = ", ".join(sorted({entry.program for side in sides for entry in side}))
         raise UsageError(f"name one program with --program: {names}")
     [program] = programs
-    before, after = ([entry for entry in side if entry.program == program] for side in sides)
+    before, after = ([one for one in side if one.program == program and one.actual_s is not None] for side in sides)
+    if not (before and after):
+        raise UsageError(f"{args.after if before else args.before} was recorded without times of {program!r}")
     return program, before, after
 
 
@@ -85,7 +87,8 @@ def _report(found: Comparison) -> Report:
         Column("more than noise"), Column("where"),
     )  # fmt: skip
     rows = tuple(_row(change) for change in (*found.changes, found.actual))
-    title = f"{found.program}: from {found.before} ({_runs(found.runs[0])}) to {found.after} ({_runs(found.runs[1])})"
+    before, after = (_runs(*counts) for counts in zip(found.runs, found.disturbed, strict=True))
+    title = f"{found.program}: from {found.before} ({before}) to {found.after} ({after})"
     return Report(title, (Table("", columns, rows), Text(_sentence(found))))
 
 
@@ -95,8 +98,9 @@ def _row(change: Change) -> tuple[str | float | None, ...]:
     return (change.name, change.before_s, change.after_s, change.delta_s, change.noise_s, beyond, places)
 
 
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
+def _runs(count: int, disturbed: int) -> str:
+    words = "1 run" if count == 1 else f"{count} runs"
+    return f"{words}, {disturbed} left out as disturbed" if disturbed else words
 
 
 def _sentence(found: Comparison) -> str:

@@ -75,7 +75,9 @@ def _delta(change: Change) -> str:
 
 
 def _doubt(since: Comparison) -> str:
-    return " (one run each: noise is not known)" if since.actual.beyond_noise is None else ""
+    if since.actual.beyond_noise is None:
+        return " (one run each: noise is not known)"
+    return f" ({sum(since.disturbed)} disturbed runs left out)" if any(since.disturbed) else ""
 
 
 def _next(advice: Advice) -> Iterator[str]:

@@ -60,6 +60,8 @@ def run_line(number: int, advice: Advice, page: Page) -> str:
 def change_lines(change: Comparison, page: Page) -> list[str]:
     """Return what moved by more than noise, the largest first; one line where nothing did, or nobody knows."""
     head = f"since {change.before}: run time {_signed(change.actual.delta_s)}"
+    if any(change.disturbed):
+        head += f" without {sum(change.disturbed)} disturbed of {sum(change.runs)} runs"
     if change.actual.beyond_noise is None:
         return [page.remark(f"{head} (one run each: noise is not known)")]
     moved = sorted((one for one in change.changes if one.beyond_noise), key=lambda one: -abs(one.delta_s))
