@@ -171,6 +171,17 @@ def base_of(advice: Advice, earlier: Sequence[Advice], build: str | None = None)
     return Base(tuple(before), compare(before, [*own, advice], repeated))
 
 
+def base_in(past: Past, advice: Advice) -> Base | None:
+    """Return what ``base_of`` does, of the runs that ``past`` remembers."""
+    return base_of(advice, Earlier(advice.profile, (), past).advice())
+
+
+def change_since(advice: Advice, past: Past) -> Comparison | None:
+    """Return what changed from the build before to that of a run; None where no other build is remembered."""
+    base = base_in(past, advice)
+    return base.change if base else None
+
+
 def _builds(runs: Sequence[Advice], like: Profile) -> dict[str, list[Advice]]:
     """Return by build the runs of the program on as many ranks of which the wall time is known."""
     builds: dict[str, list[Advice]] = {}

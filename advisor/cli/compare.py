@@ -19,6 +19,11 @@ NAME = "compare"
 HELP = "say which gap moved between two builds or runs, where, and whether that is more than noise"
 
 
+#: Regions whose part in a change is smaller are not named (of the largest part; seconds).
+_LEAST = 0.05
+_LEAST_S = 1e-6
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument("before", metavar="A", help="a build, or the number of a run (gapwatch history)")
@@ -94,7 +99,10 @@ def _report(found: Comparison) -> Report:
 
 def _row(change: Change) -> tuple[str | float | None, ...]:
     beyond = {None: "unknown", True: "yes", False: "no"}[change.beyond_noise]
-    places = "; ".join(f"{name} {seconds:+.3g} s" for name, seconds in change.places)
+    largest = max((abs(seconds) for _, seconds in change.places), default=0.0)
+    places = "; ".join(
+        f"{name} {seconds:+.3g} s" for name, seconds in change.places if abs(seconds) >= max(_LEAST * largest, _LEAST_S)
+    )
     return (change.name, change.before_s, change.after_s, change.delta_s, change.noise_s, beyond, places)
 
 

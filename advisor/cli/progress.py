@@ -21,6 +21,13 @@ _WIDTH = 78
 _LINE = Lock()
 
 
+def time_left(seconds: float) -> str:
+    """Return a time as roughly as it is known."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
+
+
 class _Steps:
     """What is done (``title``), how many of ``total`` steps of it are done, and how long the others may take."""
 
@@ -55,10 +62,7 @@ class _Steps:
         done = (self._done or 0) - before
         if done <= 0 or self._total is None:
             return None
-        seconds = (monotonic() - since) / done * max(0, self._total - done - before)
-        if seconds < 100:
-            return f"{seconds:.0f} s"
-        return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
+        return time_left((monotonic() - since) / done * max(0, self._total - done - before))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from functools import partial
@@ -31,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="read what is there and end, instead of watching on")
     parser.add_argument(
         "--as", dest="form", choices=("live", "lines", "json"),
-        help="a screen, a line for each event, or a document for each run (default: live on a terminal, else lines)",
+        help="a screen, a line for each event, or a document for each run (default: live; off a terminal it is lines)",
     )  # fmt: skip
     gates.add_option(parser, "with --once: exit with 1 if it holds for the newest run of a program that was read")
     parser.add_argument("--jobs", metavar="N", type=_jobs, help="profiles read at the same time (default: 1)")
@@ -55,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--fail-on judges what --once has read; a daemon that watches on never ends with a verdict")
     settings = _settings(args)
     state = settings.state or history_places.state(args)
-    shown = watcher(args.form or ("live" if _is_terminal() else "lines"), settings, state, output.page(args))
+    form = args.form or "live"
+    shown = watcher("lines" if form == "live" and not _is_terminal() else form, settings, state, output.page(args))
     newest: dict[str, Advice] = {}
 
     def tell(event: Event) -> None:
@@ -82,10 +84,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _base(advice: Advice, state: Path) -> Base | None:
     """Return the build before that of a run in the history."""
-    from advisor.past import Earlier, base_of
+    from advisor.past import base_in
     from advisor.store.past import StoredPast
 
-    return base_of(advice, Earlier(advice.profile, (), StoredPast(state)).advice())
+    return base_in(StoredPast(state), advice)
 
 
 def _settings(args: argparse.Namespace) -> Config:
@@ -110,4 +112,4 @@ def _settings(args: argparse.Namespace) -> Config:
 
 
 def _is_terminal() -> bool:
-    return sys.stdout is not None and sys.stdout.isatty()
+    return sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"

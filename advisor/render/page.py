@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import astuple, dataclass
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from advisor.render.clean import clean
 
@@ -135,9 +135,12 @@ def draw(lines: Iterable[Text], page: Page) -> str:
 
 
 def live(page: Page) -> Live:
-    """Return what draws lines anew in place on the terminal, when it is told to."""
+    """Return what draws lines on the whole terminal when it is told to; what was there before comes back at the end."""
     from rich.console import Console
     from rich.live import Live
 
-    console = Console(markup=False, emoji=False, highlight=False, legacy_windows=False, no_color=not page.color)
-    return Live(console=console, auto_refresh=False, vertical_overflow="visible")
+    colors: Literal["auto"] | None = "auto" if page.color else None
+    console = Console(
+        markup=False, emoji=False, highlight=False, legacy_windows=False, color_system=colors, no_color=not page.color
+    )  # fmt: skip
+    return Live(console=console, screen=True, auto_refresh=False)

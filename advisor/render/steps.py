@@ -44,6 +44,18 @@ def next_steps(advice: Advice, page: Page) -> list[Text]:
     return lines + _revisit(advice, page)
 
 
+def headlines(advice: Advice, page: Page) -> list[Text]:
+    """Return the first recommendations in two lines each: what to do, what it wins at most, and where."""
+    shown = advice.recommendations[:FIRST]
+    if not shown:
+        return []
+    lines = heading(f"The {COUNTS.get(len(shown), f'{len(shown)} things')} to do next", page, _together(advice))
+    places = _places_of(shown, page)
+    for item in shown:
+        lines += [*title_line(item, page), *labelled("where", where(item, places, page), page)]
+    return lines
+
+
 def _revisit(advice: Advice, page: Page) -> list[Text]:
     if not (page.verbose and advice.steps_to_revisit):
         return []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from advisor.render import numbers
 from advisor.render.sections import heading, paragraph
-from advisor.render.steps import next_steps
+from advisor.render.steps import headlines
 from advisor.render.text import line, shorten, together
 from advisor.render.waterfall import waterfall
 
@@ -35,13 +35,17 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Everything on the live screen: programs, the newest last; files by state; what is in the way."""
+    """Everything on the live screen: programs, the newest last; files by state; what is in the way.
+
+    ``left`` is how long the files that wait may take, where that is known.
+    """
 
     roots: Sequence[str]
     programs: Sequence[Program]
     counts: Mapping[str, int]
     reading: int
     troubles: Sequence[str]
+    left: str | None = None
 
 
 def run_line(number: int, advice: Advice, page: Page) -> str:
@@ -74,18 +78,28 @@ def change_lines(change: Comparison, page: Page) -> list[str]:
     return lines
 
 
-def screen(shown: Screen, page: Page) -> Text:
-    """Return the live screen for ``page``."""
-    lines: list[Text] = []
-    for program in shown.programs:
-        lines += [*_program(program, page), line()]
+def screen(shown: Screen, page: Page, height: int | None = None) -> Text:
+    """Return the live screen for ``page``, of no more than ``height`` lines.
+
+    Where there is no room for all, older programs go first, then the last lines of the newest waterfall.
+    """
+    state = _state(shown, page)
     if not shown.programs:
         where = ", ".join(page.name(root) for root in shown.roots)
-        lines += [*paragraph(f"Waiting for the first profile in {where}", page, "bold"), line()]
-    return together([*lines, *_state(shown, page)])
+        return together([*paragraph(f"Waiting for the first profile in {where}", page, "bold"), line(), *state])
+    room = None if height is None else height - len(state)
+    *older, newest = shown.programs
+    lines = _program(newest, page, room)
+    for program in reversed(older):
+        more = _program(program, page)
+        if room is not None and len(more) + len(lines) > room:
+            break
+        lines = more + lines
+    return together([*lines, *state][:height])
 
 
-def _program(program: Program, page: Page) -> list[Text]:
+def _program(program: Program, page: Page, room: int | None = None) -> list[Text]:
+    """Return what is said of a program and an empty line; the waterfall takes what is left of ``room``."""
     advice, profile = program.advice, program.advice.profile
     name = shorten(page.name(profile.program), max(20, page.prose_width // 2), page.signs.ellipsis)
     build = f" {page.name(profile.build)}" if profile.build else ""
@@ -94,15 +108,20 @@ def _program(program: Program, page: Page) -> list[Text]:
     if program.change is not None:
         style = "yellow" if program.change.worst else "dim"
         lines += [part for text in change_lines(program.change, page) for part in paragraph(text, page, style)]
-    lines += waterfall(advice, page) if advice.gaps else []
-    steps = next_steps(advice, page)
-    return lines + ([line(), *steps] if steps else paragraph(advice.verdict, page, "bold"))
+    steps = headlines(advice, page)
+    after = [line(), *(steps or paragraph(advice.verdict, page, "bold")), line()]
+    levels = waterfall(advice, page) if advice.gaps else []
+    if room is not None and len(lines) + len(levels) + len(after) > room:
+        kept = max(0, room - len(lines) - len(after) - 1)
+        levels = [*levels[:kept], line(page.signs.ellipsis)] if kept else []
+    return [*lines, *levels, *after]
 
 
 def _state(shown: Screen, page: Page) -> list[Text]:
     counts = ", ".join(f"{count} {state}" for state, count in shown.counts.items() if count)
     reading = f"; reading {shown.reading}" if shown.reading else ""
-    lines = paragraph(f"files: {counts or 'none yet'}{reading}", page, "dim")
+    left = f"; about {shown.left} left" if shown.left else ""
+    lines = paragraph(f"files: {counts or 'none yet'}{reading}{left}", page, "dim")
     for trouble in shown.troubles[-_TROUBLES:]:
         lines += paragraph(page.remark(trouble), page, "yellow")
     return lines

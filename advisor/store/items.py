@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from statistics import fmean
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor import wire
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from advisor.model import Advice, Recommendation
 
 ItemState = Literal["new", "open", "acknowledged", "suppressed", "applied", "resolved", "back"]
+#: A region holds all that an item promises if no more than this share of it is missing.
+_ROUNDING: Final = 0.01
 #: States in which an item is not brought up again.
 QUIET: Final[tuple[ItemState, ...]] = ("acknowledged", "suppressed")
 
@@ -46,13 +49,13 @@ class Item:
 _COLUMNS: Final = ", ".join(field.name for field in fields(Item))
 
 
-def held_s(advice: Advice, item: Item) -> float:
-    """Return the seconds that a run loses to what an item is about: its gaps, at its region where it names one."""
+def held_s(advice: Advice, item: Item, *, whole: bool = False) -> float:
+    """Return the seconds that a run loses to an item's gaps: at its region, or all where there is none or ``whole``."""
     total = 0.0
     for gap in advice.gaps:
         if gap.name not in item.gaps:
             continue
-        if item.region is None:
+        if whole or item.region is None:
             total += gap.seconds
         else:
             total += sum(share.seconds for share in gap.regions if share.name == item.region)
@@ -98,7 +101,8 @@ class Items:
 
         ``before`` are the runs of the build that came before, from run ``since`` on. Items that the run shows are new,
         open, or back; items that it no longer shows are resolved, and an applied one gets what it won: the mean of its
-        seconds ``before`` less that in this build. A run without evidence changes nothing.
+        seconds ``before`` less that in this build. Where it promised more than lies at its region, because it is about
+        several, these are all seconds of its gaps. A run without evidence changes nothing.
         """
         if advice.verdict == "insufficient evidence":
             return
@@ -110,7 +114,7 @@ class Items:
         for fingerprint, item in known.items():
             applied = item.applied_after is not None and item.applied_after < number
             if applied and before and (item.realised_s is None or int(item.applied_after or 0) >= since > 0):
-                won = _mean_s(before, item) - _mean_s((*repeats, advice), item)
+                won = _won_s(before, (*repeats, advice), item)
                 self._set(item, now, number, item.state, realised_s=won)
             if fingerprint not in shown and item.state != "resolved":
                 self._set(item, now, number, "resolved")
@@ -197,8 +201,13 @@ class Items:
         )
 
 
-def _mean_s(runs: Sequence[Advice], item: Item) -> float:
-    return sum(held_s(run, item) for run in runs) / len(runs)
+def _won_s(before: Sequence[Advice], after: Sequence[Advice], item: Item) -> float:
+    """Return what an applied item has won: the mean of its seconds before, less that after."""
+    shown = [one for run in before for one in run.recommendations if one.fingerprint == item.fingerprint]
+    most = fmean(one.ceiling_s for one in shown) if shown else item.ceiling_s
+    whole = most > (1 + _ROUNDING) * fmean(held_s(run, item) for run in before)
+    means = [fmean(held_s(run, item, whole=whole) for run in runs) for runs in (before, after)]
+    return means[0] - means[1]
 
 
 def _next(item: Item, now: datetime) -> ItemState:
