@@ -34,7 +34,9 @@ def test_each_command_prints_what_the_page_shows(results: dict[Step, Result], re
         return
     for step, result in results.items():
         assert result.status == 0, f"{step.command}: {result.output}"
-        assert MOMENT.sub("", result.output) == MOMENT.sub("", step.output), step.command
+        assert MOMENT.sub("", result.output) == MOMENT.sub("", step.output), (
+            f"{step.command}: see the change, then pytest --rewrite-golden tests/test_tutorial.py"
+        )
 
 
 def test_the_text_names_numbers_that_the_commands_printed() -> None:
