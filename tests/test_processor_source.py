@@ -171,6 +171,39 @@ def test_a_stencil_and_conjugate_gradients_are_those_found_by_hand(n: int) -> No
     assert sum(flops(loop.totals) for loop in cg.loops) == expected
 
 
+SENDING = """
+#include <stdlib.h>
+static void MPI_Send(const double *values, int count, int type) { (void)values; (void)count; (void)type; }
+static void rows(int n, const double *a)
+{
+    for (int k = 0; k < n; k++) {
+        MPI_Send(a + k, n - k, 8);
+        if (a[k] > 0)
+            MPI_Send(a, 2 * n, 8);
+    }
+}
+int main(int count, char **words)
+{
+    int n = atoi(words[count - 1]);
+    double *a = calloc(n, sizeof *a);
+    for (int turn = 0; turn < 3; turn++)
+        rows(n, a);
+    free(a);
+    return 0;
+}
+"""
+
+
+@NEEDS_GCC
+def test_arguments_of_calls_are_summed_over_the_loops_around(tmp_path: Path) -> None:
+    (tmp_path / "sending.c").write_text(SENDING)
+    found = counting.count([tmp_path / "sending.c"], ["./sending", "10"], root=tmp_path)
+    calls = [(one.executions, call) for one in model.model_of(found).blocks for call in one.calls]
+    sends = {call.arguments[1]: (executed, call.means) for executed, call in calls if call.name == "MPI_Send"}
+    assert sends["n - k"] == ((30,), (None, 5.5, 8.0)), "10, 9 … 1 in each of three turns"
+    assert sends["2 * n"] == ((0,), (None, 20.0, 8.0)), "a branch, but nothing that changes"
+
+
 @NEEDS_GCC
 @NEEDS_VALGRIND
 def test_counts_agree_with_instructions_that_callgrind_counts(tmp_path: Path) -> None:

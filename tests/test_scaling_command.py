@@ -19,7 +19,7 @@ from advisor import machines
 from advisor.errors import InputError, UsageError
 from advisor.reports import Code, Series, Table, Text
 from advisor_scaling import collect, command, dominance, equations, extrap_files, next_run, study, targets
-from advisor_scaling.linear import application
+from advisor_scaling.linear import application, expressions, sent
 
 if TYPE_CHECKING:
     from advisor.model import Profile
@@ -348,7 +348,7 @@ def test_costs_fitted_to_runs(tmp_path: Path) -> None:
 
 def test_counts_of_the_runs_become_expressions() -> None:
     rows = table(report(runs(), linear=True), "T = X beta of solver")
-    assert rows["messages"][1] == "1.0*log2(P)"
+    assert rows["messages"][1] == "log2(P)"
 
 
 def test_nothing_given_says_what_to_give() -> None:
@@ -414,15 +414,22 @@ def test_the_page_on_validation_says_what_is_found() -> None:
 
 
 def counting(sources: list[Path], command: list[str]) -> dict[str, object]:
-    """A service that counts a product of matrices without running it."""
+    """A service that counts a product of matrices, whose rows go to all as a tree, without running it."""
     n, p = int(command[-1]), int(command[2])
+    bcast = {
+        "name": "MPI_Bcast",
+        "arguments": ["b", "n - k", "MPI_DOUBLE", "0", "comm"],
+        "means": [None, (n + 1) / 2] + [None] * 3,
+    }
+    print_ = {"name": "printf", "arguments": ["text"], "means": [None]}
+    block = {"file": "matmul.c", "line": 7, "executions": [n] * p, "calls": [bcast, print_]}
     loop = {
         "function": "main",
         "name": "for k",
         "iterations": [n**3 // p] * p,
         "totals": {"fp_fma": n**3, "fp_add": n**2},
     }
-    return {"parameters": {"n": n}, "ranks": p, "loops": [loop], "blocks": []}
+    return {"parameters": {"n": n}, "ranks": p, "loops": [loop], "blocks": [block]}
 
 
 def test_counted_operations_become_expressions() -> None:
@@ -433,5 +440,45 @@ def test_counted_operations_become_expressions() -> None:
     operations = table(found, "T = X beta of ncube-3200")["operations"]
     assert operations[3] == pytest.approx((2 * 256**3 + 256**2) / 4 / 300e3, rel=0.01)
     assert table(found, "Loops that were counted")["main: for k"][1] == "1 * N^3 * P^(-1)"
+    messages = table(found, "T = X beta of ncube-3200")
+    assert messages["messages"][1] == "N*log2(P)"
+    moved = expressions.parse(str(messages["bytes"][1]), ["N", "P"])
+    at = {expressions.symbol("N"): 256, expressions.symbol("P"): 4}
+    assert float(moved.subs(at)) == pytest.approx(4 * 256 * 257 * 2, rel=0.02)
     with pytest.raises(UsageError, match="say what to run after --"):
         command.run(asked(**given, at="N=16", command=[]), Serving([], {"operation_counts": counting}))
+
+
+def call(name: str, *arguments: str, mean: float | None = None) -> dict[str, object]:
+    place = 2 if name in ("MPI_Reduce", "MPI_Allreduce") else 1
+    means = [mean if number == place else None for number in range(len(arguments))]
+    return {"name": name, "arguments": list(arguments), "means": means}
+
+
+@pytest.mark.parametrize(
+    ("made", "ranks", "expected"),
+    [
+        (call("MPI_Send", "b", "n", "MPI_INT", "to", mean=10.0), 4, (3.0, 120.0, ())),
+        (call("MPI_Send", "b", "n", "MPI_INT", "to", mean=10.0), 1, (0.0, 0.0, ())),
+        (call("MPI_Allreduce", "a", "b", "1", "MPI_DOUBLE", "MPI_SUM", "c", mean=1.0), 5, (9.0, 72.0, ())),
+        (call("MPI_Barrier", "comm"), 8, (9.0, 0.0, ())),
+        (call("MPI_Alltoall", "a", "n", "MPI_FLOAT", "b", "n", "MPI_FLOAT", "c", mean=2.0), 3, (6.0, 48.0, ())),
+        (call("MPI_Isend", "b", "f()", "MPI_INT", "to"), 2, (3.0, 0.0, ("MPI_Isend at a.c:3",))),
+        (call("MPI_Send", "b", "n", "own_type", "to", mean=1.0), 2, (3.0, 0.0, ("MPI_Send at a.c:3",))),
+        (call("MPI_Recv", "b", "n", "MPI_INT", "from"), 2, (0.0, 0.0, ())),
+    ],
+)  # fmt: skip
+def test_messages_and_bytes_of_calls(
+    made: dict[str, object], ranks: int, expected: tuple[float, float, tuple[str, ...]]
+) -> None:
+    block = {"file": "a.c", "line": 3, "executions": [3] * ranks, "calls": [made]}
+    assert sent.messages({"ranks": ranks, "blocks": [block]}) == expected
+
+
+def test_what_begins_behind_a_knee_can_be_written_and_read_again() -> None:
+    n = expressions.symbol("N")
+    sympy = expressions.symbols()
+    found = 2 * sympy.Piecewise((n**2, n > 4), (0, True)) + sympy.Min(n, 8) * sympy.ceiling(n / 3)
+    again = expressions.parse(expressions.written(found), ["N"])
+    for value in (1, 4, 4.5, 5, 100):
+        assert float(again.subs({n: value})) == float(found.subs({n: value}))

@@ -113,10 +113,10 @@ def linear_parts(each: Study | None, args: Namespace, services: Services) -> lis
     stated = setup.application_of(args.model) if args.model else None
     parts: list[Part] = []
     if args.count:
-        names, columns, loops = counted.counts(args.count, args.command or (), args.at or "", services)
+        names, columns, loops, missing = counted.counts(args.count, args.command or (), args.at or "", services)
         stated = setup.with_counts(stated, names, columns, args.count[0].stem)
         heads = (Column("loop"), Column("iterations on a processor"))
-        parts.append(Table("Loops that were counted", heads, tuple(loops.items())))
+        parts += [Table("Loops that were counted", heads, tuple(loops.items())), *map(Text, missing)]
     models = setup.models(stated, each, measured, given)
     at = setup.points(models[0], each, args.predict or ())
     for one, machine in zip_longest(models, given[: len(models)]):

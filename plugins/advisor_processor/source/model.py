@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from advisor_processor.source.essential import essential
-from advisor_processor.source.symbols import Expressions, name_of
+from advisor_processor.source.symbols import Expressions, expression, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,6 +32,16 @@ class BlockCount:
     expression: str | None
     exact: bool | None
     ratio: float | None
+    calls: tuple[CallCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallCount:
+    """A call in a block: its arguments as written, and the mean of each over all executions; None where unknown."""
+
+    name: str
+    arguments: tuple[str, ...]
+    means: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +179,37 @@ def _block(
         None if found is None else str(found),
         _agrees(found, executed, values),
         sum(executed) / parent if parent else None,
+        tuple(
+            CallCount(name, given, tuple(_mean(each, block, executed, expressions, values) for each in given))
+            for name, given in block.work.calls
+        ),
     )
+
+
+def _mean(
+    written: str, block: Block, executed: tuple[int, ...], expressions: Expressions, values: Mapping[str, int]
+) -> float | None:
+    """Return the mean of an argument over the executions of its block, None where the sources do not tell it.
+
+    What depends on the loops around is summed over them, if the block ran a whole number of times as often as they say.
+    """
+    each = expression(written)
+    if each is None:
+        return None
+    alone = _evaluated(each, values)
+    if alone is not None:
+        return alone
+    times, total = (_evaluated(expressions.total(block, one), values) for one in (each / each, each))
+    if not times or total is None or any(count % times for count in executed):
+        return None
+    return total / times
+
+
+def _evaluated(found: Any, values: Mapping[str, int]) -> float | None:  # noqa: ANN401
+    """Return the value of an expression of parameters; None where it holds what no parameter tells."""
+    if found is None or any(str(symbol) not in values for symbol in found.free_symbols):
+        return None
+    return float(found.subs({symbol: values[str(symbol)] for symbol in found.free_symbols}))
 
 
 def _loop(loop: Loop, blocks: list[BlockCount], expressions: Expressions, values: Mapping[str, int]) -> LoopCount:
@@ -189,9 +229,9 @@ def _loop(loop: Loop, blocks: list[BlockCount], expressions: Expressions, values
 
 def _agrees(found: Any, executed: tuple[int, ...], values: Mapping[str, int]) -> bool | None:  # noqa: ANN401
     """Return whether an expression gives what each rank counted; None where it holds what no parameter tells."""
-    if found is None or any(str(symbol) not in values for symbol in found.free_symbols):
+    number = _evaluated(found, values)
+    if number is None:
         return None
-    number = found.subs({symbol: values[str(symbol)] for symbol in found.free_symbols})
     return all(max(int(number), 0) == count for count in executed if count or len(executed) == 1)
 
 
@@ -252,5 +292,5 @@ def _plain_block(one: BlockCount) -> dict[str, object]:
         "loads_as_written": one.references[0],
         "stores_as_written": one.references[1],
         "touched_B": one.touched_B,
-        "calls": [name for name, _ in one.block.work.calls],
+        "calls": [{"name": c.name, "arguments": list(c.arguments), "means": list(c.means)} for c in one.calls],
     }

@@ -104,9 +104,27 @@ class Expressions:
         """Return how often the body of a loop runs in all."""
         import sympy
 
+        return self._over(loop, sympy.Integer(1))
+
+    def total(self, block: Block, each: Any) -> Any:  # noqa: ANN401
+        """Return the sum of ``each``, an expression of the names in the block, over all times that the block runs."""
+        if block.branch:
+            return None
+        if block.parent is not None:
+            return self.total(block.parent, each)
+        if block.loop is None or block.loop.body is not block:
+            calls = self._calls.get(block.function)
+            return None if calls is None else each * calls
+        return self._over(block.loop, each)
+
+    def _over(self, loop: Loop, each: Any) -> Any:  # noqa: ANN401
+        """Return the sum of ``each`` over all iterations of a loop."""
+        import sympy
+
         count = trips(loop)
         if count is None:
-            return sympy.Symbol(f"iterations_{loop.line}", integer=True)
+            return each * sympy.Symbol(f"iterations_{loop.line}", integer=True) if each.is_number else None
+        count = count if each == 1 else _summed(each, loop, count)
         around: Block | None = loop.block
         while around is not None:
             if around.branch:

@@ -14,6 +14,7 @@ import numpy as np
 from advisor.errors import UsageError
 from advisor_scaling import collect, equations, study, targets
 from advisor_scaling.linear import derive
+from advisor_scaling.linear.sent import messages
 from advisor_scaling.study import Series
 
 if TYPE_CHECKING:
@@ -27,13 +28,16 @@ if TYPE_CHECKING:
 
 #: Operations of the source and how many of arithmetic each is.
 _ARITHMETIC: Final = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}
-_OPERATIONS: Final = Series("operations per processor", "count", "")
+#: What becomes a column of X; the loops are only shown.
+_COLUMNS: Final = tuple(
+    Series(name, "count", "") for name in ("operations per processor", "messages per processor", "bytes per processor")
+)
 
 
 def counts(
     sources: Sequence[Path], command: Sequence[str], at: str, services: Services
-) -> tuple[tuple[str, ...], dict[Column, sympy.Expr], dict[str, str]]:
-    """Return the parameters, the columns of X, and the iterations of each loop as equations in words.
+) -> tuple[tuple[str, ...], dict[Column, sympy.Expr], dict[str, str], tuple[str, ...]]:
+    """Return the parameters, the columns of X, the iterations of each loop as equations in words, and what is missing.
 
     ``command`` is run at each combination of the values in ``at`` ("N=32,64,96 P=1,2"), with ``{N}`` and ``{P}`` in it
     replaced. ``UsageError`` where there is too little to go by; what the service raises goes through.
@@ -42,22 +46,26 @@ def counts(
     if not command or not any("{" in word for word in command):
         raise UsageError("say what to run after --, with places for the values: -- mpirun -n {P} ./solver {N}")
     service = services.service("operation_counts")
-    observed = []
+    observed, unknown = [], dict[str, None]()
     places = list(product(*asked.values()))
     with services.working("counting operations", len(places)) as done:
         for number, place in enumerate(places, start=1):
             values = dict(zip(asked, place, strict=True))
             counted = service(list(sources), [_filled(word, values) for word in command])
-            observed.append((values, _series(counted)))
+            series, missing = _series(counted)
+            observed.append((values, series))
+            unknown |= dict.fromkeys(missing)
             done(number)
     each = collect.study_of("counted", observed, (), 0.0)
     fits = study.fit(each)
     found = {series.name: equations.equation_of(fits, k, series.name) for k, series in enumerate(each.series)}
-    exact = {name: equation for name, equation in found.items() if name != _OPERATIONS.name}
+    present = [series.name for series in _COLUMNS if series.name in found and any(of[series] for _, of in observed)]
+    exact = {name: equation for name, equation in found.items() if name not in {series.name for series in _COLUMNS}}
     return (
         each.parameters,
-        {"operations": derive.expression(found[_OPERATIONS.name])},
+        {derive.SERIES[name]: derive.expression(found[name]) for name in present},
         {name: equations.export(equation, "text").partition(" = ")[2] for name, equation in exact.items()},
+        tuple(f"the bytes of {call} are not known; state them in --model" for call in unknown),
     )
 
 
@@ -67,15 +75,19 @@ def _filled(word: str, values: Mapping[str, float]) -> str:
     return word
 
 
-def _series(counted: object) -> dict[Series, float]:
-    """Return the operations of one processor, and the iterations of each loop on it (the mean over the ranks)."""
+def _series(counted: object) -> tuple[dict[Series, float], tuple[str, ...]]:
+    """Return operations, messages and bytes of one processor, and the iterations of each loop on it: means of ranks.
+
+    Beside them stand the calls whose bytes are not known; then there are no bytes.
+    """
     document: Any = counted
     ranks = max(int(document["ranks"]), 1)
-    found: dict[Series, float] = {_OPERATIONS: 0.0}
+    sent, moved, unknown = messages(document)
+    operations = sum(
+        times * loop["totals"].get(unit, 0) for loop in document["loops"] for unit, times in _ARITHMETIC.items()
+    )
+    found = dict(zip(_COLUMNS, (operations / ranks, sent, 0.0 if unknown else moved), strict=True))
     for loop in document["loops"]:
-        found[_OPERATIONS] += sum(
-            times * loop["totals"].get(unit, 0) for unit, times in _ARITHMETIC.items()
-        ) / ranks  # fmt: skip
         name = f"{loop['function']}: {loop['name']}"
         found[Series(name, "count", "")] = float(np.sum(loop["iterations"])) / ranks
-    return found
+    return found, unknown

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from advisor_scaling.study import Study
     from advisor_scaling.terms import Factor
 
+#: More digits of a fitted coefficient are rounding errors.
+_DIGITS: Final = 10
 #: The series of counts that are columns of X.
 SERIES: Final[dict[str, Column]] = {
     "operations per processor": "operations",
@@ -41,7 +43,8 @@ def expression(equation: Equation) -> sympy.Expr:
     sympy = expressions.symbols()
     total = sympy.Integer(0)
     for term in equation.terms:
-        value: Any = sympy.Float(term.coefficient)
+        digits = float(f"{term.coefficient:.{_DIGITS}g}")
+        value: Any = sympy.Integer(digits) if digits == int(digits) else sympy.Float(digits)
         for name, factor in term.factors:
             value = value * _factor(expressions.symbol(name), factor)
         total += value

@@ -108,5 +108,20 @@ def _called(name: str, given: list[Any]) -> Any:  # noqa: ANN401
 
 
 def written(expression: sympy.Expr) -> str:
-    """Return an expression as a user would write it: ``log2(P)``, not ``log(P)/log(2)``."""
-    return re.sub(r"log\((\w+)\)/log\(2\)", r"log2(\1)", str(expression))
+    """Return an expression as a user would write it: ``log2(P)``, not ``log(P)/log(2)``.
+
+    What begins beyond a knee, ``x > k``, is written with ``1 - floor(min(1, k/x))``, 0 up to there and 1 behind.
+    """
+    sympy = symbols()
+    flat = expression.replace(sympy.Piecewise, _flat)
+    text = re.sub(r"log\((\w+)\)/log\(2\)", r"log2(\1)", str(flat))
+    return re.sub(r"\b(Min|Max|ceiling)\(", lambda found: {"ceiling(": "ceil("}.get(found[0], found[0].lower()), text)
+
+
+def _flat(*parts: Any) -> Any:  # noqa: ANN401
+    """Return a step at a knee as a formula."""
+    sympy = symbols()
+    value, beyond = parts[0]
+    if len(parts) != 2 or parts[1][0] != 0 or not isinstance(beyond, sympy.StrictGreaterThan):
+        return sympy.Piecewise(*parts)
+    return value * (1 - sympy.floor(sympy.Min(1, beyond.rhs / beyond.lhs)))
