@@ -159,8 +159,10 @@ def first_action(tmp_path: Path) -> tuple[str, float]:
 
 
 def held_before(tmp_path: Path, item: Item) -> float:
+    """What an action about several regions has won: all seconds of its gaps."""
     connection = read(tmp_path / "state")
     try:
-        return held_s(Runs(connection).advice(1), item) - held_s(Runs(connection).advice(6), item)
+        before, after = (held_s(Runs(connection).advice(number), item, whole=True) for number in (1, 6))
+        return before - after
     finally:
         connection.close()

@@ -147,6 +147,9 @@ def test_the_history_knows_the_times_of_builds(tmp_path: Path) -> None:
     past = StoredPast(daemon.state)
     assert past.times("fig4", 2) == (("v1", 47.0), ("v1", 48.0), ("v2", 49.0))
     assert past.times("fig4", 64) == ()
+    early = StoredPast(daemon.state, until=2)
+    assert early.times("fig4", 2) == (("v1", 47.0), ("v1", 48.0)), "what was known when run 2 was told of"
+    assert [one.profile.actual_s for one in early.advice("fig4")] == [47.0, 48.0]
     assert StoredPast(tmp_path / "none").times("fig4", 2) == ()
 
 

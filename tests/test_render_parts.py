@@ -199,7 +199,7 @@ def test_every_part_is_plain_data_with_its_kind() -> None:
     assert parts[3]["bars"][0] == {
         "name": "A-29 at solve", "value": 3.6, "low": 2.5, "high": 4.0, "note": "by simulation"
     }  # fmt: skip
-    assert parts[4]["x"] == {"name": "processors", "unit": "", "scale": "log"}
+    assert parts[4]["x"] == {"name": "processors", "unit": "", "scale": "log", "names": []}
     assert parts[4]["lines"][0]["y"] == [100, 51, 26, 14, None]
     assert parts[6]["cells"][0] == [None, 0.8, 1.3]
     assert parts[6]["neutral"] == 1

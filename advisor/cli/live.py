@@ -94,7 +94,7 @@ class LiveScreen:
             self._draw(event.reading)
             return
         if isinstance(event, RunTaken):
-            change = change_since(event.advice, StoredPast(self._state))
+            change = change_since(event.advice, StoredPast(self._state, until=event.number))
             self._programs.pop(event.advice.profile.program, None)
             self._programs[event.advice.profile.program] = watching.Program(event.number, event.advice, change)
         elif isinstance(event, FileSettled):

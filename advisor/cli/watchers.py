@@ -55,7 +55,7 @@ class _Lines:
         """Write a line, two where something changed since the build before."""
         if isinstance(event, RunTaken):
             output.emit(watching.run_line(event.number, event.advice, self._page) + "\n")
-            change = change_since(event.advice, StoredPast(self._state))
+            change = change_since(event.advice, StoredPast(self._state, until=event.number))
             if change is not None:
                 output.emit("".join(f"  {text}\n" for text in watching.change_lines(change, self._page)))
         elif isinstance(event, FileSettled) and event.state == "quarantined":

@@ -20,17 +20,21 @@ if TYPE_CHECKING:
 
 #: So many runs of a program are looked at, the newest.
 LATEST: Final = 100
+#: The highest number that a run may have.
+_LAST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPast:
     """The past in the history at ``folder``; where there is none yet it is empty.
 
-    Runs that were read from ``again`` are left out: what is read anew is not its own past.
+    Runs that were read from ``again`` are left out: what is read anew is not its own past. Of later runs than the one
+    with the number ``until`` nothing is told, if it is given.
     """
 
     folder: Path
     again: tuple[Path, ...] = ()
+    until: int = _LAST
 
     def advice(self, program: str, most: int = LATEST) -> tuple[Advice, ...]:
         """Return the slim advice on the newest runs of a program, the oldest first; raises ``StoreError``."""
@@ -38,7 +42,7 @@ class StoredPast:
             return ()
         with closing(database.read(self.folder)) as connection:
             runs = Runs(connection)
-            return runs.latest(program, most, runs.of_paths(self.again))
+            return runs.latest(program, most, runs.of_paths(self.again), self.until)
 
     def times(self, program: str, ranks: int, most: int = LATEST) -> tuple[tuple[str, float], ...]:
         """Return build and run time (s) of the newest runs of a program, of those on so many ranks whose build and time
@@ -53,7 +57,8 @@ class StoredPast:
         return tuple(
             (one.build, one.actual_s)
             for one in entries
-            if one.ranks == ranks and one.build is not None and one.actual_s is not None and one.number not in again
+            if one.ranks == ranks and one.build is not None and one.actual_s is not None
+            if one.number not in again and one.number <= self.until
         )
 
     def won(self, program: str) -> dict[str, tuple[float, ...]]:

@@ -139,10 +139,13 @@ class Runs:
             raise StoreError(f"there is no run {number} in the history")
         return _sound(number, row[0])
 
-    def latest(self, program: str, most: int, without: Collection[int] = ()) -> tuple[Advice, ...]:
-        """Return the advice on the newest runs of a program, the oldest first, without some; raises ``StoreError``."""
+    def latest(self, program: str, most: int, without: Collection[int], until: int) -> tuple[Advice, ...]:
+        """Return the advice on the newest runs ``until`` one of a program, the oldest first, without some.
+
+        Raises ``StoreError``.
+        """
         rows = self._connection.execute(
-            "SELECT id, advice FROM runs WHERE program = ? ORDER BY id DESC LIMIT ?", (program, most)
+            "SELECT id, advice FROM runs WHERE program = ? AND id <= ? ORDER BY id DESC LIMIT ?", (program, until, most)
         )
         return tuple(_sound(*row) for row in rows.fetchall()[::-1] if row[0] not in without)
 

@@ -88,7 +88,7 @@ class Settling:
                 self._folders.pop(folder, None)
 
     def ready(self, now: float) -> list[tuple[Path, dict[bytes, Signature]]]:
-        """Return the directories in which every waiting file is due, with these files.
+        """Return the directories in which every waiting file is due, with these files, in the order of their writing.
 
         A directory in which one file is still being written waits as a whole, as its files may belong together; but
         where files are written all the time, those that are due wait no longer than the quiet time for the others.
@@ -100,7 +100,7 @@ class Settling:
                 first = min((one.not_before for one in due.values()), default=now)
                 if due and (len(due) == len(files) or first <= now - self.quiet_time_s):
                     found.append((folder, {name: one.signature for name, one in due.items()}))
-        return found
+        return sorted(found, key=_written)
 
     def below(self, place: Path) -> dict[Path, dict[bytes, Signature]]:
         """Return the waiting files at and below a directory."""
@@ -126,3 +126,9 @@ class Settling:
         with self._lock:
             times = ([one.not_before for one in files.values()] for files in self._folders.values() if files)
             return min((min(max(each), min(each) + self.quiet_time_s) for each in times), default=None)
+
+
+def _written(ready: tuple[Path, Mapping[bytes, Signature]]) -> tuple[int, Path]:
+    """Return when the first file of a directory was written, by the clock of the file system: only an order."""
+    folder, files = ready
+    return min(signature.mtime_ns for signature in files.values()), folder
