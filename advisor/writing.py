@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model import Causes
+from advisor.whole_files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,16 +32,12 @@ def write(profile: Profile, path: Path) -> None:
 
     The file appears under its name only when it is complete, so that a watcher never sees half of it.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with replacing(path) as partial:
         if path.suffix == ".npz":
             _write_archive(profile, partial)
         else:
             text = json.dumps(_document(profile, lambda _, array: array.tolist()), allow_nan=False, ensure_ascii=False)
             partial.write_text(text + "\n", encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _write_archive(profile: Profile, path: Path) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.cli import history_places, output, places, progress
 from advisor.errors import AdvisorError
+from advisor.whole_files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -121,11 +121,8 @@ def _prepare(folder: Path) -> None:
 
 def _write(file: Path, text: str) -> None:
     """Write a page; it appears under its name only when it is complete."""
-    partial = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
-        partial.write_text(text, encoding="utf-8", errors="backslashreplace")
-        partial.replace(file)
+        with replacing(file) as partial:
+            partial.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise AdvisorError(f"{file}: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)

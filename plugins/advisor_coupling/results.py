@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from advisor.errors import InputError
+from advisor.whole_files import replacing
 from advisor_coupling.algebra import Combination
 from advisor_coupling.cases import SECONDS, Case, Metric, canonical
 
@@ -124,15 +125,10 @@ def write(document: Document, path: Path) -> None:
     """Write the document; the file is either the old one or the new one, whatever happens meanwhile."""
     import msgspec
 
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with partial.open("wb") as stream:
-            stream.write(msgspec.json.format(msgspec.json.encode(document), indent=1))
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as partial, partial.open("wb") as stream:
+        stream.write(msgspec.json.format(msgspec.json.encode(document), indent=1))
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def _indices(kernels: tuple[str, ...], chain: str) -> Chain | None:

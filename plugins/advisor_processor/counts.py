@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
@@ -20,6 +19,7 @@ from advisor import documents, strict_json
 from advisor.documents import FieldErrors
 from advisor.errors import DocumentError, InputError
 from advisor.model import Note, Phase, Processor, Profile, Region
+from advisor.whole_files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -151,12 +151,8 @@ def write(document: Operations, path: Path) -> None:
     lines += [f'"ranks": {document.ranks},', f'"notes": {json.dumps(list(document.notes))},', '"regions": [']
     rows = [json.dumps(_plain(region), allow_nan=False) for region in document.regions]
     text = "\n".join(["{", *lines, ",\n".join(rows), "]", "}", ""])
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _plain(region: RegionCounts) -> Mapping[str, object]:

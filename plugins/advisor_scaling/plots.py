@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.errors import UsageError
+from advisor.whole_files import replacing
 from advisor_scaling import dominance
 
 if TYPE_CHECKING:
@@ -43,14 +43,11 @@ def draw(each: Study, fits: Fits, target: Sequence[float], level: float, path: P
         float(measured[:, dominance.axis_of(each)].max()), color="grey", linestyle=":", label="largest measured"
     )
     axes.legend()
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        figure.savefig(partial, format=path.suffix[1:].lower())
-        partial.replace(path)
+        with replacing(path) as partial:
+            figure.savefig(partial, format=path.suffix[1:].lower())
     except OSError as error:
         raise UsageError(f"--plot: {path}: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
     return f"Drawn into {path}."
 
 

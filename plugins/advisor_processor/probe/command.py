@@ -12,6 +12,7 @@ from advisor import machines
 from advisor.errors import UsageError
 from advisor.machines import local_machine
 from advisor.reports import Column, Report, Table, Text
+from advisor.whole_files import replacing
 from advisor_processor.probe import build, document, measure, tools
 from advisor_processor.probe.machine import machine_of
 from advisor_processor.probe.samples import NOISY, all_noise
@@ -94,12 +95,8 @@ def _threads() -> int:
 
 def _write(text: str, target: Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
+    with replacing(target) as partial:
         partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
     return target
 
 

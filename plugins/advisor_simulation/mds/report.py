@@ -11,6 +11,7 @@ import numpy as np
 from advisor import bounds, gaps
 from advisor.errors import UsageError
 from advisor.reports import Bar, Bars, Column, HeatMap, Report, Table, Text
+from advisor.whole_files import replacing
 from advisor.writing import write
 from advisor_simulation.mds.coherence import COHERENCE, KINDS
 from advisor_simulation.mds.engine import Settings
@@ -174,6 +175,5 @@ class _Addresses:
 
     def write(self, path: Path) -> None:
         """Write the file; it appears under its name when it is complete."""
-        partial = path.with_name(f".{path.name}.part")
-        partial.write_text("".join(self.lines), encoding="utf-8")
-        partial.replace(path)
+        with replacing(path) as partial:
+            partial.write_text("".join(self.lines), encoding="utf-8")

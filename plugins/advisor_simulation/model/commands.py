@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from advisor.commands import Argument
 from advisor.errors import InputError
 from advisor.reports import Code, Report
+from advisor.whole_files import replacing
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -37,7 +38,6 @@ def run(args: Namespace, services: Services) -> Report:
     if text is None:
         raise InputError(args.path, "the work of its processors is not known, so there is nothing to model")
     if args.save:
-        partial = args.save.with_name(f".{args.save.name}.part")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(args.save)
+        with replacing(args.save) as partial:
+            partial.write_text(text, encoding="utf-8")
     return Report(f"A model of {profile.program}", (Code("", "yaml", text),))

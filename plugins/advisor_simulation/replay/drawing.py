@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
@@ -11,6 +10,7 @@ import numpy as np
 from advisor import units
 from advisor.errors import UsageError
 from advisor.reports import Text
+from advisor.whole_files import replacing
 from advisor_simulation.replay.program import Op
 from advisor_simulation.replay.sections import spread
 from advisor_simulation.replay.waits import starts
@@ -32,14 +32,11 @@ _PATH_COLOUR: Final = "#111111"
 
 def write(found: Outcome, path: Path) -> Text:
     """Write the picture, and say so; raises ``UsageError`` where that fails."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        partial.write_text(svg(found), encoding="utf-8")
-        partial.replace(path)
+        with replacing(path) as partial:
+            partial.write_text(svg(found), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--picture {path}: {error.strerror or error}") from None
-    finally:
-        partial.unlink(missing_ok=True)
     return Text(f"The time line is drawn in {path.name}.")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from advisor import units
 from advisor.errors import UsageError
 from advisor.reports import Axis, Column, Line, Series, Table, Text
+from advisor.whole_files import replacing
 from advisor_simulation.replay import study, told
 from advisor_simulation.replay.sections import words
 
@@ -109,14 +109,11 @@ def write_points(points: Sequence[Network], time_s: FloatArray, path: Path) -> T
     """Write all points to ``path`` as JSON, and say so; raises ``UsageError`` where that fails."""
     names = ("latency_s", "bandwidth_Bps", "cpu_ratio", "time_s")
     document = {"columns": names, "rows": rows_of(points, time_s)}
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        partial.write_text(json.dumps(document) + "\n", encoding="utf-8")
-        partial.replace(path)
+        with replacing(path) as partial:
+            partial.write_text(json.dumps(document) + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--export {path}: {error.strerror or error}") from None
-    finally:
-        partial.unlink(missing_ok=True)
     return Text(f"All points are written to {path.name}.")
 
 
