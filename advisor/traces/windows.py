@@ -156,25 +156,28 @@ def _cuts(trace: Trace) -> IntArray | None:
     """Return (cuts, locations): the events at which all locations can be cut; None where there are none."""
     master = masters(trace)
     every = np.arange(len(master))
-    found = [_places(trace, number) for number in every[master == every].tolist()]
+    full = _full_communicators(trace)
+    holds, together = _are(trace, (Role.BARRIER, Role.ALL_TO_ALL)), _are(trace, _TOGETHER)
+    found = [_places(trace, number, full, holds, together) for number in every[master == every].tolist()]
     common = _common(found, waiting=are_received(trace))
     if common is None:
         return None
     cuts = np.empty((len(common), len(master)), dtype=np.int64)
     cuts[:, master == every] = common
-    good = np.ones(len(cuts), dtype=bool)
+    good, counted = np.ones(len(cuts), dtype=bool), ~_are(trace, _NOTHING_TO_DO)
     for number in every[master != every].tolist():
         mine = slice(int(trace.first[number]), int(trace.first[number + 1]))
         moments = trace.time_s[cuts[:, master[number]] - 1]
         cuts[:, number] = mine.start + np.searchsorted(trace.time_s[mine], moments, side="right")
-        good &= _have_nothing_to_do(trace, number, cuts[:, number])
+        good &= _have_nothing_to_do(trace, number, cuts[:, number], counted)
     return cuts[good] if good.any() else None
 
 
-def _have_nothing_to_do(trace: Trace, number: int, places: IntArray) -> npt.NDArray[np.bool_]:
-    """Return whether a thread is in none of its calls, and has no threads of its own, before each of the events."""
+def _have_nothing_to_do(
+    trace: Trace, number: int, places: IntArray, counted: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Return whether a thread is in no call of ``counted`` regions, and has no threads, before each of the events."""
     idle = np.ones(len(places), dtype=bool)
-    counted = ~_are(trace, _NOTHING_TO_DO)
     opened = 0
     for block in _blocks(int(trace.first[number]), int(trace.first[number + 1])):
         running = opened + _opened(trace, block, counted)
@@ -212,10 +215,18 @@ class _Places:
     sent: IntArray
 
 
-def _places(trace: Trace, number: int) -> _Places:
-    """Return where a location could be cut."""
-    full = _full_communicators(trace)
-    holds, together = _are(trace, (Role.BARRIER, Role.ALL_TO_ALL)), _are(trace, _TOGETHER)
+def _places(
+    trace: Trace,
+    number: int,
+    full: npt.NDArray[np.bool_],
+    holds: npt.NDArray[np.bool_],
+    together: npt.NDArray[np.bool_],
+) -> _Places:
+    """Return where a location could be cut.
+
+    The last three say which communicators are of all processes, in which regions all wait for all, and which belong to
+    a team of threads.
+    """
     parts = []
     sent = posts = sends = teams = 0
     for block in _blocks(int(trace.first[number]), int(trace.first[number + 1])):

@@ -82,13 +82,15 @@ class _Builder(Rows):
         """Return the trace and what it has no place for."""
         joint = self._joint
         role, bare = self._roles()
-        starts = self._everybody() & (role == Role.INIT)
-        syncs = self._everybody() & (np.isin(role, _SYNCHRONIZING) | starts)
+        everybodys = self._everybody()
+        starts = everybodys & (role == Role.INIT)
+        syncs = everybodys & (np.isin(role, _SYNCHRONIZING) | starts)
         ends = self._ends()
         matrix = self._by_rank(joint[syncs], ends)
         if matrix is None:
             syncs = starts = np.zeros(len(joint), dtype=bool)
-        ran, absent, total = *self._clock(), self._own_in_all()
+        total = self._own_in_all()
+        ran, absent = self._clock(total)
         meetings = _Meetings(matrix, self._shift(matrix), syncs & ~starts, bare)
         everybody = tuple(sorted(set(self._records.rank.tolist())))
         return Virtual(
@@ -191,11 +193,14 @@ class _Builder(Rows):
         done[self._location(ends)] = True
         return np.where(done, total - self._first_of(ends), 0)
 
-    def _clock(self) -> tuple[IntArray, IntArray]:
-        """Return how long each thread ran by the tracer's own clock, and the time before it in the trace."""
+    def _clock(self, total: IntArray) -> tuple[IntArray, IntArray]:
+        """Return how long each thread ran by the tracer's own clock, and the time before it in the trace.
+
+        ``total`` is the computation of each thread: who computes longer than it ran has no clock to go by.
+        """
         records = self._records
         marks = self._where(lambda part: (records.kind[part] == Record.EVENT) & (records.code[part] == CLOCK))
-        before, total = self._first_of(marks), self._own_in_all()
+        before = self._first_of(marks)
         edges = np.searchsorted(marks, records.first)
         ran = np.full(len(records.rank), -1, dtype=np.int64)
         for thread, (low, high) in enumerate(pairwise(edges.tolist())):
