@@ -272,7 +272,7 @@ _KERNEL: list[Any] = []
 def _compiled() -> Callable[[Octets], tuple[IntArray, npt.NDArray[np.uint8], IntArray, int]]:
     """Return what ``split`` does, compiled."""
     if not _KERNEL:
-        from advisor.readers.libotf2.compiled import keep_compiled
+        from advisor.compiling import keep_compiled
 
         keep_compiled()
         import numba

@@ -14,7 +14,7 @@ import numpy as np
 from advisor.grouping import sums
 from advisor.traces.events import Kind, Role
 from advisor.traces.locations import are_first_threads
-from advisor.traces.nesting import groups_of_locations, outermost, roles
+from advisor.traces.nesting import groups_of_locations, of_roles, outermost, roles
 from advisor.traces.phases import instances_at
 
 if TYPE_CHECKING:
@@ -144,5 +144,6 @@ def outside(trace: Trace, calls: Calls, pieces: Pieces) -> dict[str, FloatArray]
 
 def inside_phases(trace: Trace, calls: Calls, pieces: Pieces) -> npt.NDArray[np.bool_]:
     """Return which pieces belong to a region in a phase."""
-    role = np.r_[roles(trace)[calls.region], Role.TOOL]
-    return ~np.isin(role[pieces.call], (Role.TOOL, Role.INIT))
+    booked = np.r_[~of_roles(trace, calls.region, (Role.TOOL, Role.INIT)), False]
+    inside: npt.NDArray[np.bool_] = booked[pieces.call]
+    return inside

@@ -9,7 +9,7 @@ import numpy as np
 
 from advisor.grouping import sums
 from advisor.traces.events import Kind, Role
-from advisor.traces.nesting import roles
+from advisor.traces.nesting import of_roles, roles
 from advisor.traces.phases import instances_at
 from advisor.traces.waits import SYNCHRONIZING_ROLES
 
@@ -66,8 +66,8 @@ def split(trace: Trace, calls: Calls, pieces: Pieces, waiting: Waits, division: 
     forking = _forking(trace, calls, pieces, division, joins)
     wait = np.minimum(np.where(working, 0.0, waiting.wait_s), total)
     rest = np.where(working, 0.0, total) - wait
-    nowhere = np.isin(role, (Role.TOOL, Role.INIT))
-    synchronizes = np.isin(role, SYNCHRONIZING_ROLES)
+    nowhere = of_roles(trace, calls.region, (Role.TOOL, Role.INIT))
+    synchronizes = of_roles(trace, calls.region, SYNCHRONIZING_ROLES)
     io = role == Role.IO
     nothing = np.zeros(len(forking.call))
     return Split(

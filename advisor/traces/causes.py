@@ -12,7 +12,7 @@ from advisor.model import CAUSE_CATEGORIES, Causes
 from advisor.traces.counts import bytes_of_calls
 from advisor.traces.events import COMMUNICATING, Kind, Role
 from advisor.traces.matching import COLLECTIVE_ROLES
-from advisor.traces.nesting import outermost, roles
+from advisor.traces.nesting import of_roles, recorded, roles
 from advisor.traces.waits import KINDS
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _kind(source: Source, call: IntArray, category: str) -> IntArray:
         return np.where(working, NAMED_KINDS.index("thread barrier"), source.waiting.kind[call])
     role = roles(source.trace)[source.calls.region[call]]
     if category == "transfer":
-        joint = np.isin(role, COLLECTIVE_ROLES)
+        joint = of_roles(source.trace, source.calls.region[call], COLLECTIVE_ROLES)
         return np.where(joint, NAMED_KINDS.index("collective"), NAMED_KINDS.index("message"))
     barrier = np.where(role == Role.BARRIER, NAMED_KINDS.index("barrier"), NAMED_KINDS.index("thread start"))
     barrier = np.where(role == Role.OMP_BARRIER, NAMED_KINDS.index("thread barrier"), barrier)
@@ -149,8 +149,8 @@ def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
     """Return the bytes of each call (-1 unknown) and the file it works on (-1 none)."""
     size = bytes_of_calls(trace, calls, (*COMMUNICATING, Kind.IO))
     target = np.full(len(size), -1, dtype=np.int64)
-    files = np.flatnonzero((trace.kind == Kind.IO) & (calls.open_after >= 0))
-    target[outermost(calls, calls.open_after[files])] = trace.partner[files]
+    files, call = recorded(trace, calls, Kind.IO)
+    target[call] = trace.partner[files]
     return size, target
 
 

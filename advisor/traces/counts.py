@@ -8,7 +8,7 @@ import numpy as np
 
 from advisor.grouping import sums
 from advisor.traces.events import SENDS, Kind
-from advisor.traces.nesting import outermost
+from advisor.traces.nesting import recorded
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 def bytes_of_calls(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntArray:
     """Return the bytes that events of these kinds record for each call, -1 where none does."""
-    events = np.flatnonzero(np.isin(trace.kind, kinds) & (calls.open_after >= 0) & (trace.size >= 0))
-    call = outermost(calls, calls.open_after[events])
+    events, call = recorded(trace, calls, *kinds)
+    known = trace.size[events] >= 0
+    events, call = events[known], call[known]
     total = sums(call, trace.size[events].astype(np.float64), len(calls.region)).astype(np.int64)
     total[np.bincount(call, minlength=len(total)) == 0] = -1
     return total
@@ -35,16 +36,15 @@ def count(
     ``continued`` calls began before the trace: they were counted there.
     """
     kinds = {
-        "messages": np.isin(trace.kind, SENDS),
-        "collectives": trace.kind == Kind.COLLECTIVE,
-        "io_operations": trace.kind == Kind.IO,
+        "messages": SENDS,
+        "collectives": (Kind.COLLECTIVE,),
+        "io_operations": (Kind.IO,),
     }
     columns = len(trace.locations)
     entered = np.where(continued, 0.0, 1.0)
     result = {"calls": sums(row_of_call * columns + calls.location, entered, rows * columns)}
     for name, wanted in kinds.items():
-        events = np.flatnonzero(wanted & (calls.open_after >= 0))
-        call = outermost(calls, calls.open_after[events])
+        events, call = recorded(trace, calls, *wanted)
         cell = row_of_call[call] * columns + calls.location[call]
         if not len(events):
             continue

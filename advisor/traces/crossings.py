@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.traces.events import Kind
+from advisor.traces.events import Kind, are
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from advisor.model import IntArray
 
 
-def never_left(kind: npt.NDArray[np.uint8], region: npt.NDArray[np.int32], here: npt.NDArray[np.bool_]) -> IntArray:
-    """Return the events of one location to pass over so that the names of its enters and leaves agree.
+def never_left(kind: npt.NDArray[np.uint8], region: npt.NDArray[np.int32]) -> IntArray:
+    """Return the events of a location to pass over so that the names of its enters and leaves agree.
 
     A leave that does not fit the open call means one of three things. The open call's own leave comes next: the two
     overlap (EZTrace's shutdown), and nothing is passed over. It never comes: the tool forgot it (the first implicit
     task of OMPT), and its enter is passed over. Nothing of that name is open: the leave itself is.
     """
-    events = np.flatnonzero(here & ((kind == Kind.ENTER) | (kind == Kind.LEAVE)))
+    events = np.flatnonzero(are(kind, Kind.ENTER, Kind.LEAVE))
     entering, regions = (kind[events] == Kind.ENTER).tolist(), region[events].tolist()
     places: dict[int, list[int]] = defaultdict(list)
     for place, name in enumerate(regions):

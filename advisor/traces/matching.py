@@ -13,7 +13,7 @@ import numpy as np
 
 from advisor.traces import locations
 from advisor.traces.events import RECEIVES, SENDS, Kind, Role
-from advisor.traces.nesting import occurrence, outermost, roles
+from advisor.traces.nesting import occurrence, of_roles, outermost, recorded, roles
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -72,11 +72,11 @@ class Messages:
 
 def collectives(trace: Trace, calls: Calls) -> Collectives:
     """Return the collectives that all members of their communicator took part in."""
-    events = np.flatnonzero((trace.kind == Kind.COLLECTIVE) & (calls.open_after >= 0))
-    call = outermost(calls, calls.open_after[events])
+    events, call = recorded(trace, calls, Kind.COLLECTIVE)
     role = roles(trace)[calls.region[call]]
-    known = np.isin(role, COLLECTIVE_ROLES) & (trace.comm[events] >= 0)
-    lost = int((np.isin(role, COLLECTIVE_ROLES) & ~known).sum())
+    collective = of_roles(trace, calls.region[call], COLLECTIVE_ROLES)
+    known = collective & (trace.comm[events] >= 0)
+    lost = int((collective & ~known).sum())
     events, call, role = events[known], call[known], role[known]
     comm = trace.comm[events].astype(np.int64)
     member = _member_positions(trace)[comm, locations.ranks(trace)[calls.location[call]]]
@@ -107,8 +107,8 @@ def messages(trace: Trace, calls: Calls) -> Messages:
     """Return the messages whose two ends are both in the trace."""
     location = locations.of_events(trace)
     rank = locations.ranks(trace)[location]
-    sends = np.flatnonzero(np.isin(trace.kind, SENDS) & (calls.open_after >= 0))
-    receives = np.flatnonzero(np.isin(trace.kind, RECEIVES) & (calls.open_after >= 0))
+    sends, _ = recorded(trace, calls, *SENDS)
+    receives, _ = recorded(trace, calls, *RECEIVES)
     posts = _posts(trace, location, receives)
     order = np.argsort(posts, kind="stable")
     receives, posts = receives[order], posts[order]

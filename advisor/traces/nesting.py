@@ -1,8 +1,8 @@
 """Which call is open at which moment: enters paired with leaves, own time, enclosing calls.
 
-Everything is one sort over the enter and leave events. After an event that brings a location to depth d, the open
-call is the last one that was entered to depth d; so, grouped by location and depth in recorded order, the open
-call is the latest enter of the group.
+Everything is one loop over the enter and leave events where that is compiled, and else one sort. After an event that
+brings a location to depth d, the open call is the last one that was entered to depth d; so, grouped by location and
+depth in recorded order, the open call is the latest enter of the group.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.traces.crossings import never_left
-from advisor.traces.events import Kind, Role
+from advisor.traces.events import Kind, Role, are
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from advisor.model import FloatArray, IntArray
@@ -50,13 +52,38 @@ class Calls:
     open_after: IntArray
 
 
-def pair(trace: Trace) -> Calls:
-    """Return the calls of ``trace``; calls that never end are closed by their location's last event."""
-    parts, before = [], 0
-    for low, high in groups_of_locations(trace):
-        parts.append(_pair_group(trace, low, high, before))
-        before += len(parts[-1].region)
-    return Calls(*(np.concatenate([getattr(part, name) for part in parts]) for name in Calls.__slots__))
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """Columns of ``Calls`` that follow from the order of enters and leaves alone."""
+
+    enter: IntArray
+    leave: IntArray
+    parent: IntArray
+    anchor: IntArray
+    threaded: npt.NDArray[np.bool_]
+    open_after: IntArray
+
+
+def pair(trace: Trace, *, compiled: bool = False) -> Calls:
+    """Return the calls of ``trace``; calls that never end are closed by their location's last event.
+
+    ``compiled`` says whether the events are gone through by a compiled loop, which needs numba.
+    """
+    nest = _nested_by_loop if compiled else _nested
+    found = nest(trace, trace.kind)
+    crossing = _crossing(trace, found)
+    if len(crossing):
+        found = nest(trace, _passed_over(trace, crossing))
+    last_event = np.maximum(trace.first[1:] - 1, trace.first[:-1])
+    location = np.repeat(np.arange(len(trace.locations)), np.diff(np.searchsorted(found.enter, trace.first)))
+    ends = np.where(found.leave >= 0, found.leave, last_event[location])
+    return Calls(
+        location=location,
+        region=trace.region[found.enter].astype(np.int64),
+        start_s=trace.time_s[found.enter],
+        end_s=trace.time_s[ends],
+        **{name: getattr(found, name) for name in Nested.__slots__},
+    )
 
 
 def groups_of_locations(trace: Trace) -> list[tuple[int, int]]:
@@ -67,49 +94,73 @@ def groups_of_locations(trace: Trace) -> list[tuple[int, int]]:
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
-def _pair_group(trace: Trace, low: int, high: int, before: int) -> Calls:
+def _crossing(trace: Trace, found: Nested) -> IntArray:
+    """Return the locations in which calls end with the leave of another region; a shutdown may end as it likes."""
+    left = np.flatnonzero(found.leave >= 0)
+    region, ended = trace.region[found.enter[left]], trace.region[found.leave[left]]
+    crossed = (region != ended) & ~of_roles(trace, region, (Role.FINALIZE,))
+    return np.unique(np.searchsorted(trace.first, found.enter[left[crossed]], side="right") - 1)
+
+
+def _passed_over(trace: Trace, crossing: IntArray) -> npt.NDArray[np.uint8]:
+    """Return the kinds of all events, 0 for those to pass over so that regions nest in the given locations."""
+    kind = trace.kind.copy()
+    for location in crossing.tolist():
+        begin, end = int(trace.first[location]), int(trace.first[location + 1])
+        kind[begin + never_left(trace.kind[begin:end], trace.region[begin:end])] = 0
+    return kind
+
+
+def _nested_by_loop(trace: Trace, kind: npt.NDArray[np.uint8]) -> Nested:
+    """Return what ``_nested`` does, by a compiled loop."""
+    from advisor.traces import loops
+
+    role = roles(trace)
+    count = int(np.count_nonzero(kind == Kind.ENTER))
+    opened, calls = np.empty(len(kind), dtype=np.int64), np.empty((4, count), dtype=np.int64)
+    threaded = np.empty(count, dtype=np.bool_)
+    loops.nested(
+        trace.first, kind, trace.region, ~np.isin(role, WORKING_ROLES), role == Role.OMP_PARALLEL,
+        opened, calls, threaded,
+    )  # fmt: skip
+    enter, leave, parent, anchor = calls
+    return Nested(enter, leave, parent, anchor, threaded, opened)
+
+
+def _nested(trace: Trace, kind: npt.NDArray[np.uint8]) -> Nested:
+    """Return how the enters and leaves among events of these kinds nest."""
+    parts: list[Nested] = []
+    before = 0
+    for low, high in groups_of_locations(trace):
+        parts.append(_nested_group(trace, kind, low, high, before))
+        before += len(parts[-1].enter)
+    return Nested(*(np.concatenate([getattr(part, name) for part in parts]) for name in Nested.__slots__))
+
+
+def _nested_group(trace: Trace, kinds: npt.NDArray[np.uint8], low: int, high: int, before: int) -> Nested:
     """Return the calls of the locations from ``low`` up to ``high``, numbered from ``before``."""
     base, end = int(trace.first[low]), int(trace.first[high])
     location = np.repeat(np.arange(low, high), np.diff(trace.first[low : high + 1]))
-    kind = trace.kind[base:end]
-    region_of = trace.region[base:end]
-    moves = np.flatnonzero((kind == Kind.ENTER) | (kind == Kind.LEAVE))
-    entering, opened, above = _stacked(location[moves] - low, kind[moves])
+    kind = kinds[base:end]
+    moves = np.flatnonzero(are(kind, Kind.ENTER, Kind.LEAVE))
+    entering = kind[moves] == Kind.ENTER
+    opened = _open_after_moves(location[moves] - low, entering)
+    above = _shift_within(opened, location[moves])
     enters, closing = moves[entering], ~entering & (above >= 0)
-    role, closed = roles(trace), region_of[enters[above[closing]]]
-    crossed = (closed != region_of[moves[closing]]) & (role[closed] != Role.FINALIZE)
-    if crossed.any():
-        lines = np.unique(location[moves[closing][crossed]])
-        moves = np.setdiff1d(moves, np.concatenate([never_left(kind, region_of, location == line) for line in lines]))
-        entering, opened, above = _stacked(location[moves] - low, kind[moves])
-        enters, closing = moves[entering], ~entering & (above >= 0)
     leave = np.full(len(enters), -1, dtype=np.int64)
     leave[above[closing]] = moves[closing]
     parent = above[entering]
-    where, region = location[enters], region_of[enters].astype(np.int64)
-    last_event = np.maximum(trace.first[1:] - 1, trace.first[:-1])
-    ends = np.where(leave >= 0, leave + base, last_event[where])
     layers = _depths(parent)
+    role, region = roles(trace), trace.region[base:end][enters]
     anchor = _anchors(parent, layers, ~np.isin(role, WORKING_ROLES)[region])
-    return Calls(
-        location=where,
-        region=region,
-        parent=_renumbered(parent, before),
+    return Nested(
         enter=enters + base,
         leave=_renumbered(leave, base),
-        start_s=trace.time_s[base:end][enters],
-        end_s=trace.time_s[ends],
+        parent=_renumbered(parent, before),
         anchor=_renumbered(anchor, before),
         threaded=_inherit(parent, layers, (role == Role.OMP_PARALLEL)[region]),
         open_after=_renumbered(_spread(opened, moves, location), before),
     )
-
-
-def _stacked(location: IntArray, kind: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.bool_], IntArray, IntArray]:
-    """Return of each enter or leave whether it enters, the call open after it, and the call open before it."""
-    entering = kind == Kind.ENTER
-    opened = _open_after_moves(location, entering)
-    return entering, opened, _shift_within(opened, location)
 
 
 def _renumbered(numbers: IntArray, base: int) -> IntArray:
@@ -126,12 +177,27 @@ def retimed(calls: Calls, trace: Trace) -> Calls:
 
 def outermost(calls: Calls, call: IntArray) -> IntArray:
     """Return for each call the one that claims its time: its anchor, or itself."""
-    return np.where(calls.anchor[call] >= 0, calls.anchor[call], call)
+    anchor = calls.anchor[call]
+    return np.where(anchor >= 0, anchor, call)
+
+
+def recorded(trace: Trace, calls: Calls, *kinds: Kind) -> tuple[IntArray, IntArray]:
+    """Return the events of these kinds that lie in a call, and the call that claims each."""
+    events = np.flatnonzero(are(trace.kind, *kinds))
+    call = calls.open_after[events]
+    inside = call >= 0
+    events, call = (events, call) if inside.all() else (events[inside], call[inside])
+    return events, outermost(calls, call)
 
 
 def roles(trace: Trace) -> IntArray:
     """Return the role of every region."""
     return np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
+
+
+def of_roles(trace: Trace, region: IntArray | npt.NDArray[np.int32], wanted: Sequence[Role]) -> npt.NDArray[np.bool_]:
+    """Return which of ``region`` have one of these roles."""
+    return np.isin(roles(trace), wanted)[region]
 
 
 def occurrence(key: IntArray) -> IntArray:

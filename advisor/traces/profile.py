@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.compiling import pays
 from advisor.errors import InputError
 from advisor.model import Note, Phase, Processor, Profile, Region
 from advisor.traces import booking, clocks, naming, nesting, phases, survey
@@ -28,24 +29,36 @@ if TYPE_CHECKING:
 #: A measure whose guessed seconds exceed this share of all of its seconds is called estimated.
 GUESSED_SHARE = 0.01
 
+#: Events from which on loading compiled loops takes less time than it saves, and compiling them anew.
+WORTH_LOADING = 1_000_000
+WORTH_COMPILING = 10_000_000
+
 MPI_ROLES = tuple(role for role in Role if Role.INIT <= role <= Role.LOCAL)
 THREAD_ROLES = (Role.OMP_PARALLEL, Role.OMP_BARRIER, Role.OMP_WORK, Role.OMP_LOCK)
 
 
 def from_trace(
-    trace: Trace, path: Path | str | None = None, reader: str = "trace", window_events: int = WINDOW_EVENTS
+    trace: Trace,
+    path: Path | str | None = None,
+    reader: str = "trace",
+    window_events: int = WINDOW_EVENTS,
+    *,
+    compiled: bool | None = None,
 ) -> Profile:
     """Return the profile of ``trace``; raises ``InputError`` for ``path`` when it holds no run.
 
     ``reader`` names who read it. No more than about ``window_events`` events are looked at together, where the
-    program's own synchronizations allow that.
+    program's own synchronizations allow that. ``compiled`` says whether loops over the events are compiled, which needs
+    numba; without it the length of the trace does.
     """
     trace, unobserved = _observed(trace)
     if not len(trace.time_s):
         raise InputError(path or trace.program, "the trace holds no events")
     if not has_calls(trace):
         raise InputError(path or trace.program, "the trace records no calls")
-    windows = Windows(trace, window_events)
+    if compiled is None:
+        compiled = pays(len(trace.kind), loading=WORTH_LOADING, compiling=WORTH_COMPILING)
+    windows = Windows(trace, window_events, compiled=compiled)
     try:
         told, matched = _surveyed(windows)
     except UncleanError:
@@ -84,13 +97,13 @@ def _surveyed(windows: Windows) -> tuple[Survey, Matched | list[Stacks]]:
     """Return what the run tells, and its only window, or else the calls that are open at the begin of each."""
     if len(windows) == 1:
         window = windows.window(0, ())
-        only = survey.match(window, nesting.pair(window.trace))
+        only = survey.match(window, nesting.pair(window.trace, compiled=window.compiled))
         return survey.look(only, clocks.STRETCHES, last=True), only
     parts: list[Survey] = []
     stacks: list[Stacks] = [windows.nothing_open()]
     for number in range(len(windows)):
         window = windows.window(number, stacks[number])
-        matched = survey.match(window, nesting.pair(window.trace))
+        matched = survey.match(window, nesting.pair(window.trace, compiled=window.compiled))
         stretches = max(clocks.STRETCHES // len(windows), 1)
         parts.append(survey.look(matched, stretches, last=number + 1 == len(windows)))
         stacks.append(left_open(window, matched.calls))
@@ -115,7 +128,7 @@ def _booked(windows: Windows, found: Matched | list[Stacks], plan: Plan) -> Book
     before = 0
     for number in range(len(windows)):
         window = windows.window(number, found[number])
-        matched = survey.match(window, nesting.pair(window.trace))
+        matched = survey.match(window, nesting.pair(window.trace, compiled=window.compiled))
         parts.append(booking.book(matched, plan, before, last=number + 1 == len(windows)))
         before += len(matched.closing)
     return booking.merged(parts)

@@ -104,7 +104,7 @@ def look(found: Matched, stretches: int, *, last: bool) -> Survey:
         started_s=started,
         stopping=region,
         stopping_s=start,
-        done_s=_latest(calls, np.flatnonzero(~np.isin(role, _NO_CALLS)), len(trace.locations)),
+        done_s=_latest(calls, np.flatnonzero(~nesting.of_roles(trace, calls.region, _NO_CALLS)), len(trace.locations)),
         used=np.unique(calls.region),
         outermost=np.unique(calls.region[calls.parent < 0]),
         shortest=waits.shortest(trace, calls, waits.explained(calls, found.joint, found.messages, found.teams)),

@@ -9,7 +9,7 @@ import numpy as np
 
 from advisor.traces.events import Kind, Role
 from advisor.traces.locations import are_first_threads, ranks
-from advisor.traces.nesting import occurrence, roles
+from advisor.traces.nesting import occurrence, of_roles, roles
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -86,9 +86,10 @@ def join_waits(trace: Trace, calls: Calls, teams: Teams) -> JoinWaits:
 
 def _parts(trace: Trace, calls: Calls) -> IntArray:
     """Return the calls in which threads do their parts of parallel regions, the outermost ones."""
-    role = roles(trace)[calls.region]
-    above = np.where(calls.parent >= 0, role[np.maximum(calls.parent, 0)], Role.ROOT)
-    return np.flatnonzero(np.isin(role, TEAM_ROLES) & ~np.isin(above, TEAM_ROLES))
+    working = of_roles(trace, calls.region, TEAM_ROLES)
+    part = np.flatnonzero(working)
+    parent = calls.parent[part]
+    return part[(parent < 0) | ~working[parent]]
 
 
 def _regions_of(trace: Trace, calls: Calls, part: IntArray) -> IntArray:

@@ -16,7 +16,7 @@ import numpy as np
 from advisor.traces.counts import bytes_of_calls
 from advisor.traces.events import COMMUNICATING, Role
 from advisor.traces.locations import ranks
-from advisor.traces.nesting import outermost, roles
+from advisor.traces.nesting import of_roles, outermost, roles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -151,9 +151,8 @@ def _least(found: Shortest) -> Shortest:
 
 def _unexplained(trace: Trace, calls: Calls, known: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
     """Return the blocking calls without a known partner, and their bytes."""
-    role = roles(trace)[calls.region]
-    itself = calls.anchor == np.arange(len(role))
-    call = np.flatnonzero(np.isin(role, BLOCKING_ROLES) & itself & ~known)
+    itself = calls.anchor == np.arange(len(calls.region))
+    call = np.flatnonzero(of_roles(trace, calls.region, BLOCKING_ROLES) & itself & ~known)
     return call, bytes_of_calls(trace, calls, COMMUNICATING)[call]
 
 
@@ -165,7 +164,7 @@ def _of_collectives(calls: Calls, joint: Collectives) -> list[Reason]:
     start = calls.start_s[joint.call]
     role = np.repeat(joint.role, size)
     last, who = _last(start, joint.first)
-    everybody = np.isin(role, (Role.BARRIER, Role.ALL_TO_ALL))
+    everybody = (role == Role.BARRIER) | (role == Role.ALL_TO_ALL)
     kind = np.where(role == Role.BARRIER, KINDS.index("barrier"), KINDS.index("collective"))
     partner = calls.location[joint.call[who]]
     reasons = [_reason(joint.call, np.repeat(last, size), kind, np.repeat(partner, size), everybody)]
@@ -233,7 +232,7 @@ def _of_guessed_senders(trace: Trace, calls: Calls, messages: Messages, explaine
 
 def _of_late_receivers(trace: Trace, calls: Calls, messages: Messages) -> Reason:
     """Return until when large sends wait: until the receive they need is posted."""
-    blocking = np.isin(roles(trace)[calls.region[messages.send]], (Role.SEND, Role.SENDRECV))
+    blocking = of_roles(trace, calls.region[messages.send], (Role.SEND, Role.SENDRECV))
     call = np.where(blocking, messages.send, messages.send_end)
     until = calls.start_s[messages.posted]
     held = (call >= 0) & (messages.size > RENDEZVOUS_BYTES) & (until < calls.end_s[np.maximum(call, 0)])

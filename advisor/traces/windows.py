@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor.traces.events import COLUMNS, RECEIVES, SENDS, Kind, Role
+from advisor.traces.events import COLUMNS, RECEIVES, SENDS, Kind, Role, are
 from advisor.traces.locations import masters, ranks
 from advisor.traces.nesting import roles
 from advisor.traces.spool import release
@@ -51,12 +51,14 @@ class Window:
 
     ``reentered`` (locations,) counts the calls that were open before the window and begin it; ``begin_s`` and ``end_s``
     (locations,) are the times at which it begins and ends by each location's clock, -inf and inf for the run's ends.
+    ``compiled`` says whether loops over its events are compiled.
     """
 
     trace: Trace
     reentered: IntArray
     begin_s: FloatArray
     end_s: FloatArray
+    compiled: bool
 
     def continued(self, calls: Calls) -> npt.NDArray[np.bool_]:
         """Return which calls were entered before this window."""
@@ -66,8 +68,9 @@ class Window:
 class Windows:
     """A trace cut into windows of about ``events`` events."""
 
-    def __init__(self, trace: Trace, events: int = WINDOW_EVENTS) -> None:
+    def __init__(self, trace: Trace, events: int = WINDOW_EVENTS, *, compiled: bool = False) -> None:
         self._trace = trace
+        self._compiled = compiled
         self._masters = masters(trace)
         self._edges = _edges(trace, events)
 
@@ -76,7 +79,7 @@ class Windows:
 
     def whole(self) -> Windows:
         """Return the same trace as one window."""
-        return Windows(self._trace, len(self._trace.kind))
+        return Windows(self._trace, len(self._trace.kind), compiled=self._compiled)
 
     def nothing_open(self) -> Stacks:
         """Return what is open at the begin of the trace."""
@@ -87,11 +90,11 @@ class Windows:
         low, high = self._edges[number], self._edges[number + 1]
         nowhere = np.full(len(low), np.inf)
         if len(self) == 1:
-            return Window(self._trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere)
+            return Window(self._trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere, self._compiled)
         begin = self._trace.time_s[low[self._masters] - 1] if number else -nowhere
         end = self._trace.time_s[high[self._masters] - 1] if number + 1 < len(self) else nowhere
         reentered = np.array([len(stack) for stack in opened], dtype=np.int64)
-        return Window(_part(self._trace, low, high, opened, begin), reentered, begin, end)
+        return Window(_part(self._trace, low, high, opened, begin), reentered, begin, end, self._compiled)
 
 
 def has_calls(trace: Trace) -> bool:
@@ -101,7 +104,7 @@ def has_calls(trace: Trace) -> bool:
 
 def are_received(trace: Trace) -> bool:
     """Return whether any receive was recorded, or its post; messages without are under way nowhere."""
-    return any(np.isin(trace.kind[block], _RECEIVING).any() for block in _blocks(0, len(trace.kind)))
+    return any(are(trace.kind[block], *_RECEIVING).any() for block in _blocks(0, len(trace.kind)))
 
 
 def left_open(window: Window, calls: Calls) -> Stacks:
@@ -235,7 +238,7 @@ def _places(
         at = at[full[trace.comm[block][at]]]
         after = np.minimum(block.start + at + 1, trace.first[number + 1] - 1)
         leaves = (trace.kind[after] == Kind.LEAVE) & holds[trace.region[after]]
-        running = sent + np.cumsum(np.isin(kind, SENDS).astype(np.int64) - np.isin(kind, RECEIVES))
+        running = sent + np.cumsum(are(kind, *SENDS).astype(np.int64) - are(kind, *RECEIVES))
         sending = sends + np.cumsum((kind == Kind.ISEND).astype(np.int64) - (kind == Kind.ISEND_DONE))
         posting = posts + np.cumsum((kind == Kind.IRECV_POST).astype(np.int64) - (kind == Kind.IRECV))
         working = teams + _opened(trace, block, together)

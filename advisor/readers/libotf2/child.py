@@ -204,7 +204,8 @@ def _limit(kind: int, most: int) -> None:
 def _compiled() -> Rows:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"  # the buffers of a hundred threads that have nothing to do would exceed the limit
+    from advisor.compiling import keep_compiled
     from advisor.readers.libotf2 import compiled
 
-    compiled.keep_compiled()
+    keep_compiled()
     return compiled.CompiledRows(BATCH)

@@ -12,7 +12,6 @@ import ctypes
 import os
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from advisor.readers.libotf2 import events
@@ -49,18 +48,6 @@ class CompiledRows:
         used = self._bytes[_ROWS * _WORD_BYTES : self._words[0] * _WORD_BYTES]
         self._words[0] = _ROWS
         return used
-
-
-def keep_compiled() -> None:
-    """Let numba keep what it compiles in the user's cache folder, where that can be written."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = Path(base, "gapwatch", "numba")
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return
-    if os.access(folder, os.W_OK):
-        os.environ.setdefault("NUMBA_CACHE_DIR", str(folder))
 
 
 def _compile(arguments: str, callback: Callback) -> ctypes.c_void_p:

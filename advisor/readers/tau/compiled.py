@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from advisor.readers.libotf2.compiled import keep_compiled
+from advisor.compiling import keep_compiled
 from advisor.readers.tau.sheet import by_line, function
 
 if TYPE_CHECKING:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
+from advisor import compiling
 from advisor.errors import InputError, UsageError
-from advisor.readers.libotf2.compiled import keep_compiled
 from advisor.readers.tau import checks, layout, sheet
 from advisor.readers.tau.moved import Moved
 from advisor.readers.tau.sheet import Names
@@ -106,22 +105,15 @@ def _read_file(
 
 def _parser(names: Names, found: list[dict[Place, Path]], compiled: bool | None) -> Parse:
     """Return the function that reads functions: the compiled one where it is worth it, or demanded."""
-    available = compiled is not False and find_spec("numba") is not None
-    if compiled and not available:
+    if compiled and find_spec("numba") is None:
         raise UsageError("compiled reading needs numba: pip install 'gapwatch[fast]'")
-    if compiled or (available and _is_worth(_size(found))):
+    if compiled is None:
+        compiled = compiling.pays(_size(found), loading=_WORTH_LOADING, compiling=_WORTH_COMPILING)
+    if compiled:
         from advisor.readers.tau.compiled import Parser
 
         return Parser(names).functions
     return lambda part: sheet.plain(part, names)
-
-
-def _is_worth(size: int) -> bool:
-    """Return whether the compiled parser pays: it is compiled in every run where there is no place to keep it."""
-    if size < _WORTH_LOADING:
-        return False
-    keep_compiled()
-    return size >= (_WORTH_LOADING if "NUMBA_CACHE_DIR" in os.environ else _WORTH_COMPILING)
 
 
 def _size(found: list[dict[Place, Path]]) -> int:

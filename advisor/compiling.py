@@ -1,0 +1,31 @@
+"""Code that numba compiles: whether it pays, and where it is kept; standard library only."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def keep_compiled() -> None:
+    """Let numba keep what it compiles in the user's cache folder, where that can be written."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = Path(base, "gapwatch", "numba")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return
+    if os.access(folder, os.W_OK):
+        os.environ.setdefault("NUMBA_CACHE_DIR", str(folder))
+
+
+def pays(size: int, *, loading: int, compiling: int) -> bool:
+    """Return whether a task of ``size`` is worth compiled code, and numba is there.
+
+    From ``loading`` on that takes less time than it saves where compiled code is kept, from ``compiling`` on where it
+    is compiled in every run, since there is no place to keep it.
+    """
+    if size < loading or find_spec("numba") is None:
+        return False
+    keep_compiled()
+    return size >= (loading if "NUMBA_CACHE_DIR" in os.environ else compiling)
