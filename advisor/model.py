@@ -311,7 +311,10 @@ class HowTo:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """One action at one place, with what it can win at most and what speaks for it."""
+    """One action at one place, with what it can win at most and what speaks for it.
+
+    ``more_phases`` are those in which it wins something as well, besides ``phase`` that is shown.
+    """
 
     rank: int
     action: str
@@ -340,6 +343,7 @@ class Recommendation:
     fingerprint: str
     rule_place: str
     state: str = "new"
+    more_phases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

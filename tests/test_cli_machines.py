@@ -35,6 +35,8 @@ def test_a_model_is_shown_with_the_source_of_every_number(name: str, capsys: pyt
     assert out.startswith(f"{name}: {model.title}\n")
     for source in model.sources:
         assert f"\n  {source}: " in out
+    assert "\n  sources" not in out.partition("\nSources\n")[0]
+    assert "{" not in out
     if model.frequency:
         assert model.frequency.source in next(row for row in out.split("\n") if row.startswith("  frequency "))
 

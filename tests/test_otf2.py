@@ -343,6 +343,8 @@ def test_anchor_files_and_their_directories_are_claimed_and_parts_only_with_them
         advisor_read(tmp_path / "lonely.evt")
     assert advisor_sniff(anchor("scorep-is")) == 1.0
     assert advisor_sniff(TRACES / "README.md") is None
+    (tmp_path / "output.txt").write_text("[OTF2] src/OTF2_Archive.c:195: error: the library says something")
+    assert advisor_sniff(tmp_path / "output.txt") is None
     (tmp_path / "foreign.otf2").write_text("not a trace")
     assert advisor_sniff(tmp_path / "foreign.otf2") is None
     (tmp_path / "other.otf2").write_text("not a trace")

@@ -141,9 +141,11 @@ def test_a_decomposition_is_one_item_and_a_loop_is_one_each() -> None:
     profile = two_skewed_phases()
     ranks = ranked(profile, only("A-28")).recommendations
     assert [(item.action, item.ceiling_s) for item in ranks] == [("A-28", pytest.approx(6.0))]
+    assert (ranks[0].phase, ranks[0].more_phases) == ("solve", ("update",))
     loops = ranked(profile, only("A-29")).recommendations
     assert [(item.action, item.phase) for item in loops] == [("A-29", "solve"), ("A-29", "update")]
     assert len({item.fingerprint for item in loops}) == 2
+    assert [item.more_phases for item in loops] == [(), ()]
 
 
 def test_an_action_promises_only_gaps_that_its_conditions_found() -> None:

@@ -79,7 +79,8 @@ def test_keys_are_those_of_the_contract() -> None:
     item = read["recommendations"][0]
     assert list(item) == ["rank", "action", "title", "step", "issue", "gaps", "region", "processors", "ceiling_s",
                           "expected_s", "interval_s", "basis", "confidence", "effort", "may_help", "may_hurt",
-                          "conflicts", "alternatives", "how", "evidence", "state", "fingerprint"]  # fmt: skip
+                          "conflicts", "alternatives", "more_phases", "how", "evidence", "state",
+                          "fingerprint"]  # fmt: skip
     assert item["interval_s"] == [2.5, 3.6]
     assert item["region"]["line"] == 120
 

@@ -151,7 +151,7 @@ def test_long_names_that_differ_stay_different(width: int) -> None:
     names = [f"solver<{'Field<double, ' * 300}{number}>::apply({'int, ' * 300})" for number in (1, 2, 3)]
     items = tuple(samples.recommendation(rank, name) for rank, name in enumerate(names, 1))
     text = screen(replace(samples.full(), recommendations=items), Page(width))
-    places = re.findall(r"where +(.*?) at src", text.replace("\n", " "))
+    places = re.findall(r"where +(.*?) at +src", text.replace("\n", " "))
     assert len(set(places)) == 3
 
 
@@ -181,3 +181,36 @@ def test_each_place_shows_the_name(name: str) -> None:
 def _joined(text: str) -> str:
     """The text without what line breaks may change."""
     return "".join(text.split())
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("verbose", [False, True])
+def test_names_are_shown_whole(width: int, verbose: bool) -> None:
+    merged = replace(samples.full().gaps[0], name="M'+D+S'+W+X", members=("M'", "D", "S'", "W", "X"), seconds=1.0)
+    text = screen(replace(samples.full(), gaps=(*samples.full().gaps, merged)), Page(width, verbose=verbose))
+    assert "…" not in text
+    whole = _joined(text)
+    assert _joined(samples.REGION) in whole or verbose  # in a table other columns stand between its lines
+    for words in ("computation,", "evenly", "operating", "shutdown", "multiphase"):
+        assert words in text
+
+
+def test_an_item_about_several_phases_names_them() -> None:
+    def where(*more: str) -> str:
+        item = replace(samples.recommendation(), more_phases=more)
+        return " ".join(screen(replace(samples.full(), recommendations=(item,)), Page(200)).split())
+
+    assert 'phase "MPI_Barrier after smooth"; rank 3' in where()
+    assert "(L in this phase = 8.5 %" in where()
+    assert 'phases "MPI_Barrier after smooth" and "second"; rank 3' in where("second")
+    assert "(L in the first phase = 8.5 %" in where("second")
+    assert 'phase "MPI_Barrier after smooth" and 2 others; rank 3' in where("second", "third")
+
+
+def test_what_is_not_there_at_all_speaks_last() -> None:
+    evidence = samples.recommendation().evidence
+    absent = replace(evidence[1], fact="io.share", value=0.0, unit="share", condition="< 2 %")
+    item = replace(samples.recommendation(), evidence=(evidence[0], absent, *evidence[1:]))
+    text = screen(replace(samples.full(), recommendations=(item,)), Page(200))
+    assert "phase.closed_by = MPI_Barrier)" in text
+    assert "io.share" not in text

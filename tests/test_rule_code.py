@@ -61,8 +61,15 @@ def how_tos(how: dict[str, Any]) -> list[tuple[str, int, dict[str, str]]]:
     ]
 
 
+def rule_files() -> list[Path]:
+    """Return the files with the project's actions and those of the plugins beside it."""
+    found = [*sorted(RULES.glob("[1-8]-*.yaml")), *sorted((RULES.parent / "plugins").glob("*/**/rules*.yaml"))]
+    assert len(found) > 8
+    return found
+
+
 def snippets() -> list[Snippet]:
-    actions = [action for path in sorted(RULES.glob("[1-8]-*.yaml")) for action in yaml.safe_load(path.read_text())]
+    actions = [action for path in rule_files() for action in yaml.safe_load(path.read_text())]
     return [
         Snippet(f"{action['id']}-{model}-{position}-{side}", entry["language"], entry[side])
         for action in actions

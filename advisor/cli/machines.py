@@ -66,7 +66,8 @@ def _shown(document: dict[str, object]) -> Report:
     from advisor.reports import Column, Report, Table, Text
 
     sources = document.get("sources")
-    rows = tuple(row for row in _numbers(document, "") if not row[0].startswith(("sources.", "name", "title")))
+    told = {key: content for key, content in document.items() if key not in ("sources", "name", "title")}
+    rows = tuple(_numbers(told, ""))
     cited = [
         line for name, source in (sources.items() if isinstance(sources, dict) else ()) for line in _cited(name, source)
     ]

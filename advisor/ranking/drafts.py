@@ -28,6 +28,8 @@ _BLAMED = ("L", "M'", "D", "P", "O")
 #: Changes of the decomposition, or of how the program is started: one for all phases.
 _OF_PROGRAM = frozenset({"rebalance", "volume", "mapping", "locality", "ranks", "placement"})
 
+#: A phase with this share of a ceiling is named beside the one that is shown.
+WORTH_NAMING = 0.05
 #: Of several places of one cause, the first with this share of the largest one's seconds is shown.
 NEARLY = 0.8
 
@@ -130,8 +132,20 @@ def _draft(
         evidence=main.outcome.evidence,
         fingerprint=_fingerprint(profile, main, where, whole=whole),
         rule_place=action.place,
+        more_phases=_more_phases(main, claims, book),
     )
     return Draft(main, claims, made)
+
+
+def _more_phases(main: Match, claims: tuple[Claim, ...], book: Ledger) -> tuple[str, ...]:
+    """Return the other phases in which an action at one phase wins a share worth naming, the largest first."""
+    place, seconds = main.site.place, dict[str, float]()
+    for site, gap in claims if place else ():
+        here = book.sheet.sites[site].place if site >= 0 else None
+        if here and here.name and here != place:
+            seconds[here.name] = seconds.get(here.name, 0.0) + book.part(gap, site)
+    least = WORTH_NAMING * ceiling(book, claims)
+    return tuple(sorted((name for name in seconds if seconds[name] >= least), key=lambda name: -seconds[name]))
 
 
 def _leading(matches: Matches, group: list[Match], names: tuple[str, ...], book: Ledger) -> Match:
@@ -151,7 +165,8 @@ def restricted(draft: Draft, claims: tuple[Claim, ...], book: Ledger) -> Draft:
     """Return the draft about some of its claims only."""
     made, names = draft.recommendation, tuple(dict.fromkeys(name for _, name in claims))
     most = ceiling(book, claims)
-    made = replace(made, ceiling_s=most, confidence=confidence(book, draft.match, names, most))
+    phases = _more_phases(draft.match, claims, book)
+    made = replace(made, ceiling_s=most, confidence=confidence(book, draft.match, names, most), more_phases=phases)
     if all(name in book.gaps for name in names):
         made = replace(made, gaps=names)
     if made.expected_s is not None and made.interval_s is not None:

@@ -159,6 +159,7 @@ def _recommendation(item: Recommendation) -> Json:
         "may_hurt": _effects(item.may_hurt),
         "conflicts": list(item.conflicts),
         "alternatives": list(item.alternatives),
+        "more_phases": list(item.more_phases),
         "how": [_how(how) for how in item.how],
         "evidence": [
             {

@@ -107,7 +107,7 @@ def _location(item: Recommendation, root: PurePosixPath | None) -> Json:
             physical["region"] = {"startLine": item.line}
         location["physicalLocation"] = physical
     names = [{"name": clean(item.region), "kind": "function"}] if item.region else []
-    names += [{"name": clean(item.phase), "kind": "phase"}] if item.phase else []
+    names += [{"name": clean(name), "kind": "phase"} for name in (item.phase, *item.more_phases) if name]
     return location | {"logicalLocations": names} if names else location
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from advisor.model import Advice, Effect, HowTo, Recommendation
+    from advisor.model import Advice, Effect, Evidence, HowTo, Recommendation
     from advisor.render.page import Page
 
 #: How many recommendations stand on the first screen.
@@ -23,9 +23,11 @@ FIRST = 3
 _INDENT = 3
 _LABEL = 12
 _SHOWN_PROCESSORS = 4
+_SHOWN_PHASES = 2
 #: Rules name what matters first, and exceptions later.
 _SHOWN_VALUES = 3
-_NAME_WIDTH = 60
+#: Names are written out, on as many lines as they take; only what is longer than this loses its middle.
+_LONGEST_NAME = 240
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z])")
 
 
@@ -74,11 +76,10 @@ def _together(advice: Advice) -> str:
 
 
 def _places_of(items: Sequence[Recommendation], page: Page) -> dict[str, str]:
-    """Return the names of regions, phases and files as they fit the page, different ones different."""
-    names = {name for item in items for name in (item.region, item.phase, item.file) if name}
+    """Return the names of regions, phases and files as they are shown, different ones different."""
+    names = {name for item in items for name in (item.region, item.phase, *item.more_phases, item.file) if name}
     clean = [page.name(name) for name in sorted(names)]
-    width = _NAME_WIDTH if page.as_list else min(_NAME_WIDTH, page.prose_width - _INDENT - _LABEL)
-    return dict(zip(sorted(names), shorten_all(clean, width, page.signs.ellipsis), strict=True))
+    return dict(zip(sorted(names), shorten_all(clean, _LONGEST_NAME, page.signs.ellipsis), strict=True))
 
 
 def title_line(item: Recommendation, page: Page) -> list[Text]:
@@ -136,10 +137,17 @@ def where(item: Recommendation, places: dict[str, str], page: Page) -> str:
     elif source:
         parts.append(source)
     if item.phase:
-        parts.append(f'phase "{places[item.phase]}"')
+        parts.append(_phases([places[name] for name in (item.phase, *item.more_phases)]))
     if item.processors:
         parts.append(_processors(item.processors, page))
     return "; ".join(parts) or "the whole run"
+
+
+def _phases(names: Sequence[str]) -> str:
+    """Return one or two phases by name; of more the first, and how many others."""
+    if len(names) > _SHOWN_PHASES:
+        return f'phase "{names[0]}" and {len(names) - 1} others'
+    return ("phase " if len(names) == 1 else "phases ") + " and ".join(f'"{name}"' for name in names)
 
 
 def _processors(names: Sequence[str], page: Page) -> str:
@@ -159,9 +167,20 @@ def expected(item: Recommendation) -> str:
 
 
 def values(item: Recommendation, page: Page) -> str:
-    """Return the first values that speak for the action: ``phase.imbalance = 1.42``, one after another."""
-    shown = dict.fromkeys(f"{piece.fact} = {numbers.quantity(piece.value, piece.unit)}" for piece in item.evidence)
+    """Return the first values that speak for the action: ``phase.imbalance = 1.42``, one after another.
+
+    That something which would speak against it is not there at all, comes last.
+    """
+    first = sorted(item.evidence, key=lambda piece: not piece.value)
+    shown = dict.fromkeys(_value(piece, item) for piece in first)
     return ", ".join(map(page.name, [*shown][:_SHOWN_VALUES]))
+
+
+def _value(piece: Evidence, item: Recommendation) -> str:
+    """Return name and value; a gap is what lies in the phase, which may be little of what lies in the run."""
+    which = "the first phase" if item.more_phases else "this phase"
+    here = f" in {which}" if item.phase and piece.fact in GAPS else ""
+    return f"{piece.fact}{here} = {numbers.quantity(piece.value, piece.unit)}"
 
 
 def effects(items: Iterable[Effect], page: Page) -> str:
@@ -208,7 +227,7 @@ def _in_full(item: Recommendation, places: dict[str, str], page: Page) -> list[T
 def _evidence(item: Recommendation, page: Page) -> list[Text]:
     lines = []
     for at, piece in enumerate(item.evidence):
-        value = page.name(f"{piece.fact} = {numbers.quantity(piece.value, piece.unit)}")
+        value = page.name(_value(piece, item))
         asked = page.prose(f", asked {piece.condition}; {piece.formula}")
         lines += labelled("evidence" if not at or page.as_list else "", value + asked, page)
     return lines

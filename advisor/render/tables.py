@@ -1,7 +1,8 @@
 """Tables without frames: aligned columns on a wide page, one entry after another on a narrow one.
 
 Cells are text that is already fit for the page. Columns of numbers keep their width; columns of names share what is
-left and are shortened in the middle, so that different names stay different.
+left and go on in the next line. Only names of more than a few lines are shortened, in the middle, so that different
+names stay different.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
     from advisor.render.page import Page
 
 _SPACE = 2
-_NARROWEST = 6
+#: The width below which columns of prose and of names do not go, and the lines that a name may take.
+_NARROWEST = {"prose": 6, "name": 14}
+_LINES_OF_A_NAME = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a column; ``kind`` says what gives way where room is short: names are shortened, prose wrapped."""
+    """The head of a column; ``kind`` says what gives way where room is short: prose, and names up to a few lines."""
 
     title: str
     kind: Literal["name", "number", "prose"] = "name"
@@ -62,13 +65,13 @@ def _columns(heads: Sequence[Head], widths: Sequence[int]) -> enumerate[tuple[He
 def _widths(heads: Sequence[Head], rows: Sequence[Sequence[str]], room: int) -> list[int]:
     """Return what each column needs, less where that is more than the room: the widest gives way first."""
     widths = [max(map(cell_len, (head.title, *(row[at] for row in rows)))) for at, head in enumerate(heads)]
-    flexible = [at for at, head in enumerate(heads) if head.kind != "number"]
+    least = [min(width, _NARROWEST.get(head.kind, width)) for head, width in zip(heads, widths, strict=True)]
     excess = sum(widths) + _SPACE * (len(heads) - 1) - room
-    while excess > 0 and any(widths[at] > _NARROWEST for at in flexible):
-        widest = max(flexible, key=lambda at: widths[at])
-        second = max((widths[at] for at in flexible if widths[at] < widths[widest]), default=_NARROWEST)
-        tied = [at for at in flexible if widths[at] == widths[widest]]
-        step = max(1, min(widths[widest] - max(second, _NARROWEST), -(-excess // len(tied))))
+    while excess > 0 and (giving := [at for at, width in enumerate(widths) if width > least[at]]):
+        widest = max(widths[at] for at in giving)
+        tied = [at for at in giving if widths[at] == widest]
+        floor = max([widths[at] for at in giving if widths[at] < widest] + [least[at] for at in tied])
+        step = max(1, min(widest - floor, -(-excess // len(tied))))
         for at in tied:
             widths[at] -= step
         excess -= step * len(tied)
@@ -79,7 +82,7 @@ def _fit(head: Head, cells: Sequence[str], width: int, page: Page) -> list[list[
     """Return the lines of each cell of one column."""
     if head.kind == "prose":
         return [wrap(cell, max(1, width)) for cell in cells]
-    return [[cell] for cell in shorten_all(cells, width, page.signs.ellipsis)]
+    return [wrap(cell, max(1, width)) for cell in shorten_all(cells, _LINES_OF_A_NAME * width, page.signs.ellipsis)]
 
 
 def _row(cells: Sequence[Sequence[str]], heads: Sequence[Head], widths: Sequence[int], indent: int) -> list[Text]:

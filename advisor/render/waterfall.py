@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from advisor.render import numbers
-from advisor.render.text import line, pad, shorten, wrap
+from advisor.render.text import line, pad, wrap
 from advisor.render.words import BOUNDS, base_bound, gap_words
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _as_bars(rows: list[Row], page: Page) -> list[Text]:
     scale = max((max(row.from_s, row.to_s) for row in rows), default=0.0)
     lines: list[Text] = []
     for row in rows:
-        label = shorten(f"{pad(row.name, names)}  {row.words}", labels, page.signs.ellipsis, keep=1.0)
+        label, *more = _label(row, names, labels)
         number = numbers.MARKS[row.status] + row.seconds
         pointer = (f" {page.signs.arrow} {row.see}", "bold") if row.see else ""
         bar = _bar(row, scale, room, page)
@@ -116,8 +116,19 @@ def _as_bars(rows: list[Row], page: Page) -> list[Text]:
                 pointer,
             )
         )
+        lines.extend(line((part, "" if row.see else "dim" if _empty(row) else ""), indent=names + 2) for part in more)
         lines.extend(line((part, "dim"), indent=names + 2) for part in _explained(row, page.prose_width - names - 2))
     return lines
+
+
+def _label(row: Row, names: int, width: int) -> list[str]:
+    """Return name and words in lines of at most ``width`` cells; all but the first belong below the words."""
+    room = width - names - 2
+    if cell_len(row.name) <= names:
+        first, *more = wrap(row.words, room)
+        return [f"{pad(row.name, names)}  {first}", *more]
+    first, *more = wrap(f"{row.name}  {row.words}", width)
+    return [first, *(wrap(" ".join(more), room) if more else ())]
 
 
 def _empty(row: Row) -> bool:

@@ -58,8 +58,9 @@ def anchors_in(folder: Path) -> list[Path]:
 
 
 def is_anchor(path: Path) -> bool:
-    """Whether the file begins as an OTF2 anchor file does."""
-    return _MAGIC in _beginning(path)
+    """Whether the file begins as an OTF2 anchor file does: words such as ``[OTF2]`` are messages of the library."""
+    begin = _beginning(path)
+    return len(begin) > 1 and begin[1] in _ORDERS and begin[2:].startswith(_MAGIC)
 
 
 def is_part(path: Path) -> bool:

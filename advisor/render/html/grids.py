@@ -33,7 +33,8 @@ def long_names(advice: Advice) -> list[str]:
     shares = [share for gap in advice.gaps for share in (*gap.regions[:_ROWS], *gap.causes[:_ROWS])]
     names = [profile.program, profile.build or ""]
     names += [name or "" for share in shares for name in (share.name, share.phase, share.file)]
-    names += [name or "" for item in advice.recommendations for name in (item.region, item.phase, item.file)]
+    for item in advice.recommendations:
+        names += [name or "" for name in (item.region, item.phase, *item.more_phases, item.file)]
     long = [clean(name[:_IN_FULL]) for name in dict.fromkeys(names) if len(name) > _BRIEF]
     return long[:_LONG_NAMES]
 

@@ -130,7 +130,8 @@ def _verdict(advice: Advice) -> list[str]:
 
 
 def _item(item: Recommendation) -> dict[str, Any]:
-    places = (item.region, item.phase and f'phase "{item.phase}"', _place(item), ", ".join(item.processors))
+    phases = [f'phase "{name}"' for name in (item.phase, *item.more_phases) if name]
+    places = (item.region, *phases, _place(item), ", ".join(item.processors))
     facts = [("where", "; ".join(brief(place) for place in places if place)), ("why", clean(item.why))]
     for name, effects in (("may help", item.may_help), ("may hurt", item.may_hurt)):
         words = ", ".join(f"{effect.gap} (now {numbers.seconds(effect.seconds)})" for effect in effects)
