@@ -15,7 +15,9 @@ from test_traces_windows import assert_same, programs, threaded_programs
 from trace_builder import Line, build
 
 from advisor.readers import otf2
+from advisor.traces import accounts, matching
 from advisor.traces.nesting import pair
+from advisor.traces.phases import Division
 from advisor.traces.profile import from_trace
 
 if TYPE_CHECKING:
@@ -48,6 +50,48 @@ def test_calls_that_do_not_nest(moves: list[tuple[bool, str]]) -> None:
         line.enter(now, name) if entered else line.leave(now, name)
     trace = build(Line(0).call(0.0, 1.0, "work"), line)
     assert_equal(pair(trace, compiled=True), pair(trace))
+
+
+@given(st.integers(0, 8), st.lists(st.tuples(*[st.integers(-1, 1)] * 3), max_size=16))
+@settings(deadline=None)
+def test_messages_in_order(sends: int, rows: list[tuple[int, int, int]]) -> None:
+    ends, tag, size = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
+    columns = ends, tag.astype(np.int32), size
+    count = min(sends, len(rows))
+    found = matching._in_order_by_loop(*columns, count)
+    np.testing.assert_array_equal(found, matching._in_order(*columns, count))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.booleans()), max_size=16))
+@settings(deadline=None)
+def test_the_latest_of_a_request(rows: list[tuple[int, int, bool]]) -> None:
+    ordered = sorted(rows, key=lambda row: row[0])
+    location, request, is_source = np.array(ordered, dtype=np.int64).reshape(-1, 3).T.copy()
+    columns = request.astype(np.uint64), location, is_source.astype(np.bool_)
+    np.testing.assert_array_equal(matching._latest_by_loop(*columns), matching._latest(*columns))
+
+
+@given(st.one_of(programs(), threaded_programs()), st.lists(st.floats(0, 22), max_size=6))
+@settings(deadline=None, max_examples=50)
+def test_pieces_are_the_same_by_call_and_instance(trace: Trace, cuts: list[float]) -> None:
+    calls, edges = pair(trace), np.array([0.3, *sorted(cuts), 20.0])
+    leaves = np.repeat(edges[1:-1, None], len(trace.locations), axis=1)
+    division = Division(edges, leaves, np.zeros((len(edges) - 1, 1), dtype=np.int64), (), 0)
+    nobody = np.full(len(trace.locations), -1)
+    spans = nobody, np.zeros(len(nobody)), np.full(len(nobody), 21.5)
+    found, expected = (by_place(accounts.cut(trace, calls, division, spans, compiled=way)) for way in (True, False))
+    assert found.keys() == expected.keys()
+    for place, seconds in expected.items():
+        np.testing.assert_allclose(found[place], seconds, atol=1e-12, err_msg=str(place))
+
+
+def by_place(pieces: accounts.Pieces) -> dict[tuple[int, ...], np.ndarray]:
+    """Return the seconds inside, before and after by location, call, instance and forking."""
+    found: dict[tuple[int, ...], np.ndarray] = {}
+    for *place, inside, before, after, forking in zip(*(getattr(pieces, n) for n in pieces.__slots__), strict=True):
+        key = (*map(int, place), int(forking))
+        found[key] = found.get(key, np.zeros(3)) + np.array([inside, before, after])
+    return found
 
 
 @pytest.mark.parametrize("path", ARCHIVES, ids=lambda path: path.parent.parent.name)

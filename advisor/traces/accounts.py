@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.grouping import sums
-from advisor.traces.events import Kind, Role
+from advisor.traces.events import Kind, Role, are
 from advisor.traces.locations import are_first_threads
 from advisor.traces.nesting import groups_of_locations, of_roles, outermost, roles
 from advisor.traces.phases import instances_at
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from advisor.traces.nesting import Calls
     from advisor.traces.phases import Division
 
-#: Which kinds of events end a piece, by ``Kind``.
-_MOVES = np.isin(np.arange(256), (Kind.ENTER, Kind.LEAVE, Kind.FORK, Kind.JOIN))
+#: Kinds of events that end a piece.
+_MOVES = (Kind.ENTER, Kind.LEAVE, Kind.FORK, Kind.JOIN)
+#: The call in which each location waits for the end of the run (-1: none), and when its part begins and ends.
+_Spans = tuple["IntArray", "FloatArray", "FloatArray"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,33 +60,45 @@ def waiting_for_the_end(calls: Calls, stopping: IntArray, end_s: float) -> Calls
     return replace(calls, end_s=end)
 
 
-def cut(
-    trace: Trace, calls: Calls, division: Division, stopping: IntArray, begin_s: FloatArray, end_s: FloatArray
-) -> Pieces:
-    """Return the pieces of all time lines, each location's from its ``begin_s`` to its ``end_s`` (locations,).
+def cut(trace: Trace, calls: Calls, division: Division, spans: _Spans, *, compiled: bool = False) -> Pieces:
+    """Return the pieces of all time lines; ``compiled`` says whether a compiled loop goes along them.
 
-    ``stopping`` (locations,) are the calls in which processes wait for the end of the run, -1 where they do not.
+    ``spans`` (locations,) are the calls in which processes wait for the end of the run, -1 where they do not, and when
+    each location's part of the trace begins and ends, in seconds.
     """
-    spans = stopping, begin_s, end_s
+    if compiled:
+        return _cut_by_loop(trace, calls, division, spans)
     parts = [_cut_group(trace, calls, division, spans, *group) for group in groups_of_locations(trace)]
     return Pieces(*(np.concatenate([getattr(part, name) for part in parts]) for name in Pieces.__slots__))
 
 
-def _cut_group(
-    trace: Trace,
-    calls: Calls,
-    division: Division,
-    spans: tuple[IntArray, FloatArray, FloatArray],
-    low: int,
-    high: int,
-) -> Pieces:
+def _cut_by_loop(trace: Trace, calls: Calls, division: Division, spans: _Spans) -> Pieces:
+    """Return the pieces of all time lines, those of a call in one instance as one but for its forks and joins."""
+    from advisor.traces import loops
+
+    worker = ~are_first_threads(trace)[calls.location]
+    idle = worker & of_roles(trace, calls.region, (Role.ROOT,))
+    room = int(np.count_nonzero(are(trace.kind, *_MOVES))) + len(trace.locations)
+    places, seconds = np.empty((3, room), dtype=np.int64), np.empty((3, room))
+    forking, latest = np.empty(room, dtype=np.bool_), np.full(len(idle) + 1, -1, dtype=np.int64)
+    events = trace.first, trace.kind, trace.time_s, calls.open_after
+    run = float(division.edges_s[0]), float(division.edges_s[-1])
+    count = loops.pieces(
+        events, (calls.anchor, idle, calls.start_s), spans, division.leaves_s, run, latest, places, seconds, forking
+    )
+    location, call, instance = places[:, :count]
+    inside, before, after = seconds[:, :count]
+    return Pieces(location, call, instance, inside, before, after, forking[:count])
+
+
+def _cut_group(trace: Trace, calls: Calls, division: Division, spans: _Spans, low: int, high: int) -> Pieces:
     """Return the pieces of the locations from ``low`` up to ``high``."""
     stopping, begin_s, end_s = spans
     base, finish = int(trace.first[low]), int(trace.first[high])
     everywhere = np.arange(low, high)
     location = np.repeat(everywhere, np.diff(trace.first[low : high + 1]))
     kind = trace.kind[base:finish]
-    moves = np.flatnonzero(_MOVES[kind])
+    moves = np.flatnonzero(are(kind, *_MOVES))
     where, start, kind = location[moves], trace.time_s[base:finish][moves], kind[moves]
     last = np.r_[np.diff(where) != 0, True][: len(moves)]
     end = np.where(last, end_s[where], np.r_[start[1:], 0.0][: len(moves)])
@@ -128,18 +142,21 @@ def _clipped(
 
 def outside(trace: Trace, calls: Calls, pieces: Pieces) -> dict[str, FloatArray]:
     """Return the seconds per location that lie in no phase, by name."""
-    count = len(trace.locations)
-    role = np.r_[roles(trace)[calls.region], -1]
-    of_piece = role[pieces.call]
-    worker = ~are_first_threads(trace)[pieces.location]
+    of_piece = np.r_[roles(trace)[calls.region], -1][pieces.call]
+    none = pieces.call < 0
+    first_threads = are_first_threads(trace)[pieces.location]
+    before, after, init = pieces.before_s != 0, pieces.after_s != 0, of_piece == Role.INIT
     parts = {
-        "start-up": pieces.before_s + np.where(of_piece == Role.INIT, pieces.seconds, 0.0),
-        "shutdown": pieces.after_s,
-        "idle": np.where((pieces.call < 0) & worker, pieces.seconds, 0.0),
-        "not running": np.where((pieces.call < 0) & ~worker, pieces.seconds, 0.0),
-        "measurement": np.where(of_piece == Role.TOOL, pieces.seconds, 0.0),
+        "start-up": (before | init, pieces.before_s + np.where(init, pieces.seconds, 0.0)),
+        "shutdown": (after, pieces.after_s),
+        "idle": (none & ~first_threads, pieces.seconds),
+        "not running": (none & first_threads, pieces.seconds),
+        "measurement": (of_piece == Role.TOOL, pieces.seconds),
     }
-    return {name: sums(pieces.location, seconds, count) for name, seconds in parts.items()}
+    return {
+        name: sums(pieces.location[chosen], seconds[chosen], len(trace.locations))
+        for name, (chosen, seconds) in parts.items()
+    }
 
 
 def inside_phases(trace: Trace, calls: Calls, pieces: Pieces) -> npt.NDArray[np.bool_]:

@@ -77,7 +77,7 @@ def book(found: Matched, plan: Plan, before: int, *, last: bool) -> Booking:
     calls = teams.adopted(trace, ended, found.teams)
     waiting = waits.split(trace, calls, found.joint, found.messages, found.teams, stopping, plan.shortest)
     begin, end = (_on_common_clock(window, plan, time_s) for time_s in (window.begin_s, window.end_s))
-    pieces = accounts.cut(trace, calls, plan.division, stopping, begin, end)
+    pieces = accounts.cut(trace, calls, plan.division, (stopping, begin, end), compiled=window.compiled)
     skipped = max(plan.division.first - before, 0)
     start = max(before - plan.division.first, 0)
     part = slice(start, start + max(len(found.closing) - skipped, 0) + last)

@@ -9,7 +9,7 @@ import numpy as np
 
 from advisor.grouping import sums
 from advisor.traces.events import Kind, Role
-from advisor.traces.nesting import of_roles, roles
+from advisor.traces.nesting import of_roles, recorded, roles
 from advisor.traces.phases import instances_at
 from advisor.traces.waits import SYNCHRONIZING_ROLES
 
@@ -92,7 +92,7 @@ def _forking(trace: Trace, calls: Calls, pieces: Pieces, division: Division, joi
     key, entry = np.unique(pieces.call[forks] * instances + pieces.instance[forks], return_inverse=True)
     spent = sums(entry, pieces.seconds[forks], len(key))
     waited = _into(key, _keys(calls, division, joins.call, joins.moment_s), joins.seconds)
-    events = np.flatnonzero((trace.kind == Kind.FORK) & (calls.open_after >= 0))
+    events, _ = recorded(calls, Kind.FORK)
     started = _keys(calls, division, calls.open_after[events], trace.time_s[events])
     wait = np.minimum(waited, spent)
     return _Forking(

@@ -124,7 +124,7 @@ def _rows(source: Source, category: str, measure: str, kind: str | None) -> Rows
             calls.location[call],
             source.waiting.partner[call] if waits else nothing,
             source.target[call],
-            np.where(size[call] < 0, -1, np.ceil(np.log2(size[call].clip(1) + 1))).astype(np.int64),
+            np.where(size[call] < 0, -1, np.frexp(size[call].clip(1).astype(np.float64))[1]),
         )
     )
     count = np.maximum(split.teams[entry], 1) if category == "sync" else np.ones(len(call), dtype=np.int64)
@@ -149,7 +149,7 @@ def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
     """Return the bytes of each call (-1 unknown) and the file it works on (-1 none)."""
     size = bytes_of_calls(trace, calls, (*COMMUNICATING, Kind.IO))
     target = np.full(len(size), -1, dtype=np.int64)
-    files, call = recorded(trace, calls, Kind.IO)
+    files, call = recorded(calls, Kind.IO)
     target[call] = trace.partner[files]
     return size, target
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def bytes_of_calls(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntArray:
     """Return the bytes that events of these kinds record for each call, -1 where none does."""
-    events, call = recorded(trace, calls, *kinds)
+    events, call = recorded(calls, *kinds)
     known = trace.size[events] >= 0
     events, call = events[known], call[known]
     total = sums(call, trace.size[events].astype(np.float64), len(calls.region)).astype(np.int64)
@@ -44,7 +44,7 @@ def count(
     entered = np.where(continued, 0.0, 1.0)
     result = {"calls": sums(row_of_call * columns + calls.location, entered, rows * columns)}
     for name, wanted in kinds.items():
-        events, call = recorded(trace, calls, *wanted)
+        events, call = recorded(calls, *wanted)
         cell = row_of_call[call] * columns + calls.location[call]
         if not len(events):
             continue

@@ -34,12 +34,26 @@ def longest(sequence: IntArray) -> Cycle:
     """
     best = Cycle(0, 0, 0)
     for period in range(1, min(len(sequence) // 2, LONGEST) + 1):
-        if len(sequence) - period < best.end - best.start - period:
-            break
+        if _confined(sequence, best, period):
+            continue
         start, length = _longest_run(sequence[:-period] == sequence[period:])
         if length >= period and length + period > best.end - best.start:
             best = Cycle(start, start + length + period, period)
     return best
+
+
+def _confined(sequence: IntArray, best: Cycle, period: int) -> bool:
+    """Return whether no repetition by ``period`` can be longer than ``best``, told from two places.
+
+    A longer one would have to contain the middle of the sequence, so it would be that which contains the middle of
+    ``best``, and that ends where ``best`` does.
+    """
+    count, covered = len(sequence), best.end - best.start
+    if not covered or count - covered > covered - period:
+        return False
+    before, behind = best.start - 1, best.end - period
+    ends_before = before < 0 or sequence[before] != sequence[before + period]
+    return bool(ends_before and (best.end == count or sequence[behind] != sequence[behind + period]))
 
 
 def identities(sequence: IntArray) -> tuple[IntArray, IntArray]:

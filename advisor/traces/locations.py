@@ -37,6 +37,6 @@ def masters(trace: Trace) -> IntArray:
     return order[first][process]
 
 
-def of_events(trace: Trace) -> IntArray:
-    """Return the location of every event."""
-    return np.repeat(np.arange(len(trace.locations)), np.diff(trace.first))
+def of_events(trace: Trace, events: IntArray) -> IntArray:
+    """Return the location of each of some events, which are in order."""
+    return np.repeat(np.arange(len(trace.locations)), np.diff(np.searchsorted(events, trace.first)))

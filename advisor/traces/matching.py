@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.traces import locations
-from advisor.traces.events import RECEIVES, SENDS, Kind, Role
+from advisor.traces.events import RECEIVES, SENDS, Kind, Role, are
 from advisor.traces.nesting import occurrence, of_roles, outermost, recorded, roles
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Messages:
 
 def collectives(trace: Trace, calls: Calls) -> Collectives:
     """Return the collectives that all members of their communicator took part in."""
-    events, call = recorded(trace, calls, Kind.COLLECTIVE)
+    events, call = recorded(calls, Kind.COLLECTIVE)
     role = roles(trace)[calls.region[call]]
     collective = of_roles(trace, calls.region[call], COLLECTIVE_ROLES)
     known = collective & (trace.comm[events] >= 0)
@@ -103,30 +103,25 @@ def collectives(trace: Trace, calls: Calls) -> Collectives:
     )
 
 
-def messages(trace: Trace, calls: Calls) -> Messages:
-    """Return the messages whose two ends are both in the trace."""
-    location = locations.of_events(trace)
-    rank = locations.ranks(trace)[location]
-    sends, _ = recorded(trace, calls, *SENDS)
-    receives, _ = recorded(trace, calls, *RECEIVES)
-    posts = _posts(trace, location, receives)
+def messages(trace: Trace, calls: Calls, *, compiled: bool = False) -> Messages:
+    """Return the messages whose two ends are both in the trace; ``compiled`` says whether loops are compiled."""
+    sends, sending = recorded(calls, *SENDS)
+    receives, receiving = recorded(calls, *RECEIVES)
+    posts = _posts(trace, receives, compiled=compiled)
     order = np.argsort(posts, kind="stable")
-    receives, posts = receives[order], posts[order]
-    channel = _channels(
-        trace,
-        np.r_[rank[sends], trace.partner[receives]],
-        np.r_[trace.partner[sends], rank[receives]],
-        np.r_[sends, receives],
-    )
-    pairs = _pairs(channel, trace.size[np.r_[sends, receives]], len(sends))
-    done = _completions(trace, location, sends)
+    receives, receiving, posts = receives[order], receiving[order], posts[order]
+    rank = locations.ranks(trace)[calls.location]
+    ends = _ends(trace, np.r_[sends, receives], np.r_[rank[sending], trace.partner[receives]],
+                 np.r_[trace.partner[sends], rank[receiving]])  # fmt: skip
+    pairs = _pairs(trace, ends, sends, receives, compiled=compiled)
+    done = _completions(trace, sends, compiled=compiled)
     opened = calls.open_after
-    send, receive, post = sends[pairs[0]], receives[pairs[1]], posts[pairs[1]]
+    send, receive = sends[pairs[0]], receives[pairs[1]]
     end = done[pairs[0]]
     return Messages(
-        send=outermost(calls, opened[send]),
-        receive=outermost(calls, opened[receive]),
-        posted=outermost(calls, opened[post]),
+        send=sending[pairs[0]],
+        receive=receiving[pairs[1]],
+        posted=outermost(calls, opened[posts[pairs[1]]]),
         send_end=np.where(end >= 0, outermost(calls, opened[np.maximum(end, 0)]), -1),
         size=np.maximum(trace.size[send], trace.size[receive]),
         lost_sends=sends[_others(len(sends), pairs[0])],
@@ -135,81 +130,114 @@ def messages(trace: Trace, calls: Calls) -> Messages:
     )
 
 
-def _posts(trace: Trace, location: IntArray, receives: IntArray) -> IntArray:
+def _posts(trace: Trace, receives: IntArray, *, compiled: bool) -> IntArray:
     """Return for each receive the event that posted it: its own, or the latest post of the same request."""
     posts = receives.copy()
     waits = trace.kind[receives] == Kind.IRECV
-    source = np.flatnonzero(trace.kind == Kind.IRECV_POST)
-    found = _latest_same_request(trace, location, source, receives[waits])
-    posts[waits] = np.where(found >= 0, found, receives[waits])
+    if waits.any():
+        events, found = _latest_same_request(trace, Kind.IRECV_POST, Kind.IRECV, compiled=compiled)
+        post = found[np.searchsorted(events, receives[waits])]
+        posts[waits] = np.where(post >= 0, post, receives[waits])
     return posts
 
 
-def _completions(trace: Trace, location: IntArray, sends: IntArray) -> IntArray:
+def _completions(trace: Trace, sends: IntArray, *, compiled: bool) -> IntArray:
     """Return for each send the event that completed it, -1 for blocking ones and where it is not recorded."""
     done = np.full(len(sends), -1, dtype=np.int64)
-    ends = np.flatnonzero(trace.kind == Kind.ISEND_DONE)
-    source = sends[trace.kind[sends] == Kind.ISEND]
-    start = _latest_same_request(trace, location, source, ends)
-    place = np.searchsorted(sends, start[start >= 0])
-    done[place] = ends[start >= 0]
+    ends, starts = _latest_same_request(trace, Kind.ISEND, Kind.ISEND_DONE, compiled=compiled)
+    place = np.searchsorted(sends, starts)
+    known = (trace.kind[ends] == Kind.ISEND_DONE) & (np.r_[sends, -1][place] == starts)
+    done[place[known]] = ends[known]
     return done
 
 
-def _latest_same_request(trace: Trace, location: IntArray, source: IntArray, query: IntArray) -> IntArray:
-    """Return for each event of ``query`` the latest earlier one of ``source`` with its location and request, or -1."""
-    both = np.concatenate((source, query))
-    if not len(source) or not len(query):
-        return np.full(len(query), -1, dtype=np.int64)
-    is_source = np.arange(len(both)) < len(source)
-    order = np.lexsort((both, trace.request[both], location[both]))
+def _latest_same_request(trace: Trace, source: Kind, query: Kind, *, compiled: bool) -> tuple[IntArray, IntArray]:
+    """Return all events of the two kinds, and the latest ``source`` before each with its location and request, or -1.
+
+    A source is the latest one itself.
+    """
+    events = np.flatnonzero(are(trace.kind, source, query))
+    location, request = locations.of_events(trace, events), trace.request[events]
+    is_source = trace.kind[events] == source
+    latest = _latest_by_loop(request, location, is_source) if compiled else _latest(request, location, is_source)
+    return events, np.where(latest >= 0, events[latest], -1) if len(events) else events
+
+
+def _latest_by_loop(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]) -> IntArray:
+    from advisor.traces import loops
+
+    found = np.empty(len(request), dtype=np.int64)
+    loops.latest(request, location, is_source, found)
+    return found
+
+
+def _latest(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]) -> IntArray:
+    """Return for each element the latest source up to it with the same location and request, or -1."""
+    order = np.lexsort((request, location))
     place = np.arange(len(order))
-    ordered = both[order]
-    fresh = np.r_[True, (np.diff(location[ordered]) != 0) | (trace.request[ordered][1:] != trace.request[ordered][:-1])]
+    fresh = np.r_[True, (np.diff(location[order]) != 0) | (request[order][1:] != request[order][:-1])][: len(order)]
     group = np.maximum.accumulate(np.where(fresh, place, 0))
     last = np.maximum.accumulate(np.where(is_source[order], place, -1))
-    found = np.empty(len(both), dtype=np.int64)
-    found[order] = np.where(last >= group, ordered[np.maximum(last, 0)], -1)
-    return found[len(source) :]
+    found = np.empty(len(order), dtype=np.int64)
+    found[order] = np.where(last >= group, order[np.maximum(last, 0)], -1)
+    return found
 
 
-def _channels(trace: Trace, source: IntArray, target: IntArray, events: IntArray) -> IntArray:
-    """Return one number per event, equal where source, target, communicator and tag are."""
-    tags, tag = np.unique(trace.tag[events], return_inverse=True)
+def _ends(trace: Trace, events: IntArray, source: IntArray, target: IntArray) -> IntArray:
+    """Return one number per event, equal where source, target and communicator are."""
     ranks = int(max(source.max(initial=0), target.max(initial=0))) + 1
-    ends = source.astype(np.int64) * ranks + target
-    return (ends * (len(trace.communicators) + 1) + trace.comm[events] + 1) * len(tags) + tag
+    return (source * ranks + target) * (len(trace.communicators) + 1) + trace.comm[events] + 1
 
 
-def _pairs(channel: IntArray, size: IntArray, sends: int) -> tuple[IntArray, IntArray]:
+def _pairs(
+    trace: Trace, ends: IntArray, sends: IntArray, receives: IntArray, *, compiled: bool
+) -> tuple[IntArray, IntArray]:
     """Return indices of sends and receives that belong together: first those of one size, then the others.
 
     Where a tool records no end of some messages, counting alone would pair what is left with messages of other kinds;
     a receive that was posted for more than it got finds its send in the second round.
     """
-    sizes, which = np.unique(size, return_inverse=True)
-    kind = channel * len(sizes) + which
-    send, receive = _pair_in_order(kind[:sends], kind[sends:])
-    left_sends, left_receives = _others(sends, send), _others(len(channel) - sends, receive)
-    more = _pair_in_order(channel[left_sends], channel[sends + left_receives])
-    return np.r_[send, left_sends[more[0]]], np.r_[receive, left_receives[more[1]]]
+    in_order = _in_order_by_loop if compiled else _in_order
+    events, count = np.r_[sends, receives], len(sends)
+    tag, size = trace.tag[events], trace.size[events]
+    partner = in_order(ends, tag, size, count)
+    left = np.r_[_others(count, partner[partner >= 0]), count + np.flatnonzero(partner < 0)]
+    left_sends = int(np.searchsorted(left, count))
+    if 0 < left_sends < len(left):
+        more = in_order(ends[left], tag[left], np.zeros(len(left), dtype=np.int64), left_sends)
+        partner[left[left_sends:] - count] = np.where(more >= 0, left[more], -1)
+    receive = np.flatnonzero(partner >= 0)
+    return partner[receive], receive
 
 
-def _pair_in_order(sends: IntArray, receives: IntArray) -> tuple[IntArray, IntArray]:
-    """Return indices of sends and receives, the k-th of a channel with the k-th.
+def _in_order_by_loop(ends: IntArray, tag: npt.NDArray[np.int32], size: IntArray, sends: int) -> IntArray:
+    from advisor.traces import loops
 
-    A stable sort by channel puts the sends of each before its receives, both in their order.
+    partner = np.full(len(ends) - sends, -1, dtype=np.int64)
+    loops.in_order(ends, tag, size, sends, partner)
+    return partner
+
+
+def _in_order(ends: IntArray, tag: npt.NDArray[np.int32], size: IntArray, sends: int) -> IntArray:
+    """Return for each receive the send it belongs to: the k-th receive of a sort gets the k-th send of it, or -1.
+
+    Sends come first in the columns. A stable sort by channel puts the sends of each before its receives, both in their
+    order.
     """
-    channel = np.r_[sends, receives]
+    tags, which = np.unique(tag, return_inverse=True)
+    sizes, large = np.unique(size, return_inverse=True)
+    channel = (ends * max(len(tags), 1) + which) * max(len(sizes), 1) + large
     order = np.argsort(channel, kind="stable")
     fresh = np.flatnonzero(np.r_[True, np.diff(channel[order]) != 0][: len(order)])
     length = np.diff(np.r_[fresh, len(order)])
-    sending = order < len(sends)
+    sending = order < sends
     sent = np.add.reduceat(sending, fresh, dtype=np.int64) if len(fresh) else length
     place = np.arange(len(order)) - np.repeat(fresh, length)
     turn = np.where(sending, place, place - np.repeat(sent, length))
     paired = turn < np.repeat(np.minimum(sent, length - sent), length)
-    return order[paired & sending], order[paired & ~sending] - len(sends)
+    partner = np.full(len(ends) - sends, -1, dtype=np.int64)
+    partner[order[paired & ~sending] - sends] = order[paired & sending]
+    return partner
 
 
 def _others(count: int, taken: IntArray) -> IntArray:

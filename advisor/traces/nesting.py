@@ -14,6 +14,7 @@ import numpy as np
 
 from advisor.traces.crossings import never_left
 from advisor.traces.events import Kind, Role, are
+from advisor.traces.locations import of_events
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,8 @@ class Calls:
     indices; leave -1 where the trace ends first), ``start_s`` and ``end_s`` (by the process's own clock),
     ``anchor`` (the outermost enclosing call, itself included, that is no work of the program; -1 within its own
     work), ``threaded`` (inside a parallel region of threads). ``open_after`` (events,) is the call that is open
-    after each event, -1 when none is.
+    after each event, -1 when none is. ``told`` are the events inside of calls that neither enter nor leave one,
+    ``told_kind`` their kinds and ``told_call`` the calls that claim them.
     """
 
     location: IntArray
@@ -50,6 +52,9 @@ class Calls:
     anchor: IntArray
     threaded: npt.NDArray[np.bool_]
     open_after: IntArray
+    told: IntArray
+    told_kind: npt.NDArray[np.uint8]
+    told_call: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +80,20 @@ def pair(trace: Trace, *, compiled: bool = False) -> Calls:
     if len(crossing):
         found = nest(trace, _passed_over(trace, crossing))
     last_event = np.maximum(trace.first[1:] - 1, trace.first[:-1])
-    location = np.repeat(np.arange(len(trace.locations)), np.diff(np.searchsorted(found.enter, trace.first)))
+    location = of_events(trace, found.enter)
     ends = np.where(found.leave >= 0, found.leave, last_event[location])
+    told = np.flatnonzero(trace.kind > Kind.LEAVE)
+    told = told[found.open_after[told] >= 0]
+    innermost = found.open_after[told]
+    anchor = found.anchor[innermost]
     return Calls(
         location=location,
         region=trace.region[found.enter].astype(np.int64),
         start_s=trace.time_s[found.enter],
         end_s=trace.time_s[ends],
+        told=told,
+        told_kind=trace.kind[told],
+        told_call=np.where(anchor >= 0, anchor, innermost),
         **{name: getattr(found, name) for name in Nested.__slots__},
     )
 
@@ -181,13 +193,10 @@ def outermost(calls: Calls, call: IntArray) -> IntArray:
     return np.where(anchor >= 0, anchor, call)
 
 
-def recorded(trace: Trace, calls: Calls, *kinds: Kind) -> tuple[IntArray, IntArray]:
+def recorded(calls: Calls, *kinds: Kind) -> tuple[IntArray, IntArray]:
     """Return the events of these kinds that lie in a call, and the call that claims each."""
-    events = np.flatnonzero(are(trace.kind, *kinds))
-    call = calls.open_after[events]
-    inside = call >= 0
-    events, call = (events, call) if inside.all() else (events[inside], call[inside])
-    return events, outermost(calls, call)
+    chosen = np.flatnonzero(are(calls.told_kind, *kinds))
+    return calls.told[chosen], calls.told_call[chosen]
 
 
 def roles(trace: Trace) -> IntArray:

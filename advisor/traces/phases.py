@@ -68,13 +68,15 @@ def divide(trace: Trace, found: Survey, correction: Correction, end_s: float) ->
 
 def identify(division: Division) -> tuple[IntArray, IntArray]:
     """Return phase and iteration of each instance from its closing call and the user regions inside it."""
+    closed: dict[bytes, tuple[int, bytes]] = {}
     seen: dict[tuple[object, ...], int] = {}
     numbers = []
     for closing, inside in zip(division.closing_region, division.inside, strict=True):
-        part = closing >= 0
-        call = int(closing[part].min()) if part.any() else -1
-        key = (call, part.tobytes(), inside.tobytes())
-        numbers.append(seen.setdefault(key, len(seen)))
+        told = closing.tobytes()
+        if told not in closed:
+            part = closing >= 0
+            closed[told] = (int(closing[part].min(initial=np.iinfo(np.int64).max)), part.tobytes())
+        numbers.append(seen.setdefault((closed[told], inside.tobytes()), len(seen)))
     return identities(np.array(numbers, dtype=np.int64))
 
 

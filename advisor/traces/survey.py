@@ -76,7 +76,7 @@ class Survey:
 def match(window: Window, calls: Calls) -> Matched:
     """Return what belongs together in a window."""
     trace = window.trace
-    joint, messages = matching.collectives(trace, calls), matching.messages(trace, calls)
+    joint, messages = matching.collectives(trace, calls), matching.messages(trace, calls, compiled=window.compiled)
     groups = teams.find(trace, calls)
     return Matched(window, calls, joint, messages, groups, phases.synchronizations(trace, calls, joint, groups))
 
@@ -105,8 +105,8 @@ def look(found: Matched, stretches: int, *, last: bool) -> Survey:
         stopping=region,
         stopping_s=start,
         done_s=_latest(calls, np.flatnonzero(~nesting.of_roles(trace, calls.region, _NO_CALLS)), len(trace.locations)),
-        used=np.unique(calls.region),
-        outermost=np.unique(calls.region[calls.parent < 0]),
+        used=_different(calls.region, len(trace.regions)),
+        outermost=_different(calls.region[calls.parent < 0], len(trace.regions)),
         shortest=waits.shortest(trace, calls, waits.explained(calls, found.joint, found.messages, found.teams)),
         lost_collectives=found.joint.unmatched,
         lost_messages=found.messages.unmatched,
@@ -139,6 +139,13 @@ def combined(parts: Sequence[Survey]) -> Survey:
         lost_messages=sum(part.lost_messages for part in parts),
         torn=False,
     )
+
+
+def _different(numbers: IntArray, count: int) -> IntArray:
+    """Return which of the numbers below ``count`` are among ``numbers``."""
+    among = np.zeros(count, dtype=np.bool_)
+    among[numbers] = True
+    return np.flatnonzero(among)
 
 
 def _latest(calls: Calls, chosen: IntArray, count: int) -> FloatArray:

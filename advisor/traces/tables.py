@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 class Table:
     """Where the seconds of (row, instance, location) stand in one flat array of all phases.
 
-    ``rows`` holds region * 2 + threaded of each row in order, ``row_of_call`` the row of every call,
-    ``phase_rows[p]`` the rows of phase p, and ``base[p]`` its first cell; a phase is (rows, locations, iterations).
-    ``phase_of`` and ``iteration_of`` tell them for each instance, counted from ``first_of[p]``.
+    ``rows`` holds region * 2 + threaded of each row in order, ``row_of_call`` the row of every call, ``phase_rows[p]``
+    the rows of phase p, and ``base[p]`` its first cell; a phase is (rows, locations, iterations). ``present`` holds
+    phase * rows + row for every row of a phase. ``phase_of`` and ``iteration_of`` tell them for each instance, counted
+    from ``first_of[p]``.
     """
 
     rows: IntArray
     row_of_call: IntArray
+    present: IntArray
     phase_of: IntArray
     iteration_of: IntArray
     first_of: IntArray
@@ -40,14 +42,10 @@ class Table:
     def cells(self, row: IntArray, instance: IntArray, location: IntArray) -> IntArray:
         """Return the flat cell of each (row, instance, location)."""
         phase = self.phase_of[instance]
-        local = np.empty(len(row), dtype=np.int64)
-        order = np.argsort(phase, kind="stable")
-        edges = np.searchsorted(phase[order], np.arange(len(self.phase_rows) + 1))
-        for number, rows in enumerate(self.phase_rows):
-            mine = order[edges[number] : edges[number + 1]]
-            local[mine] = np.searchsorted(rows, row[mine])
+        starts = np.searchsorted(self.present, np.arange(len(self.phase_rows)) * len(self.rows))
+        local = np.searchsorted(self.present, phase * len(self.rows) + row) - starts[phase]
         place = (local * self.locations + location) * self.iterations[phase]
-        return self.base[phase] + place + self.iteration_of[instance] - self.first_of[phase]
+        return np.asarray((self.base[:-1] - self.first_of)[phase] + place + self.iteration_of[instance])
 
     @property
     def size(self) -> int:
@@ -75,7 +73,7 @@ def lay_out(
     locations = len(trace.locations)
     sizes = np.array([len(each) for each in phase_rows], dtype=np.int64) * locations * iterations
     base = np.r_[0, np.cumsum(sizes)].astype(np.int64)
-    return Table(rows, row_of_call, phase_of, iteration_of, first_of, phase_rows, base, locations, iterations)
+    return Table(rows, row_of_call, present, phase_of, iteration_of, first_of, phase_rows, base, locations, iterations)
 
 
 def shown_regions(trace: Trace, calls: Calls) -> IntArray:

@@ -153,7 +153,7 @@ def _unexplained(trace: Trace, calls: Calls, known: npt.NDArray[np.bool_]) -> tu
     """Return the blocking calls without a known partner, and their bytes."""
     itself = calls.anchor == np.arange(len(calls.region))
     call = np.flatnonzero(of_roles(trace, calls.region, BLOCKING_ROLES) & itself & ~known)
-    return call, bytes_of_calls(trace, calls, COMMUNICATING)[call]
+    return call, bytes_of_calls(trace, calls, COMMUNICATING)[call] if len(call) else call
 
 
 def _of_collectives(calls: Calls, joint: Collectives) -> list[Reason]:
@@ -287,18 +287,16 @@ def _latest(calls: Calls, reasons: list[Reason]) -> Waits:
     call, until, kind, partner, estimated = (
         np.concatenate([getattr(reason, name) for reason in reasons]) for name in Reason.__slots__
     )
-    order = np.lexsort((until, call))
-    chosen = order[np.r_[np.diff(call[order]) != 0, True][: len(order)]]
-    start, end = calls.start_s[call[chosen]], calls.end_s[call[chosen]]
-    seconds = np.clip(until[chosen] - start, 0.0, end - start)
-    waits = Waits(
-        wait_s=np.zeros(len(calls.region)),
-        kind=np.zeros(len(calls.region), dtype=np.int64),
-        partner=np.full(len(calls.region), -1, dtype=np.int64),
-        estimated=np.zeros(len(calls.region), dtype=bool),
+    last: FloatArray = np.full(len(calls.region), -np.inf)
+    np.maximum.at(last, call, until)
+    latest = np.flatnonzero(until == last[call])
+    chosen = np.full(len(last), -1)
+    chosen[call[latest]] = latest  # the last one where several are equal
+    seconds = np.clip(last - calls.start_s, 0.0, calls.end_s - calls.start_s)
+    waits = seconds > 0
+    return Waits(
+        wait_s=seconds,
+        kind=np.where(waits, np.r_[kind, 0][chosen], 0),
+        partner=np.where(waits, np.r_[partner, -1][chosen], -1),
+        estimated=np.r_[estimated, False][chosen],
     )
-    waits.wait_s[call[chosen]] = seconds
-    waits.kind[call[chosen]] = np.where(seconds > 0, kind[chosen], 0)
-    waits.partner[call[chosen]] = np.where(seconds > 0, partner[chosen], -1)
-    waits.estimated[call[chosen]] = estimated[chosen]
-    return waits

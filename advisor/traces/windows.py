@@ -183,7 +183,7 @@ def _have_nothing_to_do(
     idle = np.ones(len(places), dtype=bool)
     opened = 0
     for block in _blocks(int(trace.first[number]), int(trace.first[number + 1])):
-        running = opened + _opened(trace, block, counted)
+        running = opened + np.cumsum(_opened(trace, block, counted), dtype=np.int64)
         here = (places > block.start) & (places <= block.stop)
         idle[here] = running[places[here] - 1 - block.start] == 0
         opened = int(running[-1])
@@ -191,12 +191,14 @@ def _have_nothing_to_do(
     return idle
 
 
-def _opened(trace: Trace, block: slice, counted: npt.NDArray[np.bool_]) -> IntArray:
-    """Return after each event how many calls of ``counted`` regions, and teams of threads, are open."""
-    kind, counts = trace.kind[block], counted[trace.region[block]]
+def _opened(trace: Trace, block: slice, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
+    """Return by how many each event changes the number of open calls of ``counted`` regions, and teams of threads."""
+    kind = trace.kind[block]
+    counts = counted[trace.region[block]] if counted.any() else np.False_
     begun = ((kind == Kind.ENTER) & counts) | (kind == Kind.FORK)
     ended = ((kind == Kind.LEAVE) & counts) | (kind == Kind.JOIN)
-    return np.cumsum(begun.astype(np.int64) - ended)
+    change: npt.NDArray[np.int8] = np.subtract(begun, ended, dtype=np.int8)
+    return change
 
 
 def _are(trace: Trace, wanted: Sequence[Role]) -> npt.NDArray[np.bool_]:
@@ -231,26 +233,34 @@ def _places(
     a team of threads.
     """
     parts = []
-    sent = posts = sends = teams = 0
+    before = np.zeros(4, dtype=np.int64)
     for block in _blocks(int(trace.first[number]), int(trace.first[number + 1])):
         kind = trace.kind[block]
         at = np.flatnonzero(kind == Kind.COLLECTIVE)
         at = at[full[trace.comm[block][at]]]
         after = np.minimum(block.start + at + 1, trace.first[number + 1] - 1)
         leaves = (trace.kind[after] == Kind.LEAVE) & holds[trace.region[after]]
-        running = sent + np.cumsum(are(kind, *SENDS).astype(np.int64) - are(kind, *RECEIVES))
-        sending = sends + np.cumsum((kind == Kind.ISEND).astype(np.int64) - (kind == Kind.ISEND_DONE))
-        posting = posts + np.cumsum((kind == Kind.IRECV_POST).astype(np.int64) - (kind == Kind.IRECV))
-        working = teams + _opened(trace, block, together)
-        closed = (sending[at] == 0) & (posting[at] == 0) & (working[at] == 0)
-        parts.append(
-            _Places(block.start + at + 2, trace.comm[block][at].astype(np.int64), leaves & closed, running[at])
-        )
+        changes = (_more(kind, SENDS, RECEIVES), _more(kind, (Kind.ISEND,), (Kind.ISEND_DONE,)),
+                   _more(kind, (Kind.IRECV_POST,), (Kind.IRECV,)), _opened(trace, block, together))  # fmt: skip
+        counts = before[:, None] + np.stack([_running(change, at) for change in changes])
+        comm = trace.comm[block][at].astype(np.int64)
+        closed = ~counts[1:, :-1].any(axis=0)
+        parts.append(_Places(block.start + at + 2, comm, leaves & closed, counts[0, :-1]))
         release(getattr(trace, name) for name in ("kind", "comm", "region"))
-        sent, sends, posts, teams = (int(counts[-1]) for counts in (running, sending, posting, working))
+        before = counts[:, -1]
     nothing = np.zeros(0, dtype=np.int64)
     parts.append(_Places(nothing, nothing, nothing.astype(bool), nothing))
     return _Places(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Places.__slots__))
+
+
+def _more(kind: npt.NDArray[np.uint8], these: Sequence[Kind], those: Sequence[Kind]) -> npt.NDArray[np.int8]:
+    """Return 1 for events of ``these`` kinds, -1 for ``those``."""
+    return np.subtract(are(kind, *these), are(kind, *those), dtype=np.int8)
+
+
+def _running(change: npt.NDArray[np.int8], at: IntArray) -> IntArray:
+    """Return the sums of ``change`` up to each of the places ``at``, which are in order, and that of all of it."""
+    return np.cumsum(np.add.reduceat(np.append(change, np.int8(0)), np.r_[0, at + 1], dtype=np.int64))
 
 
 def _common(found: list[_Places], *, waiting: bool) -> IntArray | None:
