@@ -22,6 +22,7 @@ from otf2_archives import Archive, Printed, listing
 from advisor.errors import InputError, UsageError
 from advisor.readers import otf2 as reader
 from advisor.readers.otf2 import advisor_read, advisor_sniff, read_trace
+from advisor.readers.otf2.languages import spoken
 from advisor.traces.events import Kind, Role, Trace
 
 if TYPE_CHECKING:
@@ -350,6 +351,29 @@ def test_anchor_files_and_their_directories_are_claimed_and_parts_only_with_them
     (tmp_path / "other.otf2").write_text("not a trace")
     with pytest.raises(InputError, match="2 OTF2 archives here"):
         read_trace(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("files", "calls", "language"),
+    [
+        (["a/ssor.f", None, "rhs.F90", "timers.c"], [], "fortran"),
+        (["solve.cpp", "halo.cc", "old.f90"], ["mpi_send_"], "cxx"),
+        (["main.c", "mpi.h"], ["MPI_Send"], "c"),
+        ([None, "libm.so", "stencil.v2"], ["MPI_Init", "mpi_bcast_"], "fortran"),
+        ([], ["MPI_WAITALL__"], "fortran"),
+        ([], ["MPI_Send", "MPI_SEND", "mpi_private_t_x", "_mpi_"], None),
+    ],
+)
+def test_the_language_is_told_by_sources_or_by_the_names_of_calls(
+    files: list[str | None], calls: list[str], language: str | None
+) -> None:
+    assert spoken(files, calls) == language
+
+
+def test_the_profile_of_a_fortran_program_says_so() -> None:
+    told = {name: read_trace(anchor(name)).language for name in ("eztrace-lu", "eztrace-io", "scorep-is")}
+    assert told == {"eztrace-lu": "fortran", "eztrace-io": None, "scorep-is": "c"}
+    assert advisor_read(anchor("eztrace-lu")).language == "fortran"
 
 
 _EVENTS = st.lists(

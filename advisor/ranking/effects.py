@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import Effect
@@ -89,9 +89,24 @@ def _caller(gaps: Sequence[Gap], phases: Collection[str], call: str) -> tuple[st
 
 
 def how_to(action: Action, profile: Profile, model: str | None) -> tuple[HowTo, ...]:
-    """Return the instructions for the program's model and, as far as there are any, for its language."""
+    """Return the instructions for the program's model and, as far as there are any, for its language.
+
+    The first ones of a model say what is to be done in any language; of those in another one only the words stay.
+    """
     models = {"mpi", "openmp"} if model in ("hybrid", None) else {model}
     fitting = tuple(how for how in action.instructions if how.model in models | {"any"}) or action.instructions
     language = _LANGUAGES.get((profile.language or "").lower())
-    spoken = tuple(how for how in fitting if how.language in (language, None)) if language else ()
-    return spoken or fitting
+    if language is None:
+        return fitting
+    return tuple(
+        how for name in dict.fromkeys(how.model for how in fitting) for how in _spoken(fitting, name, language)
+    )
+
+
+def _spoken(fitting: Sequence[HowTo], model: str, language: str) -> Sequence[HowTo]:
+    """Return the instructions for one model in one language, all of them if there are none in it."""
+    every = [how for how in fitting if how.model == model]
+    chosen = [how for how in every if how.language in (language, None)]
+    if not chosen or chosen[0] is every[0]:
+        return chosen or every
+    return [replace(every[0], language=None, before=None, after=None), *chosen]

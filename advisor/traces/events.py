@@ -109,7 +109,7 @@ class Trace:
     ``tag``, ``size`` (bytes, -1 unknown), ``request``. ``first`` (locations + 1,) delimits the locations:
     events of location l are ``first[l]:first[l + 1]``. ``communicators`` lists the members of each as ranks, in the
     order of the communicator; communicators with the same members are one. ``ticks_s`` is the timer's
-    resolution.
+    resolution, ``language`` that of the program (``c``, ``cxx``, ``fortran``) where the trace tells it.
     """
 
     program: str
@@ -129,6 +129,7 @@ class Trace:
     request: npt.NDArray[np.uint64]
     ticks_s: float = 1e-9
     parameters: dict[str, str | float] = field(default_factory=dict)
+    language: str | None = None
     notes: tuple[Note, ...] = ()
 
     @property

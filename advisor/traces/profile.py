@@ -83,6 +83,7 @@ def from_trace(
         if correction.solved
         else _unsplit(divided, len(booked.rows)),
         status=_status(booked, correction),
+        language=trace.language,
         paradigms=_paradigms(trace, told.used),
         parameters=trace.parameters,
         outside={name: seconds for name, seconds in booked.outside.items() if seconds.any()},

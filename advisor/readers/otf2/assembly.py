@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.errors import InputError
-from advisor.readers.otf2 import archive, contents, eztrace
+from advisor.readers.otf2 import archive, contents, eztrace, languages
 from advisor.readers.otf2.columns import ROWS, Columns, Lookup
 from advisor.readers.otf2.communicators import candidates, choose
 from advisor.readers.otf2.notes import Flaws, notes
@@ -45,6 +45,8 @@ class Assembly:
         self._tool = contents.tool(names, header["creator"])
         self._places = contents.places(definitions, names)
         self._region_of, self._regions = contents.regions(definitions, names)
+        called = (names.get(row[1], "") for row in definitions["Region"])
+        self._language = languages.spoken((region.file for region in self._regions), called)
         self._file_of, self._files = contents.files(definitions, names)
         self._candidates = candidates(definitions, self._places)
         self._counts: dict[int, Counter[int]] = {}
@@ -165,6 +167,7 @@ class Assembly:
             request=columns.request,
             ticks_s=1 / self._per_second,
             notes=notes(flaws),
+            language=self._language,
         )
 
     def _lost(self) -> int:
