@@ -16,12 +16,14 @@ from advisor_simulation.replay import outcome
 from advisor_simulation.replay.collectives import TODAY
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Collectives, Op
+from advisor_simulation.whatif.changes import CHANGES
 from advisor_simulation.whatif.gains import joint, tried
 from advisor_simulation.whatif.reasons import OF_RUNS
 from advisor_simulation.whatif.report import clashes, compatible
 from advisor_simulation.whatif.runs import of_profile
 from advisor_simulation.whatif.traced import background, loads, meetings, messages, pipelines, rows
-from advisor_simulation.whatif.trial import CHANGES, REWRITES, Trial, of_run
+from advisor_simulation.whatif.traced.operations import REWRITES
+from advisor_simulation.whatif.trial import Trial, of_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
