@@ -16,7 +16,7 @@ from advisor import host, rules
 from advisor.model import Phase, Processor, Profile, Region
 from advisor.rules import cases
 from advisor.traces.events import Kind, Location, Role, Trace, TraceRegion
-from advisor_coupling import advice, keeping, losses, orders, results
+from advisor_coupling import keeping, losses, orders, results, words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,7 @@ def test_names_of_programs_make_safe_names_of_files() -> None:
 
 
 def facts_of(run: Profile) -> dict[str, Any]:
-    return {fact.name: fact.compute(run, None) for fact in advice.facts() if fact.compute}
+    return {fact.name: fact.compute(run, None) for fact in words.facts() if fact.compute}
 
 
 def test_facts_without_an_experiment_are_unknown_but_that_there_is_none(kept: Path) -> None:
@@ -123,7 +123,7 @@ def _recommended(run: Profile) -> tuple[Any, ...]:
 
     found = bounds.compute(run, None)
     attributed = gaps.attribute(run, found)
-    extra = advice.facts()
+    extra = words.facts()
     book = rules.load_default(tuple(advisor_coupling.advisor_rules()), extra)
     sheet = facts.collect(run, found, attributed, None, extra=extra)
     return ranking.rank(rules.match(book, sheet), run, attributed).recommendations
@@ -133,10 +133,10 @@ def test_the_rules_pass_their_examples_and_are_known_to_the_host() -> None:
     loaded = host.load()
     extra = loaded.facts()
     book = rules.load_default(tuple(advisor_coupling.advisor_rules()), extra)
-    tried = cases.run_examples(book, extra, advice.ACTIONS)
+    tried = cases.run_examples(book, extra, words.ACTIONS)
     assert len(tried) >= 20
     assert [one for one in tried if not one.passed] == []
-    assert {action.id for action in book.actions} >= set(advice.ACTIONS)
+    assert {action.id for action in book.actions} >= set(words.ACTIONS)
     assert [one.problem for one in loaded.plugins if one.name == "coupling"] == [None]
 
 

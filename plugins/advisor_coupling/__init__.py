@@ -37,6 +37,10 @@ def advisor_commands(register: Registry) -> None:
 @hookimpl
 def advisor_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
     """Return what is known about the couplings of this program's kernels."""
+    from advisor_coupling import words
+
+    if trace is None and words.known(profile) is None:
+        return []  # and nothing that reads experiments is loaded
     from advisor_coupling import advice
 
     return advice.findings(profile, trace)
@@ -45,6 +49,10 @@ def advisor_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
 @hookimpl
 def advisor_expected_gain(profile: Profile, recommendation: Recommendation) -> tuple[float, float, float] | None:
     """Return what an action against destructive coupling wins."""
+    from advisor_coupling import words
+
+    if recommendation.action not in words.ACTIONS:
+        return None
     from advisor_coupling import advice
 
     return advice.gain(profile, recommendation)
@@ -53,9 +61,9 @@ def advisor_expected_gain(profile: Profile, recommendation: Recommendation) -> t
 @hookimpl
 def advisor_facts() -> list[Fact]:
     """Return the facts about coupling."""
-    from advisor_coupling import advice
+    from advisor_coupling import words
 
-    return advice.facts()
+    return words.facts()
 
 
 @hookimpl

@@ -1,30 +1,22 @@
-"""Findings, facts and expected gains: what coupling means for the advice on a run."""
+"""Findings and expected gains: what coupling means for the advice on a run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from advisor import units
-from advisor.facts import Fact
 from advisor.model import Finding
-from advisor_coupling import losses, orders, report, sentences
+from advisor_coupling import orders, report, sentences, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from advisor.facts.vocabulary import Unit, Value
     from advisor.model import Profile, Recommendation
     from advisor.traces.events import Trace
     from advisor_coupling.losses import Losses
 
-#: The actions of ``rules.yaml``: what each of them removes of the loss.
-ACTIONS: Final = ("K-1", "K-2", "K-3", "K-4", "K-5")
-COMMAND: Final = "gapwatch couple MANIFEST"
-
 
 def findings(profile: Profile, trace: Trace | None) -> list[Finding]:
     """Return what an experiment with this program found, or else what the order of kernels in the trace tells."""
-    known = losses.of_profile(profile)
+    known = words.known(profile)
     if known is None:
         return [_estimated(one) for one in orders.estimates(trace)] if trace is not None else []
     found = [_whole(known)]
@@ -69,7 +61,7 @@ def _estimated(one: orders.Order) -> Finding:
     text = (
         f"{one.kernel} takes {value.value:.3g} times as long ({value.low:.3g} to {value.high:.3g}) after {one.after} "
         f"as after {one.instead}: {units.format_seconds(abs(one.seconds))} in all, estimated from the order "
-        f"in the trace. Whether they couple, {COMMAND} tells."
+        f"in the trace. Whether they couple, {words.COMMAND} tells."
     )
     measures = {"ratio": value.value, "low": value.low, "high": value.high, "lost_s": one.seconds}
     return Finding("", "order of kernels", f"{one.after},{one.kernel}", text, measures)
@@ -80,7 +72,7 @@ def gain(profile: Profile, recommendation: Recommendation) -> tuple[float, float
 
     Of a run of another size the same share of its time, with an interval twice as wide.
     """
-    known = losses.of_profile(profile) if recommendation.action in ACTIONS else None
+    known = words.known(profile)
     if known is None or known.worst is None or not profile.timed:
         return None
     lost = known.worst.excess
@@ -88,61 +80,3 @@ def gain(profile: Profile, recommendation: Recommendation) -> tuple[float, float
     wide = 1.0 if known.exact else 2.0
     low, high = lost.value - wide * (lost.value - lost.low), lost.value + wide * (lost.high - lost.value)
     return max(lost.value, 0.0) * scale, max(low, 0.0) * scale, max(high, 0.0) * scale
-
-
-def facts() -> list[Fact]:
-    """Return the words of the rules about coupling; all of the run, from an experiment with the program."""
-    return [
-        _fact("run.coupling_measured", "yes/no", "whether an experiment with this program was found", lambda _: True),
-        _fact(
-            "run.coupling_lost_share", "share", "(P_ij - P_i - P_j) * passes / run time of the pair that costs most",
-            lambda known: known.share,
-        ),
-        _fact("run.coupling_worst", "ratio", "C_ij of that pair", _coupling),
-        _fact("run.coupling_kernels", "name", "the kernels of that pair", lambda known: known.kernels or None),
-        _fact(
-            "run.coupling_evicts", "yes/no", "a cache holds the data of each of the two, and not those of both",
-            lambda known: known.evicted is not None,
-        ),
-        _fact("run.coupling_shares", "yes/no", "both use an array", lambda known: bool(known.shared)),
-        _fact("run.coupling_communicates", "yes/no", "one of them communicates", lambda known: known.communicates),
-        _fact(
-            "run.coupling_apart", "yes/no", "kernels that share arrays have others in between",
-            lambda known: known.apart is not None,
-        ),
-        _fact(
-            "run.coupling_lost_constructive_share", "share", "what coupling saves elsewhere and not here / run time",
-            lambda known: known.lost.seconds / known.run_s if known.lost else 0.0,
-        ),
-    ]  # fmt: skip
-
-
-def _coupling(known: Losses) -> float | None:
-    return known.worst.value.value if known.worst else None
-
-
-class _Latest:
-    """What is known of the run that was asked about last: each of the facts asks about it."""
-
-    profile: Profile | None = None
-    known: Losses | None = None
-
-
-def _known(profile: Profile) -> Losses | None:
-    """Return what an experiment says about a run, looked for once."""
-    if _Latest.profile is not profile:
-        _Latest.known = losses.of_profile(profile)
-        _Latest.profile = profile
-    return _Latest.known
-
-
-def _fact(name: str, unit: Unit, formula: str, value: Callable[[Losses], Value | None]) -> Fact:
-    """Return a fact of the run; without an experiment only that there is none is known."""
-
-    def compute(profile: Profile, _phase: int | None) -> Value | None:
-        known = _known(profile)
-        if known is None:
-            return False if name == "run.coupling_measured" else None
-        return value(known)
-
-    return Fact(name, unit, "run", ("wall_s",), COMMAND, formula, compute)

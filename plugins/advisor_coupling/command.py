@@ -27,7 +27,7 @@ def run(args: Namespace, services: Services) -> Report:
     if path.suffix == ".json":
         return _report(results.read(path), args, services)
     plan = manifest.load(path)
-    kept = args.results or path.with_name(f"{path.stem}{results.SUFFIX}")
+    kept = args.results or path.with_name(f"{path.stem}{keeping.SUFFIX}")
     if args.dry_run:
         return _listed(plan, path, kept)
     document = _measured(plan, path, kept, services)

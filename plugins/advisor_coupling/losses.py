@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor_coupling import keeping, transitions
+from advisor_coupling import newest, transitions
 from advisor_coupling.model import TOLERANCE
 
 if TYPE_CHECKING:
@@ -66,12 +66,12 @@ class Losses:
 
 def of_profile(profile: Profile) -> Losses | None:
     """Return what the newest experiment with this program says about the run; None if there is none."""
-    place = keeping.of_program(profile.program)
-    document = keeping.document_at(place) if place else None
+    place = newest.of_program(profile.program)
+    document = newest.document_at(place) if place else None
     if place is None or document is None:
         return None
     wanted = {name: float(value) for name, value in profile.parameters.items() if isinstance(value, float | int)}
-    return of_models(document, keeping.models_at(place), wanted, len(profile.processors))
+    return of_models(document, newest.models_at(place), wanted, len(profile.processors))
 
 
 def of_models(

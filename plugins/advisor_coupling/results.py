@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from advisor_coupling.cases import Chain
 
 SCHEMA: Final = "gapwatch/coupling/1"
-SUFFIX: Final = ".coupling.json"
 Kind = Literal["chain", "application", "baseline", "calibration"]
 _LARGEST: Final = 64 << 20
 _MOST_ROUNDS: Final = 10_000
