@@ -13,6 +13,8 @@ from advisor_scaling import collect, dominance, engine, forecasts, sections, stu
 from advisor_scaling.collect import RUN
 from advisor_scaling.dominance import axis_of
 from advisor_scaling.study import Series
+from advisor_scaling.terms import PROCESSORS
+from advisor_scaling.words import KIND, TARGET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +23,8 @@ if TYPE_CHECKING:
     from advisor_scaling.forecasts import Forecast
     from advisor_scaling.study import Study
 
-#: The kind of all findings; the subject is the run, its gaps, or one gap that grows.
-KIND: Final = "scaling"
 #: What the run takes besides all gaps: a small gap that grows is lost in the noise of the run, not in its own.
 REST: Final = Series("besides the gaps", "count", "s")
-#: The parameter of a profile that says what scale the program is meant for, such as "P=1024 N=8192".
-TARGET: Final = "target"
 #: Without one: so many times as many processors as were measured.
 FURTHER: Final = 8.0
 #: A gap is worth mentioning where it will take that share of the run, and several times today's.
@@ -197,3 +195,14 @@ def kernel_model(
         return float(said.value[0, 0]), float(said.low[0, 0]), float(said.high[0, 0])
 
     return predict
+
+
+def processors_factor(profile: Profile, stated: str) -> float | None:
+    """Return how many times as many processors a ``stated`` target means as this run had; None where it says none."""
+    try:
+        asked = targets.parse(stated)
+    except UsageError:
+        return None
+    meant = next((max(values) for name, values in asked.items() if PROCESSORS.fullmatch(name)), None)
+    now = next((value for name, value in collect.parameters_of(profile).items() if PROCESSORS.fullmatch(name)), None)
+    return meant / now if meant and now else None

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import UsageError
 from advisor.facts import Fact
-from advisor_scaling import collect, targets
-from advisor_scaling.outlook import KIND, TARGET
-from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from advisor.facts.vocabulary import Compute, Unit
     from advisor.model import Profile
 
+#: The kind of the findings that tell them; the subject is the run, its gaps, or one gap that grows.
+KIND: Final = "scaling"
+#: The parameter of a profile that says what scale the program is meant for, such as "P=1024 N=8192".
+TARGET: Final = "target"
 _STATE: Final = "gapwatch stamp DIR --parameter 'target=P=1024'"
 _ADVISE: Final = "gapwatch advise --target 'P=1024' RUN-1 RUN-2 RUN-3, of one program at three numbers of ranks or more"
 #: Gaps of which rules ask, by the word for what costs there.
@@ -55,11 +55,7 @@ def _target_factor(profile: Profile, phase: int | None) -> float | None:
     """Return how many times as many processors the program is meant for (parameter ``target``); None where not said."""
     stated = profile.parameters.get(TARGET)
     if not isinstance(stated, str):
-        return None
-    try:
-        asked = targets.parse(stated)
-    except UsageError:
-        return None
-    meant = next((max(values) for name, values in asked.items() if PROCESSORS.fullmatch(name)), None)
-    now = next((value for name, value in collect.parameters_of(profile).items() if PROCESSORS.fullmatch(name)), None)
-    return meant / now if meant and now else None
+        return None  # and nothing that models growth is loaded
+    from advisor_scaling import outlook
+
+    return outlook.processors_factor(profile, stated)
