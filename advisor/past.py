@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import fmean
 from typing import TYPE_CHECKING, Final, Protocol
 
 from advisor.comparison import compare
@@ -117,7 +116,7 @@ def spread_s(runs: Iterable[tuple[str, float]]) -> float:
     for build, seconds in runs:
         builds.setdefault(build, []).append(seconds)
     freedom = sum(len(times) - 1 for times in builds.values())
-    squares = sum((time - fmean(times)) ** 2 for times in builds.values() for time in times)
+    squares = sum((time - sum(times) / len(times)) ** 2 for times in builds.values() for time in times)
     return math.sqrt(squares / freedom) if freedom else 0.0
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor import documents, units
-from advisor.documents import Between, FieldErrors, Mark, Marked, yaml_nodes
+from advisor.documents import Between, FieldErrors, Mark, Marked, composing, yaml_nodes
 from advisor.errors import DocumentError
 
 
@@ -248,7 +248,7 @@ def test_files_that_cannot_be_read_on_give_one_message(tmp_path: Path, content: 
 
 
 def test_the_largest_and_deepest_documents_are_still_read(tmp_path: Path) -> None:
-    inner = yaml_nodes.DEEPEST - 3
+    inner = composing.DEEPEST - 3
     entry = f"- {{id: a, title: b, effort: 1, change: {{x: {'[' * inner}{']' * inner}}}}}\n"
     (action,) = read(tmp_path, entry + "#" * (yaml_nodes.LARGEST - len(entry)))
     assert str(action.change["x"]).count("(") == inner

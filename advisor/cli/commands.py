@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
-from advisor.cli import (
-    advise,
-    compare,
-    config,
-    demo,
-    explain,
-    history,
-    keeping,
-    lifecycle,
-    machines,
-    plugins,
-    report,
-    rules,
-    run,
-    stamp,
-    status,
-    watch,
-)
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
 
 
 class BuiltIn(Protocol):
@@ -46,11 +28,46 @@ class BuiltIn(Protocol):
         """Do what the command does and return the exit code."""
 
 
-_MODULES: tuple[BuiltIn, ...] = (
-    advise, explain, demo, run,
-    watch, status, history, compare,
-    lifecycle.applied, lifecycle.ack, lifecycle.suppress, stamp,
-    report, keeping.export, keeping.backup, config,
-    rules, machines, plugins,
-)  # fmt: skip
-COMMANDS: Mapping[str, BuiltIn] = {module.NAME: module for module in _MODULES}
+#: Where each command is: a module of this package, and in it an object where it holds several.
+_PLACES: Final = {
+    "advise": "advise",
+    "explain": "explain",
+    "demo": "demo",
+    "run": "run",
+    "watch": "watch",
+    "status": "status",
+    "history": "history",
+    "compare": "compare",
+    "applied": "lifecycle:applied",
+    "ack": "lifecycle:ack",
+    "suppress": "lifecycle:suppress",
+    "stamp": "stamp",
+    "report": "report",
+    "export": "keeping:export",
+    "backup": "keeping:backup",
+    "config": "config",
+    "rules": "rules",
+    "machines": "machines",
+    "plugins": "plugins",
+}
+
+
+class _Commands(Mapping[str, BuiltIn]):
+    """The commands by name; each is loaded when it is asked for, so that none waits for what only others need."""
+
+    def __getitem__(self, name: str) -> BuiltIn:
+        module, _, part = _PLACES[name].partition(":")
+        loaded = import_module(f"advisor.cli.{module}")
+        return cast("BuiltIn", getattr(loaded, part) if part else loaded)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _PLACES
+
+
+COMMANDS: Final[Mapping[str, BuiltIn]] = _Commands()

@@ -25,7 +25,7 @@ EMPTY: Final = 0.01
 def _rank_work(source: Source, statistic: Callable[[FloatArray], float]) -> FloatArray:
     """Return a statistic of the loads of each rank's threads (ranks,)."""
     master, work = source.loads.team.master, source.work
-    return np.array([statistic(work[master == rank]) for rank in np.unique(master)])
+    return np.array([statistic(work[master == rank]) for rank in sorted(set(master.tolist()))])
 
 
 def _ratio(values: FloatArray) -> float | None:
@@ -60,7 +60,7 @@ def _slowest_stays(source: Source) -> float | None:
         return None
     deciders = np.concatenate([source.loads.phases[p].decider for p in source.phases])
     master = source.loads.team.master
-    if len(np.unique(master)) == 1:
+    if (master == master[0]).all():
         master = np.arange(len(master))
     return float((master[deciders] == master[int(source.work.argmax())]).mean())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import Distribution, distributions
 from typing import TYPE_CHECKING, Final
 
@@ -104,7 +104,7 @@ def _installed() -> list[_Candidate | Loaded]:
     seen: set[str] = set()
     for distribution in distributions():
         try:
-            candidates = list(_of_package(distribution))
+            candidates = _of_package(distribution)
         except Exception as error:
             problem = f"its entry points can't be read: {explain(error)}"
             found.append(Loaded(str(getattr(distribution, "_path", distribution)), "a package", None, problem))
@@ -114,10 +114,12 @@ def _installed() -> list[_Candidate | Loaded]:
     return sorted(found, key=lambda candidate: (candidate.origin != OWN, candidate.name))
 
 
-def _of_package(distribution: Distribution) -> Iterator[_Candidate]:
-    for point in distribution.entry_points:
-        if point.group == GROUP:
-            yield _Candidate(point.name, distribution.name, distribution.version, point.load)
+def _of_package(distribution: Distribution) -> list[_Candidate]:
+    points = distribution.entry_points.select(group=GROUP)
+    if not points:
+        return []  # and no description of a package without plugins is read
+    name, version = distribution.name, distribution.version
+    return [_Candidate(point.name, name, version, point.load) for point in points]
 
 
 def _in_folder(folder: Path) -> Iterator[_Candidate | Loaded]:
@@ -157,9 +159,15 @@ def _refuse_other_version(plugin: object) -> None:
         )
 
 
+@cache
+def _published() -> frozenset[str]:
+    """Return the names of the hooks that plugins may implement."""
+    return frozenset(name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith(_PREFIX))
+
+
 def _hooks(plugin: object) -> tuple[str, ...]:
     """Return the hooks that a plugin implements; raises ``PluginError`` for what its author can't have meant."""
-    published = {name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith(_PREFIX)}
+    published = _published()
     reader = new_manager()
     found = []
     for attribute in dir(plugin):

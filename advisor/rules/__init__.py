@@ -1,9 +1,10 @@
 """Which tuning actions meet which gaps. Rules are data: ``rules/*.yaml``, explained in ``docs/rules.md``."""
 
-from advisor.rules.book import RuleBook, load, load_default
+from advisor.rules.book import load, load_default
 from advisor.rules.cases import ExampleResult, run_examples
 from advisor.rules.lint import check, lint
 from advisor.rules.matching import Match, Matches, match
+from advisor.rules.records import RuleBook
 
 __all__ = [
     "ExampleResult",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -14,8 +13,9 @@ from advisor import bundled, documents
 from advisor.documents import yaml_nodes
 from advisor.errors import DocumentError
 from advisor.facts.vocabulary import by_name
+from advisor.rules import kept
 from advisor.rules.names import Names, using
-from advisor.rules.records import Action, Entry, Order, Switch
+from advisor.rules.records import Action, Entry, Order, RuleBook, Switch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -24,37 +24,13 @@ if TYPE_CHECKING:
     from advisor.documents.yaml_nodes import Mark
     from advisor.errors import Problem
     from advisor.facts.vocabulary import Fact
-    from advisor.rules.records import Arrow, Issue, Step
+    from advisor.rules.kept import Stamped
 
 ORDER: Final = "steps.yaml"
 #: The examples of an action in the bundled files, up to the next key or action.
 _EXAMPLES: Final = re.compile(rb"^  examples:\n(?:(?:    .*)?\n)+", re.MULTILINE)
 #: Bundled documents that hold no actions.
 OTHERS: Final = (ORDER, "cases.yaml")
-
-
-@dataclass(frozen=True, slots=True)
-class RuleBook:
-    """Everything that rules say, in the order of the files; ``off`` are the actions that are switched off."""
-
-    steps: tuple[Step, ...]
-    arrows: tuple[Arrow, ...]
-    issues: tuple[Issue, ...]
-    actions: tuple[Action, ...]
-    off: tuple[Action, ...] = ()
-
-    def action(self, number: str) -> Action | None:
-        """Return the action of that number, also one that is switched off; None if there is none."""
-        return next((action for action in (*self.actions, *self.off) if action.id == number), None)
-
-    def gaps_of_issue(self, number: str) -> tuple[str, ...]:
-        """Return the gaps in which an issue shows: its own, else those its actions target, else those of its step."""
-        issue = next(issue for issue in self.issues if issue.id == number)
-        targets = tuple(
-            gap for action in (*self.actions, *self.off) if action.issue == number for gap in action.targets
-        )
-        of_step = next((step.gaps for step in self.steps if step.id == issue.step), ())
-        return tuple(dict.fromkeys(map(str, issue.gaps or targets or of_step)))
 
 
 def load(
@@ -90,30 +66,27 @@ def load_default(
 ) -> RuleBook:
     """Return the bundled rules with those of ``user_files`` on top; DocumentError holds the mistakes of all files.
 
-    Advice needs no ``examples``: without those of the bundled rules it is there in half the time. Files are read again
-    when they changed.
+    Advice needs no ``examples``: rules without those of the bundled files are kept as they were read. Files are read
+    again when they changed.
     """
-    files = tuple((file, _stamp(file)) for file in user_files)
-    if not files:
-        return bundled_book(examples=examples)
-    return _on_top(files, tuple(replace(fact, compute=None, of_trace=None) for fact in facts), examples)
+    words = tuple(replace(fact, compute=None, of_trace=None) for fact in facts)
+    return _on_top(tuple(map(kept.stamped, user_files)), words, examples)
 
 
 @lru_cache(maxsize=8)
-def _on_top(
-    stamped: tuple[tuple[Path | Traversable, tuple[int, ...]], ...], facts: tuple[Fact, ...], examples: bool
-) -> RuleBook:
+def _on_top(files: tuple[Stamped, ...], facts: tuple[Fact, ...], examples: bool) -> RuleBook:
     """Return the bundled rules with files on top, read again when a stamp changed."""
-    return load((file for file, _ in stamped), facts, bundled_book(examples=examples))
+
+    def make() -> RuleBook:
+        base = bundled_book(examples=examples)
+        return load((file for file, _ in files), facts, base) if files else base
+
+    return make() if examples else kept.book((*_bundled_files(), *files), facts, make)
 
 
-def _stamp(file: Path | Traversable) -> tuple[int, ...]:
-    """Return what tells whether a file is still the same; nothing for one that is no file of the file system."""
-    try:
-        status = os.stat(file) if isinstance(file, Path) else None
-    except OSError:
-        status = None
-    return () if status is None else (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+@cache
+def _bundled_files() -> tuple[Stamped, ...]:
+    return tuple(map(kept.stamped, bundled.documents("rules")))
 
 
 @cache

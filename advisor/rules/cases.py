@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from advisor.facts import FactSheet
     from advisor.facts.vocabulary import Fact, Value
-    from advisor.rules.book import RuleBook
     from advisor.rules.matching import Match
-    from advisor.rules.records import Action, Example, Expectation
+    from advisor.rules.records import Action, Example, Expectation, RuleBook
 
 CASES = "cases.yaml"
 

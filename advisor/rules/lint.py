@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from advisor.facts.vocabulary import Fact
-    from advisor.rules.book import RuleBook
     from advisor.rules.conditions import Leaf, When
-    from advisor.rules.records import Action
+    from advisor.rules.records import Action, RuleBook
 
 #: Alternatives of one condition that are looked at; more are not written by hand.
 MOST_ALTERNATIVES: Final = 1000

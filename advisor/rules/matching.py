@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from advisor.facts.span import Span
     from advisor.facts.vocabulary import Fact
     from advisor.model import Need
-    from advisor.rules.book import RuleBook
     from advisor.rules.conditions import Outcome
-    from advisor.rules.records import Action
+    from advisor.rules.records import Action, RuleBook
 
 
 @dataclass(frozen=True, slots=True)

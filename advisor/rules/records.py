@@ -196,3 +196,27 @@ class Switch:
 
 
 Entry = Action | Switch
+
+
+@dataclass(frozen=True, slots=True)
+class RuleBook:
+    """Everything that rules say, in the order of the files; ``off`` are the actions that are switched off."""
+
+    steps: tuple[Step, ...]
+    arrows: tuple[Arrow, ...]
+    issues: tuple[Issue, ...]
+    actions: tuple[Action, ...]
+    off: tuple[Action, ...] = ()
+
+    def action(self, number: str) -> Action | None:
+        """Return the action of that number, also one that is switched off; None if there is none."""
+        return next((action for action in (*self.actions, *self.off) if action.id == number), None)
+
+    def gaps_of_issue(self, number: str) -> tuple[str, ...]:
+        """Return the gaps in which an issue shows: its own, else those its actions target, else those of its step."""
+        issue = next(issue for issue in self.issues if issue.id == number)
+        targets = tuple(
+            gap for action in (*self.actions, *self.off) if action.issue == number for gap in action.targets
+        )
+        of_step = next((step.gaps for step in self.steps if step.id == issue.step), ())
+        return tuple(dict.fromkeys(map(str, issue.gaps or targets or of_step)))

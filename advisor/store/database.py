@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import socket
 import sqlite3
 import struct
 from contextlib import contextmanager
@@ -218,7 +217,7 @@ def _locked(path: Path) -> int:
         os.close(descriptor)
         raise StoreError(f"{path.parent} is in use by another gapwatch{f' ({holder})' if holder else ''}") from None
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+    os.pwrite(descriptor, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
     return descriptor
 
 
