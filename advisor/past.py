@@ -116,7 +116,7 @@ def spread_s(runs: Iterable[tuple[str, float]]) -> float:
     for build, seconds in runs:
         builds.setdefault(build, []).append(seconds)
     freedom = sum(len(times) - 1 for times in builds.values())
-    squares = sum((time - sum(times) / len(times)) ** 2 for times in builds.values() for time in times)
+    squares = sum((time - math.fsum(times) / len(times)) ** 2 for times in builds.values() for time in times)
     return math.sqrt(squares / freedom) if freedom else 0.0
 
 

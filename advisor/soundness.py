@@ -57,7 +57,7 @@ def _check_run(profile: Profile) -> None:
 def _check_phase(profile: Profile, phase: Phase, place: str) -> None:
     _require(phase.regions.ndim == 1 and len(phase.regions) > 0, f"{place}.regions", "expected a list of regions")
     _require(_within(phase.regions, 0, len(profile.regions)), f"{place}.regions", "an index of no region")
-    _require(len(np.unique(phase.regions)) == len(phase.regions), f"{place}.regions", "the same region stands twice")
+    _require(len(set(phase.regions.tolist())) == len(phase.regions), f"{place}.regions", "the same region stands twice")
     _require(bool(phase.arrays) or not profile.timed, f"{place}.arrays", "there are none: nothing was measured")
     expected = (len(phase.regions), len(profile.processors), phase.iterations)
     for name, array in phase.arrays.items():

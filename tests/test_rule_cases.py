@@ -9,7 +9,7 @@ from mutate_rules import mutants, name_of, scaled, swapped, text_of
 from advisor import bounds, gaps, rules, soundness
 from advisor.model import GAP_NAMES
 from advisor.rules.case_profiles import profile_of
-from advisor.rules.cases import cases, sheet_of
+from advisor.rules.cases import cases, run_examples, sheet_of
 
 BOOK = rules.load_default()
 CASES = sorted(cases())
@@ -17,7 +17,7 @@ CASES = sorted(cases())
 
 @pytest.mark.parametrize("action", BOOK.actions, ids=lambda action: action.id)
 def test_examples_come_true(action: rules.book.Action) -> None:
-    results = rules.run_examples(BOOK, only=[action.id])
+    results = run_examples(BOOK, only=[action.id])
     assert len(results) == len(action.examples) >= 2
     assert [(r.example.given, r.example.with_, r.found) for r in results if not r.passed] == []
 

@@ -11,7 +11,8 @@ from advisor import facts, rules
 from advisor.errors import DocumentError
 from advisor.model import Need
 from advisor.rules.book import action_files
-from advisor.rules.cases import sheet_of, try_example
+from advisor.rules.cases import run_examples, sheet_of, try_example
+from advisor.rules.lint import check, lint
 from advisor.rules.matching import is_about_run, matches_of
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def written(tmp_path: Path, *actions: str, name: str = "site.yaml") -> Path:
 
 def checked(tmp_path: Path, *actions: str) -> list[str]:
     path = written(tmp_path, *actions)
-    return [f"{problem.line}:{problem.column} {problem.message}" for problem in rules.check(path)]
+    return [f"{problem.line}:{problem.column} {problem.message}" for problem in check(path)]
 
 
 def bundled(number: str) -> Action:
@@ -69,7 +70,7 @@ def test_bundled_rules_are_complete_and_without_doubt() -> None:
     assert len(book.steps) == 8
     assert len(book.issues) >= 20
     assert not book.off
-    assert rules.lint(book) == []
+    assert lint(book) == []
 
 
 def test_advice_needs_no_examples() -> None:
@@ -80,7 +81,7 @@ def test_advice_needs_no_examples() -> None:
 
 def test_bundled_files_can_be_checked_where_they_stand() -> None:
     for file in action_files():
-        assert rules.check(file) == []
+        assert check(file) == []
 
 
 def test_issues_show_in_gaps() -> None:
@@ -106,7 +107,7 @@ def test_a_file_adds_actions(tmp_path: Path) -> None:
     assert len(book.actions) == len(rules.load_default().actions) + 1
     added = book.action("site-1")
     assert added is not None
-    assert [result.passed for result in rules.run_examples(book, only=["site-1"])] == [True, True]
+    assert [result.passed for result in run_examples(book, only=["site-1"])] == [True, True]
 
 
 def test_a_file_switches_off_and_on(tmp_path: Path) -> None:
@@ -155,12 +156,12 @@ def test_rules_may_use_facts_of_plugins(tmp_path: Path) -> None:
     examples = "[{given: clean, with: {site.load: 30 %}, expect: fires}, {given: clean, expect: needs}]"
     path = written(tmp_path, action(when="{fact: site.load, is: '>= 20 %'}", examples=examples))
     book = rules.load_default([path], [extra])
-    results = rules.run_examples(book, [extra], only=["site-1"])
+    results = run_examples(book, [extra], only=["site-1"])
     assert [result.passed for result in results] == [True, True]
     (match,) = results[1].matches
     assert match.outcome.needs == (Need("site.load", "measure x"),)
-    assert rules.check(path, [extra]) == []
-    assert "no such fact" in rules.check(path)[0].message
+    assert check(path, [extra]) == []
+    assert "no such fact" in check(path)[0].message
 
 
 # ---- mistakes
@@ -191,7 +192,7 @@ def test_twelve_mistakes_are_twelve_problems(tmp_path: Path) -> None:
 """
     expected = {3: 3, 4: 9, 5: 10, 6: 13, 9: 25, 10: 16, 11: 37, 12: 41, 13: 21, 14: 11, 15: 10, 17: 15}
     path = written(tmp_path, text)
-    found = rules.check(path)
+    found = check(path)
     assert {problem.line: problem.column for problem in found} == expected
     assert len(found) == 12
     with pytest.raises(DocumentError) as caught:
@@ -324,7 +325,7 @@ def test_lint_knows_what_fits_together(tmp_path: Path) -> None:
 def test_lint_reports_conflicts_with_what_is_gone() -> None:
     book = rules.load_default()
     gone = replace(book, actions=tuple(action for action in book.actions if action.id != "A-3"))
-    assert any("conflicts with A-3, which does not exist" in problem.message for problem in rules.lint(gone))
+    assert any("conflicts with A-3, which does not exist" in problem.message for problem in lint(gone))
 
 
 # ---- matching

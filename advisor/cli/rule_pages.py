@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from advisor.errors import Problem
     from advisor.model import HowTo
-    from advisor.rules import ExampleResult, RuleBook
+    from advisor.rules import RuleBook
+    from advisor.rules.cases import ExampleResult
     from advisor.rules.conditions import When
     from advisor.rules.records import Action
 

@@ -69,11 +69,11 @@ def _show(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     """Write every mistake as ``file:line:column: what``, the form that editors understand; exit code 2 if there are."""
-    from advisor import rules
     from advisor.cli import rule_pages
+    from advisor.rules import lint
 
     facts = places.load_host().facts()
-    problems = [problem for file in args.files for problem in rules.check(file, facts)]
+    problems = [problem for file in args.files for problem in lint.check(file, facts)]
     if args.form == "json" or not problems:
         reports.show(rule_pages.checked(problems), args)
     else:
@@ -84,11 +84,11 @@ def _check(args: argparse.Namespace) -> int:
 
 def _test(args: argparse.Namespace) -> int:
     """Write the examples that did not come true; exit code 2 if there are."""
-    from advisor import rules
     from advisor.cli import rule_pages
+    from advisor.rules import cases
 
     host = places.load_host()
     with progress.working("running the examples"):
-        results = rules.run_examples(_book(args, host), host.facts())
+        results = cases.run_examples(_book(args, host), host.facts())
     reports.show(rule_pages.tested(results), args)
     return 0 if all(result.passed for result in results) else AdvisorError.exit_code

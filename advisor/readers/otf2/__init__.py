@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from advisor.errors import InputError, UsageError
 from advisor.hookspecs import hookimpl
 from advisor.readers.otf2 import archive
-from advisor.readers.otf2.assembly import Assembly
-from advisor.readers.otf2.process import Reading
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +28,9 @@ def read_trace(path: Path, compiled: bool | None = None) -> Trace:
     archive does. Raises ``InputError`` with file and place for what is missing or damaged, and
     ``UsageError`` when compiled callbacks are demanded without numba.
     """
+    from advisor.readers.otf2.assembly import Assembly
+    from advisor.readers.otf2.process import Reading
+
     anchor = archive.find_anchor(path)
     if anchor is None:
         raise InputError(path, "no OTF2 archive here (an anchor file *.otf2)")
