@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.machines import busiest_unit, clock_hz, instruction_rates, peak_flops_per_s, unit_rates
+from advisor.machine_rates import busiest_unit, clock_hz, instruction_rates, peak_flops_per_s, unit_rates
 from advisor.measures import missing
 from advisor.model import Bound
 

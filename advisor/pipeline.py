@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from advisor import bounds, facts, gaps, loads, machines, merging, quality, ranking, rules, sidecar
+from advisor import bounds, facts, gaps, loads, merging, quality, ranking, rules, sidecar
 from advisor.efficiencies import efficiencies, modelled
 from advisor.errors import DocumentError, InputError
 from advisor.events import Events
@@ -250,11 +250,13 @@ def recording(found: Found, top: Path, options: Options, host: Host) -> Profile:
 
 def _machine(profile: Profile, options: Options, host: Host) -> tuple[Machine | None, tuple[str, ...]]:
     """Return the machine model that the user or the profile names, and what to say where the profile's is none."""
+    if not options.machine and profile.machine is None:
+        return None, ()
+    from advisor import machines
+
     places = host.machines()
     if options.machine:
         return machines.load(options.machine, places), ()
-    if profile.machine is None:
-        return None, ()
     if profile.machine in machines.names(places):
         return machines.load(profile.machine, places), ()
     return None, (

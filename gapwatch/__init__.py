@@ -7,13 +7,19 @@ Neither ``PYTHONPATH`` nor the other package is touched; the programs that this 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 
+#: New objects after which garbage is looked for: by default so few that loading the program looks dozens of times, and
+#: finds nothing, since what is loaded stays.
+_LOOK_AFTER = 50_000
+
 
 def main() -> int:
     """Run the command line and return its exit code."""
+    gc.set_threshold(_LOOK_AFTER)
     own_imports()
     from advisor.cli import main as run
 

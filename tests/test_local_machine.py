@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor import machines
+from advisor import machine_rates, machines
 from advisor.machines import local_machine
 from advisor.machines.records import numbers
 
@@ -84,14 +84,14 @@ def test_a_known_processor_brings_its_functional_units(two_sockets: Path) -> Non
     assert identity in model.cpus
     joined = local_machine.with_core_of(local_machine.detect(two_sockets), model)
     assert joined.units == model.units
-    assert machines.peak_flops_per_s(joined, 1) == 32 * 3.8e9
+    assert machine_rates.peak_flops_per_s(joined, 1) == 32 * 3.8e9
     assert "xeon-8480" in joined.description
 
 
 def test_an_unknown_processor_has_no_peak(two_sockets: Path) -> None:
     found = local_machine.with_core_of(local_machine.detect(two_sockets), None)
     assert found.units == {}
-    assert machines.peak_flops_per_s(found, 1) is None
+    assert machine_rates.peak_flops_per_s(found, 1) is None
 
 
 def test_what_the_system_does_not_tell_is_absent(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor import machines
+from advisor import machine_rates, machines
 from advisor.documents.field_types import expectation, fields_of, is_dict, is_record, members
 from advisor.errors import DocumentError, UsageError
 from advisor.machines.records import Count, FunctionalUnit, Machine, Number, Source, Synchronization, numbers
@@ -116,7 +116,7 @@ def test_peaks_agree_with_what_the_makers_state(name: str, peak: float) -> None:
     assert model.sockets is not None
     assert model.cores_per_socket is not None
     processors = model.sockets * model.cores_per_socket
-    assert machines.peak_flops_per_s(model, processors) == pytest.approx(peak, rel=2e-3)
+    assert machine_rates.peak_flops_per_s(model, processors) == pytest.approx(peak, rel=2e-3)
 
 
 def test_a_model_is_loaded_from_a_file_or_a_folder_of_the_user(small: Path) -> None:
@@ -185,18 +185,20 @@ def test_numbers_are_floats_that_keep_their_source() -> None:
 
 
 def test_rates_use_the_highest_clock() -> None:
-    assert machines.peak_flops_per_s(MACHINE, 4) == 4 * 16 * 3e9
-    assert machines.unit_rates(MACHINE) == pytest.approx({"fp_add": 24e9, "fp_mul": 24e9, "load": 3e9, "fp_div": 0.6e9})
-    assert machines.peak_flops_per_s(replace(MACHINE, boost=None), 1) == 16 * 2e9
+    assert machine_rates.peak_flops_per_s(MACHINE, 4) == 4 * 16 * 3e9
+    assert machine_rates.unit_rates(MACHINE) == pytest.approx(
+        {"fp_add": 24e9, "fp_mul": 24e9, "load": 3e9, "fp_div": 0.6e9}
+    )
+    assert machine_rates.peak_flops_per_s(replace(MACHINE, boost=None), 1) == 16 * 2e9
 
 
 def test_what_is_not_known_is_absent() -> None:
     unclocked = replace(MACHINE, boost=None, frequency=None)
-    assert machines.peak_flops_per_s(unclocked, 1) is None
-    assert machines.unit_rates(unclocked) == {}
-    assert machines.busiest_unit(unclocked, {"fp_add": 1.0}) is None
-    assert machines.peak_flops_per_s(replace(MACHINE, flops_per_cycle=None), 1) is None
-    assert machines.barrier_s(MACHINE, 8) is None
+    assert machine_rates.peak_flops_per_s(unclocked, 1) is None
+    assert machine_rates.unit_rates(unclocked) == {}
+    assert machine_rates.busiest_unit(unclocked, {"fp_add": 1.0}) is None
+    assert machine_rates.peak_flops_per_s(replace(MACHINE, flops_per_cycle=None), 1) is None
+    assert machine_rates.barrier_s(MACHINE, 8) is None
 
 
 @pytest.mark.parametrize(
@@ -208,14 +210,14 @@ def test_what_is_not_known_is_absent() -> None:
     ],
 )
 def test_the_busiest_unit_adds_up_what_shares_pipes(operations: dict[str, float], busiest: str, seconds: float) -> None:
-    found = machines.busiest_unit(MACHINE, operations)
+    found = machine_rates.busiest_unit(MACHINE, operations)
     assert found is not None
     assert found[0] == busiest
     assert found[1] == pytest.approx(seconds)
 
 
 def test_operations_without_a_rate_give_no_time() -> None:
-    assert machines.busiest_unit(MACHINE, {"branch": 1.0}) is None
+    assert machine_rates.busiest_unit(MACHINE, {"branch": 1.0}) is None
 
 
 OPERATIONS = st.dictionaries(st.sampled_from(["fp_add", "fp_mul", "load", "fp_div"]), st.floats(0, 1e15), min_size=1)
@@ -223,8 +225,8 @@ OPERATIONS = st.dictionaries(st.sampled_from(["fp_add", "fp_mul", "load", "fp_di
 
 @given(OPERATIONS, st.floats(1, 1e3))
 def test_more_operations_never_take_less_time(operations: dict[str, float], factor: float) -> None:
-    once = machines.busiest_unit(MACHINE, operations)
-    more = machines.busiest_unit(MACHINE, {name: count * factor for name, count in operations.items()})
+    once = machine_rates.busiest_unit(MACHINE, operations)
+    more = machine_rates.busiest_unit(MACHINE, {name: count * factor for name, count in operations.items()})
     assert once is not None
     assert more is not None
     assert more[1] >= once[1]
@@ -233,7 +235,7 @@ def test_more_operations_never_take_less_time(operations: dict[str, float], fact
 def test_a_barrier_costs_more_for_every_doubling() -> None:
     cost = Synchronization(per_doubling=Number(2e-6, S), base=Number(1e-6, S))
     model = replace(MACHINE, synchronization=cost)
-    assert [machines.barrier_s(model, processors) for processors in (1, 2, 8)] == pytest.approx([1e-6, 3e-6, 7e-6])
+    assert [machine_rates.barrier_s(model, processors) for processors in (1, 2, 8)] == pytest.approx([1e-6, 3e-6, 7e-6])
 
 
 @pytest.mark.parametrize("name", machines.names())

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from test_processor_probe import model
 
-from advisor import host, machines, pipeline
+from advisor import host, machine_rates, machines, pipeline
 from advisor.model import Advice, Phase, Processor, Profile, Region
 from advisor.writing import write
 from advisor_processor import counts as documents
@@ -80,7 +80,7 @@ def _record(built: Path, case: Case, folder: Path) -> None:
     for by, counts in (("incore", compiled), ("count", source)):
         row = ((name, "loops.c", None), 0, {key: value * REPEATED for key, value in counts.items()})
         documents.write(documents.gathered("incore", by, 1, [row]), folder / f"{by}.operations.json")
-    seconds = schedule.macs_cycles * REPEATED / (machines.clock_hz(machine) or 1.0) * case.slower
+    seconds = schedule.macs_cycles * REPEATED / (machine_rates.clock_hz(machine) or 1.0) * case.slower
     write(_profile(name, seconds), folder / "profile.json")
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor import bounds, gaps, machines
+from advisor import bounds, gaps, machine_rates, machines
 from advisor.errors import UsageError
 from advisor.machines.records import Cache, Count, Machine, Memory, Number, Source
 from advisor.reports import Table
@@ -80,7 +80,7 @@ def test_units_that_are_not_faster_together_share_their_pipes() -> None:
 
 
 def test_the_cost_of_barriers_goes_through_that_of_one_and_of_all_threads() -> None:
-    cost = machines.barrier_s(model(), 4)
+    cost = machine_rates.barrier_s(model(), 4)
     assert cost == pytest.approx(1250 * CYCLE, rel=1e-3)
     synchronization = model().synchronization
     assert synchronization is not None
@@ -202,8 +202,8 @@ def probed(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 def test_this_machine_can_be_measured(probed: Machine) -> None:
-    assert 0.3e9 < (machines.clock_hz(probed) or 0) < 10e9
-    assert (machines.peak_flops_per_s(probed, 1) or 0) > 1e8
+    assert 0.3e9 < (machine_rates.clock_hz(probed) or 0) < 10e9
+    assert (machine_rates.peak_flops_per_s(probed, 1) or 0) > 1e8
     assert {"fp_add", "fp_mul", "load", "store", "int"} <= set(probed.units)
     latencies = [probed.caches[level].latency or math.inf for level in sorted(probed.caches)]
     assert latencies == sorted(latencies)

@@ -66,16 +66,9 @@ def _target(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Advise on what the arguments name; returns the exit code."""
-    study = study_of(args.paths, args, remembered(args))
+    study = study_of(args.paths, args, history_places.past(args))
     deliver(study.advice, study.earlier, args)
     return 0
-
-
-def remembered(args: argparse.Namespace) -> Past:
-    """Return the past that the history holds."""
-    from advisor.store.past import StoredPast
-
-    return StoredPast(history_places.state(args))
 
 
 def study_of(paths: Sequence[Path], args: argparse.Namespace, past: Past | None) -> Study:

@@ -57,11 +57,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _study(paths: Sequence[Path], args: argparse.Namespace) -> Study:
     from advisor import pipeline
-    from advisor.store.past import StoredPast
 
     options = pipeline.Options(places.machine(args.machine), (*places.rule_files(), *args.rules))
     with progress.working(f"reading {paths[0]}"):
-        return pipeline.study(paths, options, places.load_host(), StoredPast(history_places.state(args)))
+        return pipeline.study(paths, options, places.load_host(), history_places.past(args))
 
 
 def _paths(args: argparse.Namespace) -> list[Path]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
+    from advisor.past import Past
     from advisor.store.runs import Runs
 
 STATE_VARIABLE = "GAPWATCH_STATE"
@@ -32,6 +33,16 @@ def default() -> Path:
     import platformdirs
 
     return platformdirs.user_state_path("gapwatch")
+
+
+def past(args: argparse.Namespace) -> Past | None:
+    """Return the past that the history holds; None, and nothing that reads it loaded, where there is no history yet."""
+    folder = state(args)
+    if not folder.is_dir():
+        return None
+    from advisor.store.past import StoredPast
+
+    return StoredPast(folder)
 
 
 def runs(args: argparse.Namespace) -> Runs:

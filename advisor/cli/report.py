@@ -73,12 +73,11 @@ def run(args: argparse.Namespace) -> int:
 def _of_paths(args: argparse.Namespace) -> Iterator[tuple[Advice, Sequence[Advice]]]:
     """Yield the advice on the newest runs of each program in the directories, with the runs before it."""
     from advisor import pipeline
-    from advisor.store.past import StoredPast
 
     rules = (*places.rule_files(), *args.rules)
     options = pipeline.Options(places.machine(args.machine), rules)
     with progress.working(f"reading {args.paths[0]}"):
-        studies = pipeline.studies(args.paths, options, places.load_host(), StoredPast(history_places.state(args)))
+        studies = pipeline.studies(args.paths, options, places.load_host(), history_places.past(args))
         found = [(study.advice, study.earlier.advice()) for study in studies]
     yield from _newest(found, args.most)
 

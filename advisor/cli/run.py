@@ -92,7 +92,7 @@ def _advise(recording: Recording, args: argparse.Namespace) -> None:
     found = profile.sampled(recording)
     file = _keep(profile.profile_of(found, tools.next_command(found)), args.profile)
     output.complain(f"sampled into {file}; gapwatch advise reads it again")
-    study = advise.study_of([file], args, advise.remembered(args))
+    study = advise.study_of([file], args, history_places.past(args))
     head = ""
     if args.form == "text":
         from advisor.render import report

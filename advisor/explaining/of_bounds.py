@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor import machines
+from advisor import machine_rates
 from advisor.explaining.expressions import ACTUAL, Terms, each, largest_of_each_iteration, phases
 from advisor.explaining.records import Input, Number
 from advisor.machine_bounds import COUNTS, FLOATING, operations
@@ -163,11 +163,11 @@ def _of_machine(name: str, profile: Profile, machine: Machine) -> Iterator[Input
     count = ["count", ["profile", "processors"]]
     yield Input("processors", float(len(profile.processors)), "", "processors of the profile", count)
     if name == "M":
-        yield Input("peak", machines.peak_flops_per_s(machine, 1), "flop/s", f"{model}: flops_per_cycle × clock")
+        yield Input("peak", machine_rates.peak_flops_per_s(machine, 1), "flop/s", f"{model}: flops_per_cycle × clock")
     elif name == "MACS":
-        yield Input("clock", machines.clock_hz(machine), "Hz", f"{model}: boost or frequency")
+        yield Input("clock", machine_rates.clock_hz(machine), "Hz", f"{model}: boost or frequency")
     else:
-        rates = machines.instruction_rates(machine) if name == "MAC" else machines.unit_rates(machine)
+        rates = machine_rates.instruction_rates(machine) if name == "MAC" else machine_rates.unit_rates(machine)
         for unit in sorted(rates.keys() & counted.keys()):
             yield Input(f"rate {unit}", rates[unit], "1/s", f"{model}: units.{unit} × clock")
 

@@ -141,7 +141,6 @@ def _register(manager: pluggy.PluginManager, candidate: _Candidate, origins: dic
         plugin = candidate.load()
         _refuse_other_version(plugin)
         hooks = _hooks(plugin)
-        new_manager().register(plugin, candidate.name)  # a trial: a failing registration leaves its traces
         manager.register(plugin, candidate.name)
         origins[candidate.name] = candidate.origin
     except KeyboardInterrupt:

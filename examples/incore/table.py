@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from advisor import machines
+from advisor import machine_rates, machines
 from advisor_processor import finite_cache
 from advisor_processor.compiled import analysis, opinions
 from advisor_processor.source import counting
@@ -48,8 +48,8 @@ def source_bounds(loop: str, machine: machines.Machine) -> tuple[float, float]:
     assert body is not None
     operations = dict(body.work.operations)
     operations["load"], operations["store"], _ = essential(body)
-    clock = machines.clock_hz(machine) or 1.0
-    busiest = machines.busiest_unit(machine, operations)
+    clock = machine_rates.clock_hz(machine) or 1.0
+    busiest = machine_rates.busiest_unit(machine, operations)
     flops = sum(operations.get(unit, 0) * times for unit, times in FLOPS.items())
     return flops / (machine.flops_per_cycle or 1.0), busiest[1] * clock if busiest else 0.0
 
@@ -84,7 +84,7 @@ def in_cache(machine: machines.Machine, architecture: str | None) -> None:
 
 def out_of_cache(machine: machines.Machine) -> None:
     """Print the loops in memory, with the times that misses add."""
-    clock = machines.clock_hz(machine) or 1.0
+    clock = machine_rates.clock_hz(machine) or 1.0
     program = HERE / "build" / "incore-O3"
     print("\n| loop | MACS | roofline | ECM | measured | roofline / measured |")
     print("|---|--:|--:|--:|--:|--:|")

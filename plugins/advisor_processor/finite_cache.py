@@ -50,7 +50,7 @@ def compose(
     (``misses.LL``), and the lines written that missed it (``writes.LL``). None where they, or the machine's clock and
     caches, are not known.
     """
-    from advisor.machines import clock_hz
+    from advisor.machine_rates import clock_hz
 
     clock = clock_hz(machine)
     levels = list(machine.caches.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor import machines
+from advisor import machine_rates
 from advisor.errors import InputError, UsageError
 from advisor.reports import Column, Report, Table, Text
 from advisor_processor import finite_cache
@@ -32,7 +32,7 @@ SHOWN: Final = 20
 def run(args: Namespace, services: Services) -> Report:
     """Return the analysis; raises ``InputError`` and ``UsageError`` with what is missing."""
     machine = services.machine(args.machine)
-    if not machine.units or machines.clock_hz(machine) is None:
+    if not machine.units or machine_rates.clock_hz(machine) is None:
         raise UsageError(
             f"the model {machine.name} knows no functional units or no clock: gapwatch machines probe measures them"
         )
@@ -111,7 +111,7 @@ def _summary(found: Run, machine: Machine, dynamic: bool) -> Iterator[str]:
             sum(getattr(one.schedule, name) for one in found.functions) / found.ranks
             for name in ("mac_cycles", "macs_cycles")
         )
-        clock = machines.clock_hz(machine) or 1.0
+        clock = machine_rates.clock_hz(machine) or 1.0
         yield (
             f"{len(found.functions)} functions on {found.ranks} processors; at {clock / 1e9:.3g} GHz their busiest "
             f"units take {mac / clock:.3g} s and their schedules {macs / clock:.3g} s per processor"
@@ -124,7 +124,7 @@ def _summary(found: Run, machine: Machine, dynamic: bool) -> Iterator[str]:
 
 
 def _functions(chosen: Sequence[Analysed], machine: Machine) -> Table:
-    clock = machines.clock_hz(machine) or 1.0
+    clock = machine_rates.clock_hz(machine) or 1.0
     rows: list[tuple[Cell, ...]] = []
     for one in chosen[:SHOWN]:
         schedule = one.schedule
