@@ -140,8 +140,7 @@ def _register(manager: pluggy.PluginManager, candidate: _Candidate, origins: dic
             raise PluginError(f"a plugin of this name is already loaded from {origins[candidate.name]}")
         plugin = candidate.load()
         _refuse_other_version(plugin)
-        hooks = _hooks(plugin)
-        manager.register(plugin, candidate.name)
+        hooks = _registered(manager, plugin, candidate.name)
         origins[candidate.name] = candidate.origin
     except KeyboardInterrupt:
         raise
@@ -164,27 +163,37 @@ def _published() -> frozenset[str]:
     return frozenset(name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith(_PREFIX))
 
 
-def _hooks(plugin: object) -> tuple[str, ...]:
+def _registered(manager: pluggy.PluginManager, plugin: object, name: str) -> tuple[str, ...]:
+    """Register a plugin and return its hooks; one that is refused leaves nothing behind."""
+    manager.register(plugin, name)
+    try:
+        return _hooks(manager, plugin)
+    except PluginError:
+        manager.unregister(plugin, name)
+        raise
+
+
+def _hooks(manager: pluggy.PluginManager, plugin: object) -> tuple[str, ...]:
     """Return the hooks that a plugin implements; raises ``PluginError`` for what its author can't have meant."""
-    published = _published()
-    reader = new_manager()
-    found = []
-    for attribute in dir(plugin):
-        options = reader.parse_hookimpl_opts(plugin, attribute)
-        if options is None:
-            if attribute in published:
-                raise PluginError(f"{attribute} is not marked with @hookimpl")
-            continue
-        hook = options["specname"] or attribute
-        if hook not in published and not options["optionalhook"]:
-            raise PluginError(f"{hook} is no hook{suggestion(hook, published)}")
-        if options["wrapper"] or options["hookwrapper"]:
-            raise PluginError(f"{hook} is a wrapper, which could change the results of others")
-        found.append(hook)
-    if not found:
-        raise PluginError("implements no hook")
-    if ("advisor_sniff" in found) != ("advisor_read" in found):
-        raise PluginError("a reader implements both advisor_sniff and advisor_read")
-    if "advisor_trace" in found and "advisor_read" not in found:
-        raise PluginError("only a reader implements advisor_trace")
+    found = set()
+    for caller in manager.get_hookcallers(plugin) or ():
+        own = next(one for one in caller.get_hookimpls() if one.plugin is plugin)
+        if not caller.has_spec() and not own.optionalhook:
+            raise PluginError(f"{caller.name} is no hook{suggestion(caller.name, _published())}")
+        if own.wrapper or own.hookwrapper:
+            raise PluginError(f"{caller.name} is a wrapper, which could change the results of others")
+        found.add(caller.name)
+    for name in sorted(_published().intersection(dir(plugin)) - found):
+        if manager.parse_hookimpl_opts(plugin, name) is None:
+            raise PluginError(f"{name} is not marked with @hookimpl")
+    _refuse_halves(found)
     return tuple(sorted(found))
+
+
+def _refuse_halves(hooks: set[str]) -> None:
+    if not hooks:
+        raise PluginError("implements no hook")
+    if ("advisor_sniff" in hooks) != ("advisor_read" in hooks):
+        raise PluginError("a reader implements both advisor_sniff and advisor_read")
+    if "advisor_trace" in hooks and "advisor_read" not in hooks:
+        raise PluginError("only a reader implements advisor_trace")

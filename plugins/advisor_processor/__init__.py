@@ -63,6 +63,8 @@ def _incore(args: Namespace, services: Services) -> Report:
 @hookimpl
 def advisor_findings(profile: Profile, gaps: Sequence[Gap], machine: Machine | None) -> Sequence[Finding]:
     """Return how much of the gap $ the misses of the caches explain."""
+    if machine is None:
+        return ()
     from advisor_processor.findings import findings
 
     return findings(profile, gaps, machine)
