@@ -25,9 +25,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_history_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Advice in tests knows of no runs that somebody's daemon has seen."""
+    """Advice in tests knows of no runs that somebody's daemon has seen, and of no rules that somebody has read."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GAPWATCH_STATE", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 
 
