@@ -47,10 +47,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.documents.field_types import Field
-    from advisor.documents.yaml_nodes import Node
+    from advisor.documents.yaml_nodes import Node, Parsed
     from advisor.errors import Problem
 
-__all__ = ["Between", "FieldErrors", "Mark", "Marked", "load", "load_list", "load_lists", "load_many", "suggestion"]
+__all__ = [
+    "Between",
+    "FieldErrors",
+    "Mark",
+    "Marked",
+    "lists",
+    "load",
+    "load_list",
+    "load_lists",
+    "load_many",
+    "suggestion",
+]
 
 T = TypeVar("T")
 
@@ -67,25 +78,29 @@ def load_list(path: Path | Traversable, record: type[T]) -> tuple[T, ...]:
 
 def load_many(paths: Iterable[Path | Traversable], record: type[T]) -> tuple[T, ...]:
     """One record from each document; DocumentError with the mistakes of all of them."""
-    return cast("tuple[T, ...]", _all(paths, record))
+    return cast("tuple[T, ...]", _all(map(yaml_nodes.parse, paths), record))
 
 
 def load_lists(paths: Iterable[Path | Traversable], record: type[T]) -> tuple[T, ...]:
     """The records of all documents, each a list of them; DocumentError with the mistakes of all of them."""
-    lists = cast("tuple[tuple[T, ...], ...]", _all(paths, GenericAlias(tuple, (record, ...))))
-    return tuple(item for items in lists for item in items)
+    return lists(map(yaml_nodes.parse, paths), record)
 
 
-def _all(paths: Iterable[Path | Traversable], hint: object) -> tuple[object, ...]:
+def lists(parsed: Iterable[Parsed], record: type[T]) -> tuple[T, ...]:
+    """The records of documents that ``yaml_nodes.parse`` returned, as ``load_lists`` does."""
+    found = cast("tuple[tuple[T, ...], ...]", _all(parsed, GenericAlias(tuple, (record, ...))))
+    return tuple(item for items in found for item in items)
+
+
+def _all(parsed: Iterable[Parsed], hint: object) -> tuple[object, ...]:
     problems: list[Problem] = []
-    values = tuple(_document(path, hint, problems) for path in paths)
+    values = tuple(_document(node, found, hint, problems) for node, found in parsed)
     if problems:
         raise DocumentError(problems)
     return values
 
 
-def _document(path: Path | Traversable, hint: object, problems: list[Problem]) -> object:
-    node, found = yaml_nodes.parse(path)
+def _document(node: Node | None, found: list[Problem], hint: object, problems: list[Problem]) -> object:
     problems.extend(found)
     return _FAILED if node is None else _Reader(problems).read(node, hint, "")
 

@@ -15,7 +15,7 @@ from advisor.documents.yaml_nodes import Mapping, Mark, Refused, Scalar, Sequenc
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.documents.yaml_nodes import Node
+    from advisor.documents.yaml_nodes import Node, Parsed
     from advisor.errors import Problem
 
 DEEPEST = 50  # collections inside one another
@@ -23,7 +23,7 @@ _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML can be built without libyaml
 
 
-def document(text: str, file: str) -> tuple[Node | None, list[Problem]]:
+def document(text: str, file: str) -> Parsed:
     """The only node of a text, and what is wrong with it as YAML; without a node the problems say why.
 
     Raises ``UnreadableError`` for what is nested too deep.
@@ -75,14 +75,14 @@ class _Composer:
 
     def _node(self, event: yaml.Event, depth: int) -> Node:
         self._check_decoration(event)
-        if isinstance(event, yaml.SequenceStartEvent | yaml.MappingStartEvent):
-            if depth >= DEEPEST:
-                raise UnreadableError(self._mark(event).problem(f"nested deeper than {DEEPEST} levels"))
-            is_list = isinstance(event, yaml.SequenceStartEvent)
-            return self._sequence(event, depth + 1) if is_list else self._mapping(event, depth + 1)
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event)
-        return Refused(self._mark(event))
+        if not isinstance(event, yaml.CollectionStartEvent):
+            return Refused(self._mark(event))
+        if depth >= DEEPEST:
+            raise UnreadableError(self._mark(event).problem(f"nested deeper than {DEEPEST} levels"))
+        is_list = isinstance(event, yaml.SequenceStartEvent)
+        return self._sequence(event, depth + 1) if is_list else self._mapping(event, depth + 1)
 
     def _check_decoration(self, event: yaml.Event) -> None:
         anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)

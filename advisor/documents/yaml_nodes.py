@@ -71,6 +71,8 @@ class Refused:
 
 
 Node = Scalar | Sequence | Mapping | Refused
+#: The only node of a document, None where there is none, and what is wrong with it as YAML.
+Parsed = tuple[Node | None, list[Problem]]
 
 
 class UnreadableError(Exception):
@@ -87,7 +89,7 @@ def printable(text: str, longest: int = 60) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
 
 
-def parse(path: Path | Traversable) -> tuple[Node | None, list[Problem]]:
+def parse(path: Path | Traversable) -> Parsed:
     """The document's only node, and what is wrong with it as YAML; without a node the problems say why."""
     from advisor.documents import composing  # loads the parser of YAML, which most commands do without
 

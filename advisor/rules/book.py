@@ -18,10 +18,10 @@ from advisor.rules.names import Names, using
 from advisor.rules.records import Action, Entry, Order, RuleBook, Switch
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
     from importlib.resources.abc import Traversable
 
-    from advisor.documents.yaml_nodes import Mark
+    from advisor.documents.yaml_nodes import Mark, Node, Parsed
     from advisor.errors import Problem
     from advisor.facts.vocabulary import Fact
     from advisor.rules.kept import Stamped
@@ -44,9 +44,9 @@ def load(
     ``facts`` are words that plugins add; ``cases``, if given, are those that examples may name. DocumentError holds the
     mistakes of all files.
     """
-    files = tuple(paths)
+    parsed = list(map(yaml_nodes.parse, paths))
     base = base or _with_actions(_order(), ())
-    written = [entry for file in files for entry in _written(file)]
+    written = [entry for node, _ in parsed for entry in _written(node)]
     names = Names(
         by_name(facts),
         {step.id for step in base.steps},
@@ -55,7 +55,7 @@ def load(
         cases,
     )
     problems = list(_repeated(base, written))
-    entries = _entries(files, names, problems)
+    entries = _entries(parsed, names, problems)
     if problems:
         raise DocumentError(problems)
     return _layered(base, entries)
@@ -95,8 +95,8 @@ def bundled_book(*, examples: bool = True) -> RuleBook:
     order = _order()
     names = Names(by_name(), {step.id for step in order.steps}, {issue.id for issue in order.issues})
     problems: list[Problem] = []
-    files = action_files() if examples else [_WithoutExamples(file) for file in action_files()]
-    entries = _entries(cast("Sequence[Traversable]", files), names, problems)
+    short = cast("tuple[Traversable, ...]", tuple(map(_WithoutExamples, action_files())))
+    entries = _entries(map(yaml_nodes.parse, action_files() if examples else short), names, problems)
     if problems:
         raise DocumentError(problems)
     return _layered(_with_actions(order, ()), entries)
@@ -137,11 +137,11 @@ def _with_actions(order: Order, actions: tuple[Action, ...]) -> RuleBook:
     return RuleBook(order.steps, order.arrows, order.issues, actions)
 
 
-def _entries(files: Sequence[Path | Traversable], names: Names, problems: list[Problem]) -> tuple[Entry, ...]:
-    """Return what the files hold, and add their mistakes to ``problems``."""
+def _entries(parsed: Iterable[Parsed], names: Names, problems: list[Problem]) -> tuple[Entry, ...]:
+    """Return what documents hold, and add their mistakes to ``problems``."""
     with using(names):
         try:
-            return documents.load_lists(files, cast("type[Entry]", Entry))
+            return documents.lists(parsed, cast("type[Entry]", Entry))
         except DocumentError as error:
             problems.extend(error.problems)
             return ()
@@ -157,9 +157,8 @@ class _Written:
     whole: bool
 
 
-def _written(file: Path | Traversable) -> Iterator[_Written]:
-    """Yield the ids that a file defines or switches."""
-    node, _ = yaml_nodes.parse(file)
+def _written(node: Node | None) -> Iterator[_Written]:
+    """Yield the ids that a document defines or switches."""
     for item in node.items if isinstance(node, yaml_nodes.Sequence) else ():
         entries = {key.text: value for key, value in item.entries} if isinstance(item, yaml_nodes.Mapping) else {}
         number, replaces = entries.get("id"), entries.get("replaces")
