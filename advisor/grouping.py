@@ -10,6 +10,14 @@ if TYPE_CHECKING:
     from advisor.model import FloatArray, IntArray
 
 
+def numbered(values: IntArray, limit: int) -> tuple[IntArray, IntArray]:
+    """Return the different ones of ``values``, all from 0 on and below ``limit``, and the number of each among them."""
+    among = np.zeros(limit, dtype=np.bool_)
+    among[values] = True
+    number = np.cumsum(among) - 1
+    return np.flatnonzero(among), number[values]
+
+
 def sums(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
     """Return the sum of ``values`` in each of ``groups`` groups, (groups,); ``group`` numbers that of each value."""
     return np.bincount(group, weights=values, minlength=groups).astype(np.float64, copy=False)

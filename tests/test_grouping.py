@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from advisor.grouping import sums
+from advisor.grouping import numbered, sums
 
 
 def test_sums_adds_by_group() -> None:
@@ -13,3 +15,12 @@ def test_sums_adds_by_group() -> None:
 def test_sums_of_nothing_are_seconds_too() -> None:
     nothing = sums(np.zeros(0, dtype=np.int64), np.zeros(0), 2)
     assert (nothing.dtype, nothing.tolist()) == (np.float64, [0.0, 0.0])
+
+
+@given(st.lists(st.integers(0, 9)))
+def test_numbered_is_what_unique_gives(values: list[int]) -> None:
+    some = np.array(values, dtype=np.int64)
+    different, number = numbered(some, 10)
+    expected, inverse = np.unique(some, return_inverse=True)
+    assert different.tolist() == expected.tolist()
+    assert number.tolist() == inverse.tolist()

@@ -15,7 +15,7 @@ from test_traces_windows import assert_same, programs, threaded_programs
 from trace_builder import Line, build
 
 from advisor.readers import otf2
-from advisor.traces import accounts, matching
+from advisor.traces import accounts, causes, matching
 from advisor.traces.nesting import pair
 from advisor.traces.phases import Division
 from advisor.traces.profile import from_trace
@@ -92,6 +92,15 @@ def by_place(pieces: accounts.Pieces) -> dict[tuple[int, ...], np.ndarray]:
         key = (*map(int, place), int(forking))
         found[key] = found.get(key, np.zeros(3)) + np.array([inside, before, after])
     return found
+
+
+@given(st.integers(1, 30), st.integers(0, 3000), st.integers(0, 2**32))
+@settings(deadline=None)
+def test_different_keys(kinds: int, count: int, seed: int) -> None:
+    keys = np.random.default_rng(seed).integers(-1, kinds, (9, count))
+    found, expected = causes._groups_by_loop(keys), causes._groups(keys)
+    np.testing.assert_array_equal(found[1], expected[1])
+    np.testing.assert_array_equal(keys[:, found[0]], keys[:, expected[0]])
 
 
 @pytest.mark.parametrize("path", ARCHIVES, ids=lambda path: path.parent.parent.name)

@@ -71,7 +71,7 @@ def book(found: Matched, plan: Plan, before: int, *, last: bool) -> Booking:
     """Return what one window holds; ``before`` instances lie before it, and the run ends with it if it is the last."""
     window, correction = found.window, plan.correction
     trace = replace(window.trace, time_s=clocks.corrected(window.trace, correction))
-    calls = nesting.retimed(found.calls, trace)
+    calls = found.calls if trace.time_s is window.trace.time_s else nesting.retimed(found.calls, trace)
     stopping = phases.stopping_calls(trace, calls, nesting.roles(trace)[calls.region])
     ended = accounts.waiting_for_the_end(calls, stopping, plan.division.edges_s[-1])
     calls = teams.adopted(trace, ended, found.teams)
@@ -94,7 +94,7 @@ def book(found: Matched, plan: Plan, before: int, *, last: bool) -> Booking:
         closing_wait_s=np.where(closing >= 0, waiting.wait_s[np.maximum(closing, 0)], 0.0),
         outside=accounts.outside(trace, calls, pieces),
         counts=count(trace, calls, table.row_of_call, len(table.rows), window.continued(calls)),
-        causes=causes.collect(trace, calls, waiting, split, table),
+        causes=causes.collect(trace, calls, waiting, split, table, compiled=window.compiled),
         guessed=guessed,
         total=total,
     )
@@ -143,11 +143,11 @@ def _measure(trace: Trace, calls: Calls, pieces: Pieces, split: Split, table: Ta
     row = table.row_of_call[pieces.call[booked]]
     cell = table.cells(row, pieces.instance[booked], pieces.location[booked])
     flat = {"wall_s": sums(cell, pieces.seconds[booked], table.size)}
+    inside = split.wait_s + split.sync_s + split.transfer_s + split.io_s != 0
+    call, instance = split.call[inside], split.instance[inside]
+    cell = table.cells(table.row_of_call[call], instance, calls.location[call])
     for name in ("wait_s", "sync_s", "transfer_s", "io_s"):
-        seconds: FloatArray = getattr(split, name)
-        some = np.flatnonzero(seconds)
-        cell = table.cells(table.row_of_call[split.call[some]], split.instance[some], calls.location[split.call[some]])
-        flat[name] = sums(cell, seconds[some], table.size)
+        flat[name] = sums(cell, getattr(split, name)[inside], table.size)
     return flat
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Split:
     """Seconds inside the phases by category, columns of one length: whose they are and in which instance they lie.
 
-    Every ``call`` has an entry, in the order of calls; behind them calls that do the program's own work have one for
-    each instance in which they start ``teams`` of threads, so many, or wait for them.
+    Every ``call`` that has any has an entry, in the order of calls; behind them calls that do the program's own work
+    have one for each instance in which they start ``teams`` of threads, so many, or wait for them.
     """
 
     call: IntArray
@@ -58,31 +58,34 @@ def split(trace: Trace, calls: Calls, pieces: Pieces, waiting: Waits, division: 
 
     Working calls wait in ``joins`` for the threads they started; the rest of their forking synchronizes.
     """
-    count = len(calls.region)
-    mine = pieces.call >= 0
-    total = sums(pieces.call[mine], pieces.seconds[mine], count)
-    role = roles(trace)[calls.region]
-    working = calls.anchor < 0
+    total = np.where(calls.anchor < 0, 0.0, _by_call(calls, pieces, pieces.seconds))
+    before, after = (_by_call(calls, pieces, seconds) for seconds in (pieces.before_s, pieces.after_s))
+    call = np.flatnonzero((total != 0) | (before != 0) | (after != 0))
+    total, role = total[call], roles(trace)[calls.region[call]]
     forking = _forking(trace, calls, pieces, division, joins)
-    wait = np.minimum(np.where(working, 0.0, waiting.wait_s), total)
-    rest = np.where(working, 0.0, total) - wait
-    nowhere = of_roles(trace, calls.region, (Role.TOOL, Role.INIT))
-    synchronizes = of_roles(trace, calls.region, SYNCHRONIZING_ROLES)
+    wait = np.minimum(waiting.wait_s[call], total)
+    rest = total - wait
+    nowhere = of_roles(trace, calls.region[call], (Role.TOOL, Role.INIT))
+    synchronizes = of_roles(trace, calls.region[call], SYNCHRONIZING_ROLES)
     io = role == Role.IO
     nothing = np.zeros(len(forking.call))
     return Split(
-        call=np.r_[np.arange(count), forking.call],
-        instance=np.r_[instances_at(division.leaves_s, calls.location, calls.start_s), forking.instance],
-        teams=np.r_[np.zeros(count, dtype=np.int64), forking.teams],
+        call=np.r_[call, forking.call],
+        instance=np.r_[instances_at(division.leaves_s, calls.location[call], calls.start_s[call]), forking.instance],
+        teams=np.r_[np.zeros(len(call), dtype=np.int64), forking.teams],
         wait_s=np.r_[np.where(nowhere, 0.0, wait), forking.wait_s],
         sync_s=np.r_[np.where(synchronizes, rest, 0.0), forking.sync_s],
         transfer_s=np.r_[np.where(synchronizes | io | nowhere, 0.0, rest), nothing],
         io_s=np.r_[np.where(io, rest, 0.0), nothing],
-        start_up_s=np.r_[
-            sums(pieces.call[mine], pieces.before_s[mine], count) + np.where(role == Role.INIT, total, 0.0), nothing
-        ],
-        shutdown_s=np.r_[sums(pieces.call[mine], pieces.after_s[mine], count), nothing],
+        start_up_s=np.r_[before[call] + np.where(role == Role.INIT, total, 0.0), nothing],
+        shutdown_s=np.r_[after[call], nothing],
     )
+
+
+def _by_call(calls: Calls, pieces: Pieces, seconds: FloatArray) -> FloatArray:
+    """Return the sums of some seconds of the pieces by call."""
+    some = np.flatnonzero((seconds != 0) & (pieces.call >= 0))
+    return sums(pieces.call[some], seconds[some], len(calls.region))
 
 
 def _forking(trace: Trace, calls: Calls, pieces: Pieces, division: Division, joins: JoinWaits) -> _Forking:

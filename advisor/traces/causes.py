@@ -56,25 +56,31 @@ class Source:
     target: IntArray
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows before adding up: the key columns (9, n) in the order of ``COLUMNS``, and what is added up."""
+def collect(
+    trace: Trace, calls: Calls, waiting: Waits, split: Split, table: Table, *, compiled: bool = False
+) -> Causes:
+    """Return the causes of all seconds of the phases that are no computation, and of those in no phase.
 
-    keys: IntArray
-    seconds: FloatArray
-    count: IntArray
-    bytes: IntArray
-
-
-def collect(trace: Trace, calls: Calls, waiting: Waits, split: Split, table: Table) -> Causes:
-    """Return the causes of all seconds of the phases that are no computation, and of those in no phase."""
+    ``compiled`` says whether equal ones are found by a compiled loop.
+    """
     source = Source(trace, calls, waiting, split, table, *_bytes_and_targets(trace, calls))
-    parts = [_rows(source, *each) for each in SOURCES]
-    keys = np.concatenate([part.keys for part in parts], axis=1)
-    seconds = np.concatenate([part.seconds for part in parts])
-    often = np.concatenate([part.count for part in parts]).astype(np.float64)
-    total = np.concatenate([part.bytes for part in parts]).astype(np.float64)
-    return _grouped(trace.files, keys, seconds, often, total)
+    entries = [np.flatnonzero(getattr(split, measure)) for _, measure, _ in SOURCES]
+    entry, edges = np.concatenate(entries), np.cumsum([0, *map(len, entries)])
+    seconds, often = np.empty(len(entry)), np.ones(len(entry))
+    keys = _keys(source, entry)
+    for (category, measure, kind), low, high in zip(SOURCES, edges[:-1], edges[1:], strict=True):
+        mine = entry[low:high]
+        seconds[low:high] = getattr(split, measure)[mine]
+        keys[0, low:high] = CAUSE_CATEGORIES.index(category)
+        keys[1, low:high] = NAMED_KINDS.index(kind) if kind else _kind(source, split.call[mine], category)
+        if category == "outside":
+            keys[2, low:high] = -1
+        if category == "wait":
+            keys[6, low:high] = waiting.partner[split.call[mine]]
+        if category == "sync":
+            often[low:high] = np.maximum(split.teams[mine], 1)
+    total = source.size[split.call[entry]].clip(0).astype(np.float64)
+    return _grouped(trace.files, keys, seconds, often, total, compiled=compiled)
 
 
 def together(parts: Sequence[Causes], places: Sequence[IntArray]) -> Causes:
@@ -90,10 +96,16 @@ def together(parts: Sequence[Causes], places: Sequence[IntArray]) -> Causes:
 
 
 def _grouped(
-    targets: tuple[str, ...], keys: IntArray, seconds: FloatArray, often: FloatArray, total: FloatArray
+    targets: tuple[str, ...],
+    keys: IntArray,
+    seconds: FloatArray,
+    often: FloatArray,
+    total: FloatArray,
+    *,
+    compiled: bool = False,
 ) -> Causes:
     """Return rows with equal keys as one."""
-    first, group = _groups(keys)
+    first, group = (_groups_by_loop if compiled else _groups)(keys)
     chosen = {name: keys[place, first] for place, name in enumerate(COLUMNS)}
     return Causes(
         kinds=NAMED_KINDS,
@@ -105,30 +117,20 @@ def _grouped(
     )
 
 
-def _rows(source: Source, category: str, measure: str, kind: str | None) -> Rows:
-    """Return one row for each entry with seconds of the measure."""
-    calls, split, table, size = source.calls, source.split, source.table, source.size
-    seconds: FloatArray = getattr(split, measure)
-    entry = np.flatnonzero(seconds)
+def _keys(source: Source, entry: IntArray) -> IntArray:
+    """Return the key columns (9, n) of some entries in the order of ``COLUMNS``, but category, kind and partner."""
+    calls, split, row_of_call = source.calls, source.split, source.table.row_of_call
     call = split.call[entry]
     parent = calls.parent[call]
-    waits, outside = category == "wait", category == "outside"
-    nothing = np.full(len(call), -1)
-    keys = np.stack(
-        (
-            np.full(len(call), CAUSE_CATEGORIES.index(category)),
-            np.full(len(call), NAMED_KINDS.index(kind)) if kind else _kind(source, call, category),
-            nothing if outside else table.phase_of[split.instance[entry]],
-            table.row_of_call[call],
-            np.where(parent >= 0, table.row_of_call[parent], -1),
-            calls.location[call],
-            source.waiting.partner[call] if waits else nothing,
-            source.target[call],
-            np.where(size[call] < 0, -1, np.frexp(size[call].clip(1).astype(np.float64))[1]),
-        )
-    )
-    count = np.maximum(split.teams[entry], 1) if category == "sync" else np.ones(len(call), dtype=np.int64)
-    return Rows(keys, seconds[entry], count, size[call].clip(0))
+    keys = np.full((len(COLUMNS), len(entry)), -1, dtype=np.int64)
+    keys[2] = source.table.phase_of[split.instance[entry]]
+    keys[3] = row_of_call[call]
+    keys[4] = np.where(parent >= 0, row_of_call[parent], -1)
+    keys[5] = calls.location[call]
+    keys[7] = source.target[call]
+    size = source.size[call]
+    keys[8] = np.where(size < 0, -1, np.frexp(size.clip(1).astype(np.float64))[1])
+    return keys
 
 
 def _kind(source: Source, call: IntArray, category: str) -> IntArray:
@@ -154,8 +156,20 @@ def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
     return size, target
 
 
+def _groups_by_loop(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Return what ``_groups`` does, by a compiled loop over the columns; only the groups are sorted."""
+    from advisor.traces import loops
+
+    found = np.empty(keys.shape[1], dtype=np.int64)
+    first = loops.distinct(keys, found)
+    order = np.lexsort(keys[::-1, first])
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[found]
+
+
 def _groups(keys: IntArray) -> tuple[IntArray, IntArray]:
-    """Return for equal columns of ``keys`` the first of each group and the group of each column."""
+    """Return for equal columns of ``keys`` the first of each group, in their order, and the group of each column."""
     if not keys.shape[1]:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     number = np.zeros(keys.shape[1], dtype=np.int64)

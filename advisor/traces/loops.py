@@ -49,37 +49,46 @@ _inlined = _jit(_nrt=False, forceinline=True)
 
 @_lent
 def nested(
-    first: IntArray,
-    kind: Kinds,
-    region: Words,
+    events: tuple[IntArray, Kinds, Words, FloatArray],
     claims: Bools,
     marks: Bools,
-    open_after: IntArray,
     calls: IntArray,
+    times: FloatArray,
     threaded: Bools,
-) -> None:
-    """Fill ``open_after`` (events,), ``calls`` (4, n) and ``threaded`` (n,) as ``nesting._nested_plainly`` does.
+    open_after: IntArray,
+    told: IntArray,
+) -> int:
+    """Fill the columns of ``Calls`` as ``nesting._nested`` does; return how many events are ``told``.
 
-    The rows of ``calls`` are enter, leave, parent and anchor; calls of regions that ``claims`` claim the time of their
-    callees, and those of regions that ``marks`` are parallel regions of threads.
+    ``events`` are first, kind, region and time. The rows of ``calls`` are location, region, parent, enter, leave and
+    anchor, those of ``times`` start and end, those of ``told`` event, kind and call. Calls of regions that ``claims``
+    claim the time of their callees, and those of regions that ``marks`` are parallel regions of threads.
     """
-    enter, leave, parent, anchor = calls
-    call = 0
+    first, kind, region, time_s = events
+    locations, regions, parent, enter, leave, anchor = calls
+    call, count = 0, 0
     for location in range(len(first) - 1):
         top = -1
         for event in range(first[location], first[location + 1]):
             if kind[event] == _ENTER:
                 name = region[event]
-                enter[call], leave[call], parent[call] = event, -1, top
+                locations[call], regions[call], parent[call] = location, name, top
+                enter[call], leave[call] = event, -1
+                times[0, call], times[1, call] = time_s[event], time_s[first[location + 1] - 1]
                 above = anchor[top] if top >= 0 else -1
                 anchor[call] = call if above < 0 and claims[name] else above
                 threaded[call] = marks[name] or (top >= 0 and threaded[top])
                 top = call
                 call += 1
             elif kind[event] == _LEAVE and top >= 0:
-                leave[top] = event
+                leave[top], times[1, top] = event, time_s[event]
                 top = parent[top]
+            elif kind[event] > _LEAVE and top >= 0:
+                told[0, count], told[1, count] = event, kind[event]
+                told[2, count] = anchor[top] if anchor[top] >= 0 else top
+                count += 1
             open_after[event] = top
+    return count
 
 
 @_jit()
@@ -129,6 +138,47 @@ def in_order(ends: IntArray, tag: Words, size: IntArray, sends: int, partner: In
         elif first[slot] >= 0 and waiting[slot] >= 0:
             partner[n - sends] = waiting[slot]
             waiting[slot] = following[waiting[slot]]
+
+
+@_jit()
+def distinct(keys: IntArray, group: IntArray) -> IntArray:
+    """Fill ``group`` (n,) with the number of each column of ``keys`` among different ones, and return their firsts.
+
+    ``causes._groups`` does the same, and numbers them in their order.
+    """
+    slots = 1 << 12
+    holder, first = np.full(slots, -1, dtype=np.int64), np.empty(slots // 2, dtype=np.int64)
+    count = 0
+    for n in range(keys.shape[1]):
+        slot = _place(keys, n, holder, first)
+        if holder[slot] < 0:
+            holder[slot], first[count] = count, n
+            count += 1
+        group[n] = holder[slot]
+        if count == len(first):
+            slots *= 4
+            first = np.concatenate((first, np.empty(slots // 2 - len(first), dtype=np.int64)))
+            holder = np.full(slots, -1, dtype=np.int64)
+            for number in range(count):
+                holder[_place(keys, first[number], holder, first)] = number
+    return first[:count].copy()
+
+
+@_inlined
+def _place(keys: IntArray, column: int, holder: IntArray, first: IntArray) -> np.int64:
+    """Return the slot in which a column equal to this one is held, or would be."""
+    key = np.uint64(0)
+    for row in range(len(keys)):
+        key = key * np.uint64(0x100000001B3) + np.uint64(keys[row, column])
+    slot = _slot(key, len(holder))
+    while holder[slot] >= 0:
+        same = True
+        for row in range(len(keys)):
+            same &= keys[row, first[holder[slot]]] == keys[row, column]
+        if same:
+            break
+        slot = (slot + 1) & (len(holder) - 1)
+    return slot
 
 
 @_inlined

@@ -108,8 +108,9 @@ def messages(trace: Trace, calls: Calls, *, compiled: bool = False) -> Messages:
     sends, sending = recorded(calls, *SENDS)
     receives, receiving = recorded(calls, *RECEIVES)
     posts = _posts(trace, receives, compiled=compiled)
-    order = np.argsort(posts, kind="stable")
-    receives, receiving, posts = receives[order], receiving[order], posts[order]
+    if (posts != receives).any():
+        order = np.argsort(posts, kind="stable")
+        receives, receiving, posts = receives[order], receiving[order], posts[order]
     rank = locations.ranks(trace)[calls.location]
     ends = _ends(trace, np.r_[sends, receives], np.r_[rank[sending], trace.partner[receives]],
                  np.r_[trace.partner[sends], rank[receiving]])  # fmt: skip

@@ -8,7 +8,7 @@ depth in recorded order, the open call is the latest enter of the group.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,45 +57,15 @@ class Calls:
     told_call: IntArray
 
 
-@dataclass(frozen=True, slots=True)
-class Nested:
-    """Columns of ``Calls`` that follow from the order of enters and leaves alone."""
-
-    enter: IntArray
-    leave: IntArray
-    parent: IntArray
-    anchor: IntArray
-    threaded: npt.NDArray[np.bool_]
-    open_after: IntArray
-
-
 def pair(trace: Trace, *, compiled: bool = False) -> Calls:
     """Return the calls of ``trace``; calls that never end are closed by their location's last event.
 
     ``compiled`` says whether the events are gone through by a compiled loop, which needs numba.
     """
     nest = _nested_by_loop if compiled else _nested
-    found = nest(trace, trace.kind)
-    crossing = _crossing(trace, found)
-    if len(crossing):
-        found = nest(trace, _passed_over(trace, crossing))
-    last_event = np.maximum(trace.first[1:] - 1, trace.first[:-1])
-    location = of_events(trace, found.enter)
-    ends = np.where(found.leave >= 0, found.leave, last_event[location])
-    told = np.flatnonzero(trace.kind > Kind.LEAVE)
-    told = told[found.open_after[told] >= 0]
-    innermost = found.open_after[told]
-    anchor = found.anchor[innermost]
-    return Calls(
-        location=location,
-        region=trace.region[found.enter].astype(np.int64),
-        start_s=trace.time_s[found.enter],
-        end_s=trace.time_s[ends],
-        told=told,
-        told_kind=trace.kind[told],
-        told_call=np.where(anchor >= 0, anchor, innermost),
-        **{name: getattr(found, name) for name in Nested.__slots__},
-    )
+    calls = nest(trace, trace.kind)
+    crossing = _crossing(trace, calls)
+    return nest(trace, _passed_over(trace, crossing)) if len(crossing) else calls
 
 
 def groups_of_locations(trace: Trace) -> list[tuple[int, int]]:
@@ -106,12 +76,11 @@ def groups_of_locations(trace: Trace) -> list[tuple[int, int]]:
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
-def _crossing(trace: Trace, found: Nested) -> IntArray:
+def _crossing(trace: Trace, calls: Calls) -> IntArray:
     """Return the locations in which calls end with the leave of another region; a shutdown may end as it likes."""
-    left = np.flatnonzero(found.leave >= 0)
-    region, ended = trace.region[found.enter[left]], trace.region[found.leave[left]]
-    crossed = (region != ended) & ~of_roles(trace, region, (Role.FINALIZE,))
-    return np.unique(np.searchsorted(trace.first, found.enter[left[crossed]], side="right") - 1)
+    crossed = np.flatnonzero((calls.region != trace.region[calls.leave]) & (calls.leave >= 0))
+    told = ~of_roles(trace, calls.region[crossed], (Role.FINALIZE,))
+    return np.unique(calls.location[crossed[told]])
 
 
 def _passed_over(trace: Trace, crossing: IntArray) -> npt.NDArray[np.uint8]:
@@ -123,34 +92,69 @@ def _passed_over(trace: Trace, crossing: IntArray) -> npt.NDArray[np.uint8]:
     return kind
 
 
-def _nested_by_loop(trace: Trace, kind: npt.NDArray[np.uint8]) -> Nested:
+def _nested_by_loop(trace: Trace, kind: npt.NDArray[np.uint8]) -> Calls:
     """Return what ``_nested`` does, by a compiled loop."""
     from advisor.traces import loops
 
     role = roles(trace)
-    count = int(np.count_nonzero(kind == Kind.ENTER))
-    opened, calls = np.empty(len(kind), dtype=np.int64), np.empty((4, count), dtype=np.int64)
-    threaded = np.empty(count, dtype=np.bool_)
-    loops.nested(
-        trace.first, kind, trace.region, ~np.isin(role, WORKING_ROLES), role == Role.OMP_PARALLEL,
-        opened, calls, threaded,
-    )  # fmt: skip
-    enter, leave, parent, anchor = calls
-    return Nested(enter, leave, parent, anchor, threaded, opened)
+    count, others = (int(np.count_nonzero(each)) for each in (kind == Kind.ENTER, kind > Kind.LEAVE))
+    calls, times, told = (np.empty((6, count), dtype=np.int64), np.empty((2, count)),
+                          np.empty((3, others), dtype=np.int64))  # fmt: skip
+    opened, threaded = np.empty(len(kind), dtype=np.int64), np.empty(count, dtype=np.bool_)
+    events = trace.first, kind, trace.region, trace.time_s
+    inside = loops.nested(
+        events, ~np.isin(role, WORKING_ROLES), role == Role.OMP_PARALLEL, calls, times, threaded, opened, told
+    )
+    (location, region, parent, enter, leave, anchor), (start, end) = calls, times
+    event, told_kind, told_call = told[:, :inside]
+    told_kinds = told_kind.astype(np.uint8)
+    return Calls(
+        location, region, parent, enter, leave, start, end, anchor, threaded, opened, event, told_kinds, told_call
+    )
 
 
-def _nested(trace: Trace, kind: npt.NDArray[np.uint8]) -> Nested:
+def _nested(trace: Trace, kind: npt.NDArray[np.uint8]) -> Calls:
     """Return how the enters and leaves among events of these kinds nest."""
-    parts: list[Nested] = []
+    parts: list[tuple[npt.NDArray[Any], ...]] = []
     before = 0
     for low, high in groups_of_locations(trace):
         parts.append(_nested_group(trace, kind, low, high, before))
-        before += len(parts[-1].enter)
-    return Nested(*(np.concatenate([getattr(part, name) for part in parts]) for name in Nested.__slots__))
+        before += len(parts[-1][0])
+    enter, leave, parent, anchor, threaded, opened = (np.concatenate(part) for part in zip(*parts, strict=True))
+    location, ends = _located(trace, enter, leave)
+    told = np.flatnonzero(trace.kind > Kind.LEAVE)
+    told = told[opened[told] >= 0]
+    above = anchor[opened[told]]
+    return Calls(
+        location=location,
+        region=trace.region[enter].astype(np.int64),
+        parent=parent,
+        enter=enter,
+        leave=leave,
+        start_s=trace.time_s[enter],
+        end_s=trace.time_s[ends],
+        anchor=anchor,
+        threaded=threaded,
+        open_after=opened,
+        told=told,
+        told_kind=trace.kind[told],
+        told_call=np.where(above >= 0, above, opened[told]),
+    )
 
 
-def _nested_group(trace: Trace, kinds: npt.NDArray[np.uint8], low: int, high: int, before: int) -> Nested:
-    """Return the calls of the locations from ``low`` up to ``high``, numbered from ``before``."""
+def _located(trace: Trace, enter: IntArray, leave: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the location of each call and the event that ends it."""
+    location = of_events(trace, enter)
+    last_event = np.maximum(trace.first[1:] - 1, trace.first[:-1])
+    return location, np.where(leave >= 0, leave, last_event[location])
+
+
+def _nested_group(
+    trace: Trace, kinds: npt.NDArray[np.uint8], low: int, high: int, before: int
+) -> tuple[npt.NDArray[Any], ...]:
+    """Return of the calls of the locations from ``low`` up to ``high``, numbered from ``before``, the columns enter,
+    leave, parent, anchor and threaded, and the call that is open after each event.
+    """
     base, end = int(trace.first[low]), int(trace.first[high])
     location = np.repeat(np.arange(low, high), np.diff(trace.first[low : high + 1]))
     kind = kinds[base:end]
@@ -165,13 +169,13 @@ def _nested_group(trace: Trace, kinds: npt.NDArray[np.uint8], low: int, high: in
     layers = _depths(parent)
     role, region = roles(trace), trace.region[base:end][enters]
     anchor = _anchors(parent, layers, ~np.isin(role, WORKING_ROLES)[region])
-    return Nested(
-        enter=enters + base,
-        leave=_renumbered(leave, base),
-        parent=_renumbered(parent, before),
-        anchor=_renumbered(anchor, before),
-        threaded=_inherit(parent, layers, (role == Role.OMP_PARALLEL)[region]),
-        open_after=_renumbered(_spread(opened, moves, location), before),
+    return (
+        enters + base,
+        _renumbered(leave, base),
+        _renumbered(parent, before),
+        _renumbered(anchor, before),
+        _inherit(parent, layers, (role == Role.OMP_PARALLEL)[region]),
+        _renumbered(_spread(opened, moves, location), before),
     )
 
 
@@ -182,8 +186,7 @@ def _renumbered(numbers: IntArray, base: int) -> IntArray:
 
 def retimed(calls: Calls, trace: Trace) -> Calls:
     """Return ``calls`` with the times that ``trace`` has now, after its clocks were aligned."""
-    last_event = np.maximum(trace.first[1:] - 1, trace.first[:-1])
-    ends = np.where(calls.leave >= 0, calls.leave, last_event[calls.location])
+    _, ends = _located(trace, calls.enter, calls.leave)
     return replace(calls, start_s=trace.time_s[calls.enter], end_s=trace.time_s[ends])
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.grouping import numbered
 from advisor.traces import clocks, locations, matching, nesting, phases, teams, waits
 from advisor.traces.events import Role
 from advisor.traces.windows import UncleanError, are_received
@@ -105,8 +106,8 @@ def look(found: Matched, stretches: int, *, last: bool) -> Survey:
         stopping=region,
         stopping_s=start,
         done_s=_latest(calls, np.flatnonzero(~nesting.of_roles(trace, calls.region, _NO_CALLS)), len(trace.locations)),
-        used=_different(calls.region, len(trace.regions)),
-        outermost=_different(calls.region[calls.parent < 0], len(trace.regions)),
+        used=numbered(calls.region, len(trace.regions))[0],
+        outermost=numbered(calls.region[calls.parent < 0], len(trace.regions))[0],
         shortest=waits.shortest(trace, calls, waits.explained(calls, found.joint, found.messages, found.teams)),
         lost_collectives=found.joint.unmatched,
         lost_messages=found.messages.unmatched,
@@ -139,13 +140,6 @@ def combined(parts: Sequence[Survey]) -> Survey:
         lost_messages=sum(part.lost_messages for part in parts),
         torn=False,
     )
-
-
-def _different(numbers: IntArray, count: int) -> IntArray:
-    """Return which of the numbers below ``count`` are among ``numbers``."""
-    among = np.zeros(count, dtype=np.bool_)
-    among[numbers] = True
-    return np.flatnonzero(among)
 
 
 def _latest(calls: Calls, chosen: IntArray, count: int) -> FloatArray:

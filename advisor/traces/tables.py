@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.grouping import numbered
 from advisor.traces import accounts
 from advisor.traces.locations import are_first_threads
 from advisor.traces.teams import TEAM_ROLES
@@ -59,7 +60,7 @@ def lay_out(
     """Return where the seconds of ``part`` of the instances are booked: rows of regions, phases, iterations."""
     worker = ~are_first_threads(trace)[calls.location]
     shown = shown_regions(trace, calls)
-    rows, row_of_call = np.unique(shown * 2 + (worker | calls.threaded), return_inverse=True)
+    rows, row_of_call = numbered(shown * 2 + (worker | calls.threaded), 2 * len(trace.regions))
     booked = accounts.inside_phases(trace, calls, pieces)
     instance, row = pieces.instance[booked], row_of_call[pieces.call[booked]]
     phase_count = int(phase_of.max(initial=-1)) + 1
@@ -82,6 +83,8 @@ def shown_regions(trace: Trace, calls: Calls) -> IntArray:
     Tools that do not know where in the source a parallel region stands call all of them the same.
     """
     nameless = np.array([r.role in TEAM_ROLES and r.line is None for r in trace.regions], dtype=bool)
+    if not nameless.any():
+        return calls.region
     shown, call = calls.region.copy(), np.arange(len(calls.region))
     while (unknown := nameless[shown] & (calls.parent[call] >= 0)).any():
         call = np.where(unknown, calls.parent[call], call)

@@ -123,16 +123,18 @@ def left_open(window: Window, calls: Calls) -> Stacks:
 
 def _part(trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: FloatArray) -> Trace:
     """Return the events from ``low`` to ``high`` of each location, behind enters of the calls that are open."""
-    first = np.r_[0, np.cumsum([len(stack) for stack in opened] + high - low)].astype(np.int64)
-    columns: dict[str, Any] = {name: np.empty(int(first[-1]), dtype=getattr(trace, name).dtype) for name in COLUMNS}
-    nothing = {"kind": Kind.ENTER, "comm": -1, "partner": -1, "tag": 0, "size": -1, "request": 0}
-    for number, stack in enumerate(opened):
-        middle = int(first[number]) + len(stack)
-        for name, column in columns.items():
-            column[first[number] : middle] = nothing.get(name, 0)
-            column[middle : first[number + 1]] = getattr(trace, name)[low[number] : high[number]]
-        columns["region"][first[number] : middle] = stack
-        columns["time_s"][first[number] : middle] = begin[number]
+    depth = np.array([len(stack) for stack in opened])
+    first = np.r_[0, np.cumsum(depth + high - low)].astype(np.int64)
+    entered: dict[str, Any] = {"kind": Kind.ENTER, "comm": -1, "partner": -1, "tag": 0, "size": -1, "request": 0}
+    entered |= {"region": np.concatenate(opened), "time_s": np.repeat(begin, depth)}
+    again = np.arange(depth.sum()) + np.repeat(first[:-1] - np.cumsum(depth) + depth, depth)
+    edges = list(zip(depth.tolist(), low.tolist(), high.tolist(), strict=True))
+    columns: dict[str, Any] = {}
+    for name in COLUMNS:
+        column = getattr(trace, name)
+        room = np.empty(depth.max(), dtype=column.dtype)
+        columns[name] = np.concatenate([part for d, a, b in edges for part in (room[:d], column[a:b])])
+        columns[name][again] = entered[name]
     release(getattr(trace, name) for name in COLUMNS)
     return replace(trace, first=first, **columns)
 
@@ -191,13 +193,13 @@ def _have_nothing_to_do(
     return idle
 
 
-def _opened(trace: Trace, block: slice, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
+def _opened(trace: Trace, block: slice, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
     """Return by how many each event changes the number of open calls of ``counted`` regions, and teams of threads."""
     kind = trace.kind[block]
     counts = counted[trace.region[block]] if counted.any() else np.False_
     begun = ((kind == Kind.ENTER) & counts) | (kind == Kind.FORK)
     ended = ((kind == Kind.LEAVE) & counts) | (kind == Kind.JOIN)
-    change: npt.NDArray[np.int8] = np.subtract(begun, ended, dtype=np.int8)
+    change: npt.NDArray[np.int32] = np.subtract(begun, ended, dtype=np.int32)
     return change
 
 
@@ -253,14 +255,14 @@ def _places(
     return _Places(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Places.__slots__))
 
 
-def _more(kind: npt.NDArray[np.uint8], these: Sequence[Kind], those: Sequence[Kind]) -> npt.NDArray[np.int8]:
+def _more(kind: npt.NDArray[np.uint8], these: Sequence[Kind], those: Sequence[Kind]) -> npt.NDArray[np.int32]:
     """Return 1 for events of ``these`` kinds, -1 for ``those``."""
-    return np.subtract(are(kind, *these), are(kind, *those), dtype=np.int8)
+    return np.subtract(are(kind, *these), are(kind, *those), dtype=np.int32)
 
 
-def _running(change: npt.NDArray[np.int8], at: IntArray) -> IntArray:
+def _running(change: npt.NDArray[np.int32], at: IntArray) -> IntArray:
     """Return the sums of ``change`` up to each of the places ``at``, which are in order, and that of all of it."""
-    return np.cumsum(np.add.reduceat(np.append(change, np.int8(0)), np.r_[0, at + 1], dtype=np.int64))
+    return np.cumsum(np.add.reduceat(np.append(change, np.int32(0)), np.r_[0, at + 1]), dtype=np.int64)
 
 
 def _common(found: list[_Places], *, waiting: bool) -> IntArray | None:
