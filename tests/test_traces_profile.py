@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from trace_builder import Line, build
 
 from advisor import soundness
+from advisor.bounds import compute
 from advisor.errors import InputError
 from advisor.traces.cycles import identities, longest
 from advisor.traces.events import Kind
@@ -170,6 +171,34 @@ def test_teams_are_booked_in_the_iteration_that_starts_them() -> None:
     assert profile.causes is not None
     of_teams = profile.causes.kind == profile.causes.kinds.index("thread start")
     assert profile.causes.count[of_teams].sum() == 3
+
+
+def one_core(late_s: float) -> Profile:
+    """Two threads; the first begins its part ``late_s`` after the other, which works 0.5 s: then they take turns."""
+    lines = [Line(0).enter(0.0, "main"), Line(0, 1)]
+    for turn in range(10):
+        lines[0].add(turn + 0.1, Kind.FORK, size=2)
+        lines[1].call(turn + 0.1, turn + 0.6, "parallel")
+        lines[0].call(turn + 0.1 + late_s, turn + 0.3 + late_s, "parallel")
+        lines[0].add(turn + 0.9, Kind.JOIN).collective(turn + 0.9, turn + 1.0, "MPI_Barrier")
+    return from_trace(build(*lines))
+
+
+def test_threads_that_take_turns_wait_for_a_core_and_no_bound_exceeds_the_run() -> None:
+    profile = one_core(0.5)
+    found = {bound.name: bound.seconds for bound in compute(profile)}
+    assert found["IPCOLMDS"] == pytest.approx(found["IPCOLMD"] + 10 * 0.2), "0.1 s from join and 0.1 s of the barrier"
+    assert found["IPCOLMDS"] <= found["IPCOLMDSW"] <= profile.actual_s
+    (said,) = [note for note in profile.notes if note.name == "threads share cores"]
+    assert said.text.startswith("threads share a core: on rank 0 the first one stood still for 50% of the run")
+    assert said.collect is not None
+    assert "--map-by slot:PE=2" in said.collect
+    soundness.check(profile)
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.02])
+def test_threads_that_begin_together_have_their_cores(late_s: float) -> None:
+    assert "threads share cores" not in {note.name for note in one_core(late_s).notes}
 
 
 def test_a_trace_without_calls_is_no_run() -> None:

@@ -49,7 +49,7 @@ NEGATIVE: Final = {
     "O": "CPU times exceed wall times by the resolution of their clocks",
     "S'": "some times of synchronizing are negative by the resolution of the clock",
     "W": "work and synchronization of the deciding processors exceed the time between the boundaries: their clocks are "
-    "not quite aligned, or they leave a synchronization before the last one",
+    "not quite aligned, they leave a synchronization before the last one, or threads take turns on a core",
     "X": "the phases last longer than the run: their times overlap",
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 from advisor.compiling import pays
 from advisor.errors import InputError
 from advisor.model import Note, Phase, Processor, Profile, Region
-from advisor.traces import booking, clocks, naming, nesting, phases, survey
+from advisor.traces import booking, clocks, late_starts, naming, nesting, phases, survey
 from advisor.traces.booking import Booking, Plan
 from advisor.traces.events import COLUMNS, Kind, Role
 from advisor.traces.locations import are_first_threads
@@ -231,9 +231,7 @@ def _paradigms(trace: Trace, used: IntArray) -> tuple[str, ...]:
 
 def _notes(trace: Trace, of_clocks: Note | None, found: Survey, unobserved: int) -> tuple[Note, ...]:
     """Return what reading and matching have to say about the quality of the trace."""
-    notes = [*trace.notes]
-    if of_clocks:
-        notes.append(of_clocks)
+    notes = [*trace.notes, *filter(None, (of_clocks, late_starts.note(trace)))]
     if found.lost_collectives:
         text = f"{found.lost_collectives} calls of collectives without all their partners; their waiting is estimated"
         notes.append(Note("unmatched collectives", text, 0.05))

@@ -61,7 +61,7 @@ def adopted(trace: Trace, calls: Calls, teams: Teams) -> Calls:
 
 @dataclass(frozen=True, slots=True)
 class JoinWaits:
-    """How long each ``call`` waited by itself, from ``moment_s`` on, for the last thread of a team that it started."""
+    """How long each ``call`` waited by itself, from ``moment_s`` on, for a team that it started."""
 
     call: IntArray
     moment_s: FloatArray
@@ -69,7 +69,11 @@ class JoinWaits:
 
 
 def join_waits(trace: Trace, calls: Calls, teams: Teams) -> JoinWaits:
-    """Return how long calls waited for their threads: until the last one has ended its part, at most until the join."""
+    """Return how long calls waited for their threads: until the last one has ended its part, at most until the join.
+
+    A call also waits from the moment at which the first thread of its team begins until it begins its own part: the
+    team has been started, and what it lacks is a core.
+    """
     own = np.flatnonzero((teams.region_of >= 0) & are_first_threads(trace)[calls.location] & (calls.parent >= 0))
     joins = np.flatnonzero(trace.kind == Kind.JOIN)
     location = np.searchsorted(trace.first, joins, side="right") - 1
@@ -80,8 +84,22 @@ def join_waits(trace: Trace, calls: Calls, teams: Teams) -> JoinWaits:
         place = np.searchsorted(times, calls.end_s[own[mine]])
         joined = place < len(times)
         late[mine[joined]] = times[place[joined]]
-    until = np.minimum(teams.last_end_s[teams.region_of[own]], late)
-    return JoinWaits(calls.parent[own], calls.end_s[own], np.clip(until - calls.end_s[own], 0.0, None))
+    team = teams.region_of[own]
+    until = np.minimum(teams.last_end_s[team], late)
+    begun = np.minimum(_first_begins(calls, teams)[team], calls.start_s[own])
+    return JoinWaits(
+        call=np.r_[calls.parent[own], calls.parent[own]],
+        moment_s=np.r_[calls.end_s[own], begun],
+        seconds=np.r_[np.clip(until - calls.end_s[own], 0.0, None), calls.start_s[own] - begun],
+    )
+
+
+def _first_begins(calls: Calls, teams: Teams) -> FloatArray:
+    """Return when the first thread of each team begins its part."""
+    part = np.flatnonzero(teams.region_of >= 0)
+    begin = np.full(len(teams.last_end_s), np.inf)
+    np.minimum.at(begin, teams.region_of[part], calls.start_s[part])
+    return begin
 
 
 def _parts(trace: Trace, calls: Calls) -> IntArray:
