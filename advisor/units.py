@@ -10,7 +10,6 @@ import math
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 if TYPE_CHECKING:
@@ -108,6 +107,8 @@ def _factor(rest: str, dimension: Dimension) -> Decimal:
 def _hint(unit: str, dimension: Dimension) -> str:
     if unit.startswith("KB"):
         return " (write kB for 1000 or KiB for 1024 bytes)"
+    from difflib import get_close_matches  # only mistakes need it
+
     by_lower = {known.lower(): known for known in dimension.units}
     close = get_close_matches(unit.lower(), by_lower, n=1, cutoff=0.5)
     return f" (did you mean '{by_lower[close[0]]}'?)" if close and by_lower[close[0]] else ""

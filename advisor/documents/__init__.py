@@ -43,7 +43,6 @@ from advisor.errors import DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from importlib.resources.abc import Traversable
     from pathlib import Path
 
     from advisor.documents.field_types import Field
@@ -66,22 +65,22 @@ __all__ = [
 T = TypeVar("T")
 
 
-def load(path: Path | Traversable, record: type[T]) -> T:
+def load(path: Path, record: type[T]) -> T:
     """The record that the document holds; DocumentError with everything that is wrong with it."""
     return load_many((path,), record)[0]
 
 
-def load_list(path: Path | Traversable, record: type[T]) -> tuple[T, ...]:
+def load_list(path: Path, record: type[T]) -> tuple[T, ...]:
     """The records of a document that is a list of them; DocumentError with everything that is wrong with it."""
     return load_lists((path,), record)
 
 
-def load_many(paths: Iterable[Path | Traversable], record: type[T]) -> tuple[T, ...]:
+def load_many(paths: Iterable[Path], record: type[T]) -> tuple[T, ...]:
     """One record from each document; DocumentError with the mistakes of all of them."""
     return cast("tuple[T, ...]", _all(map(yaml_nodes.parse, paths), record))
 
 
-def load_lists(paths: Iterable[Path | Traversable], record: type[T]) -> tuple[T, ...]:
+def load_lists(paths: Iterable[Path], record: type[T]) -> tuple[T, ...]:
     """The records of all documents, each a list of them; DocumentError with the mistakes of all of them."""
     return lists(map(yaml_nodes.parse, paths), record)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from advisor.documents.yaml_nodes import printable
@@ -32,6 +31,8 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that ``word`` is most likely a misspelling of."""
+    from difflib import get_close_matches  # only mistakes need it
+
     by_lower = {name.lower(): name for name in known}
     close = get_close_matches(word[:80].lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[close[0]] if close else None

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 from advisor.errors import Problem
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
+    from collections.abc import Callable
     from pathlib import Path
 
 LARGEST = 1_000_000  # bytes of a document
@@ -89,14 +89,17 @@ def printable(text: str, longest: int = 60) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
 
 
-def parse(path: Path | Traversable) -> Parsed:
-    """The document's only node, and what is wrong with it as YAML; without a node the problems say why."""
+def parse(path: Path, shorten: Callable[[bytes], bytes] | None = None) -> Parsed:
+    """The document's only node, and what is wrong with it as YAML; without a node the problems say why.
+
+    ``shorten`` may leave out what nobody will ask for, but no line.
+    """
     from advisor.documents import composing  # loads the parser of YAML, which most commands do without
 
     start = Mark(printable(str(path), 1000), 1, 1)
     try:
         with path.open("rb") as stream:
-            text = _text(stream, start)
+            text = _text(stream, start, shorten)
         return composing.document(text, start.file)
     except OSError as error:
         return None, [start.problem(f"cannot be read: {error.strerror or type(error).__name__}")]
@@ -104,12 +107,12 @@ def parse(path: Path | Traversable) -> Parsed:
         return None, [error.problem]
 
 
-def _text(stream: IO[bytes], start: Mark) -> str:
+def _text(stream: IO[bytes], start: Mark, shorten: Callable[[bytes], bytes] | None) -> str:
     raw = stream.read(LARGEST + 1)
     if len(raw) > LARGEST:
         raise UnreadableError(start.problem(f"larger than the {LARGEST} bytes a document may have"))
     try:
-        text = raw.decode("utf-8").removeprefix("\ufeff")
+        text = (shorten(raw) if shorten else raw).decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         good = raw[: error.start].decode("utf-8")
         raise UnreadableError(_after(good, start.file).problem("not UTF-8 text; save the file as UTF-8")) from None

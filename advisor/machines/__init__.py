@@ -20,7 +20,6 @@ from advisor.machines.records import Count, Machine, Number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from importlib.resources.abc import Traversable
 
 __all__ = [
     "Machine",
@@ -62,19 +61,19 @@ def host() -> Machine:
     return local_machine.with_core_of(found, _model_of(local_machine.processor()))
 
 
-def _by_name(places: Iterable[Path]) -> dict[str, Path | Traversable]:
-    found: dict[str, Path | Traversable] = {_stem(file): file for file in bundled.documents("machine_models")}
+def _by_name(places: Iterable[Path]) -> dict[str, Path]:
+    found: dict[str, Path] = {_stem(file): file for file in bundled.documents("machine_models")}
     for place in places:
         files = sorted(place.glob(f"*{_SUFFIX}")) if place.is_dir() else [place]
         found |= {_stem(file): file for file in files}
     return found
 
 
-def _stem(file: Path | Traversable) -> str:
+def _stem(file: Path) -> str:
     return file.name.removesuffix(_SUFFIX)
 
 
-def _read(file: Path | Traversable) -> Machine:
+def _read(file: Path) -> Machine:
     machine = documents.load(file, Machine)
     expected = Path(file.name).stem
     if machine.name != expected:

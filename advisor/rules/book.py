@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -18,8 +17,7 @@ from advisor.rules.names import Names, using
 from advisor.rules.records import Action, Entry, Order, RuleBook, Switch
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-    from importlib.resources.abc import Traversable
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from advisor.documents.yaml_nodes import Mark, Node, Parsed
     from advisor.errors import Problem
@@ -34,7 +32,7 @@ OTHERS: Final = (ORDER, "cases.yaml")
 
 
 def load(
-    paths: Iterable[Path | Traversable],
+    paths: Iterable[Path],
     facts: Iterable[Fact] = (),
     base: RuleBook | None = None,
     cases: Collection[str] | None = None,
@@ -44,8 +42,15 @@ def load(
     ``facts`` are words that plugins add; ``cases``, if given, are those that examples may name. DocumentError holds the
     mistakes of all files.
     """
-    parsed = list(map(yaml_nodes.parse, paths))
     base = base or _with_actions(_order(), ())
+    return _layered(base, _read(paths, facts, base, cases))
+
+
+def _read(
+    paths: Iterable[Path], facts: Iterable[Fact], base: RuleBook, cases: Collection[str] | None = None
+) -> tuple[Entry, ...]:
+    """Return what files hold that lie on top of ``base``; DocumentError holds the mistakes of all files."""
+    parsed = list(map(yaml_nodes.parse, paths))
     written = [entry for node, _ in parsed for entry in _written(node)]
     names = Names(
         by_name(facts),
@@ -58,12 +63,10 @@ def load(
     entries = _entries(parsed, names, problems)
     if problems:
         raise DocumentError(problems)
-    return _layered(base, entries)
+    return entries
 
 
-def load_default(
-    user_files: Iterable[Path | Traversable] = (), facts: Iterable[Fact] = (), *, examples: bool = True
-) -> RuleBook:
+def load_default(user_files: Iterable[Path] = (), facts: Iterable[Fact] = (), *, examples: bool = True) -> RuleBook:
     """Return the bundled rules with those of ``user_files`` on top; DocumentError holds the mistakes of all files.
 
     Advice needs no ``examples``: rules without those of the bundled files are kept as they were read. Files are read
@@ -76,12 +79,30 @@ def load_default(
 @lru_cache(maxsize=8)
 def _on_top(files: tuple[Stamped, ...], facts: tuple[Fact, ...], examples: bool) -> RuleBook:
     """Return the bundled rules with files on top, read again when a stamp changed."""
+    base = bundled_book(examples=examples)
+    if not files:
+        return base
 
-    def make() -> RuleBook:
-        base = bundled_book(examples=examples)
-        return load((file for file, _ in files), facts, base) if files else base
+    def make() -> tuple[Entry, ...]:
+        return _read([file for file, _ in files], facts, base)
 
-    return make() if examples else kept.book((*_bundled_files(), *files), facts, make)
+    return _layered(base, make() if examples else kept.kept((*_bundled_files(), *files), facts, make, tuple))
+
+
+@cache
+def bundled_book(*, examples: bool = True) -> RuleBook:
+    """Return the rules that come with the program, with or without their examples."""
+    return _bundled() if examples else kept.kept(_bundled_files(), (), lambda: _bundled(_without_examples), RuleBook)
+
+
+def _bundled(shorten: Callable[[bytes], bytes] | None = None) -> RuleBook:
+    order = _order()
+    names = Names(by_name(), {step.id for step in order.steps}, {issue.id for issue in order.issues})
+    problems: list[Problem] = []
+    entries = _entries([yaml_nodes.parse(file, shorten) for file in action_files()], names, problems)
+    if problems:
+        raise DocumentError(problems)
+    return _layered(_with_actions(order, ()), entries)
 
 
 @cache
@@ -89,35 +110,12 @@ def _bundled_files() -> tuple[Stamped, ...]:
     return tuple(map(kept.stamped, bundled.documents("rules")))
 
 
-@cache
-def bundled_book(*, examples: bool = True) -> RuleBook:
-    """Return the rules that come with the program, with or without their examples."""
-    order = _order()
-    names = Names(by_name(), {step.id for step in order.steps}, {issue.id for issue in order.issues})
-    problems: list[Problem] = []
-    short = cast("tuple[Traversable, ...]", tuple(map(_WithoutExamples, action_files())))
-    entries = _entries(map(yaml_nodes.parse, action_files() if examples else short), names, problems)
-    if problems:
-        raise DocumentError(problems)
-    return _layered(_with_actions(order, ()), entries)
+def _without_examples(text: bytes) -> bytes:
+    """Return the text of a bundled file without its examples, more than half of it; lines keep their numbers."""
+    return _EXAMPLES.sub(lambda found: b"  examples: []" + b"\n" * found[0].count(b"\n"), text)
 
 
-class _WithoutExamples:
-    """A bundled file without its examples, more than half of its text; lines keep their numbers."""
-
-    def __init__(self, file: Traversable) -> None:
-        self._file = file
-
-    def __str__(self) -> str:
-        return str(self._file)
-
-    def open(self, _: str) -> BytesIO:
-        """Return the bytes of the document."""
-        text = _EXAMPLES.sub(lambda found: b"  examples: []" + b"\n" * found[0].count(b"\n"), self._file.read_bytes())
-        return BytesIO(text)
-
-
-def action_files() -> tuple[Traversable, ...]:
+def action_files() -> tuple[Path, ...]:
     """Return the bundled files of actions."""
     return tuple(file for file in bundled.documents("rules") if file.name not in OTHERS)
 

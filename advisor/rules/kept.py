@@ -13,26 +13,26 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from zlib import crc32
 
 from advisor.documents import Mark
 from advisor.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Not
 from advisor.rules.names import ActionName, AffectedName, CaseName, FactName, GapName, IssueName, StepNumber
-from advisor.rules.records import Action, Arrow, Changed, Example, How, Issue, RuleBook, Step
+from advisor.rules.records import Action, Arrow, Changed, Example, How, Issue, RuleBook, Step, Switch
 from advisor.whole_files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from importlib.resources.abc import Traversable
 
     from advisor.facts.vocabulary import Fact
 
-    Stamped = tuple[Path | Traversable, tuple[int, ...]]
+    Stamped = tuple[Path, tuple[int, ...]]
 
+T = TypeVar("T")
 #: All types that rules are made of, besides numbers, texts and truth values.
 TYPES: Final[tuple[type[Any], ...]] = (
-    tuple, dict, RuleBook, Step, Arrow, Issue, Action, How, Example, Mark, AllOf, AnyOf, Not, FactIs, GapShare,
+    tuple, dict, RuleBook, Step, Arrow, Issue, Action, Switch, How, Example, Mark, AllOf, AnyOf, Not, FactIs, GapShare,
     GapSeconds, Changed, ActionName, AffectedName, CaseName, FactName, GapName, IssueName, StepNumber,
 )  # fmt: skip
 _NUMBERS: Final = {kind: number for number, kind in enumerate(TYPES)}
@@ -42,18 +42,17 @@ _FIELDS: Final[dict[type[Any], tuple[str, ...]]] = {
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 
-def stamped(file: Path | Traversable) -> Stamped:
-    """Return a file with what tells whether it is still the same; with nothing, if it is none of the file system."""
+def stamped(file: Path) -> Stamped:
+    """Return a file with what tells whether it is still the same; with nothing, if it can't be asked."""
     try:
-        status = os.stat(file) if isinstance(file, Path) else None
+        status = os.stat(file)
     except OSError:
-        status = None
-    known = () if status is None else (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    return file, known
+        return file, ()
+    return file, (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def book(files: Sequence[Stamped], facts: Sequence[Fact], make: Callable[[], RuleBook]) -> RuleBook:
-    """Return the book of the rules in ``files``, which ``make`` reads where none is kept that fits."""
+def kept(files: Sequence[Stamped], facts: Sequence[Fact], make: Callable[[], T], kind: type[T]) -> T:
+    """Return what ``make`` reads from ``files``, a ``kind`` of ``TYPES``; as it is kept, where that fits."""
     sources = (*files, *map(stamped, _program()))
     if not all(known for _, known in sources):
         return make()
@@ -62,7 +61,8 @@ def book(files: Sequence[Stamped], facts: Sequence[Fact], make: Callable[[], Rul
     head = json.dumps([names, [known for _, known in sources], words]).encode()
     folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     place = Path(folder, "gapwatch", f"rules-{crc32(repr((names, words)).encode()):08x}.json")
-    return _read(place, head) or _keep(place, head, make())
+    found = _read(place, head)
+    return found if isinstance(found, kind) else _keep(place, head, make())
 
 
 def _program() -> list[Path]:
@@ -71,19 +71,18 @@ def _program() -> list[Path]:
     return sorted((*here.glob("*.py"), *here.with_name("documents").glob("*.py")))
 
 
-def _read(place: Path, head: bytes) -> RuleBook | None:
-    """Return the book that is kept at a place; None if there is none, or if its head is another."""
+def _read(place: Path, head: bytes) -> object:
+    """Return what is kept at a place; None if there is nothing, or if its head is another."""
     try:
         first, check, body = place.read_bytes().split(b"\n", 2)
         if first != head or int(check) != crc32(body):
             return None
-        found = restored(json.loads(body))
+        return restored(json.loads(body))
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
-    return found if isinstance(found, RuleBook) else None
 
 
-def _keep(place: Path, head: bytes, made: RuleBook) -> RuleBook:
+def _keep(place: Path, head: bytes, made: T) -> T:
     body = json.dumps(plain(made)).encode()
     with suppress(OSError):  # a home that can't be written: the rules are read anew each time
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -10,7 +10,6 @@ from advisor_simulation.model import records
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
-    from importlib.resources.abc import Traversable
     from pathlib import Path
 
     from advisor.documents import Mark, Marked
@@ -22,7 +21,7 @@ ALWAYS: Final = frozenset({"P"})
 DEEPEST: Final = 20
 
 
-def read(path: Path | Traversable) -> Model:
+def read(path: Path) -> Model:
     """Return the model in a file; DocumentError with every mistake, each with line and column."""
     model = load(path, records.Model)
     problems = list(_Checker(model).problems())
