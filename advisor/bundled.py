@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, Literal
 
-_HERE: Final = Path(__file__).resolve().parent
+_INSTALLED: Final = Path(__file__).resolve().parent / "_data"
+_CHECKOUT: Final = Path(__file__).resolve().parents[1]
 
 
 def folder(name: Literal["rules", "machine_models"]) -> Path:
     """The folder of that name: in ``advisor/_data`` of an installed package, else beside ``advisor`` in a checkout."""
-    installed = _HERE / "_data" / name
-    return installed if installed.is_dir() else _HERE.parent / name
+    installed = _INSTALLED / name
+    return installed if installed.is_dir() else _CHECKOUT / name
 
 
 def documents(name: Literal["rules", "machine_models"]) -> tuple[Path, ...]:

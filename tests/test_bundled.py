@@ -25,6 +25,6 @@ def test_documents_are_the_yaml_files_in_the_order_of_their_names() -> None:
 def test_an_installed_folder_goes_before_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed = tmp_path / "_data" / "rules"
     installed.mkdir(parents=True)
-    monkeypatch.setattr(bundled, "_HERE", tmp_path)
+    monkeypatch.setattr(bundled, "_INSTALLED", tmp_path / "_data")
     assert bundled.folder("rules") == installed
     assert bundled.folder("machine_models") == CHECKOUT / "machine_models"
