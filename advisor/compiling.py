@@ -1,10 +1,17 @@
-"""Code that numba compiles: whether it pays, and where it is kept; standard library only."""
+"""Code that numba compiles: whether it pays, how, and where it is kept; standard library only, numba where needed."""
 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
 
 
 def keep_compiled() -> None:
@@ -29,3 +36,17 @@ def pays(size: int, *, loading: int, compiling: int) -> bool:
         return False
     keep_compiled()
     return size >= (loading if "NUMBA_CACHE_DIR" in os.environ else compiling)
+
+
+def jit(*, allocating: bool, inlined: bool = False) -> Callable[[Function], Function]:
+    """Return what compiles a loop over arrays, which imports numba.
+
+    A loop that is not ``allocating`` makes no arrays, so that it needs no count of who holds one; ``inlined`` ones
+    become part of the loops that call them.
+    """
+    keep_compiled()  # before numba is imported, which looks for its folder then
+    options = ({} if allocating else {"_nrt": False}) | ({"forceinline": True} if inlined else {})
+    compiler: Callable[[Function], Function] = import_module("numba").njit(
+        cache="NUMBA_CACHE_DIR" in os.environ, error_model="numpy", **options
+    )
+    return compiler

@@ -158,10 +158,10 @@ def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
 
 def _groups_by_loop(keys: IntArray) -> tuple[IntArray, IntArray]:
     """Return what ``_groups`` does, by a compiled loop over the columns; only the groups are sorted."""
-    from advisor.traces import loops
+    from advisor.traces import keyed_loops
 
     found = np.empty(keys.shape[1], dtype=np.int64)
-    first = loops.distinct(keys, found)
+    first = keyed_loops.distinct(keys, found)
     order = np.lexsort(keys[::-1, first])
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))

@@ -6,45 +6,35 @@ Importing this module imports numba.
 
 from __future__ import annotations
 
-import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from advisor.compiling import keep_compiled
+from advisor.compiling import jit
 from advisor.traces.events import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.model import FloatArray, IntArray
 
 Bools = npt.NDArray[np.bool_]
 Kinds = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.int32]
-Function = TypeVar("Function", bound="Callable[..., Any]")
 
 _ENTER: Final = int(Kind.ENTER)
 _LEAVE: Final = int(Kind.LEAVE)
+_SEND: Final = int(Kind.SEND)
+_RECV: Final = int(Kind.RECV)
+_ISEND: Final = int(Kind.ISEND)
+_ISEND_DONE: Final = int(Kind.ISEND_DONE)
+_IRECV_POST: Final = int(Kind.IRECV_POST)
+_IRECV: Final = int(Kind.IRECV)
+_COLLECTIVE: Final = int(Kind.COLLECTIVE)
 _FORK: Final = int(Kind.FORK)
 _JOIN: Final = int(Kind.JOIN)
 
-keep_compiled()  # before numba is imported, which looks for its folder then
-
-
-def _jit(**options: bool) -> Callable[[Function], Function]:
-    made: Callable[[Function], Function] = import_module("numba").njit(
-        cache="NUMBA_CACHE_DIR" in os.environ, error_model="numpy", **options
-    )
-    return made
-
-
-#: For loops that allocate nothing: they need no count of who holds an array.
-_lent = _jit(_nrt=False)
-#: For what loops call.
-_inlined = _jit(_nrt=False, forceinline=True)
+_lent: Final = jit(allocating=False)
+_inlined: Final = jit(allocating=False, inlined=True)
 
 
 @_lent
@@ -91,101 +81,42 @@ def nested(
     return count
 
 
-@_jit()
-def latest(keys: npt.NDArray[np.uint64], location: IntArray, is_source: Bools, found: IntArray) -> None:
-    """Fill ``found`` with the number of the latest source up to each element that has its key and location, or -1.
+@_lent
+def places(
+    columns: tuple[Kinds, Words, Words],
+    block: tuple[int, int, int],
+    tables: tuple[Bools, Bools, Bools],
+    before: IntArray,
+    found: IntArray,
+    good: Bools,
+) -> int:
+    """Fill ``found`` (event, comm, sent) and ``good`` as ``windows._places_in`` does; return how many there are.
 
-    Locations stand one after the other. ``matching._latest`` does the same.
+    ``columns`` are kind, communicator and region of all events.
     """
-    slots = 4
-    while slots < 2 * len(keys):
-        slots *= 2
-    holder = np.full(slots, -1, dtype=np.int64)
-    for n in range(len(keys)):
-        slot = _slot(keys[n] * np.uint64(31) + np.uint64(location[n]), slots)
-        while holder[slot] >= 0 and (keys[holder[slot]] != keys[n] or location[holder[slot]] != location[n]):
-            slot = (slot + 1) & (slots - 1)
-        if is_source[n]:
-            holder[slot] = n
-        found[n] = holder[slot]
-
-
-@_jit()
-def in_order(ends: IntArray, tag: Words, size: IntArray, sends: int, partner: IntArray) -> None:
-    """Fill ``partner`` (receives,) with the k-th send of a sort for the k-th receive of it, -1 where there is none.
-
-    Sends come first in the columns. ``matching._in_order`` does the same.
-    """
-    slots = 4
-    while slots < 2 * (sends + 1):
-        slots *= 2
-    first, last = np.full(slots, -1, dtype=np.int64), np.empty(slots, dtype=np.int64)
-    waiting, following = np.empty(slots, dtype=np.int64), np.full(sends, -1, dtype=np.int64)
-    for n in range(len(ends)):
-        key = (np.uint64(ends[n]) * np.uint64(31) + np.uint64(tag[n])) * np.uint64(31) + np.uint64(size[n])
-        slot = _slot(key, slots)
-        while first[slot] >= 0:
-            other = first[slot]
-            if ends[other] == ends[n] and tag[other] == tag[n] and size[other] == size[n]:
-                break
-            slot = (slot + 1) & (slots - 1)
-        if n < sends:
-            if first[slot] < 0:
-                first[slot] = waiting[slot] = n
-            else:
-                following[last[slot]] = n
-            last[slot] = n
-        elif first[slot] >= 0 and waiting[slot] >= 0:
-            partner[n - sends] = waiting[slot]
-            waiting[slot] = following[waiting[slot]]
-
-
-@_jit()
-def distinct(keys: IntArray, group: IntArray) -> IntArray:
-    """Fill ``group`` (n,) with the number of each column of ``keys`` among different ones, and return their firsts.
-
-    ``causes._groups`` does the same, and numbers them in their order.
-    """
-    slots = 1 << 12
-    holder, first = np.full(slots, -1, dtype=np.int64), np.empty(slots // 2, dtype=np.int64)
+    kind, comm, region = columns
+    begin, end, last = block
+    full, holds, together = tables
+    sent, sends, posts, teams = before
     count = 0
-    for n in range(keys.shape[1]):
-        slot = _place(keys, n, holder, first)
-        if holder[slot] < 0:
-            holder[slot], first[count] = count, n
+    for event in range(begin, end):
+        what = kind[event]
+        if what <= _LEAVE:
+            if together[region[event]]:
+                teams += 1 if what == _ENTER else -1
+        elif what == _COLLECTIVE and full[comm[event]]:
+            after = min(event + 1, last)
+            found[0, count], found[1, count], found[2, count] = event + 2, comm[event], sent
+            closed = sends == 0 and posts == 0 and teams == 0
+            good[count] = closed and kind[after] == _LEAVE and holds[region[after]]
             count += 1
-        group[n] = holder[slot]
-        if count == len(first):
-            slots *= 4
-            first = np.concatenate((first, np.empty(slots // 2 - len(first), dtype=np.int64)))
-            holder = np.full(slots, -1, dtype=np.int64)
-            for number in range(count):
-                holder[_place(keys, first[number], holder, first)] = number
-    return first[:count].copy()
-
-
-@_inlined
-def _place(keys: IntArray, column: int, holder: IntArray, first: IntArray) -> np.int64:
-    """Return the slot in which a column equal to this one is held, or would be."""
-    key = np.uint64(0)
-    for row in range(len(keys)):
-        key = key * np.uint64(0x100000001B3) + np.uint64(keys[row, column])
-    slot = _slot(key, len(holder))
-    while holder[slot] >= 0:
-        same = True
-        for row in range(len(keys)):
-            same &= keys[row, first[holder[slot]]] == keys[row, column]
-        if same:
-            break
-        slot = (slot + 1) & (len(holder) - 1)
-    return slot
-
-
-@_inlined
-def _slot(key: np.uint64, slots: int) -> np.int64:
-    """Return where a key is looked for first among so many slots, a power of two."""
-    mixed = key * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(slots - 1))
+        else:
+            sent += (what == _SEND) + (what == _ISEND) - (what == _RECV) - (what == _IRECV)
+            sends += (what == _ISEND) - (what == _ISEND_DONE)
+            posts += (what == _IRECV_POST) - (what == _IRECV)
+            teams += (what == _FORK) - (what == _JOIN)
+    before[0], before[1], before[2], before[3] = sent, sends, posts, teams
+    return count
 
 
 @_lent

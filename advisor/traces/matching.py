@@ -165,10 +165,10 @@ def _latest_same_request(trace: Trace, source: Kind, query: Kind, *, compiled: b
 
 
 def _latest_by_loop(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]) -> IntArray:
-    from advisor.traces import loops
+    from advisor.traces import keyed_loops
 
     found = np.empty(len(request), dtype=np.int64)
-    loops.latest(request, location, is_source, found)
+    keyed_loops.latest(request, location, is_source, found)
     return found
 
 
@@ -212,10 +212,10 @@ def _pairs(
 
 
 def _in_order_by_loop(ends: IntArray, tag: npt.NDArray[np.int32], size: IntArray, sends: int) -> IntArray:
-    from advisor.traces import loops
+    from advisor.traces import keyed_loops
 
     partner = np.full(len(ends) - sends, -1, dtype=np.int64)
-    loops.in_order(ends, tag, size, sends, partner)
+    keyed_loops.in_order(ends, tag, size, sends, partner)
     return partner
 
 

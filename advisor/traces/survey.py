@@ -13,8 +13,9 @@ import numpy as np
 
 from advisor.grouping import numbered
 from advisor.traces import clocks, locations, matching, nesting, phases, teams, waits
+from advisor.traces.cuts import are_received
 from advisor.traces.events import Role
-from advisor.traces.windows import UncleanError, are_received
+from advisor.traces.windows import UncleanError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor.traces.events import COLUMNS, RECEIVES, SENDS, Kind, Role, are
-from advisor.traces.locations import masters, ranks
-from advisor.traces.nesting import roles
+from advisor.traces import cuts
+from advisor.traces.events import COLUMNS, Kind
+from advisor.traces.locations import masters
 from advisor.traces.spool import release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import numpy.typing as npt
 
     from advisor.model import FloatArray, IntArray
@@ -32,13 +30,6 @@ if TYPE_CHECKING:
 WINDOW_EVENTS = 1 << 18
 #: Regions that are open at a cut, outermost first, for each location.
 Stacks = tuple["IntArray", ...]
-
-#: Events of one location looked at together while places to cut are sought.
-_BLOCK = 1 << 17
-_RECEIVING = (*RECEIVES, Kind.IRECV_POST)
-#: What the first thread of a process is not in the middle of at a cut, and what the other threads may be in.
-_TOGETHER = (Role.OMP_PARALLEL, Role.OMP_BARRIER, Role.OMP_WORK, Role.OMP_LOCK)
-_NOTHING_TO_DO = (Role.ROOT,)
 
 
 class UncleanError(Exception):
@@ -72,7 +63,7 @@ class Windows:
         self._trace = trace
         self._compiled = compiled
         self._masters = masters(trace)
-        self._edges = _edges(trace, events)
+        self._edges = _edges(trace, events, compiled=compiled)
 
     def __len__(self) -> int:
         return len(self._edges) - 1
@@ -99,12 +90,7 @@ class Windows:
 
 def has_calls(trace: Trace) -> bool:
     """Return whether any call was entered."""
-    return any((trace.kind[block] == Kind.ENTER).any() for block in _blocks(0, len(trace.kind)))
-
-
-def are_received(trace: Trace) -> bool:
-    """Return whether any receive was recorded, or its post; messages without are under way nowhere."""
-    return any(are(trace.kind[block], *_RECEIVING).any() for block in _blocks(0, len(trace.kind)))
+    return any((trace.kind[block] == Kind.ENTER).any() for block in cuts.blocks(0, len(trace.kind)))
 
 
 def left_open(window: Window, calls: Calls) -> Stacks:
@@ -139,150 +125,19 @@ def _part(trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: Fl
     return replace(trace, first=first, **columns)
 
 
-def _edges(trace: Trace, events: int) -> IntArray:
+def _edges(trace: Trace, events: int, *, compiled: bool) -> IntArray:
     """Return (windows + 1, locations): the events at which windows begin."""
     ends = np.stack((trace.first[:-1], trace.first[1:]))
-    places = _cuts(trace) if len(trace.kind) > events else None
+    places = cuts.places(trace, compiled=compiled) if len(trace.kind) > events else None
     if places is None:
         return ends
     before = (places - trace.first[:-1]).sum(axis=1)
     before = before[before < len(trace.kind)]
-    cuts: list[int] = []
+    taken: list[int] = []
     done = 0
     while len(trace.kind) - done > events and len(before) and before[-1] > done:
         within = int(np.searchsorted(before, done + events, side="right")) - 1
         chosen = max(within, int(np.searchsorted(before, done, side="right")))
-        cuts.append(chosen)
+        taken.append(chosen)
         done = int(before[chosen])
-    return np.vstack((ends[:1], places[cuts], ends[1:]))
-
-
-def _cuts(trace: Trace) -> IntArray | None:
-    """Return (cuts, locations): the events at which all locations can be cut; None where there are none."""
-    master = masters(trace)
-    every = np.arange(len(master))
-    full = _full_communicators(trace)
-    holds, together = _are(trace, (Role.BARRIER, Role.ALL_TO_ALL)), _are(trace, _TOGETHER)
-    found = [_places(trace, number, full, holds, together) for number in every[master == every].tolist()]
-    common = _common(found, waiting=are_received(trace))
-    if common is None:
-        return None
-    cuts = np.empty((len(common), len(master)), dtype=np.int64)
-    cuts[:, master == every] = common
-    good, counted = np.ones(len(cuts), dtype=bool), ~_are(trace, _NOTHING_TO_DO)
-    for number in every[master != every].tolist():
-        mine = slice(int(trace.first[number]), int(trace.first[number + 1]))
-        moments = trace.time_s[cuts[:, master[number]] - 1]
-        cuts[:, number] = mine.start + np.searchsorted(trace.time_s[mine], moments, side="right")
-        good &= _have_nothing_to_do(trace, number, cuts[:, number], counted)
-    return cuts[good] if good.any() else None
-
-
-def _have_nothing_to_do(
-    trace: Trace, number: int, places: IntArray, counted: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
-    """Return whether a thread is in no call of ``counted`` regions, and has no threads, before each of the events."""
-    idle = np.ones(len(places), dtype=bool)
-    opened = 0
-    for block in _blocks(int(trace.first[number]), int(trace.first[number + 1])):
-        running = opened + np.cumsum(_opened(trace, block, counted), dtype=np.int64)
-        here = (places > block.start) & (places <= block.stop)
-        idle[here] = running[places[here] - 1 - block.start] == 0
-        opened = int(running[-1])
-        release((trace.kind, trace.region))
-    return idle
-
-
-def _opened(trace: Trace, block: slice, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
-    """Return by how many each event changes the number of open calls of ``counted`` regions, and teams of threads."""
-    kind = trace.kind[block]
-    counts = counted[trace.region[block]] if counted.any() else np.False_
-    begun = ((kind == Kind.ENTER) & counts) | (kind == Kind.FORK)
-    ended = ((kind == Kind.LEAVE) & counts) | (kind == Kind.JOIN)
-    change: npt.NDArray[np.int32] = np.subtract(begun, ended, dtype=np.int32)
-    return change
-
-
-def _are(trace: Trace, wanted: Sequence[Role]) -> npt.NDArray[np.bool_]:
-    """Return which regions are of such a role, by number; the last entry stands for none."""
-    return np.isin(np.r_[roles(trace), Role.USER], wanted)
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """The collectives of all processes in one location: the event behind each, its communicator, and what is open.
-
-    ``good`` is False where a request or a team is open, or the collective holds nobody up; ``sent`` counts messages
-    that were sent less those that were received.
-    """
-
-    event: IntArray
-    comm: IntArray
-    good: npt.NDArray[np.bool_]
-    sent: IntArray
-
-
-def _places(
-    trace: Trace,
-    number: int,
-    full: npt.NDArray[np.bool_],
-    holds: npt.NDArray[np.bool_],
-    together: npt.NDArray[np.bool_],
-) -> _Places:
-    """Return where a location could be cut.
-
-    The last three say which communicators are of all processes, in which regions all wait for all, and which belong to
-    a team of threads.
-    """
-    parts = []
-    before = np.zeros(4, dtype=np.int64)
-    for block in _blocks(int(trace.first[number]), int(trace.first[number + 1])):
-        kind = trace.kind[block]
-        at = np.flatnonzero(kind == Kind.COLLECTIVE)
-        at = at[full[trace.comm[block][at]]]
-        after = np.minimum(block.start + at + 1, trace.first[number + 1] - 1)
-        leaves = (trace.kind[after] == Kind.LEAVE) & holds[trace.region[after]]
-        changes = (_more(kind, SENDS, RECEIVES), _more(kind, (Kind.ISEND,), (Kind.ISEND_DONE,)),
-                   _more(kind, (Kind.IRECV_POST,), (Kind.IRECV,)), _opened(trace, block, together))  # fmt: skip
-        counts = before[:, None] + np.stack([_running(change, at) for change in changes])
-        comm = trace.comm[block][at].astype(np.int64)
-        closed = ~counts[1:, :-1].any(axis=0)
-        parts.append(_Places(block.start + at + 2, comm, leaves & closed, counts[0, :-1]))
-        release(getattr(trace, name) for name in ("kind", "comm", "region"))
-        before = counts[:, -1]
-    nothing = np.zeros(0, dtype=np.int64)
-    parts.append(_Places(nothing, nothing, nothing.astype(bool), nothing))
-    return _Places(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Places.__slots__))
-
-
-def _more(kind: npt.NDArray[np.uint8], these: Sequence[Kind], those: Sequence[Kind]) -> npt.NDArray[np.int32]:
-    """Return 1 for events of ``these`` kinds, -1 for ``those``."""
-    return np.subtract(are(kind, *these), are(kind, *those), dtype=np.int32)
-
-
-def _running(change: npt.NDArray[np.int32], at: IntArray) -> IntArray:
-    """Return the sums of ``change`` up to each of the places ``at``, which are in order, and that of all of it."""
-    return np.cumsum(np.add.reduceat(np.append(change, np.int32(0)), np.r_[0, at + 1]), dtype=np.int64)
-
-
-def _common(found: list[_Places], *, waiting: bool) -> IntArray | None:
-    """Return (cuts, locations): the events at which all locations can be cut; None where there are none.
-
-    ``waiting`` says whether messages are waited for.
-    """
-    if any(not np.array_equal(each.comm, found[0].comm) for each in found):
-        return None
-    good = np.logical_and.reduce([each.good for each in found])
-    chosen = good & (sum(each.sent for each in found) == 0) if waiting else good
-    return np.stack([each.event[chosen] for each in found], axis=1) if chosen.any() else None
-
-
-def _full_communicators(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Return which communicators hold all processes, by number; the last entry stands for none."""
-    everybody = set(ranks(trace).tolist())
-    return np.array([set(members) == everybody for members in trace.communicators] + [False], dtype=bool)
-
-
-def _blocks(start: int, end: int) -> Iterator[slice]:
-    for begin in range(start, end, _BLOCK):
-        yield slice(begin, min(begin + _BLOCK, end))
+    return np.vstack((ends[:1], places[taken], ends[1:]))
