@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: A gap that merges imbalance and waiting may hold that share of the run before "nothing significant" says too much.
 MERGED_SHARE: Final = 0.1
+#: What is recommended where a run is not worth trusting.
+NOTHING: Final = Ranking((), Total(0.0), ())
 
 
 def _unsaid(words: str) -> None:
@@ -116,21 +118,6 @@ def named(run: Profile, path: Path) -> Profile:
     return run if run.program else replace(run, program=path.resolve().name)
 
 
-def advise_on(
-    profile: Profile,
-    options: Options,
-    host: Host,
-    history: Sequence[Advice] = (),
-    recorded: Sequence[Found] = (),
-    past: Past | None = None,
-) -> Advice:
-    """Return the advice on one run, after those of ``history``, oldest first, and of ``past``.
-
-    ``recorded`` is what the run was read from.
-    """
-    return study_of(profile, options, host, history, recorded, past).advice
-
-
 @dataclass(frozen=True, slots=True)
 class Study:
     """The advice on one run, and what it is made of; ``matches`` is None where the run has no times.
@@ -156,7 +143,10 @@ def study_of(
     recorded: Sequence[Found] = (),
     past: Past | None = None,
 ) -> Study:
-    """Return the advice on one run with all that it is made of; see ``advise_on``."""
+    """Return the advice on one run, after those of ``history``, oldest first, and of ``past``, and all it is made of.
+
+    ``recorded`` is what the run was read from.
+    """
     machine, problems = _machine(profile, options, host)
     traces = [found for found in recorded if host.is_trace(found)]
     events = Events(host, traces[0] if len(traces) == 1 else None, options.events_B)
@@ -166,7 +156,7 @@ def study_of(
     levels = bounds.compute(profile, machine, summary)
     if not profile.timed:
         advice = _without_times(profile, levels, host, known)
-        return Study(advice, machine, summary, None, Ranking((), Total(0.0), ()), {}, files, known.earlier)
+        return Study(advice, machine, summary, None, NOTHING, {}, files, known.earlier)
     found = gaps.attribute(profile, levels, summary, machine)
     grade = quality.grade(profile, levels, found, summary)
     options.stage(f"asking plugins about {profile.program}")
@@ -176,15 +166,11 @@ def study_of(
     book, refused = _rules(options, host, extra)
     matches = rules.match(book, sheet)
     won = known.earlier.won()
-    if grade.letter == "F":
-        ranked = Ranking((), Total(0.0), ())
-    else:
-        gain = _expected(profile, host, known, won, elsewhere.told(findings), options.stage)
-        noise_s = known.earlier.noise_s()
-        ranked = ranking.rank(
-            matches, profile, found, order=options.order, grade=grade, noise_s=noise_s, gain=gain,
-            later=ranking.later(findings),
-        )  # fmt: skip
+    gain = _expected(profile, host, known, won, elsewhere.told(findings), options.stage)
+    ranked = NOTHING if grade.letter == "F" else ranking.rank(
+        matches, profile, found, order=options.order, grade=grade, noise_s=known.earlier.noise_s(), gain=gain,
+        later=ranking.later(findings),
+    )  # fmt: skip
     advice = Advice(
         profile=profile,
         grade=known.events.noted(grade),

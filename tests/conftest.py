@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,8 @@ def _no_history_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """Advice in tests knows of no runs that somebody's daemon has seen, and of no rules that somebody has read."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GAPWATCH_STATE", str(tmp_path_factory.mktemp("state")))
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        top = tmp_path_factory.getbasetemp()  # of one of several workers, which share what they compile
+        patch.setenv("XDG_CACHE_HOME", str((top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / "cache"))
         yield
 
 

@@ -17,7 +17,7 @@ from advisor.callpaths.records import CallPaths, Node
 from advisor.errors import InputError
 from advisor.host import load
 from advisor.model import Processor, Profile
-from advisor.pipeline import Options, advise_on
+from advisor.pipeline import Options, study_of
 from advisor.render.document import document, to_json
 from advisor.traces.events import Role
 
@@ -138,7 +138,7 @@ def test_cpu_times_leave_what_the_system_took() -> None:
 def test_counts_alone_are_a_run_without_times() -> None:
     profile = from_call_paths(paths(actual_s=math.nan, counts={"instructions": VISITS}), "x")
     soundness.check(profile)
-    advice = advise_on(profile, Options(machine="host"), load())
+    advice = study_of(profile, Options(machine="host"), load()).advice
     assert advice.verdict == "insufficient evidence"
     assert [note.name for note in advice.grade.notes] == ["no run time"]
     assert all(bound.seconds is None and bound.reason for bound in advice.bounds)
@@ -149,7 +149,7 @@ def test_counts_alone_are_a_run_without_times() -> None:
 def test_cpu_times_alone_give_the_mean_computation() -> None:
     profile = from_call_paths(paths(actual_s=math.nan, cpu_s=WALL), "x")
     soundness.check(profile)
-    advice = advise_on(profile, Options(), load())
+    advice = study_of(profile, Options(), load()).advice
     known = {bound.name: bound.seconds for bound in advice.bounds if bound.seconds is not None}
     assert known == {"I": pytest.approx((5.1 + 4.1) / 2)}
     assert advice.gaps == ()

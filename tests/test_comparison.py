@@ -17,10 +17,10 @@ from advisor.gaps import attribute
 from advisor.host import load
 from advisor.loads import summarize
 from advisor.model import Advice, Phase, Processor, Profile, Region
-from advisor.pipeline import Options, advise_on
+from advisor.pipeline import Options, study_of
 from advisor.readers import native
 
-WHOLE = advise_on(native.advisor_read(PROFILES / "fig4.json"), Options(), load())
+WHOLE = study_of(native.advisor_read(PROFILES / "fig4.json"), Options(), load()).advice
 
 
 def advised(profile: Profile) -> Advice:

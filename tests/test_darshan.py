@@ -253,14 +253,14 @@ SMALL = {"WRITES": 500, "SIZE_WRITE_100_1K": 500, "BYTES_WRITTEN": 50_000, "WRIT
 def test_rules_about_io_fire_from_a_log_alone(columns: dict[str, float], writers: int, ranks: int, action: str) -> None:
     each = {name: [value] * writers for name, value in columns.items()}
     found = from_log(log({"POSIX": table("POSIX", list(range(writers)), None, **each)}, ranks), Path("log"))
-    advice = pipeline.advise_on(found, pipeline.Options(), host.load())
+    advice = pipeline.study_of(found, pipeline.Options(), host.load()).advice
     assert [one.action for one in advice.recommendations] == [action]
 
 
 def test_one_rank_that_does_all_io_is_named() -> None:
     columns = {"WRITES": [9.0], "SIZE_WRITE_1M_4M": [9.0], "BYTES_WRITTEN": [18e6], "WRITE": [4.0]}
     found = from_log(log({"POSIX": table("POSIX", [0], None, **columns)}, 4), Path("log"))
-    advice = pipeline.advise_on(found, pipeline.Options(), host.load())
+    advice = pipeline.study_of(found, pipeline.Options(), host.load()).advice
     assert advice.gaps[0].seconds == pytest.approx(1.0)
     assert [one.action for one in advice.recommendations] == ["G-21"]
 

@@ -99,7 +99,7 @@ def test_what_is_no_trace_has_no_events(loaded: Host, reads: list[Found]) -> Non
 
 def test_of_a_run_that_several_tools_recorded_there_are_none(loaded: Host) -> None:
     profile = pipeline.read([TRACE], Options(), loaded)[0][0]
-    assert events(pipeline.advise_on(profile, Options(), loaded)) == -1
+    assert events(pipeline.study_of(profile, Options(), loaded).advice) == -1
 
 
 def test_a_trace_that_can_not_be_read_again_is_a_note(loaded: Host, monkeypatch: pytest.MonkeyPatch) -> None:

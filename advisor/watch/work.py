@@ -124,5 +124,5 @@ def advise(
     run = replace(run, build=run.build or said.get("build"))
     again = tuple(unit.path for unit in units)
     past = StoredPast(Path(said["state"]), again) if said.get("state") else None
-    advice = pipeline.advise_on(run, options, host, recorded=units, past=past)
+    advice = pipeline.study_of(run, options, host, recorded=units, past=past).advice
     return cast("dict[str, object]", wire.pack(slim(replace(advice, problems=(*advice.problems, *problems)))))
