@@ -298,7 +298,9 @@ def test_compiled_callbacks_cannot_be_had_without_numba(monkeypatch: pytest.Monk
 def test_large_archives_are_read_by_compiled_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
     seen = []
-    monkeypatch.setattr(reader, "Reading", lambda _anchor, compiled: seen.append(compiled) or 1 / 0)
+    monkeypatch.setattr(
+        "advisor.readers.otf2.process.Reading", lambda _anchor, compiled: seen.append(compiled) or 1 / 0
+    )
     for worth in (0, 10**9):
         monkeypatch.setattr(reader, "_WORTH_COMPILING", worth)
         with pytest.raises(ZeroDivisionError):
