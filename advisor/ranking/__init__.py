@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from advisor.facts.places import is_significant
 from advisor.model import Total
 from advisor.ranking.ceilings import ceiling, ledger
-from advisor.ranking.drafts import digest, drafts, restricted
+from advisor.ranking.drafts import NEARLY, digest, drafts, restricted
 from advisor.ranking.gains import Gain
 from advisor.ranking.outlook import later, matters_later, with_outlook
 
@@ -57,7 +57,7 @@ def rank(
     found = [_expected(draft, gain) for draft in drafts(matches, profile, book)]
     worth = (draft for draft in found if _is_worth_it(draft, profile) or matters_later(draft, words))
     ordered = sorted(worth, key=lambda draft: draft.key)
-    chosen = [with_outlook(draft, words) for draft in _one_per_cause(ordered, profile, book)]
+    chosen = [with_outlook(draft, words) for draft in _steadied(_one_per_cause(ordered, profile, book))]
     if order == "steps":
         kept = [d for d in chosen if matters_later(d, words) or _has_gap(d, matches.book, profile, book)]
         chosen = sorted(kept, key=lambda draft: draft.recommendation.step)
@@ -76,6 +76,24 @@ def _expected(draft: Draft, gain: Callable[[Recommendation], Gain | None]) -> Dr
     interval = (min(found.low_s, most), min(found.high_s, most))
     better = replace(made, expected_s=min(found.expected_s, most), interval_s=interval, basis=found.basis)
     return replace(draft, recommendation=better)
+
+
+def _steadied(ordered: Sequence[Draft]) -> list[Draft]:
+    """Return the drafts, those of one action that are nearly as good in the order of their places.
+
+    So noise does not choose between phases that are alike.
+    """
+    found = list(ordered)
+    for action in {draft.recommendation.action for draft in ordered}:
+        left = [at for at, draft in enumerate(ordered) if draft.recommendation.action == action]
+        while left:
+            best = ordered[left[0]].score
+            near = [at for at in left if at == left[0] or NEARLY * best <= ordered[at].score <= best / NEARLY]
+            steady = sorted((ordered[at] for at in near), key=lambda draft: draft.position)
+            for at, draft in zip(near, steady, strict=True):
+                found[at] = draft
+            left = [at for at in left if at not in near]
+    return found
 
 
 def _one_per_cause(ordered: Iterable[Draft], profile: Profile, book: Ledger) -> list[Draft]:

@@ -30,7 +30,8 @@ _OF_PROGRAM = frozenset({"rebalance", "volume", "mapping", "locality", "ranks", 
 
 #: A phase with this share of a ceiling is named beside the one that is shown.
 WORTH_NAMING = 0.05
-#: Of several places of one cause, the first with this share of the largest one's seconds is shown.
+#: Of several places of one cause, the first with this share of the largest one's seconds is shown. Items of one action
+#: whose worth differs by no more stand in the order of their places.
 NEARLY = 0.8
 
 
@@ -60,9 +61,14 @@ class Draft:
     @property
     def key(self) -> tuple[float, int, tuple[str, int], tuple[int, ...]]:
         """Sorts the best first; of equals the more specific one, then by number of the action and by place."""
-        place = self.match.site.place
         score = float(f"{self.score:.9g}")
-        return -score, -len(self.match.action.comparisons), _number(self.match.action.id), place.phases if place else ()
+        return -score, -len(self.match.action.comparisons), _number(self.match.action.id), self.position
+
+    @property
+    def position(self) -> tuple[int, ...]:
+        """The phases of its place in their order; nothing for the whole run, which comes first."""
+        place = self.match.site.place
+        return place.phases if place else ()
 
 
 def _number(action: str) -> tuple[str, int]:
