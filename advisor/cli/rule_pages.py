@@ -87,7 +87,7 @@ def shown(action: Action, book: RuleBook) -> Report:
         f"{action.id}: {action.title}",
         (
             Table("", (Column(""), Column("")), tuple((name, text) for name, text in _facts(action, book) if text)),
-            Text("\n".join(["Fires when", *_sentences(condition(action.when), 1)])),
+            Text("\n".join(["Fires when", *_sentences(action.when)])),
             Text(f"Why: {_joined(action.why)}"),
             *(Text(_instruction(how)) for how in action.instructions),
             Table("Sources", (Column("source"),), tuple((source,) for source in action.sources)),
@@ -146,25 +146,30 @@ def _named(ids: Iterable[str], names: dict[str, str]) -> str:
     return "; ".join(f"{one} {names.get(one, '')}".rstrip() for one in ids)
 
 
-def _sentences(written: dict[str, Any], depth: int) -> Iterator[str]:
-    """Yield a condition as lines; what belongs together is indented alike."""
-    indent = "  " * depth
-    for word, introduction in (("all", "all of"), ("any", "any of"), ("not", "not")):
+def parts(written: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, str, str, str]]:
+    """Yield the lines of a condition: their depth, then ``all``, ``any`` or ``not``, or what is compared with what.
+
+    That is the kind (``fact`` or ``gap``), the name, and the comparison as it is written.
+    """
+    for word in ("all", "any", "not"):
         if word in written:
-            yield f"{indent}{introduction}"
+            yield depth, word, "", ""
             for part in written[word] if isinstance(written[word], list) else [written[word]]:
-                yield from _sentences(part, depth + 1)
+                yield from parts(part, depth + 1)
             return
     if "fact" in written:
-        yield f"{indent}{written['fact']} {_compared(str(written['is']))}"
-    elif "share" in written:
-        yield f"{indent}gap {written['gap']} {written['share']} of the run"
+        yield depth, "fact", written["fact"], str(written["is"])
     else:
-        yield f"{indent}gap {written['gap']} {written['seconds']}"
+        share = written.get("share")
+        yield depth, "gap", written["gap"], f"{share} of the run" if share else written["seconds"]
 
 
-def _compared(text: str) -> str:
-    return text if text[:1] in "<>=!" else f"is {text}"
+def _sentences(when: When) -> Iterator[str]:
+    """Yield a condition as lines; what belongs together is indented alike."""
+    groups = {"all": "all of", "any": "any of", "not": "not"}
+    for depth, kind, name, compared in parts(condition(when), 1):
+        text = compared if compared[:1] in "<>=!" else f"is {compared}"
+        yield "  " * depth + (groups.get(kind) or f"{'gap ' if kind == 'gap' else ''}{name} {text}")
 
 
 def _instruction(how: HowTo) -> str:

@@ -32,26 +32,16 @@ def asking_for(book: RuleBook, fact: str) -> tuple[Action, ...]:
     return tuple(action for action in (*book.actions, *book.off) if fact in _names(rule_pages.condition(action.when)))
 
 
-def words(when: dict[str, Any], depth: int = 0) -> Iterator[str]:
+def words(when: dict[str, Any]) -> Iterator[str]:
     """Yield a condition as the lines of a list, in words."""
-    indent = "  " * depth + "* "
-    for key, introduction in (("all", "all of these:"), ("any", "at least one of these:"), ("not", "not this:")):
-        if key in when:
-            yield indent + introduction
-            for part in when[key] if isinstance(when[key], list) else [when[key]]:
-                yield from words(part, depth + 1)
-            return
-    if "fact" in when:
-        yield f"{indent}`{when['fact']}` {_compared(str(when['is']))}"
-    elif "share" in when:
-        yield f"{indent}gap `{when['gap']}` {_compared(when['share'])} of the run"
-    else:
-        yield f"{indent}gap `{when['gap']}` {_compared(when['seconds'])}"
+    groups = {"all": "all of these:", "any": "at least one of these:", "not": "not this:"}
+    for depth, kind, name, compared in rule_pages.parts(when):
+        said = groups.get(kind) or f"{'gap ' if kind == 'gap' else ''}`{name}` {_compared(compared)}"
+        yield f"{'  ' * depth}* {said}"
 
 
 def _names(when: dict[str, Any]) -> set[str]:
-    inner = [part for key in ("all", "any") for part in when.get(key, ())] + ([when["not"]] if "not" in when else [])
-    return {str(when["fact"])} if "fact" in when else {name for part in inner for name in _names(part)}
+    return {name for _, kind, name, _ in rule_pages.parts(when) if kind == "fact"}
 
 
 def _compared(text: str) -> str:

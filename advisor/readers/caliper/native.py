@@ -12,17 +12,16 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-import numpy as np
-
 from advisor.errors import InputError
 from advisor.model import Note
 from advisor.readers.caliper.metrics import wanted
-from advisor.readers.caliper.numbers import finite, whole_numbers
-from advisor.readers.caliper.tables import ACTIVITIES, END, RANK, THREAD, Columns, Paths, Table
+from advisor.readers.caliper.tables import ACTIVITIES, END, RANK, THREAD, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from advisor.readers.caliper.tables import Table
 
 _LONGEST: Final = 1 << 20  # bytes of a line
 _NESTED: Final = 256  # bit of the property of attributes that make up the path of regions
@@ -76,9 +75,7 @@ class _Reading:
     def __init__(self, path: Path) -> None:
         self.path, self.line = path, 0
         self.nodes = dict(_GIVEN)
-        self.paths, self.columns = Paths(), Columns()
-        self.path_of: list[int] = []
-        self.ends: list[bool] = []
+        self.rows = Rows()
         self.globals: dict[str, str] = {}
         self.ended = False
         self._contexts: dict[str, _Context] = {}
@@ -135,12 +132,10 @@ class _Reading:
             used = self._used.setdefault(attributes, self._places(attributes))
         texts = self._values(fields.get("data", ""), attributes)
         values = self._numbers(used.names, [texts[n] for n in used.places])
+        names = used.names
         if context.names:
-            self.columns.add((*context.names, *used.names), [*self._numbers(context.names, context.values), *values])
-        else:
-            self.columns.add(used.names, values)
-        self.path_of.append(context.path)
-        self.ends.append(context.ends)
+            names, values = (*context.names, *names), [*self._numbers(context.names, context.values), *values]
+        self.rows.add(context.path, context.ends, names, values)
 
     def _places(self, attributes: str) -> _Used:
         """Return which of the values of a record with these attributes can matter."""
@@ -191,7 +186,7 @@ class _Reading:
         for attribute, data in self.chain(refs):
             name = self.nodes[attribute].data
             if self._property(attribute) & _NESTED:
-                at = self.paths.add(at, data)
+                at = self.rows.paths.add(at, data)
             elif END.fullmatch(name):
                 ends = True
             elif name in ACTIVITIES:
@@ -199,7 +194,7 @@ class _Reading:
             elif name in (RANK, THREAD):
                 values[name] = data
         if activity is not None:
-            at = self.paths.add(at, *activity)
+            at = self.rows.paths.add(at, *activity)
         return _Context(at, ends, tuple(values), tuple(values.values()))
 
     def _property(self, attribute: int) -> int:
@@ -241,27 +236,7 @@ def read(path: Path, stream: BinaryIO) -> Table:
         text = line[:-1].decode("utf-8", "surrogateescape")
         if text:
             reading.record(text)
-    return _table(reading)
-
-
-def _table(reading: _Reading) -> Table:
-    values = reading.columns.arrays()
-    for name, column in values.items():
-        finite(column, reading.path, name)
-    count = reading.columns.count
-    ends = np.array(reading.ends, dtype=bool)
-    return Table(
-        file=reading.path,
-        places=tuple(reading.paths.places),
-        path=np.array(reading.path_of, dtype=np.int64),
-        rank=whole_numbers(values.pop(RANK, None), count, reading.path, RANK),
-        thread=whole_numbers(values.pop(THREAD, None), count, reading.path, THREAD),
-        ends=ends if ends.any() else None,
-        values=values,
-        units=reading.units(),
-        globals=reading.globals,
-        notes=() if reading.ended else (_UNFINISHED,),
-    )
+    return reading.rows.table(path, reading.units(), reading.globals, () if reading.ended else (_UNFINISHED,))
 
 
 _UNFINISHED: Final = Note(

@@ -7,16 +7,16 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-import numpy as np
 
 from advisor.errors import InputError
 from advisor.readers.caliper.json_parts import decode, pieces, sections
 from advisor.readers.caliper.metrics import wanted
-from advisor.readers.caliper.numbers import finite, whole_numbers
-from advisor.readers.caliper.tables import ACTIVITIES, END, RANK, THREAD, Columns, Paths, Table
+from advisor.readers.caliper.tables import ACTIVITIES, END, RANK, THREAD, Rows
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from advisor.readers.caliper.tables import Table
 
 _BLANKS: Final = 4096  # bytes of white space at the end of a file
 _PATH: Final = "path"
@@ -56,9 +56,7 @@ class _Reading:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.paths, self.columns = Paths(), Columns()
-        self.path_of: list[int] = []
-        self.ends: list[bool] = []
+        self.rows = Rows()
         self._known: dict[str, int] = {"": -1}
         self._uses: dict[str, _Use] = {}
         self._names: set[str] = set()
@@ -86,12 +84,11 @@ class _Reading:
                 reason = "written with separate-nested: which region lies in which is lost"
                 raise InputError(self.path, reason, self._at())
         where = self._where(record.get(_PATH, ""))
-        self.path_of.append(where if activity is None else self.paths.add(where, *activity))
-        self.ends.append(ends)
-        self.columns.add(tuple(numbers), tuple(numbers.values()))
+        path = where if activity is None else self.rows.paths.add(where, *activity)
+        self.rows.add(path, ends, tuple(numbers), tuple(numbers.values()))
 
     def _at(self) -> str:
-        return f"record {self.columns.count + 1}"
+        return f"record {self.rows.count + 1}"
 
     def _where(self, text: _Value) -> int:
         """Return the number of the path of regions ``text``."""
@@ -101,7 +98,7 @@ class _Reading:
         if found is None:
             found = -1
             for label in self._slashed.findall(text) if self._names else text.split("/"):
-                found = self.paths.add(found, label)
+                found = self.rows.paths.add(found, label)
             self._known[text] = found
         return found
 
@@ -134,31 +131,13 @@ def read(path: Path, data: bytes, layout: str) -> Table:
         raise InputError(path, "is cut off: the list of records is not closed", f"byte {len(data)}")
     reading = _Reading(path)
     for piece in pieces(text, b"}"):
-        where = f"records from {reading.columns.count + 1} on"
+        where = f"records from {reading.rows.count + 1} on"
         for record in decode(path, piece, list[_Record], where):
             reading.take(record)
-    return _table(reading, found, units)
+    return reading.rows.table(path, units, found)
 
 
 def _texts(record: _Record) -> dict[str, str]:
     return {
         name: value if isinstance(value, str) else f"{value:g}" for name, value in record.items() if value is not None
     }
-
-
-def _table(reading: _Reading, found: dict[str, str], units: dict[str, str]) -> Table:
-    values, count = reading.columns.arrays(), reading.columns.count
-    for name, column in values.items():
-        finite(column, reading.path, name)
-    ends = np.array(reading.ends, dtype=bool)
-    return Table(
-        file=reading.path,
-        places=tuple(reading.paths.places),
-        path=np.array(reading.path_of, dtype=np.int64),
-        rank=whole_numbers(values.pop(RANK, None), count, reading.path, RANK),
-        thread=whole_numbers(values.pop(THREAD, None), count, reading.path, THREAD),
-        ends=ends if ends.any() else None,
-        values=values,
-        units=units,
-        globals=found,
-    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.readers.caliper.numbers import finite, whole_numbers
 from advisor.traces.events import Role
 from advisor.traces.regions import classify
 
@@ -117,3 +118,47 @@ class Columns:
             for n in range(len(names) - 1, -1, -1):
                 found.setdefault(names[n], np.full(self.count, np.nan))[np.array(records)] = rows[:, n]
         return found
+
+
+class Rows:
+    """The records of a file as they come: where each belongs, whether a region ended with it, and its numbers."""
+
+    __slots__ = ("_columns", "_ends", "_path_of", "paths")
+
+    def __init__(self) -> None:
+        self.paths = Paths()
+        self._columns = Columns()
+        self._path_of: list[int] = []
+        self._ends: list[bool] = []
+
+    @property
+    def count(self) -> int:
+        """How many records have come."""
+        return self._columns.count
+
+    def add(self, path: int, ends: bool, names: tuple[str, ...], values: Sequence[float]) -> None:
+        """Add a record with ``values`` for ``names`` that belongs to a path (-1: to none)."""
+        self._path_of.append(path)
+        self._ends.append(ends)
+        self._columns.add(names, values)
+
+    def table(
+        self, file: Path, units: Mapping[str, str], recorded_once: Mapping[str, str], notes: tuple[Note, ...] = ()
+    ) -> Table:
+        """Return them as the table of ``file``; raises ``InputError`` for numbers that no run can give."""
+        values = self._columns.arrays()
+        for name, column in values.items():
+            finite(column, file, name)
+        ends = np.array(self._ends, dtype=bool)
+        return Table(
+            file=file,
+            places=tuple(self.paths.places),
+            path=np.array(self._path_of, dtype=np.int64),
+            rank=whole_numbers(values.pop(RANK, None), self.count, file, RANK),
+            thread=whole_numbers(values.pop(THREAD, None), self.count, file, THREAD),
+            ends=ends if ends.any() else None,
+            values=values,
+            units=units,
+            globals=recorded_once,
+            notes=notes,
+        )
