@@ -107,48 +107,56 @@ def messages(trace: Trace, calls: Calls, *, compiled: bool = False) -> Messages:
     """Return the messages whose two ends are both in the trace; ``compiled`` says whether loops are compiled."""
     sends, sending = recorded(calls, *SENDS)
     receives, receiving = recorded(calls, *RECEIVES)
-    posts = _posts(trace, receives, compiled=compiled)
-    if (posts != receives).any():
+    posts, posting = _posts(trace, calls, receives, receiving, compiled=compiled)
+    if posts is not receives:
         order = np.argsort(posts, kind="stable")
-        receives, receiving, posts = receives[order], receiving[order], posts[order]
-    rank = locations.ranks(trace)[calls.location]
-    ends = _ends(trace, np.r_[sends, receives], np.r_[rank[sending], trace.partner[receives]],
-                 np.r_[trace.partner[sends], rank[receiving]])  # fmt: skip
+        receives, receiving, posts, posting = (each[order] for each in (receives, receiving, posts, posting))
+    rank = locations.ranks(trace)
+    ends = _ends(
+        trace,
+        np.r_[rank[calls.location[sending]], trace.partner[receives]],
+        np.r_[trace.partner[sends], rank[calls.location[receiving]]],
+        np.r_[sends, receives],
+    )
     pairs = _pairs(trace, ends, sends, receives, compiled=compiled)
-    done = _completions(trace, sends, compiled=compiled)
-    opened = calls.open_after
-    send, receive = sends[pairs[0]], receives[pairs[1]]
-    end = done[pairs[0]]
     return Messages(
         send=sending[pairs[0]],
         receive=receiving[pairs[1]],
-        posted=outermost(calls, opened[posts[pairs[1]]]),
-        send_end=np.where(end >= 0, outermost(calls, opened[np.maximum(end, 0)]), -1),
-        size=np.maximum(trace.size[send], trace.size[receive]),
+        posted=posting[pairs[1]],
+        send_end=_completions(trace, calls, sends, compiled=compiled)[pairs[0]],
+        size=np.maximum(trace.size[sends[pairs[0]]], trace.size[receives[pairs[1]]]),
         lost_sends=sends[_others(len(sends), pairs[0])],
         lost_posts=_unused(trace.kind == Kind.IRECV_POST, posts),
-        lost_receives=len(receives) - len(receive),
+        lost_receives=len(receives) - len(pairs[1]),
     )
 
 
-def _posts(trace: Trace, receives: IntArray, *, compiled: bool) -> IntArray:
-    """Return for each receive the event that posted it: its own, or the latest post of the same request."""
-    posts = receives.copy()
+def _posts(
+    trace: Trace, calls: Calls, receives: IntArray, receiving: IntArray, *, compiled: bool
+) -> tuple[IntArray, IntArray]:
+    """Return for each receive the event that posted it, its own or the latest post of the same request, and its call.
+
+    ``receiving`` are the calls of the receives.
+    """
     waits = trace.kind[receives] == Kind.IRECV
-    if waits.any():
-        events, found = _latest_same_request(trace, Kind.IRECV_POST, Kind.IRECV, compiled=compiled)
-        post = found[np.searchsorted(events, receives[waits])]
-        posts[waits] = np.where(post >= 0, post, receives[waits])
-    return posts
+    if not waits.any():
+        return receives, receiving
+    events, found = _latest_same_request(trace, Kind.IRECV_POST, Kind.IRECV, compiled=compiled)
+    post = found[np.searchsorted(events, receives[waits])]
+    posts = receives.copy()
+    posts[waits] = np.where(post >= 0, post, receives[waits])
+    return posts, outermost(calls, calls.open_after[posts])
 
 
-def _completions(trace: Trace, sends: IntArray, *, compiled: bool) -> IntArray:
-    """Return for each send the event that completed it, -1 for blocking ones and where it is not recorded."""
+def _completions(trace: Trace, calls: Calls, sends: IntArray, *, compiled: bool) -> IntArray:
+    """Return for each send the call that completed it, -1 for blocking ones and where it is not recorded."""
     done = np.full(len(sends), -1, dtype=np.int64)
+    if not (trace.kind[sends] == Kind.ISEND).any():
+        return done
     ends, starts = _latest_same_request(trace, Kind.ISEND, Kind.ISEND_DONE, compiled=compiled)
     place = np.searchsorted(sends, starts)
     known = (trace.kind[ends] == Kind.ISEND_DONE) & (np.r_[sends, -1][place] == starts)
-    done[place[known]] = ends[known]
+    done[place[known]] = outermost(calls, calls.open_after[ends[known]])
     return done
 
 
@@ -184,7 +192,7 @@ def _latest(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.
     return found
 
 
-def _ends(trace: Trace, events: IntArray, source: IntArray, target: IntArray) -> IntArray:
+def _ends(trace: Trace, source: IntArray, target: IntArray, events: IntArray) -> IntArray:
     """Return one number per event, equal where source, target and communicator are."""
     ranks = int(max(source.max(initial=0), target.max(initial=0))) + 1
     return (source * ranks + target) * (len(trace.communicators) + 1) + trace.comm[events] + 1
