@@ -10,8 +10,15 @@ if TYPE_CHECKING:
     from advisor.model import FloatArray, IntArray
 
 
+#: Times as many numbers as values from which on sorting the values takes less time than going through the numbers.
+_SPARSE = 16
+
+
 def numbered(values: IntArray, limit: int) -> tuple[IntArray, IntArray]:
     """Return the different ones of ``values``, all from 0 on and below ``limit``, and the number of each among them."""
+    if limit > _SPARSE * (len(values) + 1):
+        different, number = np.unique(values, return_inverse=True)
+        return different, number.astype(np.int64, copy=False)
     among = np.zeros(limit, dtype=np.bool_)
     among[values] = True
     number = np.cumsum(among) - 1

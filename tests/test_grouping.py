@@ -17,10 +17,10 @@ def test_sums_of_nothing_are_seconds_too() -> None:
     assert (nothing.dtype, nothing.tolist()) == (np.float64, [0.0, 0.0])
 
 
-@given(st.lists(st.integers(0, 9)))
-def test_numbered_is_what_unique_gives(values: list[int]) -> None:
+@given(st.lists(st.integers(0, 9)), st.sampled_from((10, 10**15)))
+def test_numbered_is_what_unique_gives(values: list[int], limit: int) -> None:
     some = np.array(values, dtype=np.int64)
-    different, number = numbered(some, 10)
+    different, number = numbered(some, limit)
     expected, inverse = np.unique(some, return_inverse=True)
     assert different.tolist() == expected.tolist()
     assert number.tolist() == inverse.tolist()

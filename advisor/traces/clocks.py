@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.grouping import numbered
 from advisor.model import Note
 from advisor.traces import locations
 from advisor.traces.events import Role
@@ -189,8 +190,12 @@ def _tightest(found: Constraints) -> Constraints:
     stretch = ((found.before_s - low) / max(high - low, 1e-300) * (STRETCHES - 1)).astype(np.int64)
     processes = int(max(found.earlier.max(), found.later.max())) + 1
     key = (found.earlier * processes + found.later) * STRETCHES + stretch
-    order = np.lexsort((found.after_s - found.before_s, key))
-    chosen = order[np.r_[True, np.diff(key[order]) != 0]]
+    different, number = numbered(key, processes * processes * STRETCHES)
+    slack, least = found.after_s - found.before_s, np.full(len(different), np.inf)
+    np.minimum.at(least, number, slack)
+    tight = np.flatnonzero(slack == least[number])[::-1]
+    chosen = np.zeros(len(different), dtype=np.int64)
+    chosen[number[tight]] = tight  # the first one where several are equal
     return Constraints(*(getattr(found, name)[chosen] for name in Constraints.__slots__))
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.traces import locations
-from advisor.traces.events import RECEIVES, SENDS, Kind, Role, are
-from advisor.traces.nesting import occurrence, of_roles, outermost, recorded, roles
+from advisor.traces.events import RECEIVES, SENDS, Kind, Role
+from advisor.traces.nesting import occurrence, of_roles, recorded, roles
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -138,38 +138,41 @@ def _posts(
 
     ``receiving`` are the calls of the receives.
     """
-    waits = trace.kind[receives] == Kind.IRECV
-    if not waits.any():
+    waits = np.flatnonzero(trace.kind[receives] == Kind.IRECV)
+    if not len(waits):
         return receives, receiving
-    events, found = _latest_same_request(trace, Kind.IRECV_POST, Kind.IRECV, compiled=compiled)
-    post = found[np.searchsorted(events, receives[waits])]
-    posts = receives.copy()
-    posts[waits] = np.where(post >= 0, post, receives[waits])
-    return posts, outermost(calls, calls.open_after[posts])
+    events, call, found = _latest_same_request(trace, calls, Kind.IRECV_POST, Kind.IRECV, compiled=compiled)
+    post = found[trace.kind[events] == Kind.IRECV]
+    waits, post = waits[post >= 0], post[post >= 0]
+    posts, posting = receives.copy(), receiving.copy()
+    posts[waits], posting[waits] = events[post], call[post]
+    return posts, posting
 
 
 def _completions(trace: Trace, calls: Calls, sends: IntArray, *, compiled: bool) -> IntArray:
     """Return for each send the call that completed it, -1 for blocking ones and where it is not recorded."""
     done = np.full(len(sends), -1, dtype=np.int64)
-    if not (trace.kind[sends] == Kind.ISEND).any():
+    posted = np.flatnonzero(trace.kind[sends] == Kind.ISEND)
+    if not len(posted):
         return done
-    ends, starts = _latest_same_request(trace, Kind.ISEND, Kind.ISEND_DONE, compiled=compiled)
-    place = np.searchsorted(sends, starts)
-    known = (trace.kind[ends] == Kind.ISEND_DONE) & (np.r_[sends, -1][place] == starts)
-    done[place[known]] = outermost(calls, calls.open_after[ends[known]])
+    events, call, found = _latest_same_request(trace, calls, Kind.ISEND, Kind.ISEND_DONE, compiled=compiled)
+    starting = trace.kind[events] == Kind.ISEND
+    ends = np.flatnonzero(~starting & (found >= 0))
+    done[posted[(np.cumsum(starting) - 1)[found[ends]]]] = call[ends]
     return done
 
 
-def _latest_same_request(trace: Trace, source: Kind, query: Kind, *, compiled: bool) -> tuple[IntArray, IntArray]:
-    """Return all events of the two kinds, and the latest ``source`` before each with its location and request, or -1.
+def _latest_same_request(
+    trace: Trace, calls: Calls, source: Kind, query: Kind, *, compiled: bool
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return all events of the two kinds, their calls, and the latest ``source`` up to each with its request, or -1.
 
-    A source is the latest one itself.
+    Requests are those of a location; sources are numbered among the events.
     """
-    events = np.flatnonzero(are(trace.kind, source, query))
-    location, request = locations.of_events(trace, events), trace.request[events]
-    is_source = trace.kind[events] == source
-    latest = _latest_by_loop(request, location, is_source) if compiled else _latest(request, location, is_source)
-    return events, np.where(latest >= 0, events[latest], -1) if len(events) else events
+    events, call = recorded(calls, source, query)
+    location, is_source = calls.location[call], trace.kind[events] == source
+    latest = _latest_by_loop if compiled else _latest
+    return events, call, latest(trace.request[events], location, is_source)
 
 
 def _latest_by_loop(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]) -> IntArray:

@@ -54,15 +54,18 @@ def phases(
 
 def run_id(trace: Trace, correction: Correction) -> str:
     """Return an identity of the run: a digest of its events."""
+    corrected = correction.offset_s.any() or correction.drift.any()
     digest = hashlib.sha256(trace.program.encode("utf-8", "surrogateescape"))
     for column in (trace.first, trace.kind):
         for begin in range(0, len(column), _BLOCK):
-            digest.update(column[begin : begin + _BLOCK].tobytes())
+            digest.update(np.ascontiguousarray(column[begin : begin + _BLOCK]).data)
             release([column])
     for number, (first, last) in enumerate(zip(trace.first[:-1].tolist(), trace.first[1:].tolist(), strict=True)):
         for begin in range(first, last, _BLOCK):
             time_s = trace.time_s[begin : min(begin + _BLOCK, last)]
-            digest.update(by_location(trace, correction, time_s, np.full(len(time_s), number)).tobytes())
+            if corrected:
+                time_s = by_location(trace, correction, time_s, np.full(len(time_s), number))
+            digest.update(np.ascontiguousarray(time_s).data)
             release([trace.time_s])
     return digest.hexdigest()[:12]
 

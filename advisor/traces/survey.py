@@ -160,7 +160,7 @@ def _user_regions(found: Matched, role: IntArray, started_s: FloatArray, *, last
     user = user[calls.start_s[user] >= begin[process[calls.location[user]]]]
     leaves = phases.leaves(trace, calls, found.closing)
     instance = phases.instances_at(leaves, calls.location[user], calls.start_s[user])
-    pairs = np.unique(instance * len(trace.regions) + calls.region[user])
     count = len(found.closing) + last
+    pairs, _ = numbered(instance * len(trace.regions) + calls.region[user], (count + 1) * len(trace.regions))
     edges = np.searchsorted(pairs, np.arange(count + 1) * len(trace.regions))
     return tuple(pairs[edges[k] : edges[k + 1]] - k * len(trace.regions) for k in range(count))
