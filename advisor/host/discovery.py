@@ -115,11 +115,11 @@ def _installed() -> list[_Candidate | Loaded]:
 
 
 def _of_package(distribution: Distribution) -> list[_Candidate]:
+    if f"[{GROUP}]" not in (distribution.read_text("entry_points.txt") or ""):
+        return []  # most packages: nothing more is read of them
+    about = distribution.metadata  # parsed each time it is asked for
     points = distribution.entry_points.select(group=GROUP)
-    if not points:
-        return []  # and no description of a package without plugins is read
-    name, version = distribution.name, distribution.version
-    return [_Candidate(point.name, name, version, point.load) for point in points]
+    return [_Candidate(point.name, about["Name"], about["Version"], point.load) for point in points]
 
 
 def _in_folder(folder: Path) -> Iterator[_Candidate | Loaded]:
