@@ -17,6 +17,8 @@ from typing import Any
 from advisor.readers.libotf2 import events
 from advisor.readers.libotf2.events import ALL_32, ALL_64, COUNTED, EVENTS
 
+numba: Any = import_module("numba")
+
 _WORDS = 5
 #: Where the rows begin.
 _ROWS = 1 + len(COUNTED)
@@ -52,13 +54,24 @@ class CompiledRows:
 
 def _compile(arguments: str, callback: Callback) -> ctypes.c_void_p:
     """Return where the machine code of ``callback`` begins; ``arguments`` are the event's own."""
-    numba: Any = import_module("numba")
     word = numba.uint64
     widths = {"B": numba.uint8, "I": numba.uint32, "Q": word}
     leading = (word, word, word, numba.types.CPointer(word), numba.types.voidptr)
     signature = numba.int32(*leading, *(widths[letter] for letter in arguments))
     compiled = numba.cfunc(signature, cache="NUMBA_CACHE_DIR" in os.environ, error_model="numpy")
     return ctypes.c_void_p(compiled(callback).address)
+
+
+@numba.njit(inline="always")  # type: ignore[untyped-decorator]
+def _put(rows: Words, time: int, size: int, request: int, place: int, what: int) -> None:
+    """Write a row behind the last one."""
+    word = rows[0]
+    rows[word] = time
+    rows[word + 1] = size
+    rows[word + 2] = request
+    rows[word + 3] = place
+    rows[word + 4] = what
+    rows[0] = word + 5
 
 
 def _counter(word: int) -> Callback:
@@ -71,13 +84,7 @@ def _counter(word: int) -> Callback:
 
 def _reference(event: int) -> Callback:
     def write(_place: int, time: int, _at: int, rows: Words, _more: int, reference: int) -> int:
-        word = rows[0]
-        rows[word] = time
-        rows[word + 1] = ALL_64
-        rows[word + 2] = 0
-        rows[word + 3] = reference | _NOBODY
-        rows[word + 4] = ALL_32 | event
-        rows[0] = word + 5
+        _put(rows, time, ALL_64, 0, reference | _NOBODY, ALL_32 | event)
         return 0
 
     return write
@@ -95,13 +102,7 @@ def _message(event: int) -> Callback:
         tag: int,
         size: int,
     ) -> int:
-        word = rows[0]
-        rows[word] = time
-        rows[word + 1] = size
-        rows[word + 2] = 0
-        rows[word + 3] = comm | partner << 32
-        rows[word + 4] = tag | event
-        rows[0] = word + 5
+        _put(rows, time, size, 0, comm | partner << 32, tag | event)
         return 0
 
     return write
@@ -120,13 +121,7 @@ def _posted(event: int) -> Callback:
         size: int,
         request: int,
     ) -> int:
-        word = rows[0]
-        rows[word] = time
-        rows[word + 1] = size
-        rows[word + 2] = request
-        rows[word + 3] = comm | partner << 32
-        rows[word + 4] = tag | event
-        rows[0] = word + 5
+        _put(rows, time, size, request, comm | partner << 32, tag | event)
         return 0
 
     return write
@@ -134,13 +129,7 @@ def _posted(event: int) -> Callback:
 
 def _request(event: int) -> Callback:
     def write(_place: int, time: int, _at: int, rows: Words, _more: int, request: int) -> int:
-        word = rows[0]
-        rows[word] = time
-        rows[word + 1] = ALL_64
-        rows[word + 2] = request
-        rows[word + 3] = _NOTHING
-        rows[word + 4] = ALL_32 | event
-        rows[0] = word + 5
+        _put(rows, time, ALL_64, request, _NOTHING, ALL_32 | event)
         return 0
 
     return write
@@ -159,13 +148,14 @@ def _collective(event: int) -> Callback:
         sent: int,
         received: int,
     ) -> int:
-        word = rows[0]
-        rows[word] = time
-        rows[word + 1] = sent + received if sent != ALL_64 and received != ALL_64 else ALL_64
-        rows[word + 2] = 0
-        rows[word + 3] = comm | root << 32
-        rows[word + 4] = ALL_32 | event
-        rows[0] = word + 5
+        _put(
+            rows,
+            time,
+            sent + received if sent != ALL_64 and received != ALL_64 else ALL_64,
+            0,
+            comm | root << 32,
+            ALL_32 | event,
+        )
         return 0
 
     return write
@@ -185,13 +175,14 @@ def _non_blocking(event: int) -> Callback:
         received: int,
         request: int,
     ) -> int:
-        word = rows[0]
-        rows[word] = time
-        rows[word + 1] = sent + received if sent != ALL_64 and received != ALL_64 else ALL_64
-        rows[word + 2] = request
-        rows[word + 3] = comm | root << 32
-        rows[word + 4] = ALL_32 | event
-        rows[0] = word + 5
+        _put(
+            rows,
+            time,
+            sent + received if sent != ALL_64 and received != ALL_64 else ALL_64,
+            request,
+            comm | root << 32,
+            ALL_32 | event,
+        )
         return 0
 
     return write
@@ -199,13 +190,7 @@ def _non_blocking(event: int) -> Callback:
 
 def _fork(event: int) -> Callback:
     def write(_place: int, time: int, _at: int, rows: Words, _more: int, _paradigm: int, threads: int) -> int:
-        word = rows[0]
-        rows[word] = time
-        rows[word + 1] = threads
-        rows[word + 2] = 0
-        rows[word + 3] = _NOTHING
-        rows[word + 4] = ALL_32 | event
-        rows[0] = word + 5
+        _put(rows, time, threads, 0, _NOTHING, ALL_32 | event)
         return 0
 
     return write
@@ -213,13 +198,7 @@ def _fork(event: int) -> Callback:
 
 def _omp_fork(event: int) -> Callback:
     def write(_place: int, time: int, _at: int, rows: Words, _more: int, threads: int) -> int:
-        word = rows[0]
-        rows[word] = time
-        rows[word + 1] = threads
-        rows[word + 2] = 0
-        rows[word + 3] = _NOTHING
-        rows[word + 4] = ALL_32 | event
-        rows[0] = word + 5
+        _put(rows, time, threads, 0, _NOTHING, ALL_32 | event)
         return 0
 
     return write
@@ -227,13 +206,7 @@ def _omp_fork(event: int) -> Callback:
 
 def _bare(event: int) -> Callback:
     def write(_place: int, time: int, _at: int, rows: Words, _more: int) -> int:
-        word = rows[0]
-        rows[word] = time
-        rows[word + 1] = ALL_64
-        rows[word + 2] = 0
-        rows[word + 3] = _NOTHING
-        rows[word + 4] = ALL_32 | event
-        rows[0] = word + 5
+        _put(rows, time, ALL_64, 0, _NOTHING, ALL_32 | event)
         return 0
 
     return write
@@ -241,13 +214,7 @@ def _bare(event: int) -> Callback:
 
 def _ignored(event: int) -> Callback:
     def write(_place: int, time: int, _at: int, rows: Words, _more: int, _reference: int) -> int:
-        word = rows[0]
-        rows[word] = time
-        rows[word + 1] = ALL_64
-        rows[word + 2] = 0
-        rows[word + 3] = _NOTHING
-        rows[word + 4] = ALL_32 | event
-        rows[0] = word + 5
+        _put(rows, time, ALL_64, 0, _NOTHING, ALL_32 | event)
         return 0
 
     return write
@@ -264,13 +231,7 @@ def _io(event: int) -> Callback:
         size: int,
         _matching: int,
     ) -> int:
-        word = rows[0]
-        rows[word] = time
-        rows[word + 1] = size
-        rows[word + 2] = 0
-        rows[word + 3] = handle | _NOBODY
-        rows[word + 4] = ALL_32 | event
-        rows[0] = word + 5
+        _put(rows, time, size, 0, handle | _NOBODY, ALL_32 | event)
         return 0
 
     return write
