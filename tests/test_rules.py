@@ -252,6 +252,7 @@ def test_mistakes_have_a_place(tmp_path: Path, text: str, place: str, words: str
         ),
         ("{fact: phase.imbalance, is: '< 0.9'}", "phase.imbalance cannot be < 0.9"),
         ("{fact: comm.share, is: '> 100 %'}", "comm.share cannot be > 1"),
+        ("{gap: L, share: '>= 300 %'}", "can never fire, because share of gap L cannot be >= 3"),
         (
             "{all: [{fact: phase.closed_by, is: MPI_Barrier}, {fact: phase.closed_by, is: MPI_Allreduce}]}",
             "phase.closed_by cannot be == MPI_Barrier and == MPI_Allreduce",

@@ -33,13 +33,16 @@ class Atom:
 
 
 def atom(leaf: Leaf, vocabulary: Mapping[str, Fact], *, holds: bool = True) -> Atom:
-    """Return a comparison, or its opposite where it must not hold. Gaps may be negative, facts are not."""
+    """Return a comparison, or its opposite where it must not hold. Gaps may be negative, facts are not.
+
+    No gap is larger than the run where a profile is good enough to advise from.
+    """
     if isinstance(leaf, FactIs):
         fact = vocabulary[leaf.fact]
         least, most = _limits(fact.name, fact.unit)
         return _made(leaf.fact, comparison(leaf.is_, fact.unit), holds, least, most)
     if isinstance(leaf, GapShare):
-        return _made(f"share of gap {leaf.gap}", comparison(leaf.share, "share"), holds, -math.inf, math.inf)
+        return _made(f"share of gap {leaf.gap}", comparison(leaf.share, "share"), holds, -math.inf, 1.0)
     return _made(f"seconds of gap {leaf.gap}", comparison(leaf.seconds, "s"), holds, -math.inf, math.inf)
 
 
