@@ -16,12 +16,15 @@ import pytest
 from otf2.enums import CollectiveOp
 
 from advisor.readers.otf2 import read_trace
+from advisor.traces.profile import from_trace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from otf2_archives import Archive
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
+
+    from advisor.model import Profile
 
 RANKS, RECORDS = 16, 1_000_000
 NOBODY = 2**32 - 1
@@ -80,6 +83,20 @@ def test_events_per_second(benchmark: BenchmarkFixture, archive: Path, reference
     benchmark.extra_info["million records per second"] = RECORDS / seconds / 1e6
     benchmark.extra_info["times as fast as the package's reader"] = reference_s / seconds
     assert len(trace.kind) == pytest.approx(RECORDS * (ITERATION - 1) / ITERATION, rel=0.01)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+def test_events_per_second_to_the_profile(benchmark: BenchmarkFixture, archive: Path, compiled: bool) -> None:
+    """Reading and the split of waiting together."""
+    if compiled:
+        pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
+
+    def profile() -> Profile:
+        return from_trace(read_trace(archive, compiled), compiled=compiled)
+
+    found = benchmark.pedantic(profile, rounds=5, warmup_rounds=1)
+    benchmark.extra_info["million records per second"] = RECORDS / benchmark.stats.stats.median / 1e6
+    assert "wait_s" in found.phases[0].arrays
 
 
 def test_start_up(benchmark: BenchmarkFixture, tmp_path: Path) -> None:

@@ -63,8 +63,11 @@ def trace() -> Trace:
 
 
 @pytest.mark.benchmark(group="trace analysis")
-def test_from_trace(benchmark: BenchmarkFixture, trace: Trace) -> None:
-    profile = benchmark.pedantic(from_trace, args=(trace,), rounds=3, warmup_rounds=1)
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+def test_from_trace(benchmark: BenchmarkFixture, trace: Trace, compiled: bool) -> None:
+    if compiled:
+        pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
+    profile = benchmark.pedantic(from_trace, args=(trace,), kwargs={"compiled": compiled}, rounds=3, warmup_rounds=1)
     benchmark.extra_info["events"] = len(trace.kind)
     benchmark.extra_info["million events per second"] = len(trace.kind) / benchmark.stats.stats.min / 1e6
     assert profile.phases[0].iterations == ITERATIONS

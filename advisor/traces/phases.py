@@ -102,13 +102,14 @@ def leaves(trace: Trace, calls: Calls, closing: IntArray) -> FloatArray:
 
 def instances_at(leaves_s: FloatArray, location: IntArray, start_s: FloatArray) -> IntArray:
     """Return the instance in which each location is at the given times, by its own leaves."""
-    instance = np.zeros(len(location), dtype=np.int64)
-    order = np.argsort(location, kind="stable")
-    edges = np.searchsorted(location[order], np.arange(leaves_s.shape[1] + 1))
-    for number in range(leaves_s.shape[1]):
-        mine = order[edges[number] : edges[number + 1]]
-        instance[mine] = np.searchsorted(leaves_s[:, number], start_s[mine], side="right")
-    return instance
+    if (location[1:] < location[:-1]).any():
+        order = np.argsort(location, kind="stable")
+        instance = np.empty(len(location), dtype=np.int64)
+        instance[order] = instances_at(leaves_s, location[order], start_s[order])
+        return instance
+    edges = np.searchsorted(location, np.arange(leaves_s.shape[1] + 1))
+    parts = zip(leaves_s.T, np.split(start_s, edges[1:-1]), strict=True)
+    return np.concatenate([np.searchsorted(leaves, starts, side="right") for leaves, starts in parts])
 
 
 def stopping_calls(trace: Trace, calls: Calls, role: IntArray) -> IntArray:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 GUESSED_SHARE = 0.01
 
 #: Events from which on loading compiled loops takes less time than it saves, and compiling them anew.
-WORTH_LOADING = 1_000_000
+WORTH_LOADING = 1_700_000
 WORTH_COMPILING = 10_000_000
 
 MPI_ROLES = tuple(role for role in Role if Role.INIT <= role <= Role.LOCAL)
