@@ -90,7 +90,8 @@ def _by_call(calls: Calls, pieces: Pieces, seconds: FloatArray) -> FloatArray:
 
 def _forking(trace: Trace, calls: Calls, pieces: Pieces, division: Division, joins: JoinWaits) -> _Forking:
     """Return what working calls do with threads, by call and instance."""
-    forks = np.flatnonzero(pieces.forking & (calls.anchor[pieces.call] < 0))
+    forks = np.flatnonzero(pieces.forking)
+    forks = forks[calls.anchor[pieces.call[forks]] < 0]
     instances = division.instances
     key, entry = np.unique(pieces.call[forks] * instances + pieces.instance[forks], return_inverse=True)
     spent = sums(entry, pieces.seconds[forks], len(key))

@@ -209,7 +209,8 @@ def roles(trace: Trace) -> IntArray:
 
 def of_roles(trace: Trace, region: IntArray | npt.NDArray[np.int32], wanted: Sequence[Role]) -> npt.NDArray[np.bool_]:
     """Return which of ``region`` have one of these roles."""
-    return np.isin(roles(trace), wanted)[region]
+    have = np.isin(roles(trace), wanted)
+    return have[region] if have.any() else np.zeros(len(region), dtype=np.bool_)
 
 
 def occurrence(key: IntArray) -> IntArray:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.traces.events import Kind, Role
-from advisor.traces.locations import are_first_threads, ranks
-from advisor.traces.nesting import occurrence, of_roles, roles
+from advisor.traces.locations import are_first_threads, of_events, ranks
+from advisor.traces.nesting import occurrence, of_roles
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from advisor.model import FloatArray, IntArray
     from advisor.traces.events import Trace
     from advisor.traces.nesting import Calls
@@ -116,28 +114,28 @@ def _regions_of(trace: Trace, calls: Calls, part: IntArray) -> IntArray:
     first_thread = are_first_threads(trace)
     location = calls.location[part]
     region = np.zeros(len(part), dtype=np.int64)
+    forks = np.flatnonzero(trace.kind == Kind.FORK)
+    forking_rank = rank_of[of_events(trace, forks)]
     base = 0
     for rank in np.unique(rank_of[location]):
         mine = rank_of[location] == rank
         own = part[mine & first_thread[location]]
-        begins = _begins(trace, calls, own, rank_of == rank)
+        begins = _begins(trace, calls, own, forks[forking_rank == rank])
         number = np.searchsorted(begins, calls.start_s[part[mine]], side="right") - 1
         region[mine] = base + np.clip(number, 0, None)
         base += max(len(begins), 1)
     return region
 
 
-def _begins(trace: Trace, calls: Calls, own: IntArray, here: npt.NDArray[np.bool_]) -> FloatArray:
-    """Return when the parallel regions of a process begin: at the fork where that is recorded for each."""
-    forks = np.flatnonzero(trace.kind == Kind.FORK)
-    forks = forks[here[np.searchsorted(trace.first, forks, side="right") - 1]]
+def _begins(trace: Trace, calls: Calls, own: IntArray, forks: IntArray) -> FloatArray:
+    """Return when the parallel regions of a process begin: at its fork where that is recorded for each."""
     return np.sort(trace.time_s[forks] if len(forks) == len(own) else calls.start_s[own])
 
 
 def _barriers(trace: Trace, calls: Calls, region_of: IntArray) -> tuple[IntArray, IntArray]:
     """Return the barriers that several threads of a team took part in, by parallel region and count."""
-    role = roles(trace)[calls.region]
-    chosen = np.flatnonzero((role == Role.OMP_BARRIER) & (calls.anchor == np.arange(len(role))))
+    chosen = np.flatnonzero(of_roles(trace, calls.region, (Role.OMP_BARRIER,)))
+    chosen = chosen[calls.anchor[chosen] == chosen]
     region = _enclosing(calls, chosen, region_of)
     chosen, region = chosen[region >= 0], region[region >= 0]
     location = calls.location[chosen]

@@ -151,8 +151,8 @@ def _least(found: Shortest) -> Shortest:
 
 def _unexplained(trace: Trace, calls: Calls, known: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
     """Return the blocking calls without a known partner, and their bytes."""
-    itself = calls.anchor == np.arange(len(calls.region))
-    call = np.flatnonzero(of_roles(trace, calls.region, BLOCKING_ROLES) & itself & ~known)
+    call = np.flatnonzero(of_roles(trace, calls.region, BLOCKING_ROLES) & ~known)
+    call = call[calls.anchor[call] == call]
     return call, bytes_of_calls(trace, calls, COMMUNICATING)[call] if len(call) else call
 
 
@@ -263,12 +263,12 @@ def _of_closers(calls: Calls, closers: IntArray) -> Reason:
 def _of_unmatched(trace: Trace, calls: Calls, known: npt.NDArray[np.bool_], least: Shortest) -> Reason:
     """Return until when calls without a known partner wait, by the shortest call of the same name and size."""
     call, size = _unexplained(trace, calls, known)
-    sorts = np.stack((np.r_[least.region, calls.region[call]], np.r_[least.size, size]))
-    _, group = np.unique(sorts, axis=1, return_inverse=True)
-    group = group.reshape(-1)
-    seconds = np.full(int(group.max(initial=-1)) + 1, np.inf)
-    seconds[group[: len(least.region)]] = least.seconds
-    until = calls.end_s[call] - seconds[group[len(least.region) :]]
+    sizes = np.unique(np.r_[least.size, size])
+    known_sorts = least.region * len(sizes) + np.searchsorted(sizes, least.size)
+    sorts = calls.region[call] * len(sizes) + np.searchsorted(sizes, size)
+    place = np.searchsorted(known_sorts, sorts)
+    same = np.r_[known_sorts, -1][place] == sorts
+    until = calls.end_s[call] - np.where(same, np.r_[least.seconds, np.inf][place], np.inf)
     locked = roles(trace)[calls.region[call]] == Role.OMP_LOCK
     kind = np.where(locked, KINDS.index("lock"), KINDS.index("unmatched"))
     return Reason(call, until, kind, np.full(len(call), -1), np.ones(len(call), dtype=bool))
