@@ -52,7 +52,7 @@ def stamped(file: Path) -> Stamped:
 
 
 def kept(files: Sequence[Stamped], facts: Sequence[Fact], make: Callable[[], T], kind: type[T]) -> T:
-    """Return what ``make`` reads from ``files``, a ``kind`` of ``TYPES``; as it is kept, where that fits."""
+    """Return what ``make`` reads from ``files``, one of ``kind``; as it is kept, where that fits."""
     sources = (*files, *map(stamped, _program()))
     if not all(known for _, known in sources):
         return make()
@@ -66,9 +66,10 @@ def kept(files: Sequence[Stamped], facts: Sequence[Fact], make: Callable[[], T],
 
 
 def _program() -> list[Path]:
-    """Return the modules that say how rules are read."""
-    here = Path(__file__).parent
-    return sorted((*here.glob("*.py"), *here.with_name("documents").glob("*.py")))
+    """Return the modules that say how rules are read, and in which words they may speak."""
+    top = Path(__file__).parents[1]
+    packages = (path for name in ("rules", "documents", "facts") for path in (top / name).glob("*.py"))
+    return sorted((*packages, top / "model.py", top / "units.py"))
 
 
 def _read(place: Path, head: bytes) -> object:
