@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Pairs of events looked at per round; longer traces are sampled evenly over their length.
 PAIRS_AT_MOST = 50_000_000
+#: Pairs of events of collectives that are looked at together.
+PAIRS_AT_ONCE = 1 << 16
 #: Stretches of the run from each of which the tightest constraint of a pair of processes enters the linear programme.
 STRETCHES = 32
 #: Constraints that the linear programme takes at most, the tightest first.
@@ -159,12 +161,13 @@ def _of_one_stretch(calls: Calls, call: IntArray, process: IntArray, role: Role,
         return _tightest(_between(calls, call.ravel(), np.repeat(roots, call.shape[1]), process))
     entered, left = calls.start_s[call], calls.end_s[call]
     best = np.zeros((call.shape[1], call.shape[1]), dtype=np.int64)
-    slack = left[0][None, :] - entered[0][:, None]
-    for turn in range(1, len(call)):
-        tighter = left[turn][None, :] - entered[turn][:, None]
-        closer = tighter < slack
-        np.copyto(slack, tighter, where=closer)
-        best[closer] = turn
+    slack = np.full(best.shape, np.inf)
+    for turns in np.array_split(np.arange(len(call)), len(call) * best.size // PAIRS_AT_ONCE + 1):
+        each = left[turns][:, None, :] - entered[turns][:, :, None]
+        tighter = each.min(axis=0)
+        early, late = np.nonzero(tighter < slack)
+        slack[early, late] = tighter[early, late]
+        best[early, late] = turns[np.argmin(each[:, early, late], axis=0)]
     first, last = np.nonzero(~np.eye(call.shape[1], dtype=bool))
     tightest = best[first, last]
     return _between(calls, call[tightest, first], call[tightest, last], process)
