@@ -93,8 +93,9 @@ class Plane:
         """Return the loads of the processors."""
         if self.shared is None:
             return self.own
-        load = self.own.copy()
-        load[team.others] += self.shared[team.master[team.others]]
+        load: FloatArray = self.shared[team.master]
+        load[team.master] = 0.0
+        load += self.own
         return load
 
 
