@@ -169,6 +169,11 @@ def format_share(share: float) -> str:
     return f"{percent:.1f} %" if percent == 0 or abs(percent) >= 0.95 else f"{percent:.2g} %"
 
 
+def format_count(count: int, noun: str) -> str:
+    """A number of things, ``1 rank`` or ``2,048 ranks``; ``noun`` is the singular, whose plural ends in s."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def format_quantity(value: float, dimension: str) -> str:
     """``value`` (in the base unit of ``dimension``) with three significant digits, as ``parse`` reads it."""
     special = {"time": format_seconds, "size": format_bytes, "share": format_share}

@@ -62,7 +62,7 @@ def test_a_replay_is_told_exported_and_drawn(said: Callable[..., str], tmp_path:
     profile, picture = tmp_path / "replayed.json", tmp_path / "replayed.svg"
     text = said(TRACE, *NETWORK, "--export", str(profile), "--picture", str(picture))
     assert "801 ms on a network of latency 10.0 us, 1000 MB/s" in text
-    assert "176 latencies and 2.63734e+06 bytes are not" in text
+    assert "176 latencies and 2,637,344 bytes are not" in text
     assert native.advisor_read(profile).actual_s == pytest.approx(0.801167, rel=1e-5)
     drawn = minidom.parseString(picture.read_text())
     assert len(drawn.getElementsByTagName("polyline")) == 1
@@ -113,7 +113,28 @@ def test_costs_and_calibration_are_told(said: Callable[..., str]) -> None:
 def test_a_trace_of_dimemas_needs_a_network(said: Callable[..., str], dimemas: str) -> None:
     assert "name a network: --latency, --bandwidth, --ideal" in said(dimemas, code=2)
     cfg = str(PROFILES / "replay" / "cfg" / "2tasks_L0_BW100.cfg")
-    assert "on a network of latency 0 s, 104.858 MB/s, 1 links a node" in said(dimemas, "--dimemas", cfg)
+    assert "on a network of latency 0 s, 104.858 MB/s, 1 link a node" in said(dimemas, "--dimemas", cfg)
+
+
+def test_no_network_is_found_for_calls_that_were_not_timed(said: Callable[..., str], dimemas: str) -> None:
+    assert "this recording holds none" in said(dimemas, "--calibrate", code=2)
+    assert "name a network" in said(dimemas, "--costs", code=2)
+    assert "On the critical path" in said(dimemas, "--costs", *NETWORK)
+
+
+def test_one_number_of_ranks_gives_no_line_over_them(said: Callable[..., str], dimemas: str) -> None:
+    text = said(dimemas, "--fit", "--sweep", "20")
+    assert "T = alpha + beta L + gamma / BW at each number of ranks" in text
+    assert "slope" not in text
+
+
+def test_numbers_of_things_are_written_out(said: Callable[..., str], dimemas: str) -> None:
+    one = str(PROFILES / "dimemas" / "npb-mg.S.1" / "trace.dim")
+    assert "on 1 rank\n" in said(one, "--ideal")
+    text = said(dimemas, "--sweep", "20")
+    assert "o 10.0 GB/s" in text
+    assert "e+" not in text.split("Every point")[1]
+    assert "MiB/s" not in text
 
 
 def test_a_trace_of_paraver_is_replayed(said: Callable[..., str]) -> None:
@@ -133,6 +154,15 @@ def test_a_trace_of_paraver_is_replayed(said: Callable[..., str]) -> None:
         (("--sweep", "5", "--picture", "x.svg"), "--picture draws a single replay"),
         (("--collectives", "allreduce=magic"), "expected dimemas, today"),
         (("--sweep", "5", "--latencies", "5 us"), "two values from low to high"),
+        (("--predict", "64"), "--predict belongs to --fit"),
+        (("--fit", "--predict", "64"), "traces at two numbers of ranks at least"),
+        ((TRACE, "--fit", "--predict", "0"), "numbers of ranks from 1 on"),
+        (("--grid",), "--grid belongs to --sweep"),
+        (("--latencies", "0..5 us"), "--latencies belongs to --sweep"),
+        (("--ideal", "--latency", "5 us"), "leave out --latency"),
+        (("--picture", "line.png"), "a name that ends in .svg"),
+        (("--costs", "--calibrate"), "ask one at a time"),
+        (("--costs", "--export", "x.json"), "leave out --costs"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(said: Callable[..., str], words: tuple[str, ...], reason: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from advisor.units import format_bytes, format_seconds, format_share
+from advisor.units import format_bytes, format_quantity, format_seconds, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,8 @@ def along(value: float, axis: Axis) -> str:
 
 
 def _rate(value: float) -> str:
-    return f"{format_bytes(value)}/s"
+    """Return bytes a second in thousands, as networks and memories are rated, and as options take them."""
+    return format_quantity(value, "bandwidth")
 
 
 def column(values: Sequence[float]) -> list[str]:

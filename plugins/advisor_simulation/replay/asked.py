@@ -24,6 +24,7 @@ from advisor_simulation.replay import (
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
     from pathlib import Path
 
     from advisor.commands import Services
@@ -33,14 +34,12 @@ if TYPE_CHECKING:
 
 #: Points of ``--fit`` where ``--sweep`` names no number; the paper had more than 200.
 FIT_POINTS = 200
+_NO_TIMES = "the recording holds no times of calls; name a network: --latency, --bandwidth, --ideal"
 
 
 def report(args: Namespace, services: Services) -> Report:
     """Return the report on the traces; raises ``UsageError`` for options that do not go together."""
-    if args.sweep is not None and args.sweep < 1:
-        raise UsageError("--sweep needs at least 1 point")
-    if args.picture and (args.fit or args.sweep or args.costs or args.calibrate):
-        raise UsageError("--picture draws a single replay: leave out --fit, --sweep, --costs and --calibrate")
+    _go_together(args)
     if args.fit:
         return _fit(args, services)
     if len(args.paths) != 1:
@@ -50,7 +49,36 @@ def report(args: Namespace, services: Services) -> Report:
         recorded = program(path, services)
     setup.fits(setup.computation(args), recorded)
     parts = _parts(args, services, recorded)
-    return Report(f"Replay of {recorded.title or path.name} on {recorded.ranks} ranks", tuple(parts))
+    title = f"Replay of {recorded.title or path.name} on {units.format_count(recorded.ranks, 'rank')}"
+    return Report(title, tuple(parts))
+
+
+def _go_together(args: Namespace) -> None:
+    """Raise ``UsageError`` for options of which one would be ignored."""
+    if args.sweep is not None and args.sweep < 1:
+        raise UsageError("--sweep needs at least 1 point")
+    asked = [f"--{name}" for name in ("fit", "sweep", "costs", "calibrate") if getattr(args, name)]
+    if args.picture and asked:
+        raise UsageError("--picture draws a single replay: leave out --fit, --sweep, --costs and --calibrate")
+    if args.picture and args.picture.suffix != ".svg":
+        raise UsageError(f"--picture {args.picture}: the picture is an SVG file; give it a name that ends in .svg")
+    if len(asked) > 1 and asked != ["--fit", "--sweep"]:
+        raise UsageError(f"{' and '.join(asked)} are answers to different questions: ask one at a time")
+    if args.export and asked not in ([], ["--sweep"]):
+        raise UsageError(f"--export writes the replayed run, or the points of --sweep: leave out {asked[0]}")
+    _belong(args, "fit", ("predict",))
+    _belong(args, "sweep", ("grid", "cluster", "cpu_ratios"))
+    if not args.fit:
+        _belong(args, "sweep", ("latencies", "bandwidths"))
+    given = [name for name in ("latency", "bandwidth", "machine", "dimemas") if getattr(args, name)]
+    if args.ideal and given:
+        raise UsageError(f"--ideal is a network of its own: leave out --{given[0]}")
+
+
+def _belong(args: Namespace, owner: str, names: Sequence[str]) -> None:
+    for name in names:
+        if getattr(args, name) and not getattr(args, owner):
+            raise UsageError(f"--{name.replace('_', '-')} belongs to --{owner}")
 
 
 def program(path: Path, services: Services) -> Program:
@@ -60,6 +88,8 @@ def program(path: Path, services: Services) -> Program:
 
 def _parts(args: Namespace, services: Services, recorded: Program) -> list[Part]:
     if args.calibrate:
+        if outcome.measured_s(recorded) is None:
+            raise UsageError("--calibrate needs recorded times of calls; this recording holds none")
         with services.working("calibrating") as done:
             return tables.calibration(calibration.calibrate(recorded, _base(args, services), done))
     if args.costs:
@@ -79,9 +109,7 @@ def _single(args: Namespace, services: Services, recorded: Program) -> list[Part
     with services.working("replaying"):
         if network is None:
             if outcome.measured_s(recorded) is None:
-                raise UsageError(
-                    "the recording holds no times of calls; name a network: --latency, --bandwidth, --ideal"
-                )
+                raise UsageError(_NO_TIMES)
             found = outcome.recorded(recorded, setup.computation(args))
         else:
             found = outcome.replay(recorded, network)
@@ -97,6 +125,8 @@ def _costs(args: Namespace, services: Services, recorded: Program) -> list[Part]
     with services.working("replaying on ideal networks"):
         found = costs.costs(recorded)
         network = setup.network(args, services)
+        if network is None and found is None:
+            raise UsageError(_NO_TIMES)
         if network is None:
             network = calibration.calibrate(recorded, setup.computation(args)).network
         shares = costs.on_path(recorded, network)
@@ -127,6 +157,10 @@ def _sweep(args: Namespace, services: Services, recorded: Program) -> list[Part]
 
 
 def _fit(args: Namespace, services: Services) -> Report:
+    if args.predict and min(args.predict) < 1:
+        raise UsageError("--predict takes numbers of ranks from 1 on")
+    if args.predict and len(args.paths) < 2:
+        raise UsageError("--predict needs traces at two numbers of ranks at least: one tells nothing of others")
     programs = []
     with services.working("reading traces", len(args.paths)) as done:
         for number, path in enumerate(args.paths):

@@ -42,9 +42,8 @@ def run(found: Outcome, as_recorded: bool) -> list[Part]:
 def words(network: Network) -> str:
     """Return a network in words."""
     bandwidth = "infinite bandwidth" if np.isinf(network.bandwidth) else f"{network.bandwidth / 1e6:g} MB/s"
-    limits = [
-        f"{count} {name}" for count, name in ((network.links_in, "links a node"), (network.buses, "buses")) if count
-    ]
+    limits = [f"{units.format_count(network.links_in, 'link')} a node"] if network.links_in else []
+    limits += [f"{network.buses} bus{'' if network.buses == 1 else 'es'}"] if network.buses else []
     return ", ".join([f"latency {units.format_seconds(network.latency_s)}", bandwidth, *limits])
 
 
@@ -90,7 +89,7 @@ def _path(found: Outcome, as_recorded: bool) -> list[Part]:
     if not as_recorded:
         parts.append(Text(
             f"Around this point T = {path.alpha:.9g} s + {path.beta:.10g} L + {path.gamma:.10g} B / BW: "
-            f"{path.beta:.6g} latencies and {path.gamma:.6g} bytes are not overlapped."
+            f"{path.beta:,.6g} latencies and {path.gamma:,.0f} bytes are not overlapped."
         ))  # fmt: skip
     return parts
 

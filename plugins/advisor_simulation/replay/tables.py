@@ -76,7 +76,7 @@ def _over_latency(exact: Piecewise, line: Plane | None) -> Series:
     latency = np.linspace(*exact.latencies_s, _SAMPLES)
     lines = []
     for gap in exact.gaps:
-        name = "infinite bandwidth" if gap == 0 else f"{1e-6 / gap:.4g} MB/s"
+        name = "infinite bandwidth" if gap == 0 else units.format_quantity(1.0 / gap, "bandwidth")
         values = exact.at(latency, np.full(_SAMPLES, gap))
         lines.append(Line(name, tuple(latency.tolist()), tuple(values.tolist())))
         if line is not None:
@@ -119,7 +119,14 @@ def write_points(points: Sequence[Network], time_s: FloatArray, path: Path) -> T
 
 def fit(found: Study, asked: Sequence[int], at: Network | None) -> list[Part]:
     """Return the models at each P and over P, how well they predict, and predictions."""
-    parts: list[Part] = [_each(found), _lines(found), _errors(found)]
+    parts: list[Part] = [_each(found)]
+    if len(found.each) > 1:
+        parts.append(_lines(found))
+    if len(found.each) == 2:
+        parts.append(Text(
+            "Lines over P go through two points here: nothing is known of their errors, and little of what lies beyond."
+        ))  # fmt: skip
+    parts.append(_errors(found))
     if asked:
         parts.append(_predictions(found, asked, at))
     return parts
@@ -171,7 +178,7 @@ def _predictions(found: Study, asked: Sequence[int], at: Network | None) -> Tabl
     latency, gap = (0.0, 0.0) if at is None else (at.latency_s, at.gaps[0])
     where = "an ideal network" if at is None else f"a network of {words(at)}"
     rows = tuple((count, round(found.model.factor(count), 6), found.model.at(count, latency, gap)) for count in asked)
-    title = f"Predicted run times on {where}; LF is interpolated between traced numbers of ranks"
+    title = f"Predicted run times on {where}; LF lies between those of traced numbers of ranks, or is the nearest one's"
     return Table(title, (Column("ranks"), Column("LF"), Column("run time", "s")), rows)
 
 
@@ -206,6 +213,11 @@ def costs(found: Costs | None, network: Network, shares: Sequence[Share], enough
             ("mean computation", found.mean_s),
         )  # fmt: skip
         parts.append(Table("Between start-up and shutdown", (Column("run"), Column("seconds", "s")), rows))
+        if found.balanced_s > found.ideal_s:
+            parts.append(Text(
+                "With as much computation on each rank the run would be longer: who waits for whom decides here, not"
+                " who has most to do."
+            ))  # fmt: skip
         efficiencies = (("transfer", found.transfer), ("serialization", found.serialization))
         parts.append(Table("Efficiencies", (Column("efficiency"), Column("value", "share")), efficiencies))
     rows = tuple(
@@ -218,7 +230,7 @@ def costs(found: Costs | None, network: Network, shares: Sequence[Share], enough
     )  # fmt: skip
     parts.append(Table(f"On the critical path, on a network of {words(network)}", columns, rows))
     parts.append(Text(
-        f"Up to a latency of {units.format_seconds(enough[0])}, and from a bandwidth of {enough[1] / 1e6:.4g} MB/s on, "
-        "the run takes at most 1 % longer than without it."
+        f"Up to a latency of {units.format_seconds(enough[0])}, and from a bandwidth of "
+        f"{units.format_quantity(enough[1], 'bandwidth')} on, the run takes at most 1 % longer than without it."
     ))  # fmt: skip
     return parts
