@@ -141,3 +141,59 @@ def test_whatif_with_another_machine(capsys: pytest.CaptureFixture[str]) -> None
     assert 0.015 < rows[0][1] < 0.022  # half of 38 ms of messages
     assert cli.main(["whatif", str(CASES / "messages-15"), "--processor", "0"]) == 2
     assert "above zero" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--processors", "4"), "--processors is asked of application models"),
+        (("--finite",), "--finite is asked of application models"),
+        (("--latency", "2 us"), "--latency belongs to --ranks-per-node"),
+        (("--network", "2", "--plan"), "--plan can't be combined with --network"),
+        (("--network", "inf"), "a number above zero"),
+        (("--ranks-per-node", "2", "--action", "A-29"), "--action can't be combined with --ranks-per-node"),
+    ],
+)
+def test_whatif_refuses_what_it_would_ignore(
+    words: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["whatif", str(CASES / "imbalance-15"), *words]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_whatif_of_a_model_refuses_what_is_asked_of_runs(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["whatif", str(model), "--network", "2"]) == 2
+    assert "--network is asked of recorded runs" in capsys.readouterr().err
+
+
+def test_whatif_says_where_intervals_lack_the_scatter(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "which are too narrow" in text_of(said(capsys, "whatif", ROOT / "tests" / "profiles" / "fig4.json"))
+    report = text_of(said(capsys, "whatif", CASES / "imbalance-15", "--action", "A-29"))
+    assert "too narrow" not in report
+
+
+def test_whatif_says_where_nothing_is_proposed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "nothing to plan" in text_of(said(capsys, "whatif", CASES / "clean-1", "--plan"))
+
+
+def test_what_a_model_lacks_is_told_where_it_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = tmp_path / "made.yaml"
+    said(capsys, "model", CASES / "imbalance-15", "--save", saved)
+    assert "schedules can't cut it finer" in text_of(said(capsys, "simulate", saved, *MACHINE))
+    report = text_of(said(capsys, "whatif", saved, *MACHINE, "--action", "A-29"))
+    assert "schedules can't cut it finer" in report
+    assert "together win" not in report
+
+
+def test_a_model_that_does_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty.yaml"
+    path.write_text("aml: 1\nname: x\ncontrol: []\n")
+    assert cli.main(["simulate", str(path), *MACHINE]) == 2
+    assert "this model does nothing" in capsys.readouterr().err
+
+
+def test_shares_of_simulated_gaps_have_no_negative_zero(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["simulate", str(model), *MACHINE, "--processors", "1"]) == 0
+    text = capsys.readouterr().out
+    assert "on 1 processor of" in text
+    assert "-0.0" not in text

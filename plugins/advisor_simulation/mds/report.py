@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor import bounds, gaps
+from advisor import bounds, gaps, units
 from advisor.errors import UsageError
 from advisor.reports import Bar, Bars, Column, HeatMap, Report, Table, Text
 from advisor.whole_files import replacing
@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from advisor_simulation.mds.log import Log
     from advisor_simulation.mds.references import Stream
     from advisor_simulation.mds.run import Simulated
+    from advisor_simulation.model.records import Model
     from advisor_simulation.model.world import Profiles
 
 #: Processors that a matrix shows.
 SHOWN: Final = 64
 #: References that a file of addresses may hold.
 MOST_ADDRESSES: Final = 5_000_000
+#: A smaller share of a run comes from rounding.
+_NO_SHARE: Final = 1e-12
 
 
 def simulated(args: Namespace, services: Services) -> Report:
@@ -47,8 +50,16 @@ def simulated(args: Namespace, services: Services) -> Report:
         writer.write(args.addresses)
     if args.save:
         write(replace(found.profile, parameters={"model": str(args.model.resolve())}), args.save)
-    title = f"{model.name} on {args.processors} processors of {machine.name}, simulated"
-    return Report(title, (_summary(found), bars(found.profile), *data_parts(found)))
+    title = f"{model.name} on {units.format_count(args.processors, 'processor')} of {machine.name}, simulated"
+    return Report(title, (_summary(found), bars(found.profile), *data_parts(found), *told_holes(model)))
+
+
+def told_holes(model: Model) -> tuple[Text, ...]:
+    """Return what a model says that it lacks, and how to get it; a model of a run has such holes."""
+    if not model.holes:
+        return ()
+    told = (f"{hole.at}: {hole.missing}" + (f" ({hole.collect})" if hole.collect else "") for hole in model.holes)
+    return (Text("\n".join(("The model has holes, what lies in them is not simulated:", *told))),)
 
 
 def profiles(services: Services) -> Profiles:
@@ -76,8 +87,9 @@ def seconds_of(profile: Profile, region: str) -> FloatArray:
 
 def _summary(found: Simulated) -> Text:
     log, profile = found.log, found.profile
-    said = f"{profile.actual_s:.6g} s, {len(log.spans):,} synchronizations, {log.references:,} references to data."
-    notes = " ".join(note.text for note in profile.notes)
+    said = f"{units.format_seconds(profile.actual_s)}, {units.format_count(len(log.spans), 'synchronization')}, "
+    said += f"{units.format_count(log.references, 'reference')} to data."
+    notes = " ".join(f"{note.text[:1].upper()}{note.text[1:]}." for note in profile.notes)
     return Text(f"{said} {notes}".strip())
 
 
@@ -87,11 +99,16 @@ def bars(profile: Profile) -> Bars:
     lowest = next(one for one in levels if one.seconds is not None)
     shown = [Bar(f"{lowest.name} bound", lowest.seconds)]
     for gap in gaps.attribute(profile, levels):
-        shown.append(Bar(gap.name, gap.seconds, note=f"{gap.share:.1%}"))
+        shown.append(Bar(gap.name, gap.seconds, note=units.format_share(_rounded(gap.share))))
         if gap.name == "C'":
             parts = by_kind(profile)
             shown += [Bar(f"  {kind}", seconds) for kind, seconds in parts.items() if seconds]
     return Bars("Where the seconds go", "s", tuple(shown))
+
+
+def _rounded(share: float) -> float:
+    """Return a share without what rounding leaves of zero."""
+    return share if abs(share) > _NO_SHARE else 0.0
 
 
 def by_kind(profile: Profile) -> dict[str, float]:

@@ -40,6 +40,8 @@ class _Checker:
     def problems(self) -> Iterator[Problem]:
         """Yield every mistake."""
         model = self.model
+        if not model.control:
+            yield model.mark.problem("control: expected a step at least; this model does nothing")
         yield from self._clashes()
         yield from self._modules()
         weights = {*self.known, *model.weights}

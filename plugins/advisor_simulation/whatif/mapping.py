@@ -13,7 +13,7 @@ import numpy as np
 
 from advisor.errors import UsageError
 from advisor.reports import Column, Report, Table, Text
-from advisor.units import format_bytes, format_seconds
+from advisor.units import format_quantity, format_seconds
 from advisor_simulation.replay import calibration, conversion, outcome
 from advisor_simulation.replay.network import Network, of_machine
 from advisor_simulation.replay.setup import quantity
@@ -67,7 +67,7 @@ def _between(args: Namespace, services: Services) -> Network:
 
 
 def _costs(network: Network) -> str:
-    return f"{format_seconds(network.latency_s)} and {format_bytes(network.bandwidth)}/s"
+    return f"{format_seconds(network.latency_s)} and {format_quantity(network.bandwidth, 'bandwidth')}"
 
 
 def exchanged(program: Program) -> FloatArray:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor import bounds, gaps, rules
+from advisor import bounds, gaps, rules, units
 from advisor.reports import Column, Report, Table, Text
 from advisor_simulation.mds.costs import costs_of
-from advisor_simulation.mds.report import by_kind, profiles
+from advisor_simulation.mds.report import by_kind, profiles, told_holes
 from advisor_simulation.mds.run import simulate
 from advisor_simulation.model.checks import read
+from advisor_simulation.whatif.commands import PROCESSORS
 from advisor_simulation.whatif.modelled.setting import Setting
 from advisor_simulation.whatif.modelled.table import CHANGES, OF_MODELS
 from advisor_simulation.whatif.plan import Candidate, Taken, plan
@@ -129,10 +130,12 @@ def best_plan(
 def report(args: Namespace, services: Services) -> Report:
     """Return the changes of a model, what each wins, and the plan that was asked for."""
     model = read(args.path)
-    bench = Bench(args.path.parent, services.machine(args.machine), args.processors, args.finite, profiles(services))
+    count = PROCESSORS if args.processors is None else args.processors
+    bench = Bench(args.path.parent, services.machine(args.machine), count, args.finite, profiles(services))
     setting = bench.setting(model)
     asked, impossible = _asked(setting, args.action)
-    parts: list[Part] = [Text(f"The model takes {bench.total(model):.6g} s on {args.processors} processors.")]
+    total, processors = units.format_seconds(bench.total(model)), units.format_count(count, "processor")
+    parts: list[Part] = [Text(f"The model takes {total} on {processors}."), *told_holes(model)]
     made = []
     with services.working("simulating changes", len(asked)) as progress:
         for number, candidate in enumerate(asked, 1):
@@ -142,7 +145,7 @@ def report(args: Namespace, services: Services) -> Report:
     parts += _effects(model, bench, made)
     parts += [Text(f"{name} can't be tried on a model: {reason}.") for name, reason in impossible.items()]
     if len(asked) > 1 and args.action:
-        parts.append(_joint(model, bench, made))
+        parts += _joint(model, bench, made)
         parts += clashes([book_of_rules()[0][candidate.action] for candidate in asked])
     if args.plan:
         with services.working("searching a plan") as progress:
@@ -180,18 +183,21 @@ def _effects(model: Model, bench: Bench, made: Sequence[tuple[Candidate[Model], 
         (action, *(one[name] for name in names)) for action, one in moved.items()
     )
     columns = (Column("action"), *(Column(name, "s") for name in names))
-    what = Table("What changes win (nothing: there is nothing to change)", _WINS, tuple(wins))
+    what = Table("What changes win; - where there is nothing to change", _WINS, tuple(wins))
     return [what, Table("What becomes of computation and gaps", columns, rows)] if rows else [what]
 
 
-def _joint(model: Model, bench: Bench, made: Sequence[tuple[Candidate[Model], Model | None]]) -> Text:
+def _joint(model: Model, bench: Bench, made: Sequence[tuple[Candidate[Model], Model | None]]) -> list[Part]:
     """Return what the changes win together, in the order of their steps, and only the better one of a conflict."""
     before, now, known = bench.total(model), model, book_of_rules()[0]
     wins = {one.action: (one, before - bench.total(changed)) for one, changed in made if changed is not None}
     better = sorted(wins, key=lambda name: -wins[name][1])
     kept = sorted(compatible([known[name] for name in better]), key=lambda action: wins[action.id][0].step)
+    if len(kept) < 2:
+        return []
     for action in kept:
         now = wins[action.id][0].make(now) or now
     apart = sum(wins[action.id][1] for action in kept)
     names = ", ".join(action.id for action in kept)
-    return Text(f"{names} together win {before - bench.total(now):.4g} s; one by one they add up to {apart:.4g} s.")
+    won = units.format_seconds(before - bench.total(now))
+    return [Text(f"{names} together win {won}; one by one they add up to {units.format_seconds(apart)}.")]

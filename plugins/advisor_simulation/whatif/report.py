@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
-from advisor import rules
+from advisor import rules, units
 from advisor.documents import suggestion
 from advisor.errors import InputError, UsageError
 from advisor.reports import Bar, Bars, Column, Report, Table, Text
-from advisor_simulation.whatif.gains import compared, joint, tried
+from advisor_simulation.whatif.gains import ENOUGH, compared, joint, tried
 from advisor_simulation.whatif.plan import Candidate, plan
 from advisor_simulation.whatif.reasons import OF_RUNS
 from advisor_simulation.whatif.runs import of_profile
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 
 #: A gap that moves by less than this share of the run is not shown.
 SHOWN: Final = 0.001
+#: Less than this comes from rounding, seconds.
+_NOTHING_S: Final = 1e-12
+_NOTHING_PROPOSED: Final = (
+    "The rules propose no action for this run, so there is nothing to try and nothing to plan; --action names one all"
+    " the same (gapwatch rules list)."
+)
 
 
 def report(args: Namespace, services: Services) -> Report:
@@ -43,14 +50,16 @@ def report(args: Namespace, services: Services) -> Report:
         raise InputError(args.path, "the work of its processors is not known, so no change can be simulated")
     with services.working("reading the run"):
         trial = of_run(run, _events(args.path, services))
-    title = f"What if: {profile.program}, {profile.actual_s:.6g} s"
-    if args.network != 1.0 or args.processor != 1.0:
+    title = f"What if: {profile.program}, {units.format_seconds(profile.actual_s)}"
+    if args.network is not None or args.processor is not None:
         return Report(title, _faster(trial, args))
     book = rules.load_default((), examples=False)
     known = {action.id: action for action in book.actions}
     asked = chosen_actions(known, args.action) if args.action else proposed(known, services.advise(args.path))
     phases = working_in(profile, args.region) if args.region else set()
     found = _all_tried(trial, asked, phases, services)
+    if not asked:
+        return Report(title, (_head(trial), Text(_NOTHING_PROPOSED)))
     parts: list[Part] = [_head(trial), gains(found), *_told_why(found)]
     parts += [side_effects(found[0], profile.actual_s)] if len(asked) == 1 else []
     parts += [*_together(trial, found, phases), *clashes(asked)]
@@ -79,13 +88,14 @@ def _all_tried(trial: Trial, asked: Sequence[Action], phases: set[int], services
 
 def _faster(trial: Trial, args: Namespace) -> tuple[Part, ...]:
     """Return what another machine wins: all computation and all communication take that much less."""
-    if args.network <= 0 or args.processor <= 0:
+    network, processor = (1.0 if each is None else each for each in (args.network, args.processor))
+    if not (0 < network < math.inf and 0 < processor < math.inf):
         raise UsageError("--network and --processor take a number above zero, such as 2")
-    found = compared(trial, faster(trial, args.processor, args.network))
+    found = compared(trial, faster(trial, processor, network))
     row = (found.changed.total(), found.expected_s, found.low_s, found.high_s, _method(found))
     columns = (*(Column(name, "s") for name in ("then", "wins", "from", "to")), Column("by"))
-    name = f"processors {args.processor:g} times, network {args.network:g} times as fast"
-    moved = tuple(Bar(gap, seconds) for gap, seconds in found.moved().items() if seconds)
+    name = f"processors {processor:g} times, network {network:g} times as fast"
+    moved = tuple(Bar(gap, seconds) for gap, seconds in found.moved().items() if abs(seconds) > _NOTHING_S)
     return (_head(trial), Table(f"Gains of {name}", columns, (row,)), Bars("What that does to the gaps", "s", moved))
 
 
@@ -119,8 +129,15 @@ def working_in(profile: Profile, region: str) -> set[int]:
 def _head(trial: Trial) -> Text:
     run = trial.run
     share = run.error_s / run.profile.actual_s
-    said = f"The unchanged run is simulated as {trial.total():.6g} s. Of that {run.error_s:.3g} s ({share:.1%}) are not"
-    said += " explained by what was recorded, which widens every interval (80 % probability)."
+    said = f"The unchanged run is simulated as {units.format_seconds(trial.total())}. Of that"
+    if run.error_s > _NOTHING_S:
+        said += f" {units.format_seconds(run.error_s)} ({units.format_share(share)}) are not explained by what was"
+        said += " recorded, which widens every interval (80 % probability)."
+    else:
+        said += " nothing is left unexplained by what was recorded. Intervals hold with 80 % probability."
+    if all(len(phase.start) < ENOUGH for phase in run.phases):
+        said += f" No phase of it has {ENOUGH} instances, so how much two such runs differ is not known: it is missing"
+        said += " in the intervals, which are too narrow."
     if trial.traced is not None:
         said += f" Changes of messages and meetings are made on its {len(trial.traced.rows):,} operations and replayed."
     return Text(said)
@@ -177,10 +194,11 @@ def _together(trial: Trial, found: Sequence[Found], phases: set[int]) -> list[Pa
     apart = sum(one.expected_s for _, one in made)
     names = ", ".join(action.id for action, _ in made)
     won = both.tried
-    said = f"{names} together, in the order of their steps: {won.expected_s:.4g} s (from {won.low_s:.4g} to"
+    expected, low, high, alone = map(units.format_seconds, (won.expected_s, won.low_s, won.high_s, apart))
+    said = f"{names} together, in the order of their steps: {expected} (from {low} to {high}); one by one they add up"
     parts: list[Part] = []
     if len(made) > 1:
-        parts.append(Text(f"{said} {won.high_s:.4g} s); one by one they add up to {apart:.4g} s."))
+        parts.append(Text(f"{said} to {alone}."))
     if both.left_out:
         others = ", ".join(useful[place][0].id for place in both.left_out)
         parts.append(
