@@ -31,6 +31,9 @@ _NAME: Final = 40
 #: Cells in which the value is written, and those from which on they are drawn as points of a picture: it is smaller.
 _WRITTEN: Final = 200
 _CELLS: Final = 400
+#: What else tells lines apart when the colours begin again.
+_SIGNS: Final = "osD^vPX"
+_STROKES: Final = ("-", "--", ":")
 #: So many names stand below an axis.
 _NAMED: Final = 20
 
@@ -95,7 +98,11 @@ def _series(part: Series, axes: Axes, theme: Theme) -> None:
     drawn = []
     for number, line in enumerate(part.lines):
         colour = theme.lines[number % len(theme.lines)]
-        marker: dict[str, Any] = {"marker": "osD^vP"[number % 6], "markersize": 3 if len(line.x) < 60 else 0}
+        marker: dict[str, Any] = {
+            "marker": _SIGNS[number % len(_SIGNS)],
+            "markersize": 3 if len(line.x) < 60 else 0,
+            "linestyle": _STROKES[number // len(theme.lines) % len(_STROKES)],
+        }
         values = [math.nan if value is None else value for value in line.y]
         drawn += axes.plot(line.x, values, color=colour, lw=1.4 if line.joined else 0, **marker)
         _band(line, axes, colour)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 #: Rows of a table; the JSON document has them all.
 _ROWS = 1_000
 _CODE = "    "
+#: A number and its unit stay on one line.
+_TOGETHER = "\N{NO-BREAK SPACE}"
 
 
 def page(report: Report) -> str:
@@ -74,4 +76,6 @@ def _none(columns: Sequence[object]) -> list[str]:
 def _cell(cell: Cell, unit: str) -> str:
     if isinstance(cell, int) and not unit:
         return str(cell)
+    if isinstance(cell, float):
+        return numbers.quantity(cell, unit).replace(" ", _TOGETHER)
     return "-" if cell is None else numbers.quantity(cell, unit)
