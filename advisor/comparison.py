@@ -26,6 +26,8 @@ UNLIKELY: Final = 1e-3
 LEAST_SHARE: Final = 0.01
 #: A repeat was disturbed if it took longer than the fastest run of its build by so many times what is usual.
 DISTURBED: Final = 4.0
+#: A change of so many times its noise looks like one, though too few repeats may keep it from being called that.
+SEEMING: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,12 @@ class Comparison:
         """The gaps, and the first bound, that grew by more than noise; the run time where none of them did."""
         grown = tuple(change for change in self.changes if change.beyond_noise and change.delta_s > 0)
         return grown or ((self.actual,) if self.actual.beyond_noise and self.actual.delta_s > 0 else ())
+
+    def unsure(self, change: Change) -> bool:
+        """Return whether a change is no more than noise only because too few repeats tell what the noise is."""
+        if change.beyond_noise is not False or change.noise_s is None:
+            return False
+        return abs(change.delta_s) > max(SEEMING * change.noise_s, LEAST_SHARE * self.actual.before_s)
 
     @property
     def worst(self) -> Change | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from advisor.cli import gates, history_places, output, reports
 from advisor.errors import UsageError
+from advisor.render import numbers
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from advisor.comparison import Change, Comparison
     from advisor.model import Advice
@@ -22,6 +25,8 @@ HELP = "say which gap moved between two builds or runs, where, and whether that 
 #: Regions whose part in a change is smaller are not named (of the largest part; seconds).
 _LEAST = 0.05
 _LEAST_S = 1e-6
+#: So many builds are named to who asked for one that is not there.
+_NAMED = 12
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,14 +46,10 @@ def run(args: argparse.Namespace) -> int:
 
     runs = history_places.runs(args)
     program, before, after = _chosen(runs, args)
-    chosen = {entry.number for entry in (*before, *after)}
-    builds: dict[str, list[Entry]] = {}
-    for entry in runs.entries(program):
-        if entry.number not in chosen and entry.build is not None and entry.actual_s is not None:
-            builds.setdefault(entry.build, []).append(entry)
-    earlier = [_advice(runs, build) for build in list(builds.values())[-NOISE_BUILDS:] if len(build) > 1]
+    earlier = [_advice(runs, build) for build in _repeated(runs.entries(program), before, after)[-NOISE_BUILDS:]]
     first, second = _advice(runs, before), _advice(runs, after)
     found = compare(first, second, earlier)
+    found = replace(found, before=_called(args.before, before), after=_called(args.after, after))
     if args.form == "markdown":
         from advisor.render.markdown import comment
 
@@ -61,14 +62,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _chosen(runs: Runs, args: argparse.Namespace) -> tuple[str, list[Entry], list[Entry]]:
     """Return the program and the runs that the two names stand for."""
+    history_places.known(args.program, runs)
     entries = [entry for entry in runs.entries() if args.program in (None, entry.program)]
-    sides = [
-        [entry for entry in entries if name in (entry.build, str(entry.number))] for name in (args.before, args.after)
-    ]
-    for name, side in zip((args.before, args.after), sides, strict=True):
-        if not side:
-            known = ", ".join(dict.fromkeys(entry.build or str(entry.number) for entry in entries[-12:]))
-            raise UsageError(f"no run or build is called {name!r}; the last ones are {known or 'none'}")
+    sides = [_side(name, entries) for name in (args.before, args.after)]
     programs = {entry.program for entry in sides[0]} & {entry.program for entry in sides[1]}
     if len(programs) != 1:
         names = ", ".join(sorted({entry.program for side in sides for entry in side}))
@@ -78,6 +74,43 @@ def _chosen(runs: Runs, args: argparse.Namespace) -> tuple[str, list[Entry], lis
     if not (before and after):
         raise UsageError(f"{args.after if before else args.before} was recorded without times of {program!r}")
     return program, before, after
+
+
+def _repeated(entries: Sequence[Entry], before: Sequence[Entry], after: Sequence[Entry]) -> list[list[Entry]]:
+    """Return the builds that ran more than once, without the runs that are compared.
+
+    Where these are two single runs and no others tell the noise, their own builds do, such as of two repeats.
+    """
+    others = _builds([entry for entry in entries if entry not in (*before, *after)])
+    return others or (_builds(entries) if len(before) == len(after) == 1 else [])
+
+
+def _builds(entries: Sequence[Entry]) -> list[list[Entry]]:
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.build is not None and entry.actual_s is not None:
+            found.setdefault(entry.build, []).append(entry)
+    return [build for build in found.values() if len(build) > 1]
+
+
+def _side(name: str, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the runs of the build of that name, else the run of that number; raises ``UsageError``."""
+    side = [entry for entry in entries if entry.build == name]
+    side = side or [entry for entry in entries if str(entry.number) == name]
+    if side:
+        return side
+    builds = list(dict.fromkeys(entry.build for entry in reversed(entries) if entry.build is not None))[:_NAMED]
+    span = f"runs have the numbers {entries[0].number} to {entries[-1].number}" if entries else "there is no run"
+    known = f"the last builds are {', '.join(reversed(builds))}" if builds else "no run says of which build it is"
+    raise UsageError(f"no run or build is called {name!r}; {known}; {span}")
+
+
+def _called(name: str, side: Sequence[Entry]) -> str:
+    """Return what a side of the comparison is called: its build, or the run that stands for it."""
+    build = side[0].build
+    if name == build:
+        return build
+    return f"run {name}" if build is None else f"run {name} of {build}"
 
 
 def _advice(runs: Runs, entries: list[Entry]) -> list[Advice]:
@@ -91,17 +124,19 @@ def _report(found: Comparison) -> Report:
         Column("gap"), Column("before", "s"), Column("after", "s"), Column("change", "s"), Column("noise", "s"),
         Column("more than noise"), Column("where"),
     )  # fmt: skip
-    rows = tuple(_row(change) for change in (*found.changes, found.actual))
+    rows = tuple(_row(change, found) for change in (*found.changes, found.actual))
     before, after = (_runs(*counts) for counts in zip(found.runs, found.disturbed, strict=True))
     title = f"{found.program}: from {found.before} ({before}) to {found.after} ({after})"
     return Report(title, (Table("", columns, rows), Text(_sentence(found))))
 
 
-def _row(change: Change) -> tuple[str | float | None, ...]:
-    beyond = {None: "unknown", True: "yes", False: "no"}[change.beyond_noise]
+def _row(change: Change, found: Comparison) -> tuple[str | float | None, ...]:
+    beyond = {None: "unknown", True: "yes", False: "unsure" if found.unsure(change) else "no"}[change.beyond_noise]
     largest = max((abs(seconds) for _, seconds in change.places), default=0.0)
     places = "; ".join(
-        f"{name} {seconds:+.3g} s" for name, seconds in change.places if abs(seconds) >= max(_LEAST * largest, _LEAST_S)
+        f"{name} {'+' if seconds > 0 else ''}{numbers.seconds(seconds)}"
+        for name, seconds in change.places
+        if abs(seconds) >= max(_LEAST * largest, _LEAST_S)
     )
     return (change.name, change.before_s, change.after_s, change.delta_s, change.noise_s, beyond, places)
 
@@ -113,9 +148,12 @@ def _runs(count: int, disturbed: int) -> str:
 
 def _sentence(found: Comparison) -> str:
     if found.actual.beyond_noise is None:
-        return "Each build ran once, so nothing can be told from noise: repeat the runs."
+        return "No build ran more than once, so nothing can be told from noise: repeat the runs."
     worst = found.worst
     if worst is None:
-        return "No gap grew by more than noise."
+        unsure = [change.name for change in found.changes if change.delta_s > 0 and found.unsure(change)]
+        more = f" Of {' and '.join(unsure)} too few runs tell: repeat them." if unsure else ""
+        return f"No gap grew by more than noise.{more}"
     where = f", most of it in {worst.places[0][0]}" if worst.places else ""
-    return f"{worst.name} grew by {worst.delta_s:.3g} s{where}."
+    name = "The run time" if worst.name == "actual" else worst.name
+    return f"{name} grew by {numbers.seconds(worst.delta_s)}{where}."

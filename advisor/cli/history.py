@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from advisor.cli import history_places, output, reports
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from advisor.reports import Report, Table
     from advisor.store.items import Item
     from advisor.store.runs import Entry
@@ -37,7 +39,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> Report:
-    from advisor.errors import UsageError
     from advisor.reports import Report, Text
     from advisor.store.database import read
     from advisor.store.items import Items
@@ -45,14 +46,19 @@ def _report(args: argparse.Namespace) -> Report:
 
     connection = read(history_places.state(args))
     runs = Runs(connection)
-    programs = runs.programs()
-    if args.program is not None and args.program not in programs:
-        raise UsageError(f"no run of {args.program!r} in the history; there are {', '.join(programs) or 'none'}")
-    wanted = programs if args.program is None else (args.program,)
-    items = [item for program in wanted for item in Items(connection).of(program)]
-    parts: list[Text | Table] = [_runs(runs.entries(args.program, args.most))]
-    if items:
-        parts.append(_items(items))
+    history_places.known(args.program, runs)
+    entries = runs.entries(args.program, args.most)
+    parts: list[Text | Table] = [_runs(entries)]
+    left = runs.count(args.program) - len(entries)
+    if left:
+        older = "1 older run is" if left == 1 else f"{left} older runs are"
+        parts.append(Text(f"{older} not listed; --most {left + len(entries)} lists all"))
+    programs = (args.program,) if args.program else runs.programs()
+    parts += [
+        _items(items, f"Advice on {program}" if len(programs) > 1 else "Advice")
+        for program in programs
+        if (items := Items(connection).of(program))
+    ]
     return Report("", tuple(parts))
 
 
@@ -61,22 +67,42 @@ def _runs(entries: tuple[Entry, ...]) -> Table:
 
     columns = ("number", "program", "build", "started", "ranks", "run time", "grade", "verdict", "read by")
     rows = tuple(
-        (e.number, e.program, e.build, e.started or e.added, e.ranks, e.actual_s, e.grade, e.verdict, e.reader)
+        (
+            e.number,
+            e.program,
+            e.build,
+            e.started or f"read {e.added}",
+            e.ranks,
+            e.actual_s,
+            e.grade,
+            e.verdict,
+            e.reader,
+        )
         for e in entries
     )
     return Table("Runs", tuple(Column(name, "s" if name == "run time" else "") for name in columns), rows)
 
 
-def _items(items: list[Item]) -> Table:
+def _items(items: Sequence[Item], title: str) -> Table:
+    """Return the table of items, with a column of notes where any has one."""
     from advisor.reports import Column, Table
 
-    columns = (
+    columns = [
         Column("item"), Column("action"), Column("title"), Column("at"), Column("state"), Column("since run"),
         Column("at most", "s"), Column("promised", "s"), Column("realised", "s"),
-    )  # fmt: skip
-    rows = tuple(
+    ]  # fmt: skip
+    rows: list[tuple[str | float | None, ...]] = [
         (i.fingerprint[:12], i.action, i.title, i.region or i.phase, i.state, i.first_run, i.ceiling_s, i.promised_s,
          i.realised_s)
         for i in items
-    )  # fmt: skip
-    return Table("Advice", columns, rows)
+    ]  # fmt: skip
+    if any(_note(item) for item in items):
+        columns.append(Column("note"))
+        rows = [(*row, _note(item)) for row, item in zip(rows, items, strict=True)]
+    return Table(title, tuple(columns), tuple(rows))
+
+
+def _note(item: Item) -> str | None:
+    """Return until when an item is suppressed, and the reason that was given for what was last said of it."""
+    until = f"until {item.until}" if item.until else None
+    return ": ".join(part for part in (until, item.reason) if part) or None

@@ -45,6 +45,15 @@ def past(args: argparse.Namespace) -> Past | None:
     return StoredPast(folder)
 
 
+def known(program: str | None, runs: Runs) -> None:
+    """Raise ``UsageError`` where the history holds no run of ``program``, if one is named."""
+    programs = runs.programs()
+    if program is not None and program not in programs:
+        from advisor.errors import UsageError
+
+        raise UsageError(f"no run of {program!r} in the history; there are {', '.join(programs) or 'none'}")
+
+
 def runs(args: argparse.Namespace) -> Runs:
     """Return the runs of the history, to read; raises ``StoreError``."""
     from advisor.store.database import read

@@ -35,6 +35,7 @@ def _export(args: argparse.Namespace) -> int:
     from advisor.render.document import document
 
     runs = history_places.runs(args)
+    history_places.known(args.program, runs)
     lines = [json.dumps(document(runs.advice(entry.number))) for entry in runs.entries(args.program)]
     output.emit("".join(f"{line}\n" for line in lines), args.output)
     return 0

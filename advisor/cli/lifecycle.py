@@ -9,9 +9,12 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from advisor.cli import history_places, output
+from advisor.render import numbers
 
 if TYPE_CHECKING:
-    from advisor.store.items import ItemState
+    from sqlite3 import Connection
+
+    from advisor.store.items import Item, ItemState
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -40,23 +43,36 @@ class Command:
 
     def run(self, args: argparse.Namespace) -> int:
         """Note it in the history; returns the exit code."""
-        from advisor.store.database import Writer
+        from advisor.render.clean import clean
+        from advisor.store.database import briefly
         from advisor.store.items import Items
 
-        writer = Writer(history_places.state(args))
-        try:
-            with writer.transaction() as connection:
-                items = Items(connection)
-                item = items.named(args.program, args.item, args.region)
-                reason, until = getattr(args, "reason", None), getattr(args, "until", None)
-                items.mark(item, self.state, datetime.now(UTC), reason=reason, until=until)
-        finally:
-            writer.close()
-        from advisor.render.clean import clean
-
+        reason, until = getattr(args, "reason", None), getattr(args, "until", None)
+        with briefly(history_places.state(args)) as connection:
+            items = Items(connection)
+            item = items.named(args.program, args.item, args.region)
+            won_s = _won_s(connection, item) if self.state == "applied" and item.state == "resolved" else None
+            items.mark(item, self.state, datetime.now(UTC), reason=reason, until=until, won_s=won_s)
         place = f" at {item.region or item.phase}" if item.region or item.phase else ""
-        output.emit(clean(f"{item.action} ({item.title}){place}: {self.said}") + "\n")
+        said = self.said if won_s is None else f"applied, and gone since; it won {numbers.seconds(won_s)}"
+        more = f" until {until}" if until else ""
+        output.emit(clean(f"{item.action} ({item.title}){place}: {said}{more}") + "\n")
         return 0
+
+
+def _won_s(connection: Connection, item: Item) -> float:
+    """Return what a resolved item has won; raises ``UsageError`` where the history cannot tell."""
+    from advisor.errors import UsageError
+    from advisor.store.items import won_already_s
+    from advisor.store.runs import Runs
+
+    won_s = won_already_s(Runs(connection), item)
+    if won_s is None:
+        raise UsageError(
+            f"{item.action} is resolved already, and the history cannot tell what that won: "
+            "it knows no runs of the build that showed it and of the next one"
+        )
+    return won_s
 
 
 def _day(text: str) -> str:
@@ -64,9 +80,12 @@ def _day(text: str) -> str:
     if not _DAY.fullmatch(text):
         raise wrong
     try:
-        return date.fromisoformat(text).isoformat()
+        day = date.fromisoformat(text)
     except ValueError:
         raise wrong from None
+    if day < datetime.now(UTC).date():
+        raise argparse.ArgumentTypeError(f"expected a day to come, found {text}")
+    return day.isoformat()
 
 
 applied = Command(

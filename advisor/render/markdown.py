@@ -56,22 +56,23 @@ def _head(advice: Advice) -> Iterator[str]:
 
 def _changes(since: Comparison) -> Iterator[str]:
     """Yield what changed since the base build: the run time, and the gaps that moved most."""
-    yield f"**Since build {_code(since.before)}**: run time {_delta(since.actual)}{_doubt(since)}"
+    yield f"**Since build {_code(since.before)}**: run time {_delta(since.actual, since)}{_doubt(since)}"
     moved = sorted(since.changes, key=lambda change: -abs(change.delta_s))
     shown = [change for change in moved if change.delta_s][:_CHANGES]
     if shown:
         rows = [
-            (_text(change.name), numbers.seconds(change.before_s), numbers.seconds(change.after_s), _delta(change),
-             _code(change.places[0][0], in_table=True) if change.places else "")
+            (_text(change.name), numbers.seconds(change.before_s), numbers.seconds(change.after_s),
+             _delta(change, since), _code(change.places[0][0], in_table=True) if change.places else "")
             for change in shown
         ]  # fmt: skip
         yield _table(("gap", "before", "now", "change", "most of it in"), "lrrrl", rows)
 
 
-def _delta(change: Change) -> str:
+def _delta(change: Change, since: Comparison) -> str:
     amount = numbers.seconds(abs(change.delta_s))
     sign = "+" if change.delta_s > 0 else "-" if change.delta_s < 0 else "±"
-    return f"{sign}{amount}" + (" (within noise)" if change.beyond_noise is False else "")
+    doubt = " (too few runs to tell)" if since.unsure(change) else " (within noise)"
+    return f"{sign}{amount}" + (doubt if change.beyond_noise is False else "")
 
 
 def _doubt(since: Comparison) -> str:

@@ -70,7 +70,8 @@ def change_lines(change: Comparison, page: Page) -> list[str]:
         return [page.remark(f"{head} (one run each: noise is not known)")]
     moved = sorted((one for one in change.changes if one.beyond_noise), key=lambda one: -abs(one.delta_s))
     if not moved:
-        return [page.remark(f"{head}, within noise")]
+        doubt = "too few runs to tell that from noise" if change.unsure(change.actual) else "within noise"
+        return [page.remark(f"{head}, {doubt}")]
     lines = [page.remark(head)]
     for one in moved[:_CHANGES]:
         place = f" in {one.places[0][0]}" if one.places else ""

@@ -33,9 +33,7 @@ _COUNT: Final = struct.Struct("<Q")
 
 def read(folder: Path) -> sqlite3.Connection:
     """Return a connection that only reads; raises ``StoreError`` where there is no history or it cannot be read."""
-    path = folder / NAME
-    if not path.exists():
-        raise StoreError(f"there is no history in {folder}; gapwatch watch makes one")
+    path = _existing(folder)
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=PATIENCE_S)
         _harden(connection)
@@ -76,6 +74,38 @@ def copy(folder: Path, target: Path) -> None:
         source.close()
 
 
+@contextmanager
+def briefly(folder: Path) -> Iterator[sqlite3.Connection]:
+    """One transaction for what a user says of a history that is there, also while the daemon writes to it.
+
+    Where nobody holds the lock this is a ``Writer``. Beside its holder, who has checked the database, SQLite's own
+    locks keep both apart; on network file systems only where both run on the same host. Raises ``StoreError``.
+    """
+    path = _existing(folder)
+    who = holder(folder)
+    if who is None:
+        writer = Writer(folder)
+        try:
+            with writer.transaction() as connection:
+                yield connection
+        finally:
+            writer.close()
+        return
+    if filesystems.is_network(folder) and not who.endswith(f" on {os.uname().nodename}"):
+        raise StoreError(f"{folder} is in use by another gapwatch ({who}): say it on that host")
+    counter = os.open(folder / COUNTER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        with _closing(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as connection:
+            _harden(connection)
+            connection.execute("PRAGMA foreign_keys = ON")
+            _refuse_other_version(connection, path, "its process is older than this one: start it again")
+            yield from _in_transaction(connection, path, counter)
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {error}") from error
+    finally:
+        os.close(counter)
+
+
 class Writer:
     """The one process that writes: holds the lock until ``close``.
 
@@ -114,32 +144,13 @@ class Writer:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Everything in the block becomes visible together and lasts, or none of it; raises ``StoreError``."""
         with self._guard:
-            yield from self._in_transaction()
-
-    def _in_transaction(self) -> Iterator[sqlite3.Connection]:
-        try:
-            self.connection.execute("BEGIN IMMEDIATE")
-            yield self.connection
-            self.connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'commits'")
-            (count,) = self.connection.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
-            self.connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._roll_back()
-            raise StoreError(f"{self.path}: {error}") from error
-        except BaseException:
-            self._roll_back()
-            raise
-        os.pwrite(self._counter, _COUNT.pack(count), 0)
+            yield from _in_transaction(self.connection, self.path, self._counter)
 
     def close(self) -> None:
         """Let others write."""
         self.connection.close()
         os.close(self._counter)
         os.close(self._lock)
-
-    def _roll_back(self) -> None:
-        if self.connection.in_transaction:
-            self.connection.execute("ROLLBACK")
 
     def _open(self) -> sqlite3.Connection:
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -156,8 +167,7 @@ class Writer:
 
     def _damage(self) -> str | None:
         """Return what is wrong with the database that is there, None where nothing is."""
-        said = os.pread(self._counter, _COUNT.size, 0)
-        known = _COUNT.unpack(said)[0] if len(said) == _COUNT.size else 0
+        known = _counted(self._counter)
         if not self.path.exists() or not self.path.stat().st_size:
             return f"all of its {known} transactions are missing" if known else None
         try:
@@ -178,6 +188,41 @@ class Writer:
         return f"{known - count} of its transactions are missing" if count < known else None
 
 
+def _existing(folder: Path) -> Path:
+    path = folder / NAME
+    if not path.exists():
+        raise StoreError(f"there is no history in {folder}; gapwatch watch makes one")
+    return path
+
+
+def _in_transaction(connection: sqlite3.Connection, path: Path, counter: int) -> Iterator[sqlite3.Connection]:
+    """Lend the connection for one transaction, and count it; raises ``StoreError``."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+        connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'commits'")
+        (count,) = connection.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        _roll_back(connection)
+        raise StoreError(f"{path}: {error}") from error
+    except BaseException:
+        _roll_back(connection)
+        raise
+    if count > _counted(counter):  # another process may have counted on
+        os.pwrite(counter, _COUNT.pack(count), 0)
+
+
+def _counted(counter: int) -> int:
+    said = os.pread(counter, _COUNT.size, 0)
+    return int(_COUNT.unpack(said)[0]) if len(said) == _COUNT.size else 0
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
 @contextmanager
 def _closing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     try:
@@ -191,10 +236,13 @@ def _harden(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA trusted_schema = OFF")
 
 
-def _refuse_other_version(connection: sqlite3.Connection, path: Path) -> None:
+def _refuse_other_version(connection: sqlite3.Connection, path: Path, older: str = "") -> None:
+    """Raise ``StoreError`` for a database of a newer gapwatch; for one that is ``older``, too, where that is said."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise StoreError(f"{path} was written by a newer gapwatch (version {version}, here {VERSION}): update this one")
+    if older and version < VERSION:
+        raise StoreError(f"{path} is of version {version}, here {VERSION}; {older}")
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

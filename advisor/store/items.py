@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model import Advice, Recommendation
+    from advisor.store.runs import Runs
 
 ItemState = Literal["new", "open", "acknowledged", "suppressed", "applied", "resolved", "back"]
 #: A region holds all that an item promises if no more than this share of it is missing.
@@ -127,13 +128,17 @@ class Items:
         *,
         reason: str | None = None,
         until: str | None = None,
+        won_s: float | None = None,
     ) -> None:
-        """Set what a user says of an item: acknowledged, suppressed (``until`` a day, with a ``reason``) or applied."""
+        """Set what a user says of an item: acknowledged, suppressed (``until`` a day, with a ``reason``) or applied.
+
+        One that is applied and has won seconds already (``won_s``, see ``won_already_s``) stays resolved.
+        """
         more: dict[str, object] = {"reason": reason, "until": until}
         if state == "applied":
             promised = item.ceiling_s if item.expected_s is None else item.expected_s
-            more |= {"applied_after": item.last_run, "promised_s": promised, "realised_s": None}
-        self._set(item, now, item.last_run, state, **more)
+            more |= {"applied_after": item.last_run, "promised_s": promised, "realised_s": won_s}
+        self._set(item, now, item.last_run, state if won_s is None else "resolved", **more)
 
     def named(self, program: str | None, text: str, region: str | None = None) -> Item:
         """Return the one item that ``text`` (an action or the beginning of a fingerprint) names.
@@ -151,9 +156,17 @@ class Items:
         ]
         if len(fits) == 1:
             return fits[0]
-        choices = [f"{one.fingerprint[:12]} {one.action} at {one.region or one.phase}" for one in (fits or items)[:8]]
+        choices = [
+            f"{one.fingerprint[:12]} {one.action} of {one.program} at {one.region or one.phase or 'the whole run'}"
+            for one in (fits or items)[:8]
+        ]
         listed = "; ".join(choices) or "there is no advice yet"
-        raise UsageError(f"{'several items are' if fits else 'no item is'} called {text!r}: {listed}")
+        if fits:
+            raise UsageError(
+                f"several items are called {text!r}; name one by its number, --region or --program: {listed}"
+            )
+        where = "".join(f" {word} {name!r}" for word, name in (("of", program), ("at", region)) if name is not None)
+        raise UsageError(f"no item is called {text!r}{where}; those seen last: {listed}")
 
     def apply(self, program: str, actions: Sequence[tuple[str, str | None]], reason: str, now: datetime) -> None:
         """Set items to applied that commits name, by action and region (None: wherever the action is advised)."""
@@ -199,6 +212,24 @@ class Items:
             "INSERT INTO steps (program, fingerprint, run, at, state, reason) VALUES (?, ?, ?, ?, ?, ?)",
             (program, fingerprint, number, at, state, reason),
         )
+
+
+def won_already_s(runs: Runs, item: Item) -> float | None:
+    """Return the seconds that a resolved item has won: those in the build that showed it last, less those in the next.
+
+    None where the history does not hold runs of both builds any more, or does not know their builds.
+    """
+    entries = runs.entries(item.program)
+    last = next((one for one in entries if one.number == item.last_run), None)
+    if last is None:
+        return None
+    alike = [one for one in entries if one.ranks == last.ranks]
+    later = [one for one in alike if one.number > last.number and one.build != last.build]
+    sides = [one for one in alike if one.build == last.build], [one for one in later if one.build == later[0].build]
+    if not all(sides):
+        return None
+    before, after = ([runs.advice(one.number) for one in side] for side in sides)
+    return _won_s(before, after, item)
 
 
 def _won_s(before: Sequence[Advice], after: Sequence[Advice], item: Item) -> float:

@@ -158,9 +158,10 @@ class Runs:
         )
         return tuple(number for (number,) in rows)
 
-    def count(self) -> int:
-        """Return how many runs there are."""
-        return int(self._connection.execute("SELECT count(*) FROM runs").fetchone()[0])
+    def count(self, program: str | None = None) -> int:
+        """Return how many runs there are, of one program if given."""
+        asked = "SELECT count(*) FROM runs WHERE ?1 IS NULL OR program = ?1"
+        return int(self._connection.execute(asked, (program,)).fetchone()[0])
 
     def size_B(self) -> int:
         """Return the size of the whole history in bytes, pages that are free left out."""

@@ -85,7 +85,10 @@ def _change(one: Seen) -> str:
     if actual.noise_s is None:
         return f"{words}; noise is not known"
     grown = ", ".join(f"{change.name} +{numbers.seconds(change.delta_s)}" for change in one.change.grown)
-    return f"{words}; worse: {grown}" if grown else f"{words}; nothing grew by more than noise"
+    if grown:
+        return f"{words}; worse: {grown}"
+    unsure = actual.delta_s > 0 and one.change.unsure(actual)
+    return f"{words}; {'too few runs to tell that from noise' if unsure else 'nothing grew by more than noise'}"
 
 
 def _count(many: int, noun: str) -> str:
