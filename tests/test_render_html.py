@@ -24,7 +24,7 @@ from advisor import overview, pictures
 from advisor.model import Advice, Phase, Profile
 from advisor.render import numbers
 from advisor.render.html import figures, filling, index, reports
-from advisor.render.html.charts import DARK, LIGHT
+from advisor.render.html.charts import DARK, LIGHT, picture
 from advisor.render.html.page import page
 from advisor.reports import Axis, Bar, Bars, Code, Column, HeatMap, Line, Report, Series, Table, Text
 
@@ -372,7 +372,7 @@ def test_no_page_is_wider_than_its_window(shown: WebDriver, width: int) -> None:
 def test_the_seventh_line_of_a_picture_is_told_from_the_first() -> None:
     axis = Axis("x")
     lines = tuple(Line(f"line {number}", (0.0, 1.0), (0.0, float(number))) for number in range(7))
-    address = charts.picture(Series("Seven", axis, axis, lines), charts.LIGHT)
+    address = picture(Series("Seven", axis, axis, lines), LIGHT)
     drawn = base64.b64decode(address.partition(",")[2]).decode()
     assert drawn.count("stroke-dasharray") >= 1
 
