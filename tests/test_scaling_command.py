@@ -7,6 +7,7 @@ import math
 import shutil
 import subprocess
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -482,3 +483,59 @@ def test_what_begins_behind_a_knee_can_be_written_and_read_again() -> None:
     again = expressions.parse(expressions.written(found), ["N"])
     for value in (1, 4, 4.5, 5, 100):
         assert float(again.subs({n: value})) == float(found.subs({n: value}))
+
+
+def extra_p(tmp_path: Path, values: dict[float, float]) -> Path:
+    """Return a file of Extra-P with one value at each N."""
+    path = tmp_path / "file.txt"
+    points = " ".join(f"{n:g}" for n in values)
+    lines = (
+        "PARAMETER N",
+        f"POINTS {points}",
+        "REGION solve",
+        "METRIC time",
+        *(f"DATA {v!r}" for v in values.values()),
+    )
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({100: 0.0, 200: 0.0, 400: 0.0, 800: 0.0}, "no value is above 0 at any point: solve"),
+        ({100: -1.0, 200: -1.0, 400: -2.0, 800: -3.0}, "no value is above 0 at any point: solve"),
+        ({0: 1.0, 200: 1.1, 400: 1.2, 800: 1.3}, "N is 0 at some points"),
+    ],
+)
+def test_what_no_power_describes_is_refused(tmp_path: Path, values: dict[float, float], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        command.run(asked(paths=[extra_p(tmp_path, values)]), Serving([]))
+
+
+def test_a_time_of_zero_does_not_outweigh_all_others(tmp_path: Path) -> None:
+    path = extra_p(tmp_path, {100: 1e-5, 200: 4e-5, 400: 1.6e-4, 800: 0.0, 1600: 0.0})
+    study_of = collect.from_measurements(extrap_files.read(path), path)[0]
+    assert study_of.scale[0].tolist() == pytest.approx([1e-5, 4e-5, 1.6e-4, 1e-5, 1e-5])
+    found = table(command.run(asked(paths=[path], predict=["N=3200"]), Serving([])), "Predictions")
+    assert found["3200.0"][4] > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"at": "N=4"}, "--at needs --count"),
+        ({"command": ["./a"]}, "a command behind -- needs --count"),
+        ({"price": "5"}, "--price needs --model"),
+        ({"machine": ["host"]}, "--machine needs --model"),
+        ({"paths": [], "next": True}, "--next needs runs"),
+    ],
+)
+def test_options_without_what_they_need_are_refused(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        report(runs(), **options)
+
+
+def test_parameters_below_zero_are_told() -> None:
+    profiles = [replace(each, parameters={**each.parameters, "level": 0}) for each in runs()]
+    assert any("level" in note for note in collect.from_profiles(profiles).notes)

@@ -136,7 +136,18 @@ def _one_program(profiles: Sequence[Profile]) -> tuple[str, list[Profile], tuple
     same = [profile for profile in timed if profile.program == program]
     left = len(profiles) - len(same)
     notes = (f"{left} runs of other programs or without times were left out",) if left else ()
-    return program, same, notes
+    return program, same, notes + _not_above_zero(same)
+
+
+def _not_above_zero(profiles: Sequence[Profile]) -> tuple[str, ...]:
+    """Return what is said of parameters of which no power can be taken."""
+    names = {
+        name: None
+        for profile in profiles
+        for name, value in profile.parameters.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0
+    }
+    return (f"parameters that are not above 0 everywhere were left out: {', '.join(names)}",) if names else ()
 
 
 def _observations(
@@ -176,15 +187,45 @@ def study_of(
             '{"parameters": {"N": 512}}'
         )
     points = sorted(rows)
+    _above_zero(spans.changing, points)
     series, more = _series([rows[point] for point in points])
     measured = _array(series, [rows[point] for point in points])
+    series, measured, less = _fittable(series, measured)
     center = np.nanmedian(measured, axis=2)
     whole = center[series.index(RUN)] if RUN in series and noise_share else np.zeros(len(points))
-    scale = np.maximum(np.abs(center), noise_share * whole)
+    scale = _of_zeros(np.maximum(np.abs(center), noise_share * whole))
     return Study(
         program, spans.changing, np.array(points), tuple(series), measured, scale, spans.fixed, spans.tied,
-        (*notes, *more),
+        (*notes, *more, *less),
     )  # fmt: skip
+
+
+def _above_zero(names: Sequence[str], points: Sequence[tuple[float, ...]]) -> None:
+    """Raise ``UsageError`` for parameters that are not above zero everywhere: models are made of their powers."""
+    for name, values in zip(names, zip(*points, strict=True), strict=True):
+        if min(values) <= 0.0:
+            raise UsageError(f"{name} is {min(values):g} at some points; models are powers of values above 0: shift it")
+
+
+def _fittable(
+    series: Sequence[Series], measured: FloatArray
+) -> tuple[list[Series], FloatArray, list[str]]:  # fmt: skip
+    """Return the series that are above zero somewhere, their values, and what is said of the others.
+
+    ``UsageError`` where there are no such series.
+    """
+    some = [at for at in range(len(series)) if np.nanmax(measured[at]) > 0.0]
+    gone = [each.name for at, each in enumerate(series) if at not in some]
+    if not some:
+        raise UsageError(f"no value is above 0 at any point: {', '.join(gone)}; there is nothing to model")
+    said = [f"nowhere above 0, and without a model: {', '.join(gone)}"] if gone else []
+    return [series[at] for at in some], measured[some], said
+
+
+def _of_zeros(scale: FloatArray) -> FloatArray:
+    """Return what noise is relative to: of a value of zero the least of its series that is not zero."""
+    least = np.where(scale > 0.0, scale, np.inf).min(axis=1, keepdims=True)
+    return np.asarray(np.where(scale > 0.0, scale, least))
 
 
 def spans_of(runs: Sequence[Mapping[str, float]]) -> Spans:

@@ -26,6 +26,7 @@ def run(args: Namespace, services: Services) -> Report:
     """Return models, predictions and advice on the next run for what lies at the paths."""
     if not 0.0 < args.level < 1.0:
         raise UsageError("--level is a probability between 0 and 1, such as 0.8")
+    _go_together(args)
     studies = [limited(each, args.only or ()) for each in studies_of(args.paths or (), services)]
     if args.plot and len(studies) > 1:
         raise UsageError("--plot draws one study; name runs of one program, or a file with one metric")
@@ -37,6 +38,20 @@ def run(args: Namespace, services: Services) -> Report:
     if not parts:
         raise UsageError("name runs, a file of Extra-P, or an application model by --model")
     return Report(f"Scaling of {', '.join(each.program for each in studies) or 'a model'}", tuple(parts))
+
+
+def _go_together(args: Namespace) -> None:
+    """Raise ``UsageError`` for options that would be ignored."""
+    counted = bool(args.model or args.linear or args.count)
+    for name, needed, given in (
+        ("at", "--count", args.count), ("command", "--count", args.count),
+        ("price", "--model, --count or --linear", counted), ("machine", "--model, --count or --linear", counted),
+        ("plot", "runs", args.paths), ("next", "runs", args.paths), ("check", "runs", args.paths),
+        ("only", "runs", args.paths), ("linear", "runs", args.paths),
+    ):  # fmt: skip
+        if getattr(args, name) and not given:
+            what = "a command behind --" if name == "command" else f"--{name}"
+            raise UsageError(f"{what} needs {needed}")
 
 
 def studies_of(paths: Sequence[Path], services: Services) -> list[Study]:
