@@ -18,7 +18,10 @@ from pathlib import Path
 
 
 class AdvisorError(Exception):
-    """Base of every error that ends in one clear message instead of a traceback."""
+    """Base of every error that ends in one clear message instead of a traceback.
+
+    What another program said about it, line by line, follows as notes (``add_note``).
+    """
 
     exit_code = 2
 

@@ -340,3 +340,27 @@ def test_a_profile_chooses_the_functions_of_a_program(tmp_path: Path) -> None:
     loops = json.loads(report.stdout)["parts"][-1]
     place = [column["name"] for column in loops["columns"]].index("function")
     assert {"horner"} <= {row[place] for row in loops["rows"]} <= {"horner", "cycle"}, "and none of the other loops"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--function", "nowhere"), "no function that ran or holds a loop has that in its name"),
+        (("--osaca", "SPR"), "OSACA is not installed"),
+    ],
+)
+def test_what_would_leave_a_table_empty_is_refused(built: Path, options: tuple[str, ...], words: str) -> None:
+    """Without a hint an empty table looks as if there were no loops."""
+    if options[0] == "--osaca" and shutil.which("osaca"):
+        pytest.skip("OSACA is installed here")
+    said = command_line.run("incore", str(built / "incore-O1"), "--machine", "xeon-8480", *options, home=built)
+    assert said.returncode == 2
+    assert words in said.stderr.decode()
+
+
+def test_a_program_without_names_of_functions_is_told(built: Path) -> None:
+    stripped = built / "stripped"
+    shutil.copy(built / "incore-O1", stripped)
+    subprocess.run(["strip", str(stripped)], check=True, timeout=60)
+    said = command_line.run("incore", "stripped", "--machine", "xeon-8480", home=built)
+    assert "it is stripped" in " ".join(said.stdout.decode().split())

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import command_line
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -292,6 +293,19 @@ def test_branches_count_what_they_ran(suffix: str, compiler: str, tmp_path: Path
 def test_what_fails_is_said(command_line: list[str], build: str | None, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         counting.count([EXAMPLES / "gauss.c"], command_line, build or "gcc gauss.c -o gauss", EXAMPLES)
+
+
+@NEEDS_GCC
+def test_what_a_compiler_says_keeps_its_lines(tmp_path: Path) -> None:
+    (tmp_path / "bad.c").write_text("int main(void) { return nothing; }\n")
+    said = command_line.run("count", "bad.c", "--", "./bad", home=tmp_path)
+    lines = said.stderr.decode().splitlines()
+    assert said.returncode == 2
+    assert "can't be built" in lines[0]
+    assert "nothing" not in lines[0]
+    assert all(line.startswith("gapwatch: ") for line in lines)
+    assert any("'nothing'" in line or "‘nothing’" in line for line in lines[1:])
+    assert "\\n" not in said.stderr.decode()
 
 
 def test_a_source_that_is_not_there_is_refused(tmp_path: Path) -> None:

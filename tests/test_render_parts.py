@@ -267,3 +267,11 @@ def test_parts_that_do_not_hold_together_are_refused(part: Part, reason: str) ->
 
 def test_sound_parts_are_taken() -> None:
     assert answers.report(EVERYTHING) is EVERYTHING
+
+
+@pytest.mark.parametrize("neutral", [None, 1.0])
+def test_a_map_of_equal_values_has_no_steps_to_explain(neutral: float | None) -> None:
+    shown = text(Report("", (HeatMap("h", "", ("a",), ("b", "c"), ((1.0, 1.0),), neutral),)), Page(60))
+    assert "steps" not in shown
+    assert "by more than" not in shown
+    assert shown.rstrip().count("\n") == 2

@@ -134,3 +134,38 @@ def test_a_suite_is_covered_thinned_out_and_chosen(typed: Callable[..., tuple[in
     assert "Representatives" in text
     assert "could be left out" in text
     assert typed("suite", "nothing-like-it")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("suite", "tirad"), "did you mean 'triad'?"),
+        (("suite", "triad", "--near", "5"), "distances lie between 0 and 1"),
+        (("suite", "triad", "--representatives", "0"), "choose 1 to"),
+        (("similar", "triad", "--count", "0"), "show at least 1"),
+        (("parallelism", "--functions", "0", "--", "true"), "list at least 1"),
+        (("parallelism", "--input", "nowhere", "--", "true"), "--input nowhere: there is no such file"),
+        (("parallelism", "--", str(PROFILES / "fig4.json")), "may not be executed"),
+    ],
+)
+def test_numbers_and_files_that_make_no_sense_are_refused(
+    words: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(list(words)) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_a_suite_of_nothing_lists_what_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["suite"]) == 0
+    text = capsys.readouterr().out
+    assert "Known programs" in text
+    assert "quicksort" in text
+
+
+@needs_tracer
+def test_one_window_is_told_as_a_part_of_the_run(triad: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["parallelism", "--sample", "0.001", "--window", "100000", "--", str(triad), "3000", "10"]
+    assert main(words) == 0
+    text = " ".join(capfd.readouterr().out.split())
+    assert "operations of them were scheduled" in text
+    assert "How much windows differ is not known" in text

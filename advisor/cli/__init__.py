@@ -70,7 +70,7 @@ def _explained(error: Exception) -> int:
         output.complain(f"gate crossed: {error}")
         return error.exit_code
     if isinstance(error, AdvisorError):
-        output.complain(str(error))
+        output.complain(str(error), *getattr(error, "__notes__", ()))
         return error.exit_code
     if isinstance(error, OSError) and error.filename is not None:
         output.complain(f"{os.fsdecode(error.filename)}: {error.strerror}")

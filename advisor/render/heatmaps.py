@@ -43,7 +43,8 @@ def drawn(part: HeatMap, page: Page) -> list[Text]:
     if not part.rows or not part.columns:
         return [*lines, line(("none", "dim"), indent=2)]
     grid = _cells(part, page)
-    legend = paragraph(page.remark(_legend(part, page)), page, "dim")
+    said = _legend(part, page)
+    legend = paragraph(page.remark(said), page, "dim") if said else []
     if page.as_list:
         return lines + _listed(part, grid, page) + legend
     room = max(8, round(page.frame_width * _NAME_SHARE))
@@ -127,9 +128,13 @@ def _legend(part: HeatMap, page: Page) -> str:
     known = [value for row in part.cells for value in row if value is not None]
     if not known:
         return ""
+    if part.neutral is None and min(known) == max(known):
+        return ""
     if part.neutral is None:
         ends = [numbers.quantity(float(end), part.unit) for end in (min(known), max(known))]
         return f"{page.signs.shades[0]} from {ends[0]}, {page.signs.shades[3]} up to {ends[1]}, in four equal steps"
     neutral = numbers.quantity(float(part.neutral), part.unit)
+    if all(value == part.neutral for value in known):
+        return ""
     far = numbers.quantity(max(abs(value / 2 - part.neutral / 2) for value in known) * 2 * _FAR, part.unit)
     return f"< below {neutral}, > above it; << and >>: by more than {far}"

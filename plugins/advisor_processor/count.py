@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from advisor import units
 from advisor.errors import InputError, UsageError
 from advisor.reports import Column, Report, Table, Text
 from advisor_processor.counts import gathered, write
@@ -52,7 +53,7 @@ def operation_counts(
 
 def _parts(found: Model) -> Iterator[Text | Table]:
     values = ", ".join(f"{name} = {value:,}" for name, value in found.parameters.items())
-    yield Text(f"On {found.ranks} ranks, with {values or 'no parameters'}.")
+    yield Text(f"On {units.format_count(found.ranks, 'rank')}, with {values or 'no parameters'}.")
     rows = tuple(_row(loop) for loop in found.loops)
     columns = ("loop", "iterations", "as expression", "agrees", "an iteration does", "flops")
     yield Table("Loops, inner ones apart", tuple(map(Column, columns)), rows)

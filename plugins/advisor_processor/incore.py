@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Final
 
 from advisor import machine_rates
 from advisor.errors import InputError, UsageError
 from advisor.reports import Column, Report, Table, Text
+from advisor.units import format_count, format_seconds
 from advisor_processor import finite_cache
 from advisor_processor.compiled import analysis, opinions, remarks
 from advisor_processor.counts import gathered, write
@@ -36,6 +38,8 @@ def run(args: Namespace, services: Services) -> Report:
         raise UsageError(
             f"the model {machine.name} knows no functional units or no clock: gapwatch machines probe measures them"
         )
+    if args.osaca and shutil.which("osaca") is None:
+        raise UsageError("--osaca: OSACA is not installed: pip install osaca")
     dynamic = not _is_program(args.path)
     with services.working(f"analysing {args.path}"):
         if dynamic:
@@ -92,6 +96,8 @@ def _rows(
 def _chosen(found: Run, name: str | None, profile: Path | None, services: Services) -> list[Analysed]:
     """Return the functions to show, those of the profile with the most time first, else those with most cycles."""
     kept = [one for one in found.functions if not name or name in one.name]
+    if name and not kept:
+        raise UsageError(f"--function {name}: no function that ran or holds a loop has that in its name")
     if profile is None:
         return sorted(kept, key=lambda one: -one.schedule.macs_cycles)
     seconds: dict[str, float] = {}
@@ -113,11 +119,14 @@ def _summary(found: Run, machine: Machine, dynamic: bool) -> Iterator[str]:
         )
         clock = machine_rates.clock_hz(machine) or 1.0
         yield (
-            f"{len(found.functions)} functions on {found.ranks} processors; at {clock / 1e9:.3g} GHz their busiest "
-            f"units take {mac / clock:.3g} s and their schedules {macs / clock:.3g} s per processor"
+            f"{format_count(len(found.functions), 'function')} on {format_count(found.ranks, 'processor')}; at "
+            f"{clock / 1e9:.3g} GHz their busiest units take {format_seconds(mac / clock)} and their schedules "
+            f"{format_seconds(macs / clock)} per processor."
         )
         if any(one.misses for one in found.functions):
             yield f"With caches, {finite_cache.ASSUMPTION}."
+    elif not found.functions:
+        yield "No function of it holds a loop, or it is stripped: loops are looked for in functions that have names."
     else:
         yield "How often the loops ran is not known; record it with valgrind --tool=callgrind --dump-instr=yes."
     yield from found.missing

@@ -45,7 +45,9 @@ _SIMILAR = (
     Argument("--keep", "keep the first in your library under this name, with what its history teaches"),
 )
 _SUITE = (
-    Argument("names", "workloads or programs that make up the suite (default: all that are known)", several=True),
+    Argument(
+        "names", "workloads or programs that make up the suite (default: all that are known)", default="", several=True
+    ),
     Argument("--by", "what to compare (default: mix)", choices=_MEASURES, default="mix"),
     Argument("--near", "members nearer to each other than this repeat each other (default: 0.1)", float, default=0.1),
     Argument("--representatives", "choose this many workloads that stand for all", int),

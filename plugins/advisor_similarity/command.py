@@ -41,6 +41,10 @@ def _plan(args: Namespace) -> Plan:
         raise UsageError(f"--sample {args.sample}: a share of the run lies above 0 and is at most 1")
     if args.tracer == "valgrind" and (args.sample or args.histogram or args.rank is not None):
         raise UsageError("--sample, --histogram and --rank need --tracer qemu")
+    if args.functions < 1:
+        raise UsageError(f"--functions {args.functions}: list at least 1")
+    if args.input and not args.input.is_file():
+        raise UsageError(f"--input {args.input}: there is no such file")
     if args.window < 1000:
         raise UsageError(f"--window {args.window}: at least 1000 instructions")
     sampled = args.sample is not None and args.sample < 1

@@ -52,8 +52,13 @@ def _generated(observed: Observed) -> list[str]:
 
 def _sampling(observed: Observed) -> list[str]:
     sampled = observed.sampled
-    if sampled is None:
+    if not observed.sampling:
         return []
+    if sampled is None:
+        return [
+            "Sampled: one window was scheduled, the beginning of the run. How much windows differ is not known; take a "
+            "shorter --window."
+        ]
     return [
         f"Sampled: {sampled.windows} windows were scheduled, each as if everything before it had been there. "
         "Parallelism that reaches further than a window is not seen, and no standard error tells of it: "

@@ -24,7 +24,10 @@ _SAME_WORK: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A run on the oracle machine; ``limited_cycles`` are those of the machine with ``slots`` operations a cycle."""
+    """A run on the oracle machine; ``limited_cycles`` are those of the machine with ``slots`` operations a cycle.
+
+    ``sampling`` says that a part of the run was scheduled; ``sampled`` is None where that was less than two windows.
+    """
 
     workload: Workload
     image: Image
@@ -33,6 +36,7 @@ class Observed:
     limited_cycles: int | None = None
     differs: float = 0.0
     sampled: Sampled | None = None
+    sampling: bool = False
 
 
 def observe(plan: Plan, cache: Path, folder: Path, smoothability: bool) -> Observed:
@@ -46,7 +50,7 @@ def observe(plan: Plan, cache: Path, folder: Path, smoothability: bool) -> Obser
     program = Path(traced.program)
     workload = summary(image, traced.templates, program.name, architecture_of(program) or "x86_64")
     sampled = sampling_error(max(image.streams, key=lambda stream: stream.cycles)) if plan.period else None
-    observed = Observed(workload, image, traced, sampled=sampled)
+    observed = Observed(workload, image, traced, sampled=sampled, sampling=bool(plan.period))
     return _limited(observed, plan, cache, folder) if smoothability and plan.tracer == "qemu" else observed
 
 
@@ -82,6 +86,8 @@ def _main(plan: Plan, traced: Traced) -> Image:
     image = main_image(traced.images)
     if traced.exit_code == _ILLEGAL or (image is None and _is_avx512(traced)):
         raise UsageError(_illegal(plan, traced))
+    if plan.rank is not None and traced.exit_code == 0 and (image is None or not image.instructions):
+        raise UsageError(f"{plan.command[0]} started no rank {plan.rank}; the first one is rank 0")
     if image is None or not image.instructions:
         raise UsageError(f"{plan.command[0]} {_how_it_ended(traced.exit_code)}, nothing was recorded of it")
     return image

@@ -28,8 +28,9 @@ def report(observed: Observed, functions: int) -> Report:
 
 def _summary(observed: Observed) -> str:
     workload = observed.workload
+    made = "ran, {} operations of them were scheduled" if observed.sampling else "make {} operations"
     text = (
-        f"{workload.instructions:,} instructions make {workload.operations:,} operations; "
+        f"{workload.instructions:,} instructions {made.format(f'{workload.operations:,}')}; "
         f"the oracle machine needs {workload.cycles:,} cycles for them: average parallelism {workload.parallelism:.4g}."
     )
     if workload.smoothability is not None and observed.limited_cycles is not None:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from advisor_similarity.neighbours import Neighbour
 
 _MEANS: Final = {
-    "mix": "proportions of the finer classes of operations",
+    "mix": "the proportions of the finer classes of operations",
     "centroid": "expression (9) of the centroids",
-    "tanimoto": "Tanimoto distance of the centroids",
-    "matrix": "Frobenius norm of the parallelism matrices",
+    "tanimoto": "the Tanimoto distance of the centroids",
+    "matrix": "the Frobenius norm of the parallelism matrices",
     "profile": "expression (9) of where the time goes",
 }
 
@@ -36,6 +36,8 @@ def run(args: Namespace, services: Services) -> Report:
     """Compare what the command line names with the library, or with each other; raises ``AdvisorError``."""
     if not 1 <= len(args.paths) <= 2:
         raise UsageError("one program, profile or known name is compared with the library, two with each other")
+    if args.count < 1:
+        raise UsageError(f"--count {args.count}: show at least 1")
     known = known_entries(services)
     entries = [_entry(word, known, services, args.by) for word in args.paths]
     if args.keep:
@@ -92,7 +94,7 @@ def _parts(this: Entry, found: Sequence[Neighbour], by: str, known: int) -> list
             Text(f"None of the {known} known workloads holds what is compared by {by}; keep some with --keep NAME.")
         ]
     bars = tuple(Bar(one.entry.name, one.distance) for one in found)
-    parts: list[Part] = [Text(f"Compared by the {_MEANS[by]}: 0 identical, 1 orthogonal.")]
+    parts: list[Part] = [Text(f"Compared by {_MEANS[by]}: 0 identical, 1 orthogonal.")]
     parts += [Bars("Distance", "", bars), _differences(found), *_tried(found), *_partly(this, found, by)]
     return parts
 

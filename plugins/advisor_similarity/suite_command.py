@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from advisor.documents import suggestion
 from advisor.errors import UsageError
 from advisor.reports import Column, HeatMap, Report, Table, Text
 from advisor_similarity.neighbours import has, pairwise_distances
@@ -23,14 +25,19 @@ _MOST_IN_MAP = 30
 
 def run(args: Namespace, services: Services) -> Report:
     """Say how well the named workloads cover the known ones, or choose some that do; raises ``UsageError``."""
+    if not 0.0 <= args.near <= 1.0:
+        raise UsageError(f"--near {args.near:g}: distances lie between 0 and 1")
     known = [entry for entry in known_entries(services) if has(entry, args.by)]
     if not known:
         raise UsageError(f"no known workload can be compared by {args.by}")
+    if args.representatives is not None and not 1 <= args.representatives <= len(known):
+        raise UsageError(f"--representatives {args.representatives}: choose 1 to {len(known)} of the known workloads")
     distances = pairwise_distances(known, args.by)
     members = _members(args.names, known) or list(range(len(known)))
     parts: list[Part] = [_covered(distances, members, known, bool(args.names))]
+    parts += [] if args.names else [_programs(known)]
     parts += [_redundant(distances, members, known, args.near), *_map(distances, members, known)]
-    if args.representatives:
+    if args.representatives is not None:
         parts.insert(0, _chosen(distances, args.representatives, known))
     return Report("A suite of workloads", tuple(parts))
 
@@ -41,7 +48,8 @@ def _members(names: list[str], known: list[Entry]) -> list[int]:
     for name in names or []:
         same = [number for number, entry in enumerate(known) if name in (entry.name, entry.program)]
         if not same:
-            raise UsageError(f"{name!r} is no known workload; gapwatch suite lists them")
+            programs = dict.fromkeys(word for entry in known for word in (entry.program, entry.name))
+            raise UsageError(f"{name!r} is no known workload{suggestion(name, programs)}; gapwatch suite lists them")
         found += same
     return list(dict.fromkeys(found))
 
@@ -54,6 +62,12 @@ def _covered(distances: FloatArray, members: list[int], known: list[Entry], chos
         f"{len(members)} of {len(known)} known workloads: the nearest member is {found.mean:.3f} away on average and "
         f"{found.largest:.3f} at most, from {known[found.farthest].name}."
     )
+
+
+def _programs(known: list[Entry]) -> Table:
+    count = Counter(entry.program for entry in known)
+    rows = tuple((name, number, next(e.name for e in known if e.program == name)) for name, number in count.items())
+    return Table("Known programs", (Column("program"), Column("workloads"), Column("one of them")), rows)
 
 
 def _redundant(distances: FloatArray, members: list[int], known: list[Entry], near: float) -> Table:

@@ -93,7 +93,8 @@ def find_program(word: str) -> Path:
     """Return the file that a command's first word names; raises ``UsageError``."""
     found = shutil.which(word)
     if found is None:
-        raise UsageError(f"{word}: there is no such program")
+        why = "may not be executed (chmod +x?)" if Path(word).is_file() and "/" in word else "there is no such program"
+        raise UsageError(f"{word}: {why}")
     return Path(found).resolve()
 
 

@@ -104,7 +104,10 @@ def _builder(
 def _run(words: list[str], folder: Path, extra: dict[str, str], failing: str) -> None:
     code, said = output(words, _LIMIT_S, folder=folder, extra=extra)
     if code != 0:
-        raise UsageError(f"{shlex.join(words)} {failing} (exit code {code}):\n{said.strip()[-2000:]}")
+        error = UsageError(f"{shlex.join(words)} {failing} (exit code {code})")
+        for line in said.strip()[-2000:].splitlines():
+            error.add_note(line)
+        raise error
 
 
 def _collected(sources: tuple[Source, ...], folder: Path) -> Counted:
