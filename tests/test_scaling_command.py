@@ -440,12 +440,15 @@ def test_counted_operations_become_expressions() -> None:
     found = command.run(options, Serving([], {"operation_counts": counting}))
     operations = table(found, "T = X beta of ncube-3200")["operations"]
     assert operations[3] == pytest.approx((2 * 256**3 + 256**2) / 4 / 300e3, rel=0.01)
-    assert table(found, "Loops that were counted")["main: for k"][1] == "1 * N^3 * P^(-1)"
+    assert table(found, "Loops that were counted")["main: for k"][1] == "N^3/P"
     messages = table(found, "T = X beta of ncube-3200")
     assert messages["messages"][1] == "N*log2(P)"
     moved = expressions.parse(str(messages["bytes"][1]), ["N", "P"])
     at = {expressions.symbol("N"): 256, expressions.symbol("P"): 4}
     assert float(moved.subs(at)) == pytest.approx(4 * 256 * 257 * 2, rel=0.02)
+    for at, reason in (("N=16,32,64", "no values of P"), ("N=16 M=2 P=1", "{M} stands nowhere")):
+        with pytest.raises(UsageError, match=reason):
+            command.run(asked(**given, at=at, command=command_line), Serving([], {"operation_counts": counting}))
     with pytest.raises(UsageError, match="say what to run after --"):
         command.run(asked(**given, at="N=16", command=[]), Serving([], {"operation_counts": counting}))
 

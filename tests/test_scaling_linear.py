@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from advisor import machines
 from advisor.errors import DocumentError, UsageError
 from advisor_scaling import locality
-from advisor_scaling.linear import application, comparing, expressions, model
+from advisor_scaling.linear import application, comparing, expressions, model, polynomials
 from advisor_scaling.linear.application import Application, ArrayUse, Sizes
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -238,3 +238,38 @@ def test_models_are_read_with_all_mistakes_at_once(tmp_path: Path) -> None:
     assert [problem.line for problem in caught.value.problems] == [4, 5]
     path.write_text("name: x\nparameters: [N]\ncounts: {operations: 2*N}\narrays:\n  - {name: a, bytes: 8*N}\n")
     assert application.load(path).arrays[0].passes == "1"
+
+
+GRID = np.array([(n, p) for n in (8.0, 12.0, 16.0, 32.0, 64.0) for p in (1.0, 2.0, 4.0)])
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        ("(N**2 - N)/2", "N^2/2 - N/2"),
+        ("25*(N**3 - N)/(3*P)", "25 * N^3/(3 * P) - 25 * N/(3 * P)"),
+        ("13000*N**2/P - 26000*N/P + 3000", "13000 * N^2/P - 26000 * N/P + 3000"),
+        ("25*N*log2(P)", "25 * N * log2(P)"),
+        ("40", "40"),
+    ],
+)
+def test_counts_that_are_polynomials_are_found_exactly(formula: str, words: str) -> None:
+    expression = expressions.parse(formula, ["N", "P"])
+    names = expressions.symbol("N"), expressions.symbol("P")
+    values = np.array([float(expression.subs(dict(zip(names, point, strict=True)))) for point in GRID.tolist()])
+    found = polynomials.exact(["N", "P"], GRID, values)
+    assert found is not None
+    assert polynomials.in_words(found) == words
+    assert float(found.subs(dict(zip(names, (512, 16), strict=True)))) == pytest.approx(
+        float(expression.subs(dict(zip(names, (512, 16), strict=True)))), rel=1e-12
+    )
+
+
+def test_counts_that_are_no_polynomials_are_not_taken_for_one() -> None:
+    sizes = np.array([[8.0], [16.0], [32.0], [64.0]])
+    assert polynomials.exact(["N"], sizes, sizes[:, 0] * np.log2(sizes[:, 0])) is None
+    assert polynomials.exact(["N"], sizes, np.floor(sizes[:, 0] ** 2 / 7)) is None
+    cube = sizes[:3, 0] ** 3 + sizes[:3, 0] ** 2 + sizes[:3, 0]
+    assert polynomials.exact(["N"], sizes[:3], cube) is None, "three sizes do not tell three coefficients"
+    assert polynomials.exact(["N", "M"], GRID, GRID[:, 0]) is None
+    assert polynomials.exact(["P"], sizes, sizes[:, 0]) is None

@@ -6,6 +6,7 @@ counters, builds and runs; here the counts of several runs become expressions of
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from advisor.errors import UsageError
 from advisor_scaling import collect, equations, study, targets
-from advisor_scaling.linear import derive
+from advisor_scaling.linear import derive, polynomials
 from advisor_scaling.linear.sent import messages
 from advisor_scaling.study import Series
 
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
 
     from advisor.commands import Services
     from advisor_scaling.linear.application import Column
+    from advisor_scaling.study import Study
 
 #: Operations of the source and how many of arithmetic each is.
 _ARITHMETIC: Final = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}
+#: A place for a value in the command.
+_PLACE: Final = re.compile(r"\{(\w+)\}")
 #: What becomes a column of X; the loops are only shown.
 _COLUMNS: Final = tuple(
     Series(name, "count", "") for name in ("operations per processor", "messages per processor", "bytes per processor")
@@ -45,6 +49,12 @@ def counts(
     asked = targets.parse(at)
     if not command or not any("{" in word for word in command):
         raise UsageError("say what to run after --, with places for the values: -- mpirun -n {P} ./solver {N}")
+    for name in asked:
+        if not any("{" + name + "}" in word for word in command):
+            raise UsageError(f"--at gives values of {name}, but {{{name}}} stands nowhere in the command")
+    left = [name for word in command for name in _PLACE.findall(word) if name not in asked]
+    if left:
+        raise UsageError(f"{{{left[0]}}} stands in the command, but --at gives no values of {left[0]}")
     service = services.service("operation_counts")
     observed, unknown = [], dict[str, None]()
     places = list(product(*asked.values()))
@@ -57,16 +67,29 @@ def counts(
             unknown |= dict.fromkeys(missing)
             done(number)
     each = collect.study_of("counted", observed, (), 0.0)
-    fits = study.fit(each)
-    found = {series.name: equations.equation_of(fits, k, series.name) for k, series in enumerate(each.series)}
-    present = [series.name for series in _COLUMNS if series.name in found and any(of[series] for _, of in observed)]
-    exact = {name: equation for name, equation in found.items() if name not in {series.name for series in _COLUMNS}}
+    found = _expressions(each)
+    columns = {series.name for series in _COLUMNS}
     return (
         each.parameters,
-        {derive.SERIES[name]: derive.expression(found[name]) for name in present},
-        {name: equations.export(equation, "text").partition(" = ")[2] for name, equation in exact.items()},
+        {derive.SERIES[name]: found[name][0] for name in found if name in columns},
+        {name: words for name, (_, words) in found.items() if name not in columns},
         tuple(f"the bytes of {call} are not known; state them in --model" for call in unknown),
     )
+
+
+def _expressions(each: Study) -> dict[str, tuple[sympy.Expr, str]]:
+    """Return the expression of each series, and its words: the exact one, where there is one, else what fits best."""
+    fits = study.fit(each)
+    found = {}
+    for k, series in enumerate(each.series):
+        exact = polynomials.exact(each.parameters, each.points, np.nanmean(each.values[k], axis=1))
+        if exact is not None:
+            found[series.name] = exact, polynomials.in_words(exact)
+        else:
+            equation = equations.equation_of(fits, k, series.name)
+            words = equations.export(equation, "text").partition(" = ")[2]
+            found[series.name] = derive.expression(equation), words
+    return found
 
 
 def _filled(word: str, values: Mapping[str, float]) -> str:

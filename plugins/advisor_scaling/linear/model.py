@@ -126,7 +126,7 @@ def costs_of(machine: Machine, application: Application) -> dict[Column, float]:
     missing = [column for column in COLUMNS if column in application.counts and column not in known]
     if missing:
         raise UsageError(
-            f"the machine model {machine.name} does not say what {' and '.join(missing)} cost; add seconds under "
+            f"the machine model {machine.name} does not say what {', '.join(missing)} cost; add seconds under "
             "costs: in the application model, or leave --machine out to fit costs from runs"
         )
     return known
@@ -174,7 +174,7 @@ def exported(model: LinearModel, language: str) -> str:
     sympy = expressions.symbols()
     whole = model.expression
     if language == "latex":
-        return f"T({', '.join(model.parameters)}) = {sympy.latex(whole)}"
+        return f"T({', '.join(model.parameters)}) = {sympy.latex(_readable(whole))}"
     if language == "python":
         return f"import math\n\n\ndef seconds({', '.join(model.parameters)}):\n    return {sympy.pycode(whole)}\n"
     if language == "c":
@@ -188,4 +188,11 @@ def exported(model: LinearModel, language: str) -> str:
             for column in model.columns
         }
         return json.dumps({"name": model.name, "parameters": list(model.parameters), "columns": columns}, indent=2)
-    return f"T({', '.join(model.parameters)}) = {expressions.written(whole)}"
+    return f"T({', '.join(model.parameters)}) = {expressions.written(_readable(whole))}"
+
+
+def _readable(expression: sympy.Expr) -> sympy.Expr:
+    """Return an expression with numbers of six digits, as people read them."""
+    real = expressions.symbols().Float
+    found: sympy.Expr = expression.xreplace({each: real(each, 6) for each in expression.atoms(real)})
+    return found
