@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor.cli import places
+
 if TYPE_CHECKING:
     import argparse
 
@@ -20,19 +22,35 @@ def add_state(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", metavar="DIR", type=Path, help="where the history is kept (default: the user's own)")
 
 
-def state(args: argparse.Namespace) -> Path:
-    """Return the directory of the history."""
-    return args.state.expanduser().absolute() if args.state else default()
+def state(args: argparse.Namespace, configured: Path | None = None) -> Path:
+    """Return the directory of the history; ``configured`` is what the configuration of this command says."""
+    return args.state.expanduser().absolute() if args.state else default(configured)
 
 
-def default() -> Path:
-    """Return the directory of the history where no command says another one."""
+def default(configured: Path | None = None) -> Path:
+    """Return the directory of the history where no option says another one; raises ``UsageError``.
+
+    That of the environment, else the ``configured`` one, else that of the user's configuration, else the system's.
+    """
     said = os.environ.get(STATE_VARIABLE)
     if said:
         return Path(said).expanduser().absolute()
+    found = configured or _configured()
+    if found is not None:
+        return found.absolute()
     import platformdirs
 
     return platformdirs.user_state_path("gapwatch")
+
+
+def _configured() -> Path | None:
+    """Return what the user's configuration says, which the daemon goes by."""
+    own = places.config() / "gapwatch.toml"
+    if not own.is_file():
+        return None
+    from advisor.watch import config
+
+    return config.read(own).state
 
 
 def past(args: argparse.Namespace) -> Past | None:

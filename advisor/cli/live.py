@@ -98,7 +98,7 @@ class LiveScreen:
             self._programs.pop(event.advice.profile.program, None)
             self._programs[event.advice.profile.program] = watching.Program(event.number, event.advice, change)
         elif isinstance(event, FileSettled):
-            self._troubles += [f"set aside: {event.path}: {event.reason}"] if event.state == "quarantined" else []
+            self._troubles += [watching.set_aside(event.path, event.reason)] if event.state == "quarantined" else []
         elif isinstance(event, Remark):
             self._troubles.append(event.text)
         del self._troubles[:-_TROUBLES]

@@ -39,7 +39,9 @@ def _split(args: argparse.Namespace) -> list[str]:
     """Return the command, after taking in the options between the directory and ``--``, which argparse leaves to it."""
     words: list[str] = args.command
     end = words.index("--") if "--" in words else len(words) if words[:1] and words[0].startswith("--") else 0
-    parser = argparse.ArgumentParser(prog=f"gapwatch {NAME} DIR", allow_abbrev=False)
+    from advisor.cli.parsers import Parser
+
+    parser = Parser(prog=f"gapwatch {NAME}", add_help=False, allow_abbrev=False)
     _add_options(parser)
     defaults = {name: getattr(args, name) for name in ("build", "source", "parameter")}
     parser.set_defaults(**defaults)

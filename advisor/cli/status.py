@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import argparse
 
     from advisor.reports import Report
+    from advisor.store.runs import Runs
 
 NAME = "status"
 HELP = "say whether the daemon runs, what became of every file, and what is in the way"
@@ -24,6 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the state of everything; returns the exit code."""
     return reports.show(_report(args), args)
+
+
+def _runs(runs: Runs) -> str:
+    many, programs = runs.count(), runs.programs()
+    return f"{many} {'run' if many == 1 else 'runs'} of {', '.join(programs)}" if many else "no run yet"
 
 
 def _report(args: argparse.Namespace) -> Report:
@@ -42,8 +48,10 @@ def _report(args: argparse.Namespace) -> Report:
     parts: list[Text | Table] = [
         Text(f"{who} writes to the history in {folder}" if who else f"nobody writes to the history in {folder}"),
         Table("Files", (Column("state"), Column("files")), tuple(rows)),
-        Text(f"{len(Runs(connection).entries())} runs of {', '.join(Runs(connection).programs()) or 'no program yet'}"),
+        Text(_runs(Runs(connection))),
     ]
+    if ignored := Ledger(connection).ignored():
+        parts.append(Table("Ignored", (Column("why"), Column("files"), Column("the newest")), tuple(ignored)))
     troubles = Ledger(connection).troubles()
     if troubles:
         parts.append(Table("In the way", (Column("file"), Column("state"), Column("why")), tuple(troubles)))

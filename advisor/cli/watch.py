@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if args.fail_on and not args.once:
         raise UsageError("--fail-on judges what --once has read; a daemon that watches on never ends with a verdict")
     settings = _settings(args)
-    state = settings.state or history_places.state(args)
+    state = history_places.state(args, settings.state)
     form = args.form or "live"
     shown = watcher("lines" if form == "live" and not _is_terminal() else form, settings, state, output.page(args))
     newest: dict[str, Advice] = {}
@@ -77,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
     manners.step_back(settings.nice)
     with shown:
         daemon.run(once=args.once)
+    if args.fail_on and not newest:
+        output.complain("nothing new was read, so there is nothing for --fail-on to judge")
     for advice in newest.values() if args.fail_on else ():
         gates.judge(args.fail_on, advice, partial(_base, advice, state))
     return 0

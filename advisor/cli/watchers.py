@@ -59,7 +59,7 @@ class _Lines:
             if change is not None:
                 output.emit("".join(f"  {text}\n" for text in watching.change_lines(change, self._page)))
         elif isinstance(event, FileSettled) and event.state == "quarantined":
-            output.emit(self._page.remark(f"set aside: {event.path}: {event.reason}") + "\n")
+            output.emit(self._page.remark(watching.set_aside(event.path, event.reason)) + "\n")
         elif isinstance(event, Remark):
             output.emit(self._page.remark(event.text) + "\n")
 
@@ -72,6 +72,6 @@ class _Documents(_Lines):
         if isinstance(event, RunTaken):
             output.emit(json.dumps(document(event.advice)) + "\n")
         elif isinstance(event, FileSettled) and event.state == "quarantined":
-            output.complain(f"set aside: {event.path}: {event.reason}")
+            output.complain(watching.set_aside(event.path, event.reason))
         elif isinstance(event, Remark):
             output.complain(event.text)

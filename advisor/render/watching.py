@@ -13,6 +13,7 @@ from advisor.render.waterfall import waterfall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from rich.text import Text
 
@@ -59,6 +60,11 @@ def run_line(number: int, advice: Advice, page: Page) -> str:
         place = f" at {page.name(first.region)}" if first.region else ""
         what = f"{first.title} [{first.action}]{place}, at most {numbers.seconds(first.ceiling_s)}"
     return page.remark(f"run {number}: {profile.program}{build}: {elapsed}: {what}")
+
+
+def set_aside(path: Path, reason: str) -> str:
+    """Return one line on a profile that cannot be read; the reason may begin with its path."""
+    return f"set aside: {reason if reason.startswith(f'{path}:') else f'{path}: {reason}'}"
 
 
 def change_lines(change: Comparison, page: Page) -> list[str]:

@@ -99,6 +99,17 @@ class Ledger:
             (os.path.join(os.fsdecode(path), os.fsdecode(name)), state, reason) for path, name, state, reason in rows
         ]
 
+    def ignored(self) -> list[tuple[str, int, str]]:
+        """Return why files are ignored, how many for each reason, and the newest of them."""
+        rows = self._connection.execute(
+            "SELECT reason, count(*), path, name, max(ctime_ns) FROM files JOIN folders ON folders.id = folder "
+            "WHERE state = 'ignored' GROUP BY reason ORDER BY count(*) DESC, reason"
+        )
+        return [
+            (reason or "", many, os.path.join(os.fsdecode(path), os.fsdecode(name)))
+            for reason, many, path, name, _ in rows
+        ]
+
     def _folder(self, folder: Path) -> int:
         path = os.fsencode(folder)
         if path not in self._folders:

@@ -85,21 +85,26 @@ def with_flags(config: Config, flags: Mapping[str, Any]) -> Config:
 
 def shown(config: Config) -> dict[str, str]:
     """Return every setting with its value, as the file would state it."""
-    return {name: _text(getattr(config, field)) for name, (field, _) in _READ.items()}
+    return {name: _text(getattr(config, field), field) for name, (field, _) in _READ.items()}
 
 
-def _text(value: object) -> str:
+def _text(value: object, field: str) -> str:
+    if value is None:
+        return ""
     if isinstance(value, tuple):
         return "[" + ", ".join(f'"{item}"' for item in value) + "]"
-    return (
-        ""
-        if value is None
-        else f'"{value}"'
-        if isinstance(value, str | Path)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, str | Path):
+        return f'"{value}"'
+    if field.endswith("_s"):
+        return f'"{value:g} s"'
+    return _size(value) if field.endswith("_B") and isinstance(value, int) else str(value)
+
+
+def _size(value: int) -> str:
+    """Return bytes in the largest unit in which they are a whole number."""
+    sizes = ((value // factor, unit) for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)))
+    count, unit = next((count, unit) for count, unit in sizes if count * units.parse(f"1 {unit}", "size") == value)
+    return f'"{count} {unit}"'
 
 
 def _paths(value: object, folder: Path) -> tuple[Path, ...]:

@@ -59,6 +59,7 @@ class Daemon:
         self._due: dict[Path, float] = {}
         self._reload: Callable[[], Config] | None = None
         self._said: set[str] = set()
+        self._gone: set[Path] = set()
         self._pace = manners.Pace()
         self._anew = False
 
@@ -190,6 +191,7 @@ class Daemon:
         if self._announced.incomplete:
             self._announced.incomplete, self._anew = False, True
             self._say_once("more happened at once than the system can announce; everything is looked at again")
+        self._notice(once)
         for root, looker in self._lookers.items():
             if (problem := looker.take_problem()) is not None:
                 raise problem
@@ -207,6 +209,15 @@ class Daemon:
             if not once:
                 looker.glance()
         self._anew = self._announced.arm(identities(self._lookers))
+
+    def _notice(self, once: bool) -> None:
+        """Tell of roots that went, or came back."""
+        gone = {root for root, looker in self._lookers.items() if looker.identity is None}
+        for root in sorted(gone - self._gone):
+            self._remark(f"{root} is not there" + ("" if once else "; it is waited for"))
+        for root in sorted((self._gone & self._lookers.keys()) - gone):
+            self._remark(f"{root} is there again")
+        self._gone = gone
 
     def _root_of(self, folder: Path) -> Path | None:
         return next((root for root in self._config.roots if root == folder or root in folder.parents), None)

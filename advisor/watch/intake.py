@@ -162,10 +162,11 @@ class Intake:
         if failed.kind == "refused":
             return Outcome(unit.path, "waiting", failed.reason)
         if failed.kind == "unreachable":
-            return Outcome(unit.path, "waiting", failed.reason, reachable=False)
+            return Outcome(unit.path, "waiting", failed.reason or None, reachable=False)
         tries = self._failures[unit.path] = self._failures.get(unit.path, 0) + 1
         state: State = "quarantined" if tries >= TRIES else "waiting"
-        return Outcome(unit.path, state, f"reading it with {unit.reader!r} failed {tries} times: {failed.reason}")
+        many = "once" if tries == 1 else f"{tries} times"
+        return Outcome(unit.path, state, f"reading it with {unit.reader!r} failed {many}: {failed.reason}")
 
     def _advice(self, top: Path, units: Sequence[Unit], ask: Ask) -> Advice | None:
         """Return the advice on the run of ``units``; None where they are of several runs."""

@@ -10,6 +10,7 @@ from threading import Lock, local
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from advisor import sidecar
 from advisor.host.discovery import versions
 from advisor.sandbox import Limits, TaskFailed, Worker
 from advisor.store.ledger import Ledger
@@ -31,6 +32,7 @@ _MODULE: Final = "advisor.watch.work"
 #: Tells the children where plugin files are.
 PLUGINS_VARIABLE: Final = "GAPWATCH_PLUGINS"
 _UNKNOWN: Final = "in no format that is known"
+_STAMP: Final = "says of the profiles beside it which build they are of"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Readers:
 
     def _ask(self, task: dict[str, object]) -> object:
         if self._closed:
-            raise TaskFailed("killed", "gapwatch is ending")
+            raise _ended()
         worker: Worker | None = getattr(self._own, "worker", None)
         if worker is None:
             limits = Limits(self._config.memory_B, self._config.task_s, max(int(self._config.task_s), 1))
@@ -92,6 +94,8 @@ class Readers:
             try:
                 answer = worker.ask({**task, "blocked": sorted(blocked)})
             except TaskFailed as failed:
+                if self._closed:
+                    raise _ended() from failed
                 if failed.at is None or failed.at in blocked:
                     raise
                 self._breaker.died(failed.at, failed.reason)
@@ -110,8 +114,11 @@ class Readers:
             return self._one_by_one(root, folder, files, failed)
         self._failures.pop(folder, None)
         if found.foreign:
+            stamps = {name: each for name, each in found.foreign.items() if name == os.fsencode(sidecar.NAME)}
+            others = {name: each for name, each in found.foreign.items() if name not in stamps}
             with self._writer.transaction() as connection:
-                Ledger(connection).put(folder, found.foreign, "ignored", _UNKNOWN)
+                Ledger(connection).put(folder, others, "ignored", _UNKNOWN)
+                Ledger(connection).put(folder, stamps, "ignored", _STAMP)
         units = tuple(done for candidate in found.units if (done := self._take(candidate)) is not None)
         return Served(files, found.foreign, units, found.out_of_reach)
 
@@ -159,6 +166,11 @@ class Readers:
         if self._settling.busy_below(candidate.path, monotonic()):
             return None
         return replace(candidate, files={**self._settling.below(candidate.path), **candidate.files})
+
+
+def _ended() -> TaskFailed:
+    """Return what says that a task was left to the next process; that speaks against nobody."""
+    return TaskFailed("unreachable", "")
 
 
 def _options(config: Config, writer: Writer) -> dict[str, object]:
