@@ -61,3 +61,18 @@ def test_what_found_its_state_is_forgotten() -> None:
     settling.done(HERE, {b"b"})
     assert (len(settling), settling.next_due(), settling.ready(99.0)) == (0, None, [])
     assert settling.quiet_s(HERE, b"a", 99.0) == 0.0
+
+
+def test_what_is_quiet_holds_nobody_up_though_it_was_postponed() -> None:
+    settling = Settling(1.5)
+    settling.observe(HERE, {b"a": signature()}, now=0.0)
+    settling.observe(OTHER, {b"b": signature()}, now=0.5)
+    assert settling.busy_below(HERE, 1.5), "the other directory of the profile may still be written to"
+    settling.postpone(HERE, b"a", until=3.0)
+    assert [folder for folder, _ in settling.ready(2.0)] == [OTHER]
+    assert not settling.busy_below(HERE, 2.0), "both are quiet: the profile is read, whichever of them is due"
+    settling.hurry(OTHER, b"b", until=1.0)
+    settling.observe(OTHER, {b"b": signature(2)}, now=2.0)
+    settling.hurry(OTHER, b"b", until=2.1)
+    assert settling.busy_below(HERE, 2.05)
+    assert not settling.busy_below(HERE, 2.2)

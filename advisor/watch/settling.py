@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class _Pending:
     signature: Signature
     quiet_since: float
+    complete_at: float
     not_before: float
 
 
@@ -52,7 +53,7 @@ class Settling:
                     self.overflowed = True
                 elif known is None or known.signature != signature:
                     self._count += known is None
-                    pending[name] = _Pending(signature, now, now + self.quiet_time_s)
+                    pending[name] = _Pending(signature, now, now + self.quiet_time_s, now + self.quiet_time_s)
             if not pending:
                 del self._folders[folder]
 
@@ -61,6 +62,7 @@ class Settling:
         with self._lock:
             pending = self._folders.get(folder, {}).get(name)
             if pending is not None:
+                pending.complete_at = min(pending.complete_at, until)
                 pending.not_before = min(pending.not_before, until)
 
     def postpone(self, folder: Path, name: bytes, until: float) -> None:
@@ -112,10 +114,14 @@ class Settling:
             }
 
     def busy_below(self, folder: Path, now: float) -> bool:
-        """Return whether a file at or below a directory is not due yet."""
+        """Return whether a file at or below a directory may still be written to.
+
+        One that is quiet and was only postponed is not: else two directories of one profile could wait for each other,
+        each postponed while the other one is due.
+        """
         with self._lock:
             return any(
-                one.not_before > now
+                one.complete_at > now
                 for path, files in self._folders.items()
                 if path == folder or folder in path.parents
                 for one in files.values()
