@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from coupling_data import case_of, made_up, names, recorded
 
-from advisor_coupling import noise
+from advisor_coupling import noise, sentences
 from advisor_coupling.cases import SECONDS, Metric
 from advisor_coupling.model import model
 from advisor_coupling.selection import best_length
@@ -116,6 +116,15 @@ def test_two_repeats_say_nothing_about_noise() -> None:
     computed = model(made_up([1, 2], {2: [1.5]}, rounds=2))
     assert computed.couplings[0].verdict == "too noisy to tell"
     assert not computed.couplings[0].value.known
+    assert sentences.verdict(computed).startswith("fewer than 3 repetitions")
+
+
+def test_no_interval_of_a_time_goes_below_zero() -> None:
+    for seed in range(20):
+        computed = model(made_up([1, 1], {2: [1.2]}, noise=0.5, rounds=3, seed=seed))
+        times = [*computed.alone, *(one.value for one in computed.predictions)]
+        assert all(0 <= each.low <= each.value for each in times)
+        assert all(one.error.low >= -1 for one in computed.predictions if one.error)
 
 
 def test_a_drift_that_touches_all_alike_cancels() -> None:

@@ -168,6 +168,21 @@ def test_of_equal_sums_only_the_first_keeps_its_worth(sums: list[list[int]]) -> 
     assert [value == 0.0 for value in worth] == [each not in seen[:at] for at, each in enumerate(seen)]
 
 
+def test_runs_of_which_no_two_differ_in_one_parameter_alone_are_fitted() -> None:
+    points = np.array([[8.0, 8.0], [16.0, 4.0], [20.0, 1.0], [20.5, 2.0]])
+    values = (points[:, 0] / points[:, 1])[None, :, None]
+    assert terms.falls(points, values[..., 0]) == [False, False]
+    assert np.isfinite(forecasts.forecast(engine.fit(("N", "P"), points, values), points).value).all()
+
+
+def test_a_remainder_of_the_fit_is_no_time() -> None:
+    ranks = np.array([[1.0], [2.0], [4.0], [8.0], [16.0]])
+    values = np.where(ranks[:, 0] > 1, 1e-3, 1e-15)[None, :, None]
+    found = forecasts.forecast(engine.fit(("P",), ranks, values), ranks)
+    assert found.value[0, 0] == 0.0
+    assert found.value[0, 1] == pytest.approx(1e-3, rel=0.02)
+
+
 def test_a_parameter_must_be_above_zero() -> None:
     with pytest.raises(ValueError, match="above zero"):
         engine.fit(("N",), np.array([[0.0], [1.0], [2.0]]), np.ones((1, 3, 1)))

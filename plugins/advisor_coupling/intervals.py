@@ -8,6 +8,7 @@ Bootstrap", The American Statistician 69 (2015), section 4.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -67,8 +68,11 @@ def resampled(series: FloatArray, rows: IntArray) -> FloatArray:
     return np.concatenate([[np.median(known)], np.median(known[own], axis=1)])
 
 
-def estimate(values: FloatArray, repeats: int) -> Estimate:
-    """Return value and interval of a quantity (draws + 1,) computed from each resample."""
+def estimate(values: FloatArray, repeats: int, least: float = -math.inf) -> Estimate:
+    """Return value and interval of a quantity (draws + 1,) computed from each resample.
+
+    ``least``: what it can't be below, such as 0 for a time; the interval ends there.
+    """
     if repeats < FEWEST:
         return Estimate(float(values[0]), float("nan"), float("nan"))
     tail = (1 - LEVEL) / 2
@@ -77,7 +81,7 @@ def estimate(values: FloatArray, repeats: int) -> Estimate:
     below, above = max(centre - float(low), 0.0), max(float(high) - centre, 0.0)
     if repeats < _BOTH_SIDES:
         below = above = max(below, above)
-    return Estimate(centre, centre - wide * below, centre + wide * above)
+    return Estimate(centre, max(centre - wide * below, min(least, centre)), centre + wide * above)
 
 
 def widening(repeats: int) -> float:

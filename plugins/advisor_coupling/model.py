@@ -100,11 +100,15 @@ def model(case: Case, metric: Metric | None = None) -> CaseModel:
     drawn = _drawn(case, metric, rows)
     repeats = intervals.fewest(case, metric.name, algebra.windows(case.size, 1))
     found = [_couplings(case, metric, length, drawn, rows) for length in range(2, case.size + 1)]
-    whole = None if drawn.application is None else intervals.estimate(drawn.application, _count(case, metric.name))
+    whole = (
+        None
+        if drawn.application is None
+        else intervals.estimate(drawn.application, _count(case, metric.name), least=0.0)
+    )
     return CaseModel(
         case,
         metric,
-        tuple(intervals.estimate(drawn.alone[:, index], repeats) for index in range(case.size)),
+        tuple(intervals.estimate(drawn.alone[:, index], repeats, least=0.0) for index in range(case.size)),
         tuple(coupling for couplings in found for coupling in couplings),
         tuple(_prediction(case, metric, length, drawn, rows) for length in (1, *case.lengths(metric.name))),
         whole,
@@ -143,7 +147,7 @@ def _couplings(case: Case, metric: Metric, length: int, drawn: _Resamples, rows:
         if case.series(metric.name, chain) is None:
             continue
         repeats = intervals.fewest(case, metric.name, (chain, *((index,) for index in chain)))
-        value = intervals.estimate(together[:, row] / plain[:, row], repeats)
+        value = intervals.estimate(together[:, row] / plain[:, row], repeats, least=0.0)
         excess = intervals.estimate(passes * (together[:, row] - plain[:, row]), repeats)
         spread = max(_spread(case, metric.name, one) for one in (chain, *((index,) for index in chain)))
         found.append(Coupling(chain, value, excess, spread, verdict(value, spread, metric)))
@@ -180,8 +184,8 @@ def _prediction(case: Case, metric: Metric, length: int, drawn: _Resamples, rows
     error = None
     if drawn.application is not None:
         runs = min(repeats, _count(case, metric.name))
-        error = intervals.estimate(algebra.relative_error(total, drawn.application), runs)
-    return Prediction(length, intervals.estimate(total, repeats), error)
+        error = intervals.estimate(algebra.relative_error(total, drawn.application), runs, least=-1.0)
+    return Prediction(length, intervals.estimate(total, repeats, least=0.0), error)
 
 
 def _coefficients(case: Case, metric: Metric, length: int, drawn: _Resamples, rows: IntArray) -> FloatArray:

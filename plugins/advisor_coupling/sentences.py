@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from advisor import units
 from advisor_coupling.cases import SECONDS
-from advisor_coupling.intervals import LEVEL
+from advisor_coupling.intervals import FEWEST, LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,6 +49,8 @@ def verdict(model: CaseModel) -> str:
     beyond = [one for one in model.couplings if claimed(one)]
     if not model.couplings:
         return "no chain was measured"
+    if not any(one.value.known for one in model.couplings):
+        return f"fewer than {FEWEST} repetitions, so noise is not known and nothing is claimed."
     if not beyond:
         unclear = counts["too noisy to tell"]
         if unclear == len(model.couplings):

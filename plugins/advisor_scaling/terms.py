@@ -124,6 +124,8 @@ def _falls_along(points: FloatArray, values: FloatArray, axis: int) -> bool:
     others = np.delete(points, axis, axis=1)
     order = np.lexsort((points[:, axis], *others.T))
     same = (np.diff(others[order], axis=0) == 0.0).all(axis=1)
+    if not same.any():  # no two points differ in this parameter alone
+        return False
     first, second = values[:, order[:-1]][:, same], values[:, order[1:]][:, same]
     return bool(((first - second) > 0.25 * np.abs(first)).mean(axis=1).max(initial=0.0) > 0.5)
 
