@@ -192,3 +192,9 @@ def test_places_of_a_change_have_the_units_of_the_columns(user: User) -> None:
         shutil.copytree(RECORDED / name, user.runs / name)
     user.watches()
     assert "galaxy -175 ms" in user.asks("compare", "v1", "v2")
+
+
+def test_a_run_is_explained_by_the_name_that_its_advice_shows(advised: User) -> None:
+    by_number = advised.asks("explain", "1", "L")
+    assert advised.asks("explain", "one", "L") == by_number
+    assert "elsewhere: No such file" in advised.asks("explain", "elsewhere", code=2)

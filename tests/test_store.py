@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -301,3 +302,24 @@ def test_file_systems_are_told_by_their_mounts(
 
 def test_without_the_list_of_mounts_nothing_is_known(tmp_path: Path) -> None:
     assert filesystems.kind(tmp_path, str(tmp_path / "none")) is None
+
+
+def test_a_disk_that_is_full_is_said_to_be_and_no_half_copy_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(sqlite3.Connection):
+        def backup(self, *_: object, **__: object) -> None:
+            raise sqlite3.OperationalError("database or disk is full")
+
+        def execute(self, sql: str, *_: object) -> sqlite3.Cursor:
+            if sql.startswith("PRAGMA journal_mode"):
+                raise sqlite3.OperationalError("database or disk is full")
+            return super().execute(sql)
+
+    Writer(tmp_path / "state").close()
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Full))
+    with pytest.raises(StoreError, match="full; nothing was copied"):
+        copy(tmp_path / "state", tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+    with pytest.raises(StoreError, match="disk is full"):
+        Writer(tmp_path / "state")

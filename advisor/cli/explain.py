@@ -20,7 +20,7 @@ HELP = "say how each number came about: formula, inputs, arrays, thresholds, rul
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
-    parser.add_argument("run", metavar="RUN|PATH", help="a profile or trace, or the number of a run (gapwatch history)")
+    parser.add_argument("run", metavar="RUN|PATH", help="a profile or trace, or a run in the history by number or name")
     parser.add_argument("what", metavar="ACTION|GAP", nargs="?", help="one action or one gap (default: everything)")
     parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the run (gapwatch machines list)")
     places.add_rules(parser)
@@ -66,9 +66,20 @@ def _study(paths: Sequence[Path], args: argparse.Namespace) -> Study:
 def _paths(args: argparse.Namespace) -> list[Path]:
     """Return what the run is read from; of one in the history the files that it was read from then."""
     path = Path(args.run)
-    if path.exists() or not (args.run.isascii() and args.run.isdigit()):
+    number = None if path.exists() else _number(args)
+    if number is None:
         return [path]
-    files = [unit.path for unit in history_places.runs(args).units(int(args.run))]
+    files = [unit.path for unit in history_places.runs(args).units(number)]
     if not files:
         raise UsageError(f"there is no run {args.run} in the history (gapwatch history lists them)")
     return files
+
+
+def _number(args: argparse.Namespace) -> int | None:
+    """Return the number of a run in the history that is named by it, or by what advice and pages call the run."""
+    if args.run.isascii() and args.run.isdigit():
+        return int(args.run)
+    if history_places.past(args) is None:
+        return None
+    named = [entry.number for entry in history_places.runs(args).entries() if entry.run == args.run]
+    return named[-1] if named else None

@@ -68,8 +68,13 @@ def copy(folder: Path, target: Path) -> None:
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with _closing(sqlite3.connect(target)) as made:
             source.backup(made)
-    except OSError as error:
+    except FileExistsError as error:
         raise StoreError(f"{target}: {error.strerror}; name a file that does not exist") from error
+    except OSError as error:
+        raise StoreError(f"{target}: {error.strerror}") from error
+    except sqlite3.Error as error:
+        target.unlink(missing_ok=True)
+        raise StoreError(f"{target}: {error}; nothing was copied") from error
     finally:
         source.close()
 
@@ -126,9 +131,11 @@ class Writer:
                 _move_away(self.path)
                 os.pwrite(self._counter, _COUNT.pack(0), 0)
             self.connection = self._open()
-        except BaseException:
+        except BaseException as error:
             os.close(self._lock)
             os.close(self._counter)
+            if isinstance(error, sqlite3.Error):
+                raise StoreError(f"{self.path}: {error}") from error
             raise
 
     @contextmanager
