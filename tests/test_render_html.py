@@ -380,3 +380,21 @@ def test_the_seventh_line_of_a_picture_is_told_from_the_first() -> None:
 def test_a_number_and_its_unit_stay_on_one_line() -> None:
     text = "".join(parsed(reports.page(EVERYTHING)).itertext())
     assert re.search(r"\d\N{NO-BREAK SPACE}GB/s", text)
+
+
+def test_the_page_of_a_run_without_times_names_no_seconds() -> None:
+    timed = samples.insufficient()
+    document = parsed(page(replace(timed, profile=replace(timed.profile, actual_s=float("nan")), gaps=(), bounds=())))
+    text = "".join(document.itertext())
+    assert "not a number" not in text
+    assert "without times, on" in text
+    assert [tag.text for tag in document.iter(f"{HTML}h2") if (tag.text or "").startswith("Where")] == []
+
+
+def test_the_legend_tells_only_of_marks_that_stand_there() -> None:
+    advice = samples.full()
+    measured = replace(advice, gaps=tuple(replace(gap, status="measured") for gap in advice.gaps))
+    measured = replace(measured, bounds=tuple(replace(bound, status="measured") for bound in advice.bounds))
+    estimated = replace(measured, gaps=tuple(replace(gap, status="estimated") for gap in advice.gaps))
+    texts = ["".join(parsed(page(each)).itertext()) for each in (measured, estimated)]
+    assert [("~ estimated" in text, "^ modelled" in text) for text in texts] == [(False, False), (True, False)]

@@ -43,17 +43,20 @@ def _content(advice: Advice, parts: Sequence[Picture]) -> dict[str, Any]:
     parts = [*parts, *(_called(picture, found.plugin) for found in advice.findings for picture in found.pictures)]
     profile = advice.profile
     machine = f", {brief(profile.machine)}" if profile.machine else ""
+    elapsed = numbers.seconds(profile.actual_s) if profile.timed else "without times,"
+    waterfall = _waterfall(advice)
+    shown = "".join(str(row["seconds"]) for row in waterfall)
     count = len(advice.recommendations)
     return {
         "title": brief(profile.program) or "program",
-        "lead": f"{numbers.seconds(profile.actual_s)} on {processor_words(profile)}{machine}",
+        "lead": f"{elapsed} on {processor_words(profile)}{machine}",
         "run": f"run {brief(profile.run)}" + (f", build {brief(profile.build)}" if profile.build else ""),
         "grade": advice.grade.letter,
         "grade_words": grade_words(advice.grade),
         "notes": [brief(note.text) for note in advice.grade.notes],
         "actual": numbers.seconds(profile.actual_s),
-        "waterfall": _waterfall(advice),
-        "legend": "; ".join(numbers.LEGEND.values()),
+        "waterfall": waterfall,
+        "legend": "; ".join(words for mark, words in numbers.LEGEND.items() if mark in shown),
         "next_title": f"The {COUNTS.get(count, f'{count} things')} to do next" if count else "What to do next",
         "verdict": _verdict(advice),
         "items": [_item(item) for item in advice.recommendations],
