@@ -177,7 +177,7 @@ def test_runs_of_which_no_two_differ_in_one_parameter_alone_are_fitted() -> None
 
 def test_a_remainder_of_the_fit_is_no_time() -> None:
     ranks = np.array([[1.0], [2.0], [4.0], [8.0], [16.0]])
-    values = np.where(ranks[:, 0] > 1, 1e-3, 1e-15)[None, :, None]
+    values = np.where(ranks[:, 0] > 1, 1e-3, 0.0)[None, :, None]
     found = forecasts.forecast(engine.fit(("P",), ranks, values), ranks)
     assert found.value[0, 0] == 0.0
     assert found.value[0, 1] == pytest.approx(1e-3, rel=0.02)

@@ -197,3 +197,27 @@ def test_shares_of_simulated_gaps_have_no_negative_zero(model: Path, capsys: pyt
     text = capsys.readouterr().out
     assert "on 1 processor of" in text
     assert "-0.0" not in text
+
+
+def test_a_model_of_a_run_knows_how_many_processors_it_holds_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = tmp_path / "made.yaml"
+    said(capsys, "model", ROOT / "tests" / "profiles" / "fig5.json", "--save", saved)
+    assert "fig5 on 2 processors" in text_of(said(capsys, "simulate", saved, *MACHINE))
+    assert "on 2 processors" in text_of(said(capsys, "whatif", saved, *MACHINE, "--action", "A-29"))
+    for words in (["simulate", str(saved), *MACHINE], ["whatif", str(saved), *MACHINE]):
+        assert cli.main([*words, "--processors", "1"]) == 2
+        assert "holds for no other number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--save", "--addresses"])
+def test_files_that_cannot_be_written_are_named(
+    model: Path, tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "nowhere" / "file"
+    assert cli.main(["simulate", str(model), *MACHINE, option, str(missing)]) == 2
+    assert capsys.readouterr().err == f"gapwatch: {option} {missing}: No such file or directory\n"
+    if option == "--save":
+        assert cli.main(["model", str(CASES / "imbalance-15"), option, str(missing)]) == 2
+        assert capsys.readouterr().err == f"gapwatch: {option} {missing}: No such file or directory\n"

@@ -83,7 +83,7 @@ def series_of(profile: Profile) -> dict[Series, float]:
     summary = loads.summarize(profile)
     levels = bounds.compute(profile, None, summary)
     found = {RUN: profile.actual_s}
-    found |= _gap_series(gaps.attribute(profile, levels, summary) if profile.timed else ())
+    found |= _gap_series(gaps.attribute(profile, levels, summary) if profile.timed else (), profile.actual_s)
     number = max(len(profile.processors), 1)
     for region, seconds in _region_seconds(profile).items():
         found[Series(region, "region")] = seconds / number
@@ -111,8 +111,9 @@ def _counts(profile: Profile) -> dict[str, float]:
     return found | ({"misses": float(np.nansum(profile.counts[last]))} if last else {})
 
 
-def _gap_series(found: Iterable[Gap]) -> dict[Series, float]:
-    return {Series(gap.name, "gap"): gap.seconds for gap in found}
+def _gap_series(found: Iterable[Gap], actual_s: float) -> dict[Series, float]:
+    """Return the gaps; what is less than a billionth of the run is a remainder of sums."""
+    return {Series(gap.name, "gap"): gap.seconds if abs(gap.seconds) > 1e-9 * actual_s else 0.0 for gap in found}
 
 
 def _region_seconds(profile: Profile) -> dict[str, float]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from advisor_scaling.engine import Fits
 
 _HALVINGS: Final = 32
-#: What is below this share of the largest value of a series is a remainder of the fit.
-_NOTHING: Final = 1e-9
+#: What is below this share of the least measured value of a series that is not zero is a remainder of the fit.
+_NOTHING: Final = 1e-7
 #: Powers that differ by no more are hard to tell apart.
 WITHIN: Final = 0.25
 #: Sums whose neighbourhoods differ by that much probability are as good as each other.
@@ -58,8 +58,9 @@ def forecast(fits: Fits, targets: FloatArray, level: float = 0.8, of_run: bool =
     error = np.sqrt(error**2 + beyond[..., None] * (fits.candidates.sigma[..., None] * mean) ** 2)
     shares, degrees = fits.candidates.probability, fits.candidates.degrees
     ends = [quantile(mean, error, shares, degrees, at) for at in (0.5, 0.5 - level / 2, 0.5 + level / 2)]
-    least = _NOTHING * np.abs(fits.averaged.mean).max(axis=1)[:, None]
-    value, low, high = (np.where(end > least, end, 0.0) for end in ends)
+    size = np.abs(fits.averaged.mean)
+    least = _NOTHING * np.where(size > 0.0, size, np.inf).min(axis=1)[:, None]
+    value, low, high = (np.where(end > np.where(np.isfinite(least), least, 0.0), end, 0.0) for end in ends)
     return Forecast(value, low, high)
 
 

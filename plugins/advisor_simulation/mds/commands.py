@@ -22,7 +22,7 @@ def register(registry: Registry) -> None:
         (
             Argument("model", "the model, a YAML file (docs/plugins/simulation.md)", Path),
             Argument("--machine", "machine model, a name or a file (default: this machine)"),
-            Argument("--processors", "how many processors", int, 4),
+            Argument("--processors", "how many processors (default: those of the model, else 4)", int),
             Argument("--finite", "caches of the size that the machine has, not infinite ones", bool, False),
             Argument("--without-data", "leave references to data out", bool, False),
             Argument("--save", "write the simulated run to this file, a profile that gapwatch reads", Path),

@@ -17,7 +17,7 @@ from advisor_simulation.mds.coherence import COHERENCE, KINDS
 from advisor_simulation.mds.engine import Settings
 from advisor_simulation.mds.references import addresses
 from advisor_simulation.mds.run import simulate
-from advisor_simulation.model.checks import read
+from advisor_simulation.model.checks import processors_of, read
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -43,14 +43,18 @@ def simulated(args: Namespace, services: Services) -> Report:
     """Return the report of ``gapwatch simulate``."""
     model = read(args.model)
     machine = services.machine(args.machine)
+    count = processors_of(model, args.processors)
     writer = _Addresses() if args.addresses else None
     settings = Settings(not args.without_data, writer.add if writer else None)
-    found = simulate(model, args.model.parent, machine, args.processors, args.finite, settings, profiles(services))
+    found = simulate(model, args.model.parent, machine, count, args.finite, settings, profiles(services))
     if writer is not None:
         writer.write(args.addresses)
     if args.save:
-        write(replace(found.profile, parameters={"model": str(args.model.resolve())}), args.save)
-    title = f"{model.name} on {units.format_count(args.processors, 'processor')} of {machine.name}, simulated"
+        try:
+            write(replace(found.profile, parameters={"model": str(args.model.resolve())}), args.save)
+        except OSError as error:
+            raise UsageError(f"--save {args.save}: {error.strerror or error}") from None
+    title = f"{model.name} on {units.format_count(count, 'processor')} of {machine.name}, simulated"
     return Report(title, (_summary(found), bars(found.profile), *data_parts(found), *told_holes(model)))
 
 
@@ -192,5 +196,8 @@ class _Addresses:
 
     def write(self, path: Path) -> None:
         """Write the file; it appears under its name when it is complete."""
-        with replacing(path) as partial:
-            partial.write_text("".join(self.lines), encoding="utf-8")
+        try:
+            with replacing(path) as partial:
+                partial.write_text("".join(self.lines), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--addresses {path}: {error.strerror or error}") from None

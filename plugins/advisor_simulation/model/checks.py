@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from advisor import units
 from advisor.documents import load, suggestion
-from advisor.errors import DocumentError, Problem
+from advisor.errors import DocumentError, Problem, UsageError
 from advisor_simulation.model import records
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 #: Names that always mean something: the number of processors.
 ALWAYS: Final = frozenset({"P"})
 DEEPEST: Final = 20
+#: Processors of a model, where nobody says how many.
+PROCESSORS: Final = 4
 
 
 def read(path: Path) -> Model:
@@ -28,6 +31,16 @@ def read(path: Path) -> Model:
     if problems:
         raise DocumentError(problems)
     return model
+
+
+def processors_of(model: Model, asked: int | None) -> int:
+    """Return how many processors to simulate; UsageError where the model holds for another number only."""
+    if model.processors is None:
+        return PROCESSORS if asked is None else asked
+    if asked not in (None, model.processors):
+        run = f"a run on {units.format_count(model.processors, 'processor')}"
+        raise UsageError(f"--processors {asked}: {model.name} is the model of {run} and holds for no other number")
+    return model.processors
 
 
 class _Checker:
@@ -40,6 +53,8 @@ class _Checker:
     def problems(self) -> Iterator[Problem]:
         """Yield every mistake."""
         model = self.model
+        if model.processors is not None and model.processors < 1:
+            yield model.mark.problem("processors: expected a number from 1 on")
         if not model.control:
             yield model.mark.problem("control: expected a step at least; this model does nothing")
         yield from self._clashes()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.commands import Argument
-from advisor.errors import InputError
+from advisor.errors import InputError, UsageError
 from advisor.reports import Code, Report
 from advisor.whole_files import replacing
 
@@ -38,6 +38,9 @@ def run(args: Namespace, services: Services) -> Report:
     if text is None:
         raise InputError(args.path, "the work of its processors is not known, so there is nothing to model")
     if args.save:
-        with replacing(args.save) as partial:
-            partial.write_text(text, encoding="utf-8")
+        try:
+            with replacing(args.save) as partial:
+                partial.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--save {args.save}: {error.strerror or error}") from None
     return Report(f"A model of {profile.program}", (Code("", "yaml", text),))

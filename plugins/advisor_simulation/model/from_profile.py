@@ -68,9 +68,9 @@ def model_text(profile: Profile) -> str | None:
 def _head(profile: Profile, processors: int, outside: dict[str, float], rest: float) -> list[str]:
     start = max(outside.get("start-up", 0.0), 0.0)
     return [
-        f"# Made from a run of {processors} processors; simulate it with --processors {processors}.",
         "aml: 1",
         f"name: {_quoted(profile.program)}",
+        f"processors: {processors}  # those of the run that the model was made from",
         "unit: s",
         f"startup: {_number(start)}",
         f"shutdown: {_number(max(rest - start, 0.0))}",

@@ -249,7 +249,8 @@ class Hole:
 class Model:
     """An application model.
 
-    ``unit`` is that of all weights and costs. ``migration`` is the share of sub-domains that change their processor
+    ``unit`` is that of all weights and costs. ``processors`` is their number where the model, made of a run, holds for
+    no other; ``migration`` is the share of sub-domains that change their processor
     at the start of each parallel loop, as threads do that are not bound.
     """
 
@@ -259,6 +260,7 @@ class Model:
     mark: Mark
     description: str = ""
     unit: Literal["cycle", "s"] = "cycle"
+    processors: int | None = None
     parameters: dict[str, float] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     domains: dict[str, Domain] = field(default_factory=dict)

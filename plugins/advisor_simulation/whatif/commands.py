@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from advisor.reports import Report
 
 
-#: Processors of a model, where nobody says how many.
-PROCESSORS = 4
 #: What only a run is asked, what only a model, and what only a mapping to nodes needs.
 _OF_RUNS = ("region", "network", "processor", "ranks_per_node", "latency", "bandwidth")
 _OF_MODELS = ("processors", "finite")
@@ -43,7 +41,7 @@ def register(registry: Registry) -> None:
             Argument("--latency", "of a message between nodes, such as '2 us'"),
             Argument("--bandwidth", "between nodes, such as '10 GB/s'"),
             Argument("--machine", "machine model of an application model, or of the network between nodes"),
-            Argument("--processors", f"processors of an application model (default: {PROCESSORS})", int),
+            Argument("--processors", "processors of an application model (default: those it states, else 4)", int),
             Argument("--finite", "models with caches of the size that the machine has", bool, False),
         ),
         run,

@@ -12,8 +12,7 @@ from advisor.reports import Column, Report, Table, Text
 from advisor_simulation.mds.costs import costs_of
 from advisor_simulation.mds.report import by_kind, profiles, told_holes
 from advisor_simulation.mds.run import simulate
-from advisor_simulation.model.checks import read
-from advisor_simulation.whatif.commands import PROCESSORS
+from advisor_simulation.model.checks import processors_of, read
 from advisor_simulation.whatif.modelled.setting import Setting
 from advisor_simulation.whatif.modelled.table import CHANGES, OF_MODELS
 from advisor_simulation.whatif.plan import Candidate, Taken, plan
@@ -130,7 +129,7 @@ def best_plan(
 def report(args: Namespace, services: Services) -> Report:
     """Return the changes of a model, what each wins, and the plan that was asked for."""
     model = read(args.path)
-    count = PROCESSORS if args.processors is None else args.processors
+    count = processors_of(model, args.processors)
     bench = Bench(args.path.parent, services.machine(args.machine), count, args.finite, profiles(services))
     setting = bench.setting(model)
     asked, impossible = _asked(setting, args.action)
