@@ -103,7 +103,9 @@ def test_settings_are_shown_as_the_file_states_them(place: Path, says: Callable[
     assert (shown["scan"], shown["keep_size"], shown["memory"]) == ('"90 s"', '"1536 MiB"', '"2 GiB"')
     names = "scan", "poll", "quiet", "patience", "task", "memory", "keep_size", "jobs", "nice"
     (place / "again.toml").write_text("".join(f"{name} = {shown[name]}\n" for name in names))
-    assert says("config", "check", "--config", "again.toml")[0] == 0
+    assert says("config", "check", "again.toml") == says("config", "check", "--config", "again.toml")
+    assert says("config", "check", "again.toml")[:2] == (0, "again.toml: fine\n")
+    assert says("config", "check", "missing.toml")[0] == 2
 
 
 def test_options_of_stamp_behind_the_directory_are_complained_of_like_all(

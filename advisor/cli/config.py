@@ -44,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     for each in (show, check, unit):
         each.add_argument("--config", metavar="FILE", type=Path, help="the file (default: the user's gapwatch.toml)")
+    check.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the same, shorter")
     output.add_options(show)
 
 
@@ -52,7 +53,7 @@ def file(args: argparse.Namespace) -> Path | None:
     from advisor.watch.config import NAME as FILE_NAME
 
     own = places.config() / FILE_NAME
-    return args.config or (own if own.is_file() else None)
+    return args.config or getattr(args, "file", None) or (own if own.is_file() else None)
 
 
 def read(args: argparse.Namespace) -> Config:
