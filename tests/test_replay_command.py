@@ -212,3 +212,14 @@ def test_a_packed_trace_of_extrae_replays_to_its_own_time(tmp_path: Path) -> Non
     found = conversion.program(trace_of(PROFILES / "paraver" / "npb-mg.S.2", tmp_path / "unpacked"))
     assert found.end_s is not None
     assert outcome.recorded(found, Network()).time_s == pytest.approx(float(found.end_s.max()), rel=1e-12)
+
+
+def test_a_table_says_how_many_of_its_rows_are_shown(said: Callable[..., str]) -> None:
+    text = said(TRACE, *NETWORK)
+    assert "The critical path by region and call, the 12 longest of 17" in text
+
+
+def test_one_point_has_no_plural(said: Callable[..., str]) -> None:
+    text = said(TRACE, "--sweep", "1", "--latencies", "0..0 us", "--bandwidths", "1 GB/s..1 GB/s")
+    assert "Run time at 1 point\n" in text
+    assert "the largest of 1 plane, found by 1 replay;" in text

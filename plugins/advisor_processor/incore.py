@@ -155,7 +155,7 @@ def _functions(chosen: Sequence[Analysed], machine: Machine) -> Table:
         )
     columns = ("function", "place", "rank", "instructions")
     return Table(
-        "Functions",
+        "Functions" + _longest(len(chosen)),
         (
             *map(Column, columns),
             Column("vectorized", "share"),
@@ -176,7 +176,11 @@ def _loops(chosen: Sequence[Analysed], architecture: str | None, said: Sequence[
     names = ("loop", "function", "iterations", "throughput", "chain", "MACS", "bound by", "llvm-mca (may exceed)")
     extra = (("compiler",) if said else ()) + (("OSACA",) if architecture else ())
     columns = tuple(Column(name) for name in (*names, *extra))
-    return Table("Loops, cycles per iteration", columns, rows)
+    return Table("Loops, cycles per iteration" + _longest(len(ran)), columns, rows)
+
+
+def _longest(count: int) -> str:
+    return f", the {SHOWN} longest of {count}" if count > SHOWN else ""
 
 
 def _loop_row(one: Analysed, loop: LoopSchedule, architecture: str | None, said: Sequence[Remark]) -> tuple[Cell, ...]:

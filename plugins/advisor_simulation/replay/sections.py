@@ -85,13 +85,19 @@ def _path(found: Outcome, as_recorded: bool) -> list[Part]:
         names[region, call] = names.get((region, call), 0.0) + seconds
     rows = sorted(((region, call, s, s / found.time_s) for (region, call), s in names.items()), key=lambda row: -row[2])
     columns = (Column("region"), Column("call"), Column("seconds", "s"), Column("share", "share"))
-    parts: list[Part] = [Table("The critical path by region and call", columns, tuple(rows[:ROWS]))]
+    title = "The critical path by region and call" + longest(len(rows), ROWS)
+    parts: list[Part] = [Table(title, columns, tuple(rows[:ROWS]))]
     if not as_recorded:
         parts.append(Text(
             f"Around this point T = {path.alpha:.9g} s + {path.beta:.10g} L + {path.gamma:.10g} B / BW: "
             f"{path.beta:,.6g} latencies and {path.gamma:,.0f} bytes are not overlapped."
         ))  # fmt: skip
     return parts
+
+
+def longest(count: int, shown: int) -> str:
+    """Return what the title of a table adds where only its first rows are shown."""
+    return f", the {shown} longest of {count}" if count > shown else ""
 
 
 def picture(found: Outcome) -> HeatMap:

@@ -13,7 +13,7 @@ from advisor.errors import UsageError
 from advisor.reports import Axis, Column, Line, Series, Table, Text
 from advisor.whole_files import replacing
 from advisor_simulation.replay import study, told
-from advisor_simulation.replay.sections import words
+from advisor_simulation.replay.sections import longest, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,11 @@ def sweep(points: Sequence[Network], time_s: FloatArray, exact: Piecewise | None
     found = np.quantile(time_s, [share for share, _ in _QUANTILES])
     rows = tuple((name, float(value)) for (_, name), value in zip(_QUANTILES, found, strict=True))
     parts: list[Part] = [
-        Table(f"Run time at {len(points)} points", (Column("of all points"), Column("run time", "s")), rows)
+        Table(
+            f"Run time at {units.format_count(len(points), 'point')}",
+            (Column("of all points"), Column("run time", "s")),
+            rows,
+        )
     ]
     latency, gap = study.axes(points)
     if line is not None:
@@ -59,7 +63,8 @@ def sweep(points: Sequence[Network], time_s: FloatArray, exact: Piecewise | None
 def _exact(exact: Piecewise, latency: FloatArray, gap: FloatArray, time_s: FloatArray) -> list[Part]:
     error = float(np.abs(exact.at(latency, gap) / time_s - 1.0).max(initial=0.0))
     parts: list[Part] = [Text(
-        f"Exactly, T is the largest of {len(exact.planes)} planes, found by {exact.replays} replays; at the points "
+        f"Exactly, T is the largest of {units.format_count(len(exact.planes), 'plane')}, found by "
+        f"{units.format_count(exact.replays, 'replay')}; at the points "
         f"above they differ from T by {error:.1e} of it at most"
         + (f", between them by {exact.below:.1e}." if exact.below > 1e-9 else ".")
     )]  # fmt: skip
@@ -228,7 +233,8 @@ def costs(found: Costs | None, network: Network, shares: Sequence[Share], enough
         Column("region"), Column("call"), Column("messages from", "B"), Column("latency", "s"), Column("transfer", "s"),
         Column("bound by"),
     )  # fmt: skip
-    parts.append(Table(f"On the critical path, on a network of {words(network)}", columns, rows))
+    title = f"On the critical path, on a network of {words(network)}{longest(len(shares), _ROWS)}"
+    parts.append(Table(title, columns, rows))
     parts.append(Text(
         f"Up to a latency of {units.format_seconds(enough[0])}, and from a bandwidth of "
         f"{units.format_quantity(enough[1], 'bandwidth')} on, the run takes at most 1 % longer than without it."
