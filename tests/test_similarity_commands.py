@@ -169,3 +169,15 @@ def test_one_window_is_told_as_a_part_of_the_run(triad: Path, capfd: pytest.Capt
     text = " ".join(capfd.readouterr().out.split())
     assert "operations of them were scheduled" in text
     assert "How much windows differ is not known" in text
+
+
+def test_what_is_kept_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert main(["similar", str(PROFILES / "fig4.json"), "--keep", "figure four"]) == 0
+    assert "Kept in your library as 'figure four'" in capsys.readouterr().out
+    assert main(["similar", str(PROFILES / "fig5.json")]) == 0
+    text = capsys.readouterr().out
+    assert "figure four" in text
+    assert "Kept" not in text

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.errors import UsageError
+from advisor.reports import Text
 from advisor_similarity.compiling import compiler
 from advisor_similarity.histogram import ROWS, frequent_cells
-from advisor_similarity.library import entry_of, keep
+from advisor_similarity.library import entry_of, keep, kept_as
 from advisor_similarity.parallelism import observe, temporary_folder
 from advisor_similarity.report import report
 from advisor_similarity.tracing import Plan
@@ -33,7 +35,8 @@ def run(args: Namespace, services: Services) -> Report:
             about = " ".join(plan.command)
             entry = entry_of(observed.workload, args.save, about, frequent_cells(observed))
             keep(services.folder("data"), entry)
-        return report(observed, functions=args.functions)
+        found = report(observed, functions=args.functions)
+        return replace(found, parts=(*found.parts, Text(kept_as(args.save)))) if args.save else found
 
 
 def _plan(args: Namespace) -> Plan:

@@ -72,6 +72,11 @@ def experienced(applied: Sequence[Applied]) -> list[Entry]:
     ]
 
 
+def kept_as(name: str) -> str:
+    """Return the sentence that tells where a workload went."""
+    return f"Kept in your library as '{name}'; gapwatch similar takes this name."
+
+
 def keep(folder: Path, entry: Entry) -> None:
     """Write a workload to the user's library, in the place of what was there under its name.
 

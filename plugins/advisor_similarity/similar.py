@@ -45,7 +45,9 @@ def run(args: Namespace, services: Services) -> Report:
     by = args.by or _default(entries)
     others = entries[1:] or [entry for entry in known if entry.name != entries[0].name]
     found = nearest(entries[0], others, by, None if entries[1:] else args.count)
-    return Report(f"What {entries[0].name} is like", tuple(_parts(entries[0], found, by, len(others))))
+    parts = _parts(entries[0], found, by, len(others))
+    kept = [Text(library.kept_as(args.keep))] if args.keep else []
+    return Report(f"What {entries[0].name} is like", (*parts, *kept))
 
 
 def known_entries(services: Services) -> list[Entry]:
@@ -91,7 +93,7 @@ def _default(entries: Sequence[Entry]) -> str:
 def _parts(this: Entry, found: Sequence[Neighbour], by: str, known: int) -> list[Part]:
     if not found:
         return [
-            Text(f"None of the {known} known workloads holds what is compared by {by}; keep some with --keep NAME.")
+            Text(f"None of the {known} other known workloads holds what is compared by {by}; --keep NAME keeps some.")
         ]
     bars = tuple(Bar(one.entry.name, one.distance) for one in found)
     parts: list[Part] = [Text(f"Compared by {_MEANS[by]}: 0 identical, 1 orthogonal.")]
