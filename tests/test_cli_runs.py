@@ -78,7 +78,11 @@ def test_the_c_locale_gets_ascii(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"", b"is in no format that is known"), (b"\x00\xff" * 100, b"is in no format that is known")],
+    [
+        (b"", b"is in no format that is known"),
+        (b"\x00\xff" * 100, b"is in no format that is known"),
+        (b"\x1f\x8b\x08" + b"\x00" * 50, b"it is packed, unpack it first: gunzip"),
+    ],
 )
 def test_what_is_no_profile_is_one_message(content: bytes, message: bytes, tmp_path: Path) -> None:
     file = tmp_path / "pro\nfile"

@@ -17,7 +17,7 @@ from advisor.contract import ContractError
 from advisor.errors import AdvisorError, InputError, PluginError, UnknownFormatError
 from advisor.host import answers, discovery, offers
 from advisor.host.discovery import Loaded, explain
-from advisor.host.search import Found, Search, refuse_unreadable
+from advisor.host.search import Found, Search, packed, refuse_unreadable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -119,7 +119,8 @@ class Host:
             self._failures[f"{path}: only the first {search.seen:,} files and directories were looked at"] = None
         if not found:
             known = sorted(plugin.name for plugin in self.plugins if "advisor_read" in plugin.hooks)
-            raise UnknownFormatError(path, f"is in no format that is known here: {', '.join(known) or 'there is none'}")
+            reason = f"is in no format that is known here: {', '.join(known) or 'there is none'}"
+            raise UnknownFormatError(path, reason + packed(path))
         return found
 
     def read(self, found: Found) -> Profile:
