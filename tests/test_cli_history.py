@@ -198,3 +198,16 @@ def test_a_run_is_explained_by_the_name_that_its_advice_shows(advised: User) -> 
     by_number = advised.asks("explain", "1", "L")
     assert advised.asks("explain", "one", "L") == by_number
     assert "elsewhere: No such file" in advised.asks("explain", "elsewhere", code=2)
+
+
+def test_suppressed_advice_is_no_longer_what_is_to_be_done_first(advised: User) -> None:
+    action = advised.tables()[1]["items"][0]["action"]
+    advised.asks("ack", action)
+    profile(advised.runs / "two.json", build="v2")
+    assert f"[{action}]" in advised.watches(), "what is acknowledged stays listed"
+    advised.asks("suppress", action)
+    profile(advised.runs / "three.json", build="v3")
+    assert f"[{action}]" not in advised.watches()
+    document = json.loads(advised.asks("advise", "runs/three.json", "--as", "json"))
+    assert [one["state"] for one in document["recommendations"] if one["action"] == action] == ["suppressed"]
+    assert "| suppressed |" in advised.asks("advise", "runs/three.json", "--as", "markdown")

@@ -161,7 +161,7 @@ def test_directories_must_be_named_and_be_there(place: Path, capsys: pytest.Capt
 
 def test_the_configuration_is_shown_and_checked(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = json.loads(run(capsys, "config", "show", "--as", "json").out)
-    assert ["quiet", "0.1"] in shown["parts"][1]["rows"]
+    assert ["quiet", '"0.1 s"'] in shown["parts"][1]["rows"]
     assert run(capsys, "config", "check").out.endswith("fine\n")
     (place / "bad.toml").write_text("quiet = 'soon'\nnise = 3\n")
     checked = run(capsys, "config", "check", "--config", "bad.toml")

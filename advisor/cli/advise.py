@@ -67,8 +67,24 @@ def _target(text: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Advise on what the arguments name; returns the exit code."""
     study = study_of(args.paths, args, history_places.past(args))
-    deliver(study.advice, study.earlier, args)
+    deliver(_as_it_stands(study.advice, args), study.earlier, args)
     return 0
+
+
+def _as_it_stands(advice: Advice, args: argparse.Namespace) -> Advice:
+    """Return the advice with the state of each item in the history; as it is where that cannot be read, which is said
+    elsewhere.
+    """
+    folder = history_places.state(args)
+    if not (advice.recommendations and folder.is_dir()):
+        return advice
+    from advisor.errors import StoreError
+    from advisor.store.past import StoredPast
+
+    try:
+        return StoredPast(folder).as_it_stands(advice)
+    except StoreError:
+        return advice
 
 
 def study_of(paths: Sequence[Path], args: argparse.Namespace, past: Past | None) -> Study:

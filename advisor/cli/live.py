@@ -96,7 +96,8 @@ class LiveScreen:
         if isinstance(event, RunTaken):
             change = change_since(event.advice, StoredPast(self._state, until=event.number))
             self._programs.pop(event.advice.profile.program, None)
-            self._programs[event.advice.profile.program] = watching.Program(event.number, event.advice, change)
+            advice = StoredPast(self._state).as_it_stands(event.advice)
+            self._programs[event.advice.profile.program] = watching.Program(event.number, advice, change)
         elif isinstance(event, FileSettled):
             self._troubles += [watching.set_aside(event.path, event.reason)] if event.state == "quarantined" else []
         elif isinstance(event, Remark):

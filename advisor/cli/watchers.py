@@ -54,7 +54,8 @@ class _Lines:
     def tell(self, event: Event) -> None:
         """Write a line, two where something changed since the build before."""
         if isinstance(event, RunTaken):
-            output.emit(watching.run_line(event.number, event.advice, self._page) + "\n")
+            advice = StoredPast(self._state).as_it_stands(event.advice)
+            output.emit(watching.run_line(event.number, advice, self._page) + "\n")
             change = change_since(event.advice, StoredPast(self._state, until=event.number))
             if change is not None:
                 output.emit("".join(f"  {text}\n" for text in watching.change_lines(change, self._page)))
@@ -70,7 +71,7 @@ class _Documents(_Lines):
         from advisor.render.document import document
 
         if isinstance(event, RunTaken):
-            output.emit(json.dumps(document(event.advice)) + "\n")
+            output.emit(json.dumps(document(StoredPast(self._state).as_it_stands(event.advice))) + "\n")
         elif isinstance(event, FileSettled) and event.state == "quarantined":
             output.complain(watching.set_aside(event.path, event.reason))
         elif isinstance(event, Remark):

@@ -47,8 +47,8 @@ def next_steps(advice: Advice, page: Page) -> list[Text]:
 
 
 def headlines(advice: Advice, page: Page) -> list[Text]:
-    """Return the first recommendations in two lines each: what to do, what it wins at most, and where."""
-    shown = advice.recommendations[:FIRST]
+    """Return the first recommendations in two lines each, suppressed ones left out: what it wins at most, and where."""
+    shown = [item for item in advice.recommendations if item.state != "suppressed"][:FIRST]
     if not shown:
         return []
     lines = heading(f"The {COUNTS.get(len(shown), f'{len(shown)} things')} to do next", page, _together(advice))

@@ -54,8 +54,8 @@ def run_line(number: int, advice: Advice, page: Page) -> str:
     profile = advice.profile
     build = f" {page.name(profile.build)}" if profile.build else ""
     elapsed = numbers.seconds(profile.actual_s) if profile.timed else "no times"
-    first = advice.recommendations[0] if advice.recommendations else None
-    what: str = advice.verdict
+    first = next((one for one in advice.recommendations if one.state != "suppressed"), None)
+    what = "all advice is suppressed" if advice.recommendations else str(advice.verdict)
     if first is not None:
         place = f" at {page.name(first.region)}" if first.region else ""
         what = f"{first.title} [{first.action}]{place}, at most {numbers.seconds(first.ceiling_s)}"
@@ -116,7 +116,8 @@ def _program(program: Program, page: Page, room: int | None = None) -> list[Text
         style = "yellow" if program.change.worst else "dim"
         lines += [part for text in change_lines(program.change, page) for part in paragraph(text, page, style)]
     steps = headlines(advice, page)
-    after = [line(), *(steps or paragraph(advice.verdict, page, "bold")), line()]
+    nothing = "all advice is suppressed" if advice.recommendations else advice.verdict
+    after = [line(), *(steps or paragraph(nothing, page, "bold")), line()]
     levels = waterfall(advice, page) if advice.gaps else []
     if room is not None and len(lines) + len(levels) + len(after) > room:
         kept = max(0, room - len(lines) - len(after) - 1)

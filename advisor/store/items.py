@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 ItemState = Literal["new", "open", "acknowledged", "suppressed", "applied", "resolved", "back"]
 #: A region holds all that an item promises if no more than this share of it is missing.
 _ROUNDING: Final = 0.01
-#: States in which an item is not brought up again.
-QUIET: Final[tuple[ItemState, ...]] = ("acknowledged", "suppressed")
 
 
 @dataclass(frozen=True, slots=True)

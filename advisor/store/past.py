@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.errors import StoreError
@@ -76,6 +76,15 @@ class StoredPast:
                 if item.realised_s is not None and ceiling_s:
                     found[item.action] = (*found.get(item.action, ()), item.realised_s / ceiling_s)
         return found
+
+    def as_it_stands(self, advice: Advice) -> Advice:
+        """Return ``advice`` with the state of each item as the history has it; raises ``StoreError``."""
+        if not self._exists():
+            return advice
+        with closing(database.read(self.folder)) as connection:
+            states = {item.fingerprint: item.state for item in Items(connection).of(advice.profile.program)}
+        items = tuple(replace(one, state=states.get(one.fingerprint, one.state)) for one in advice.recommendations)
+        return replace(advice, recommendations=items)
 
     def applied(self) -> tuple[Applied, ...]:
         """Return what was applied to any program, with what it won or lost there; raises ``StoreError``.
