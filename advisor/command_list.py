@@ -7,14 +7,12 @@ not fit any more is made anew by loading the plugins. It is not kept while a plu
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
 
-from advisor import __version__
+from advisor import __version__, kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,23 +32,16 @@ class Listed(NamedTuple):
 def listed(site_dirs: Sequence[Path] = (), blocked: Sequence[str] = ()) -> tuple[Listed, ...]:
     """Return the plugins' commands by name; loads the plugins only if something has changed since the last time."""
     settings: list[object] = [__version__, sys.version, sys.path, list(map(str, site_dirs)), sorted(blocked)]
-    file = _file(settings)
-    kept = _kept(file, settings)
-    return _made(file, settings, site_dirs, blocked) if kept is None else kept
+    known = _known(settings)
+    return _made(settings, site_dirs, blocked) if known is None else known
 
 
-def _file(settings: list[object]) -> str:
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(cache, "gapwatch", f"commands-{crc32(repr(settings).encode()):08x}.json")
-
-
-def _kept(file: str, settings: list[object]) -> tuple[Listed, ...] | None:
+def _known(settings: list[object]) -> tuple[Listed, ...] | None:
+    found = kept.read("commands", settings, None)
     try:
-        with open(file, encoding="utf-8") as stream:
-            kept = json.load(stream)
-        if kept["settings"] == settings and kept["times"] == _times(kept["times"]):
-            return tuple(Listed(*map(str, command)) for command in kept["commands"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        if isinstance(found, dict) and found["times"] == _times(found["times"]):
+            return tuple(Listed(*map(str, command)) for command in found["commands"])
+    except (KeyError, TypeError):
         pass
     return None
 
@@ -66,14 +57,14 @@ def _times(paths: Iterable[str]) -> dict[str, int]:
     return times
 
 
-def _made(file: str, settings: list[object], site_dirs: Sequence[Path], blocked: Sequence[str]) -> tuple[Listed, ...]:
+def _made(settings: list[object], site_dirs: Sequence[Path], blocked: Sequence[str]) -> tuple[Listed, ...]:
     from advisor import host  # loads what this module exists to do without
 
     loaded = host.load(site_dirs, blocked)
     commands = tuple(Listed(command.name, command.help, command.plugin) for command in loaded.commands())
     if not loaded.problems:
         times = _times(chain(sys.path, *map(_below, site_dirs), _module_files(loaded)))
-        _keep(file, {"settings": settings, "times": times, "commands": commands})
+        kept.keep("commands", settings, None, {"times": times, "commands": commands})
     return commands
 
 
@@ -86,14 +77,3 @@ def _module_files(loaded: Host) -> list[str]:
     packages = {module.partition(".")[0] for module in loaded.modules}
     modules = [module for name, module in sys.modules.items() if name.partition(".")[0] in packages]
     return [file for module in modules if isinstance(file := getattr(module, "__file__", None), str)]
-
-
-def _keep(file: str, content: dict[str, object]) -> None:
-    partial = f"{file}.{os.getpid()}"
-    try:
-        os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
-        with open(partial, "w", encoding="utf-8") as stream:
-            json.dump(content, stream)
-        os.replace(partial, file)
-    except OSError:
-        return  # a home that can't be written: the list is made anew each time

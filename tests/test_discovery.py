@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from site_folder import load, plugin, problem
 
-from advisor import host
+from advisor import host, kept
+from advisor.host import installed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,6 +93,46 @@ def test_plugins_of_installed_packages_are_found(tmp_path: Path, monkeypatch: py
     found = {one.name: one for one in host.load().plugins if one.origin == "acme"}
     assert (found["acme"].version, found["acme"].problem) == ("2.5", None)
     assert "No module named 'acme_lost'" in (found["lost"].problem or "")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "gapwatch"
+
+
+def unsearched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.distributions", lambda: pytest.fail("packages were looked through"))
+
+
+def test_packages_are_looked_through_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = host.load().plugins
+    unsearched(monkeypatch)
+    assert host.load().plugins == first
+    assert {"native", "coupling"} <= {one.name for one in first}
+
+
+def test_a_package_that_came_or_went_is_noticed(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    monkeypatch.syspath_prepend(str(packages))
+    before = host.load().plugins
+    distribution(packages, "acme", b"[advisor]\nacme = acme_gaps\n", acme_gaps=FINDS)
+    (came,) = (one for one in host.load().plugins if one not in before)
+    assert (came.name, came.origin, came.version, came.problem) == ("acme", "acme", "2.5", None)
+    shutil.rmtree(packages / "acme-2.5.dist-info")
+    assert host.load().plugins == before
+
+
+@pytest.mark.parametrize("content", [{}, [], None, "native", [[]], [["native", "os"]], [1]])
+def test_a_kept_list_that_is_none_is_made_anew(cache: Path, monkeypatch: pytest.MonkeyPatch, content: object) -> None:
+    first = host.load().plugins
+    kept.keep("plugins", sys.path, [installed._time(entry) for entry in sys.path], content)
+    assert host.load().plugins == (first if content != [] else ())
+    (cache / "plugins-00000000.json").write_bytes(b"damaged")
+    for file in cache.glob("plugins-*.json"):
+        file.write_bytes(file.read_bytes()[:-1])
+    assert host.load().plugins == first
 
 
 def test_a_damaged_package_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from advisor.documents import yaml_nodes
 from advisor.errors import DocumentError
 from advisor.facts import Fact
 from advisor.rules import book as reading
-from advisor.rules import kept
+from advisor.rules import kept_rules
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,11 +78,11 @@ def test_all_rules_come_back_as_they_were(cache: Path) -> None:
     loaded = host.load()
     book = rules.load_default(loaded.rules(), loaded.facts())
     assert any(action.examples for action in book.actions)
-    back = kept.restored(json.loads(json.dumps(kept.plain(book))))
+    back = kept_rules.restored(json.loads(json.dumps(kept_rules.plain(book))))
     assert back == book
     assert repr(back) == repr(book)
     kinds = {type(name) for action in book.actions for name in (action.step, action.issue, *action.targets)}
-    assert kinds <= set(kept.TYPES)
+    assert kinds <= set(kept_rules.TYPES)
 
 
 def test_what_is_kept_is_not_read_again(cache: Path, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

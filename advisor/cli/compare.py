@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from advisor.cli import gates, history_places, output, reports
 from advisor.errors import UsageError
-from advisor.render import numbers
 
 if TYPE_CHECKING:
     import argparse
@@ -131,6 +130,8 @@ def _report(found: Comparison) -> Report:
 
 
 def _row(change: Change, found: Comparison) -> tuple[str | float | None, ...]:
+    from advisor.render import numbers
+
     beyond = {None: "unknown", True: "yes", False: "unsure" if found.unsure(change) else "no"}[change.beyond_noise]
     largest = max((abs(seconds) for _, seconds in change.places), default=0.0)
     places = "; ".join(
@@ -154,6 +155,8 @@ def _sentence(found: Comparison) -> str:
         unsure = [change.name for change in found.changes if change.delta_s > 0 and found.unsure(change)]
         more = f" Of {' and '.join(unsure)} too few runs tell: repeat them." if unsure else ""
         return f"No gap grew by more than noise.{more}"
+    from advisor.render import numbers
+
     where = f", most of it in {worst.places[0][0]}" if worst.places else ""
     name = "The run time" if worst.name == "actual" else worst.name
     return f"{name} grew by {numbers.seconds(worst.delta_s)}{where}."

@@ -6,7 +6,6 @@ import inspect
 import os
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib.metadata import Distribution, distributions
 from typing import TYPE_CHECKING, Final
 
 import pluggy
@@ -15,7 +14,7 @@ from advisor import hookspecs
 from advisor.documents.scalars import suggestion
 from advisor.errors import AdvisorError, PluginError
 from advisor.hookspecs import API_VERSION, GROUP
-from advisor.host import site_plugins
+from advisor.host import installed, site_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -100,26 +99,11 @@ def explain(error: BaseException) -> str:
 
 def _installed() -> list[_Candidate | Loaded]:
     """Return the plugins of installed packages by name, our own first; a damaged package hides no other."""
-    found: list[_Candidate | Loaded] = []
-    seen: set[str] = set()
-    for distribution in distributions():
-        try:
-            candidates = _of_package(distribution)
-        except Exception as error:
-            problem = f"its entry points can't be read: {explain(error)}"
-            found.append(Loaded(str(getattr(distribution, "_path", distribution)), "a package", None, problem))
-            continue
-        found += [candidate for candidate in candidates if candidate.origin not in seen]
-        seen.update(candidate.origin for candidate in candidates)
+    points, broken = installed.points()
+    found: list[_Candidate | Loaded] = [_Candidate(p.name, p.package, p.version, p.load) for p in points]
+    for path, error in broken.items():
+        found.append(Loaded(path, "a package", None, f"its entry points can't be read: {explain(error)}"))
     return sorted(found, key=lambda candidate: (candidate.origin != OWN, candidate.name))
-
-
-def _of_package(distribution: Distribution) -> list[_Candidate]:
-    if f"[{GROUP}]" not in (distribution.read_text("entry_points.txt") or ""):
-        return []  # most packages: nothing more is read of them
-    about = distribution.metadata  # parsed each time it is asked for
-    points = distribution.entry_points.select(group=GROUP)
-    return [_Candidate(point.name, about["Name"], about["Version"], point.load) for point in points]
 
 
 def _in_folder(folder: Path) -> Iterator[_Candidate | Loaded]:

@@ -12,7 +12,7 @@ from advisor import bundled, documents
 from advisor.documents import yaml_nodes
 from advisor.errors import DocumentError
 from advisor.facts.vocabulary import by_name
-from advisor.rules import kept
+from advisor.rules import kept_rules
 from advisor.rules.names import Names, using
 from advisor.rules.records import Action, Entry, Order, RuleBook, Switch
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from advisor.documents.yaml_nodes import Mark, Node, Parsed
     from advisor.errors import Problem
     from advisor.facts.vocabulary import Fact
-    from advisor.rules.kept import Stamped
+    from advisor.rules.kept_rules import Stamped
 
 ORDER: Final = "steps.yaml"
 #: The examples of an action in the bundled files, up to the next key or action.
@@ -73,7 +73,7 @@ def load_default(user_files: Iterable[Path] = (), facts: Iterable[Fact] = (), *,
     again when they changed.
     """
     words = tuple(replace(fact, compute=None, of_trace=None) for fact in facts)
-    return _on_top(tuple(map(kept.stamped, user_files)), words, examples)
+    return _on_top(tuple(map(kept_rules.stamped, user_files)), words, examples)
 
 
 @lru_cache(maxsize=8)
@@ -86,13 +86,17 @@ def _on_top(files: tuple[Stamped, ...], facts: tuple[Fact, ...], examples: bool)
     def make() -> tuple[Entry, ...]:
         return _read([file for file, _ in files], facts, base)
 
-    return _layered(base, make() if examples else kept.kept((*_bundled_files(), *files), facts, make, tuple))
+    return _layered(base, make() if examples else kept_rules.of_files((*_bundled_files(), *files), facts, make, tuple))
 
 
 @cache
 def bundled_book(*, examples: bool = True) -> RuleBook:
     """Return the rules that come with the program, with or without their examples."""
-    return _bundled() if examples else kept.kept(_bundled_files(), (), lambda: _bundled(_without_examples), RuleBook)
+    return (
+        _bundled()
+        if examples
+        else kept_rules.of_files(_bundled_files(), (), lambda: _bundled(_without_examples), RuleBook)
+    )
 
 
 def _bundled(shorten: Callable[[bytes], bytes] | None = None) -> RuleBook:
@@ -107,7 +111,7 @@ def _bundled(shorten: Callable[[bytes], bytes] | None = None) -> RuleBook:
 
 @cache
 def _bundled_files() -> tuple[Stamped, ...]:
-    return tuple(map(kept.stamped, bundled.documents("rules")))
+    return tuple(map(kept_rules.stamped, bundled.documents("rules")))
 
 
 def _without_examples(text: bytes) -> bytes:

@@ -1,26 +1,22 @@
-"""Rules as they were read, kept in the user's cache directory: advice does not read YAML that has not changed.
+"""Rules as they were read, kept (``advisor.kept``): advice does not read YAML that has not changed.
 
 What is kept is data alone: numbers, texts, and lists that begin with the number of a type in ``TYPES``. It fits as long
-as the files, the words that plugins add and the program that reads them are the same; what does not fit, or is damaged,
-is made anew. Where the directory can't be written, rules are read each time.
+as the files, the words that plugins add and the program that reads them are the same.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from zlib import crc32
 
+from advisor import kept
 from advisor.documents import Mark
 from advisor.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Not
 from advisor.rules.names import ActionName, AffectedName, CaseName, FactName, GapName, IssueName, StepNumber
 from advisor.rules.records import Action, Arrow, Changed, Example, How, Issue, RuleBook, Step, Switch
-from advisor.whole_files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -51,18 +47,22 @@ def stamped(file: Path) -> Stamped:
     return file, (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def kept(files: Sequence[Stamped], facts: Sequence[Fact], make: Callable[[], T], kind: type[T]) -> T:
+def of_files(files: Sequence[Stamped], facts: Sequence[Fact], make: Callable[[], T], kind: type[T]) -> T:
     """Return what ``make`` reads from ``files``, one of ``kind``; as it is kept, where that fits."""
     sources = (*files, *map(stamped, _program()))
     if not all(known for _, known in sources):
         return make()
-    names = [str(file) for file, _ in sources]
-    words = sorted((fact.name, fact.unit, fact.scope) for fact in facts)
-    head = json.dumps([names, [known for _, known in sources], words]).encode()
-    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    place = Path(folder, "gapwatch", f"rules-{crc32(repr((names, words)).encode()):08x}.json")
-    found = _read(place, head)
-    return found if isinstance(found, kind) else _keep(place, head, make())
+    key = [[str(file) for file, _ in sources], sorted((fact.name, fact.unit, fact.scope) for fact in facts)]
+    state = [known for _, known in sources]
+    try:
+        found = restored(kept.read("rules", key, state))
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        found = None
+    if isinstance(found, kind):
+        return found
+    made = make()
+    kept.keep("rules", key, state, plain(made))
+    return made
 
 
 def _program() -> list[Path]:
@@ -70,26 +70,6 @@ def _program() -> list[Path]:
     top = Path(__file__).parents[1]
     packages = (path for name in ("rules", "documents", "facts") for path in (top / name).glob("*.py"))
     return sorted((*packages, top / "model.py", top / "units.py"))
-
-
-def _read(place: Path, head: bytes) -> object:
-    """Return what is kept at a place; None if there is nothing, or if its head is another."""
-    try:
-        first, check, body = place.read_bytes().split(b"\n", 2)
-        if first != head or int(check) != crc32(body):
-            return None
-        return restored(json.loads(body))
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return None
-
-
-def _keep(place: Path, head: bytes, made: T) -> T:
-    body = json.dumps(plain(made)).encode()
-    with suppress(OSError):  # a home that can't be written: the rules are read anew each time
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with replacing(place) as partial:
-            partial.write_bytes(b"%b\n%d\n%b" % (head, crc32(body), body))
-    return made
 
 
 def plain(value: object) -> object:
