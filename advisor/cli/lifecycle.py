@@ -9,7 +9,6 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from advisor.cli import history_places, output
-from advisor.render import numbers
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -43,6 +42,7 @@ class Command:
 
     def run(self, args: argparse.Namespace) -> int:
         """Note it in the history; returns the exit code."""
+        from advisor.render import numbers
         from advisor.render.clean import clean
         from advisor.store.database import briefly
         from advisor.store.items import Items
