@@ -83,6 +83,11 @@ def test_gates_without_anything_new_to_judge_say_so(place: Path, says: Callable[
     assert (code, complaint) == (0, "gapwatch: nothing new was read, so there is nothing for --fail-on to judge\n")
 
 
+def unwrapped(text: str) -> str:
+    """Return a text in which long paths are whole again."""
+    return "".join(text.split())
+
+
 def test_the_history_lies_where_the_configuration_says(
     place: Path, says: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,10 +95,10 @@ def test_the_history_lies_where_the_configuration_says(
     (place / "config" / "gapwatch" / "gapwatch.toml").write_text(f'{FAST}state = "{place / "elsewhere"}"\n')
     profile(place / "runs" / "one.json")
     says("watch", "runs", "--once")
-    assert f"the history in {place / 'elsewhere'}" in " ".join(says("status")[1].split())
+    assert str(place / "elsewhere") in unwrapped(says("status")[1])
     monkeypatch.setenv("GAPWATCH_STATE", str(place / "mine"))
     says("watch", "runs", "--once")
-    assert f"the history in {place / 'mine'}" in says("status")[1]
+    assert str(place / "mine") in unwrapped(says("status")[1])
 
 
 def test_settings_are_shown_as_the_file_states_them(place: Path, says: Callable[..., tuple[int, str, str]]) -> None:

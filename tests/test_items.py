@@ -100,7 +100,7 @@ def test_a_name_that_fits_none_or_several_shows_the_choices(writer: Writer) -> N
     items = Items(writer.connection)
     assert items.named("jacobi", "fff").region == "smooth"
     assert items.named(None, ITEM.action, region="smooth").fingerprint == other.fingerprint
-    with pytest.raises(UsageError, match=rf"several items are called '{ITEM.action}'; name one by its number.* at smooth"):
+    with pytest.raises(UsageError, match=rf"several items are called '{ITEM.action}'; name one by .* at smooth"):
         items.named(None, ITEM.action)
-    with pytest.raises(UsageError, match="no item is called 'A-99': "):
+    with pytest.raises(UsageError, match="no item is called 'A-99'; those seen last: "):
         items.named(None, "A-99")
