@@ -7,7 +7,6 @@ not fit any more is made anew by loading the plugins. It is not kept while a plu
 
 from __future__ import annotations
 
-import os
 import sys
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -48,13 +47,7 @@ def _known(settings: list[object]) -> tuple[Listed, ...] | None:
 
 def _times(paths: Iterable[str]) -> dict[str, int]:
     """Return when each path last changed (ns), 0 where there is none."""
-    times = {}
-    for path in paths:
-        try:
-            times[path] = os.stat(path).st_mtime_ns
-        except (OSError, ValueError):
-            times[path] = 0
-    return times
+    return {path: kept.changed_ns(path) for path in paths}
 
 
 def _made(settings: list[object], site_dirs: Sequence[Path], blocked: Sequence[str]) -> tuple[Listed, ...]:

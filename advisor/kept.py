@@ -35,6 +35,14 @@ def keep(kind: str, key: object, state: object, content: object) -> None:
             partial.write_bytes(b"%b\n%d\n%b" % (_head(key, state), crc32(body), body))
 
 
+def changed_ns(path: str) -> int:
+    """Return when a file or directory changed, nanoseconds; 0 where there is none."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except (OSError, ValueError):
+        return 0
+
+
 def _head(key: object, state: object) -> bytes:
     return json.dumps([key, state]).encode()
 

@@ -116,8 +116,12 @@ def spread_s(runs: Iterable[tuple[str, float]]) -> float:
     for build, seconds in runs:
         builds.setdefault(build, []).append(seconds)
     freedom = sum(len(times) - 1 for times in builds.values())
-    squares = sum((time - math.fsum(times) / len(times)) ** 2 for times in builds.values() for time in times)
-    return math.sqrt(squares / freedom) if freedom else 0.0
+    if not freedom:
+        return 0.0
+    from statistics import fmean  # only a history asks for it
+
+    squares = sum((time - fmean(times)) ** 2 for times in builds.values() for time in times)
+    return math.sqrt(squares / freedom)
 
 
 def same(one: Profile, other: Profile) -> bool:

@@ -8,7 +8,6 @@ import pytest
 from site_folder import load, plugin, problem
 
 from advisor import host, kept
-from advisor.host import installed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,7 +126,7 @@ def test_a_package_that_came_or_went_is_noticed(cache: Path, tmp_path: Path, mon
 @pytest.mark.parametrize("content", [{}, [], None, "native", [[]], [["native", "os"]], [1]])
 def test_a_kept_list_that_is_none_is_made_anew(cache: Path, monkeypatch: pytest.MonkeyPatch, content: object) -> None:
     first = host.load().plugins
-    kept.keep("plugins", sys.path, [installed._time(entry) for entry in sys.path], content)
+    kept.keep("plugins", sys.path, list(map(kept.changed_ns, sys.path)), content)
     assert host.load().plugins == (first if content != [] else ())
     (cache / "plugins-00000000.json").write_bytes(b"damaged")
     for file in cache.glob("plugins-*.json"):

@@ -152,7 +152,7 @@ def _registered(manager: pluggy.PluginManager, plugin: object, name: str) -> tup
     manager.register(plugin, name)
     try:
         return _hooks(manager, plugin)
-    except PluginError:
+    except BaseException:
         manager.unregister(plugin, name)
         raise
 

@@ -6,7 +6,6 @@ path changes; installing, removing or upgrading a package changes one.
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,7 +34,7 @@ class Point(NamedTuple):
 
 def points() -> tuple[list[Point], dict[str, Exception]]:
     """Return all entry points, each package's once, and why those of some packages can't be read."""
-    times = [_time(entry) for entry in sys.path]
+    times = list(map(kept.changed_ns, sys.path))
     known = kept.read("plugins", sys.path, times)
     if isinstance(known, list) and all(isinstance(one, list) and len(one) == len(Point._fields) for one in known):
         return [Point(*map(str, one)) for one in known], {}
@@ -45,14 +44,6 @@ def points() -> tuple[list[Point], dict[str, Exception]]:
     if not broken:
         kept.keep("plugins", sys.path, times, found)
     return found, broken
-
-
-def _time(entry: str) -> int:
-    """Return when a directory or archive of the search path changed (ns), 0 where there is none."""
-    try:
-        return os.stat(entry).st_mtime_ns
-    except (OSError, ValueError):
-        return 0
 
 
 def _of_packages(packages: Iterable[Distribution]) -> tuple[list[Point], dict[str, Exception]]:

@@ -20,16 +20,12 @@ def gain(shares: Sequence[float], ceiling_s: float) -> Gain:
     Expected is their mean. The interval is the prediction interval for one more observation of a normal distribution,
     mean ± t sqrt(1 + 1/n) s; a single observation says nothing about the spread: anything from nothing to all of it.
     """
-    count = len(shares)
-    center = math.fsum(shares) / count
+    from statistics import mean, stdev  # only a history asks for them
+
+    center, count = mean(shares), len(shares)
     if count == 1:
         return Gain(center * ceiling_s, min(center, 0.0) * ceiling_s, max(center, 1.0) * ceiling_s, "history")
     from scipy.special import stdtrit
 
-    reach = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * math.sqrt(1 + 1 / count) * _deviation(shares, center)
+    reach = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * math.sqrt(1 + 1 / count) * stdev(shares)
     return Gain(center * ceiling_s, (center - reach) * ceiling_s, (center + reach) * ceiling_s, "history")
-
-
-def _deviation(shares: Sequence[float], center: float) -> float:
-    """Return the standard deviation of a sample of two or more."""
-    return math.sqrt(math.fsum((share - center) ** 2 for share in shares) / (len(shares) - 1))

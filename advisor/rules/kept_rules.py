@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields, is_dataclass
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -49,7 +50,7 @@ def stamped(file: Path) -> Stamped:
 
 def of_files(files: Sequence[Stamped], facts: Sequence[Fact], make: Callable[[], T], kind: type[T]) -> T:
     """Return what ``make`` reads from ``files``, one of ``kind``; as it is kept, where that fits."""
-    sources = (*files, *map(stamped, _program()))
+    sources = (*files, *_program())
     if not all(known for _, known in sources):
         return make()
     key = [[str(file) for file, _ in sources], sorted((fact.name, fact.unit, fact.scope) for fact in facts)]
@@ -65,11 +66,12 @@ def of_files(files: Sequence[Stamped], facts: Sequence[Fact], make: Callable[[],
     return made
 
 
-def _program() -> list[Path]:
+@cache
+def _program() -> tuple[Stamped, ...]:
     """Return the modules that say how rules are read, and in which words they may speak."""
     top = Path(__file__).parents[1]
     packages = (path for name in ("rules", "documents", "facts") for path in (top / name).glob("*.py"))
-    return sorted((*packages, top / "model.py", top / "units.py"))
+    return tuple(map(stamped, sorted((*packages, top / "model.py", top / "units.py"))))
 
 
 def plain(value: object) -> object:

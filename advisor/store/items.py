@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from statistics import fmean
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor import wire
@@ -233,14 +233,10 @@ def won_already_s(runs: Runs, item: Item) -> float | None:
 def _won_s(before: Sequence[Advice], after: Sequence[Advice], item: Item) -> float:
     """Return what an applied item has won: the mean of its seconds before, less that after."""
     shown = [one for run in before for one in run.recommendations if one.fingerprint == item.fingerprint]
-    most = _mean([one.ceiling_s for one in shown]) if shown else item.ceiling_s
-    whole = most > (1 + _ROUNDING) * _mean([held_s(run, item) for run in before])
-    means = [_mean([held_s(run, item, whole=whole) for run in runs]) for runs in (before, after)]
+    most = fmean([one.ceiling_s for one in shown]) if shown else item.ceiling_s
+    whole = most > (1 + _ROUNDING) * fmean([held_s(run, item) for run in before])
+    means = [fmean([held_s(run, item, whole=whole) for run in runs]) for runs in (before, after)]
     return means[0] - means[1]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
 
 
 def _next(item: Item, now: datetime) -> ItemState:

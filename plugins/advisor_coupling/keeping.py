@@ -12,7 +12,8 @@ SUFFIX: Final = ".coupling.json"
 #: The folder inside the user's data directory of gapwatch.
 FOLDER: Final = "coupling"
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]")
-_MOST: Final = 100
+#: So many files of a folder are looked at.
+MOST: Final = 100
 
 
 def file_name(program: str) -> str:
@@ -38,7 +39,7 @@ def kept() -> list[Place]:
     import platformdirs
 
     folders = (Path.cwd(), platformdirs.user_data_path("gapwatch") / FOLDER)
-    found = [_place(path) for folder in folders for path in sorted(folder.glob(f"*{SUFFIX}"))[:_MOST]]
+    found = [_place(path) for folder in folders for path in sorted(folder.glob(f"*{SUFFIX}"))[:MOST]]
     return [place for place in found if place is not None]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from advisor.errors import InputError
 from advisor_coupling import keeping, results
@@ -13,8 +13,6 @@ from advisor_coupling.model import model
 if TYPE_CHECKING:
     from advisor_coupling.keeping import Place
     from advisor_coupling.model import CaseModel
-
-_MOST: Final = 100
 
 
 def of_program(program: str) -> Place | None:
@@ -33,7 +31,7 @@ def of_program(program: str) -> Place | None:
     return max(found, key=lambda one: one[0])[1] if found else None
 
 
-@lru_cache(maxsize=_MOST)
+@lru_cache(maxsize=keeping.MOST)
 def document_at(place: Place) -> results.Document | None:
     """Return the experiment in a file, None if it can't be read."""
     try:
@@ -42,7 +40,7 @@ def document_at(place: Place) -> results.Document | None:
         return None
 
 
-@lru_cache(maxsize=_MOST)
+@lru_cache(maxsize=keeping.MOST)
 def models_at(place: Place) -> tuple[CaseModel, ...]:
     """Return the models of the cases in a file, for seconds."""
     document = document_at(place)
