@@ -70,7 +70,7 @@ class Booking:
 def book(found: Matched, plan: Plan, before: int, *, last: bool) -> Booking:
     """Return what one window holds; ``before`` instances lie before it, and the run ends with it if it is the last."""
     window, correction = found.window, plan.correction
-    trace = replace(window.trace, time_s=clocks.corrected(window.trace, correction))
+    trace = replace(window.trace, time_s=clocks.correct_times(window.trace, correction))
     calls = found.calls if trace.time_s is window.trace.time_s else nesting.retimed(found.calls, trace)
     stopping = phases.stopping_calls(trace, calls, nesting.roles(trace)[calls.region])
     ended = accounts.waiting_for_the_end(calls, stopping, plan.division.edges_s[-1])
@@ -127,7 +127,7 @@ def merged(parts: Sequence[Booking]) -> Booking:
 def _on_common_clock(window: Window, plan: Plan, time_s: FloatArray) -> FloatArray:
     """Return when each location's part of a window begins or ends, within the run."""
     every = np.arange(len(time_s))
-    return np.clip(clocks.by_location(window.trace, plan.correction, time_s, every), plan.begin_s, plan.end_s)
+    return np.clip(clocks.correct_location_times(window.trace, plan.correction, time_s, every), plan.begin_s, plan.end_s)
 
 
 def _own(pieces: Pieces, continued: npt.NDArray[np.bool_], stop: int) -> Pieces:

@@ -23,6 +23,16 @@ def processes(trace: Trace) -> IntArray:
     return np.unique(ranks(trace), return_inverse=True)[1].astype(np.int64)
 
 
+def hosts_of_processes(trace: Trace) -> IntArray:
+    """Return the number of the node of every process, -1 where it is not known, in the order of the ranks present."""
+    names: dict[str, int] = {}
+    host: IntArray = np.full(trace.ranks, -1, dtype=np.int64)
+    for location, process in zip(trace.locations, processes(trace).tolist(), strict=True):
+        if location.host is not None:
+            host[process] = names.setdefault(location.host, len(names))
+    return host
+
+
 def are_first_threads(trace: Trace) -> npt.NDArray[np.bool_]:
     """Return for every location whether it is the first thread of its process."""
     return np.array([location.thread == 0 for location in trace.locations], dtype=bool)

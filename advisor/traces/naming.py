@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.grouping import sums
-from advisor.traces.clocks import by_location
+from advisor.traces.clocks import correct_location_times
 from advisor.traces.events import Role
 from advisor.traces.nesting import WORKING_ROLES, roles
 from advisor.traces.spool import release
@@ -64,7 +64,7 @@ def run_id(trace: Trace, correction: Correction) -> str:
         for begin in range(first, last, _BLOCK):
             time_s = trace.time_s[begin : min(begin + _BLOCK, last)]
             if corrected:
-                time_s = by_location(trace, correction, time_s, np.full(len(time_s), number))
+                time_s = correct_location_times(trace, correction, time_s, np.full(len(time_s), number))
             digest.update(np.ascontiguousarray(time_s).data)
             release([trace.time_s])
     return digest.hexdigest()[:12]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.traces import locations
-from advisor.traces.clocks import by_location
+from advisor.traces.clocks import correct_location_times
 from advisor.traces.cycles import identities
 from advisor.traces.events import Role
 
@@ -50,7 +50,7 @@ def divide(trace: Trace, found: Survey, correction: Correction, end_s: float) ->
     """Return the instances of ``trace``, which ends at ``end_s``: from the start-up's end to the shutdown's begin."""
 
     def on_common_clock(time_s: FloatArray) -> FloatArray:
-        return by_location(trace, correction, time_s, np.arange(len(trace.locations)))
+        return correct_location_times(trace, correction, time_s, np.arange(len(trace.locations)))
 
     begin, finish = _run_edges(trace, found, on_common_clock, end_s)
     ends = on_common_clock(found.closing_end_s)

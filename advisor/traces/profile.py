@@ -13,7 +13,7 @@ from advisor.model import Note, Phase, Processor, Profile, Region
 from advisor.traces import booking, clocks, late_starts, naming, nesting, phases, survey
 from advisor.traces.booking import Booking, Plan
 from advisor.traces.events import COLUMNS, Kind, Role
-from advisor.traces.locations import are_first_threads
+from advisor.traces.locations import are_first_threads, hosts_of_processes
 from advisor.traces.serial import serial_phases
 from advisor.traces.windows import WINDOW_EVENTS, UncleanError, Windows, has_calls, left_open
 
@@ -64,7 +64,7 @@ def from_trace(
     except UncleanError:
         windows = windows.whole()
         told, matched = _surveyed(windows)
-    correction = clocks.solve(told.constraints, trace.ranks, trace.ticks_s)
+    correction = clocks.align_clocks(told.constraints, hosts_of_processes(trace), trace.ticks_s)
     plan = _plan(trace, told, correction, one=len(windows) == 1)
     booked = _booked(windows, matched, plan)
     named = naming.phases(trace, plan.division, plan.phase_of, booked, told.outermost)
@@ -89,7 +89,7 @@ def from_trace(
         outside={name: seconds for name, seconds in booked.outside.items() if seconds.any()},
         counts=booked.counts,
         causes=booked.causes if correction.solved else None,
-        notes=_notes(trace, clocks.note(correction), told, unobserved),
+        notes=_notes(trace, clocks.note_on_clocks(correction), told, unobserved),
         clock_uncertainty_s=float(correction.uncertainty_s.max(initial=0.0)) if correction.solved else None,
     )
 
@@ -99,14 +99,13 @@ def _surveyed(windows: Windows) -> tuple[Survey, Matched | list[Stacks]]:
     if len(windows) == 1:
         window = windows.window(0, ())
         only = survey.match(window, nesting.pair(window.trace, compiled=window.compiled))
-        return survey.look(only, clocks.STRETCHES, last=True), only
+        return survey.look(only, 1, last=True), only
     parts: list[Survey] = []
     stacks: list[Stacks] = [windows.nothing_open()]
     for number in range(len(windows)):
         window = windows.window(number, stacks[number])
         matched = survey.match(window, nesting.pair(window.trace, compiled=window.compiled))
-        stretches = max(clocks.STRETCHES // len(windows), 1)
-        parts.append(survey.look(matched, stretches, last=number + 1 == len(windows)))
+        parts.append(survey.look(matched, len(windows), last=number + 1 == len(windows)))
         stacks.append(left_open(window, matched.calls))
     return survey.combined(parts), stacks
 
@@ -115,7 +114,7 @@ def _plan(trace: Trace, found: Survey, correction: Correction, *, one: bool) -> 
     """Return what is known of the run before its seconds are booked."""
     occupied = np.flatnonzero(np.diff(trace.first))
     edges = trace.time_s[trace.first[:-1][occupied]], trace.time_s[trace.first[1:][occupied] - 1]
-    first, last = (clocks.by_location(trace, correction, times, occupied) for times in edges)
+    first, last = (clocks.correct_location_times(trace, correction, times, occupied) for times in edges)
     begin, end = float(first.min()), float(last.max())
     division = phases.divide(trace, found, correction, end)
     return Plan(correction, division, *phases.identify(division), None if one else found.shortest, begin, end)
@@ -207,7 +206,7 @@ def _processors(trace: Trace, plan: Plan) -> tuple[Processor, ...]:
         span: tuple[float | None, float | None] = (None, None)
         if trace.first[number + 1] > trace.first[number]:
             ends = trace.time_s[[trace.first[number], trace.first[number + 1] - 1]]
-            times = clocks.by_location(trace, plan.correction, ends, np.array([number, number])) - plan.begin_s
+            times = clocks.correct_location_times(trace, plan.correction, ends, np.array([number, number])) - plan.begin_s
             span = float(times[0]), float(times[1])
         seen.append(Processor(location.rank, location.thread, location.host, *span))
     return tuple(seen)

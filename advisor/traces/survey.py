@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.grouping import numbered
-from advisor.traces import clocks, locations, matching, nesting, phases, teams, waits
+from advisor.traces import locations, matching, nesting, phases, teams, waits
+from advisor.traces.clock_constraints import collect_constraints, combine_constraints
 from advisor.traces.cuts import are_received
 from advisor.traces.events import Role
 from advisor.traces.windows import UncleanError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model import FloatArray, IntArray
-    from advisor.traces.clocks import Constraints
+    from advisor.traces.clock_constraints import ClockConstraints
     from advisor.traces.matching import Collectives, Messages
     from advisor.traces.nesting import Calls
     from advisor.traces.teams import Teams
@@ -59,7 +60,7 @@ class Survey:
     missing that could have been cut off.
     """
 
-    constraints: Constraints
+    constraints: ClockConstraints
     closing_region: IntArray
     closing_end_s: FloatArray
     inside: tuple[IntArray, ...]
@@ -83,11 +84,8 @@ def match(window: Window, calls: Calls) -> Matched:
     return Matched(window, calls, joint, messages, groups, phases.synchronizations(trace, calls, joint, groups))
 
 
-def look(found: Matched, stretches: int, *, last: bool) -> Survey:
-    """Return what one window tells; ``last`` says whether the run ends with it.
-
-    Constraints of its clocks are taken from each of ``stretches`` parts of it.
-    """
+def look(found: Matched, windows: int, *, last: bool) -> Survey:
+    """Return what one of so many windows tells; ``last`` says whether the run ends with it."""
     trace, calls = found.window.trace, found.calls
     role = nesting.roles(trace)[calls.region]
     taking_part = found.closing >= 0
@@ -99,7 +97,7 @@ def look(found: Matched, stretches: int, *, last: bool) -> Survey:
     region, start = np.full(len(stopping), -1), np.full(len(stopping), np.inf)
     region[stops], start[stops] = calls.region[shown], calls.start_s[shown]
     return Survey(
-        constraints=clocks.constraints(trace, calls, found.joint, found.messages, stretches),
+        constraints=collect_constraints(trace, calls, found.joint, found.messages, parts=windows),
         closing_region=np.where(taking_part, calls.region[closing], -1),
         closing_end_s=np.where(taking_part, calls.end_s[closing], -np.inf),
         inside=_user_regions(found, role, started, last=last),
@@ -126,7 +124,7 @@ def combined(parts: Sequence[Survey]) -> Survey:
     first = np.argmax(stopping >= 0, axis=0)
     everywhere = np.arange(stopping.shape[1])
     return Survey(
-        constraints=clocks.tightest([part.constraints for part in parts]),
+        constraints=combine_constraints([part.constraints for part in parts]),
         closing_region=np.vstack([part.closing_region for part in parts]),
         closing_end_s=np.vstack([part.closing_end_s for part in parts]),
         inside=tuple(regions for part in parts for regions in part.inside),

@@ -9,6 +9,7 @@ import numpy as np
 
 from advisor.errors import InputError
 from advisor.traces import clocks, locations, matching, nesting
+from advisor.traces.clock_constraints import are_clocks_consistent, collect_constraints
 from advisor_simulation.replay import completions, joining, pairing
 from advisor_simulation.replay.program import Op, Program
 from advisor_simulation.replay.scanning import SETTING_UP, Rows
@@ -52,9 +53,10 @@ def _on_one_clock(trace: Trace) -> FloatArray:
     calls = nesting.pair(trace)
     joint, messages = matching.collectives(trace, calls), matching.messages(trace, calls)
     time_s = np.array(trace.time_s)
-    if not clocks.agree(calls, joint, messages, trace.ticks_s):
-        found = clocks.constraints(trace, calls, joint, messages)
-        time_s = np.array(clocks.corrected(trace, clocks.solve(found, trace.ranks, trace.ticks_s)))
+    if not are_clocks_consistent(calls, joint, messages, trace.ticks_s):
+        found = collect_constraints(trace, calls, joint, messages)
+        correction = clocks.align_clocks(found, locations.hosts_of_processes(trace), trace.ticks_s)
+        time_s = np.array(clocks.correct_times(trace, correction))
     for low, high in zip(trace.first[:-1].tolist(), trace.first[1:].tolist(), strict=True):
         np.maximum.accumulate(time_s[low:high], out=time_s[low:high])
     result: FloatArray = time_s - time_s[trace.first[:-1]].min()
