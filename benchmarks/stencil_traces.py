@@ -43,10 +43,14 @@ GROUP_EVENTS: Final = GROUP_STEPS * STEP_EVENTS + 3
 
 @dataclass(frozen=True, slots=True)
 class NodeClocks:
-    """How far the clock of each rank is off: recorded time = time x (1 + ``drift``) + ``offset_s``, (ranks,) each."""
+    """How far the clock of each rank is off, (ranks,) each.
+
+    Recorded time = time x (1 + ``drift``) + ``offset_s`` + ``origin_s``, which is the same for all.
+    """
 
     offset_s: FloatArray
     drift: FloatArray
+    origin_s: float
 
 
 @dataclass(slots=True)
@@ -142,11 +146,13 @@ def _trace(
     node = np.arange(ranks) // ranks_per_node
     offsets, drifts = (generator.uniform(-size, size, int(node[-1]) + 1) for size in (offset_s, drift))
     offsets[0] = drifts[0] = 0.0
-    clock = NodeClocks(offsets[node], drifts[node])
+    clock = NodeClocks(offsets[node], drifts[node], max(offset_s, 0.0))
     time_s = np.stack(log.time_s, axis=1)
-    time_s = time_s * (1 + clock.drift[:, None]) + clock.offset_s[:, None] + max(offset_s, 0.0)
+    time_s = time_s * (1 + clock.drift[:, None]) + clock.offset_s[:, None] + clock.origin_s
     count = len(log.rows)
-    kind, region, comm, tag, size, request = (np.tile(np.array(column), ranks) for column in zip(*log.rows, strict=True))
+    kind, region, comm, tag, size, request = (
+        np.tile(np.array(column), ranks) for column in zip(*log.rows, strict=True)
+    )
     return Trace(
         program="stencil",
         tool="benchmark",

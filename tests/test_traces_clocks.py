@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +13,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_builder import Line, build
 
-from advisor.traces import clocks
+from advisor.bounds import compute
+from advisor.gaps import attribute
+from advisor.loads import summarize
+from advisor.quality import grade
+from advisor.traces import clocks, locations
+from advisor.traces.clock_constraints import (
+    ClockConstraints,
+    are_clocks_consistent,
+    collect_constraints,
+    combine_constraints,
+)
+from advisor.traces.clock_intervals import largest_violation
+from advisor.traces.clock_observations import observe_domains
 from advisor.traces.matching import collectives, messages
 from advisor.traces.nesting import pair
+from advisor.traces.profile import from_trace
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+from stencil_traces import NodeClocks, stencil
 
 if TYPE_CHECKING:
     from advisor.traces.events import Trace
@@ -31,10 +49,13 @@ def barriers(ranks: int, rounds: int, spread_s: float, lag_s: float) -> Trace:
 
 
 def solved(trace: Trace) -> tuple[clocks.Correction, Trace]:
+    correction = clocks.align_clocks(constraints_of(trace), locations.hosts_of_processes(trace), trace.ticks_s)
+    return correction, replace(trace, time_s=clocks.correct_times(trace, correction))
+
+
+def constraints_of(trace: Trace) -> ClockConstraints:
     calls = pair(trace)
-    found = clocks.constraints(trace, calls, collectives(trace, calls), messages(trace, calls))
-    correction = clocks.solve(found, trace.ranks, trace.ticks_s)
-    return correction, replace(trace, time_s=clocks.corrected(trace, correction))
+    return collect_constraints(trace, calls, collectives(trace, calls), messages(trace, calls))
 
 
 def disturbed(trace: Trace, offset: np.ndarray, drift: np.ndarray) -> Trace:
@@ -84,7 +105,7 @@ def test_clocks_that_agree_are_left_alone() -> None:
     correction, aligned = solved(trace)
     assert correction.solved
     assert np.array_equal(aligned.time_s, trace.time_s)
-    assert clocks.note(correction) is None
+    assert clocks.note_on_clocks(correction) is None
 
 
 @given(st.floats(-1e-3, 1e-3), st.integers(1, 4), st.sampled_from(["MPI_Bcast", "MPI_Reduce", "MPI_Barrier"]))
@@ -99,9 +120,8 @@ def test_clocks_agree_if_no_constraint_is_broken(offset: float, rounds: int, nam
     trace = disturbed(build(left, right), np.array([0.0, offset]), np.zeros(2))
     calls = pair(trace)
     joint, sent = collectives(trace, calls), messages(trace, calls)
-    found = clocks.constraints(trace, calls, joint, sent)
-    kept = bool((found.after_s - found.before_s >= -trace.ticks_s).all())
-    assert clocks.agree(calls, joint, sent, trace.ticks_s) == kept
+    observed = observe_domains(collect_constraints(trace, calls, joint, sent), np.arange(2), trace.ticks_s)
+    assert are_clocks_consistent(calls, joint, sent, trace.ticks_s) == (largest_violation(observed) == 0)
 
 
 def test_messages_alone_tie_two_clocks_together() -> None:
@@ -120,7 +140,7 @@ def test_a_process_that_nothing_ties_to_the_others_is_no_solution() -> None:
     trace = build(Line(0).call(0.0, 1.0, "work"), Line(1).call(0.0, 1.0, "work"))
     correction, _ = solved(trace)
     assert not correction.solved
-    note = clocks.note(correction)
+    note = clocks.note_on_clocks(correction)
     assert note is not None
     assert "cannot be brought together" in note.text
 
@@ -132,3 +152,109 @@ def test_contradicting_events_are_no_solution() -> None:
         right.collective(10.0 * turn + 1 + jump, 10.0 * turn + 1.1 + jump, "MPI_Barrier")
     correction, _ = solved(build(left, right))
     assert not correction.solved
+
+
+def on_nodes(trace: Trace, ranks_per_node: int) -> Trace:
+    places = tuple(replace(place, host=f"node{place.rank // ranks_per_node}") for place in trace.locations)
+    return replace(trace, locations=places)
+
+
+def error_s(trace: Trace, correction: clocks.Correction, off: NodeClocks) -> float:
+    """Return by how much the corrected clocks differ at most at the beginning and at the end of the run."""
+    length = float(np.ptp(trace.time_s[: trace.first[1]]))
+    worst = 0.0
+    for moment in (0.0, length):
+        own = moment * (1 + off.drift) + off.offset_s + off.origin_s
+        common = own + correction.offset_s + correction.drift * own
+        worst = max(worst, float(np.abs(common - common[0]).max()))
+    return worst
+
+
+@pytest.mark.parametrize("ranks", [64, 256, 1024])
+def test_nodes_of_any_number_of_ranks_are_brought_together(ranks: int) -> None:
+    trace, off = stencil(ranks, 120_000, ranks_per_node=16, offset_s=1e-4, drift=2e-6, seed=ranks)
+    correction, _ = solved(trace)
+    assert correction.solved
+    assert error_s(trace, correction, off) < 5e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_long_runs_drift_and_clocks_may_be_hours_apart(seed: int) -> None:
+    trace, off = stencil(16, 100_000, ranks_per_node=1, offset_s=7200.0, drift=1e-4, seed=seed)
+    correction, _ = solved(trace)
+    assert correction.solved
+    assert error_s(trace, correction, off) < 5e-6
+
+
+def test_a_node_that_never_comes_last_has_the_clock_with_which_all_leave_together() -> None:
+    generator = np.random.default_rng(5)
+    lines = [Line(rank) for rank in range(4)]
+    for turn in range(200):
+        enters = 0.1 * turn + 0.01 * generator.random(4) + np.array([0, 0, 0.05, 0.05])
+        for line, enter in zip(lines, enters.tolist(), strict=True):
+            line.collective(enter, float(enters.max()) + 1e-5 + 1e-6 * generator.random(), "MPI_Allreduce")
+    offset = np.array([0.0, 0.0, 3.0, 3.0])
+    correction, _ = solved(disturbed(on_nodes(build(*lines), 2), offset, np.zeros(4)))
+    assert correction.solved
+    assert np.abs(correction.offset_s + offset).max() < 5e-6
+    assert correction.uncertainty_s.max() < 2e-5
+
+
+def test_constraints_grow_with_the_calls_and_not_with_the_pairs_of_ranks() -> None:
+    trace, _ = stencil(1024, 120_000)
+    found = constraints_of(trace)
+    calls = len(pair(trace).region)
+    assert len(found.process) <= calls
+    assert len(found.earlier) <= calls
+
+
+def test_windows_together_hold_the_constraints_of_the_whole() -> None:
+    trace, off = stencil(16, 50_000, ranks_per_node=4)
+    calls = pair(trace)
+    joint, sent = collectives(trace, calls), messages(trace, calls)
+    whole = collect_constraints(trace, calls, joint, sent)
+    twice = combine_constraints([whole, whole], trace)
+    assert np.array_equal(twice.earlier, whole.earlier)
+    assert len(twice.first) == 2 * len(whole.first) - 1
+    correction = clocks.align_clocks(twice, locations.hosts_of_processes(trace), trace.ticks_s)
+    assert error_s(trace, correction, off) < 5e-6
+
+
+def gathering(clock_s: tuple[float, ...], hosts: tuple[str | None, ...]) -> Trace:
+    """Return processes that work for 0.3 to 1.2 s, and reduce what they have to the first one at the end."""
+    lines = []
+    work = np.linspace(0.3, 1.2, len(clock_s)).tolist()
+    for rank, (off, done) in enumerate(zip(clock_s, work, strict=True)):
+        line = Line(rank).enter(off, "main").call(off + 0.001, off + 0.01, "MPI_Init")
+        line.call(off + 0.011, off + done, "work")
+        end = off + (1.2001 if rank == 0 else done + 0.0001)
+        line.collective(off + done + 0.00005, end, "MPI_Reduce", root=0)
+        lines.append(line.call(end + 0.001, off + 1.21, "MPI_Finalize").leave(off + 1.211, "main"))
+    trace = build(*lines)
+    places = tuple(replace(place, host=host) for place, host in zip(trace.locations, hosts, strict=True))
+    return replace(trace, locations=places)
+
+
+@pytest.mark.parametrize(
+    ("clock_s", "hosts", "words"),
+    [
+        ((0.0, 0.0, 0.0, 0.0), ("a", "a", "a", "a"), None),
+        ((0.0, 0.0, 0.0, 0.0), (None, None, None, None), "taken as they were recorded"),
+        ((0.0, 0.0, 0.0, 0.0), ("a", "a", "b", "b"), "cannot be brought together"),
+        ((0.0, 0.0, 3600.0, 3600.0), ("a", "a", "b", "b"), "cannot be brought together"),
+        ((0.0, 0.04, 0.02, 0.9), (None, None, None, None), "cannot be brought together"),
+    ],
+)
+def test_a_program_that_only_gathers_shows_its_imbalance(
+    clock_s: tuple[float, ...], hosts: tuple[str | None, ...], words: str | None
+) -> None:
+    profile = from_trace(gathering(clock_s, hosts))
+    summary = summarize(profile)
+    levels = compute(profile, None, summary)
+    found = attribute(profile, levels, summary)
+    assert grade(profile, levels, found, summary).letter != "F"
+    largest = max(found, key=lambda gap: gap.seconds)
+    assert largest.name == "L"
+    assert largest.seconds == pytest.approx(0.45, rel=0.02)
+    notes = " ".join(note.text for note in profile.notes if note.name == "clocks")
+    assert (words in notes) if words else not notes

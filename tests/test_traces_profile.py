@@ -107,10 +107,13 @@ def test_causes_add_up_to_their_categories() -> None:
         assert profile.causes.seconds[profile.causes.category == number].sum() == pytest.approx(booked)
 
 
-def test_processes_without_a_common_clock_keep_only_what_needs_none() -> None:
+def test_processes_without_a_common_clock_keep_what_needs_none_and_waiting_is_estimated() -> None:
     profile = from_trace(build(Line(0).call(0.0, 1.0, "work"), Line(1).call(0.0, 2.0, "work")))
     assert [phase.kind for phase in profile.phases] == ["whole"]
-    assert set(profile.phases[0].arrays) == {"wall_s", "io_s"}
+    measured = {name for name, status in profile.status.items() if status == "measured"}
+    assert measured == {"wall_s", "io_s"}
+    assert {profile.status[name] for name in ("wait_s", "transfer_s", "sync_s")} == {"estimated"}
+    assert profile.phases[0].arrays["wall_s"][:, :, 0].sum(axis=0).tolist() == [1.0, 2.0]
     assert any("clocks" in note.name for note in profile.notes)
 
 

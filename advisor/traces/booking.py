@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from advisor.grouping import sums
-from advisor.traces import accounts, categories, causes, clocks, nesting, phases, teams, waits
+from advisor.traces import accounts, categories, causes, clocks, locations, nesting, phases, teams, waits
 from advisor.traces.counts import count
 from advisor.traces.tables import lay_out
 
@@ -126,8 +126,8 @@ def merged(parts: Sequence[Booking]) -> Booking:
 
 def _on_common_clock(window: Window, plan: Plan, time_s: FloatArray) -> FloatArray:
     """Return when each location's part of a window begins or ends, within the run."""
-    every = np.arange(len(time_s))
-    return np.clip(clocks.correct_location_times(window.trace, plan.correction, time_s, every), plan.begin_s, plan.end_s)
+    process = locations.processes(window.trace)
+    return np.clip(clocks.correct_process_times(plan.correction, time_s, process), plan.begin_s, plan.end_s)
 
 
 def _own(pieces: Pieces, continued: npt.NDArray[np.bool_], stop: int) -> Pieces:

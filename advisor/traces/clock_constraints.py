@@ -37,8 +37,8 @@ _N_TO_N = (Role.BARRIER, Role.ALL_TO_ALL)
 class ClockConstraints:
     """What must hold between the processes' clocks; times by each process's own clock, in seconds.
 
-    ``before_s[i]`` on process ``earlier[i]`` lies before ``after_s[i]`` on ``later[i]``: the tightest constraint of each
-    ordered pair of processes and stretch of the run. Collective k of ``communicator[k]`` is that of the calls
+    ``before_s[i]`` on process ``earlier[i]`` lies before ``after_s[i]`` on ``later[i]``: the tightest constraint of
+    each ordered pair of processes and stretch of the run. Collective k of ``communicator[k]`` is that of the calls
     ``first[k]:first[k + 1]``: each ``process[j]`` entered at ``enter_s[j]``, and left at ``leave_s[j]``, after all of
     them had entered.
     """
@@ -55,12 +55,12 @@ class ClockConstraints:
 
 
 def collect_constraints(
-    trace: Trace, calls: Calls, joint: Collectives, messages: Messages, *, parts: int = 1
+    trace: Trace, calls: Calls, joint: Collectives, messages: Messages, whole: Trace | None = None, parts: int = 1
 ) -> ClockConstraints:
-    """Return the constraints of a trace, or of one of ``parts`` windows of one."""
+    """Return the constraints of a trace, or of one of ``parts`` windows of the ``whole`` trace."""
     process = locations.processes(trace)[calls.location]
     pairs = _PairConstraints.between(calls, process, *_ordered_calls(joint, messages))
-    pairs = pairs.tightest(max(STRETCHES // parts, 1))
+    pairs = pairs.tightest(*locations.spans_of_processes(whole or trace))
     chosen = _sample_collectives(joint, COLLECTIVE_CALLS_AT_MOST // parts)
     call, first = _calls_of(joint, chosen)
     return ClockConstraints(
@@ -69,18 +69,21 @@ def collect_constraints(
     )  # fmt: skip
 
 
-def combine_constraints(parts: Sequence[ClockConstraints]) -> ClockConstraints:
-    """Return the constraints of all windows of a trace together."""
+def combine_constraints(parts: Sequence[ClockConstraints], whole: Trace) -> ClockConstraints:
+    """Return the constraints of all windows of the ``whole`` trace, as if these had been collected at once."""
 
     def joined(name: str) -> npt.NDArray[Any]:
         return np.concatenate([getattr(part, name) for part in parts])
 
-    pairs = _PairConstraints(*(joined(name) for name in _PairConstraints.__slots__)).tightest(STRETCHES)
-    sizes = np.concatenate([np.diff(part.first) for part in parts])
+    pairs = _PairConstraints(*(joined(name) for name in _PairConstraints.__slots__))
+    pairs = pairs.tightest(*locations.spans_of_processes(whole))
+    communicator, size = joined("communicator"), np.concatenate([np.diff(part.first) for part in parts])
+    order = np.argsort(communicator, kind="stable")
+    first = np.r_[0, np.cumsum(size[order])].astype(np.int64)
+    call = np.repeat((np.cumsum(size) - size)[order] - first[:-1], size[order]) + np.arange(first[-1])
     return ClockConstraints(
         pairs.earlier, pairs.later, pairs.before_s, pairs.after_s,
-        joined("communicator"), np.r_[0, np.cumsum(sizes)].astype(np.int64), joined("process"),
-        joined("enter_s"), joined("leave_s"),
+        communicator[order], first, *(joined(name)[call] for name in ("process", "enter_s", "leave_s")),
     )  # fmt: skip
 
 
@@ -113,29 +116,24 @@ class _PairConstraints:
         first, last = first[other], last[other]
         return cls(process[first], process[last], calls.start_s[first], calls.end_s[last])
 
-    def tightest(self, stretches: int) -> _PairConstraints:
-        """Return the constraint with the least slack of each ordered pair of processes and stretch of time."""
+    def tightest(self, begin_s: FloatArray, end_s: FloatArray) -> _PairConstraints:
+        """Return the constraint with the least slack of each ordered pair of processes and stretch of the run.
+
+        The run lasts from ``begin_s`` to ``end_s`` by each process's own clock: clocks may be hours apart.
+        """
         if not len(self.earlier):
             return self
-        processes = int(max(self.earlier.max(), self.later.max())) + 1
-        stretch = _stretches(self.earlier, self.before_s, processes, stretches)
-        key = (self.earlier * processes + self.later) * stretches + stretch
-        different, number = numbered(key, processes * processes * stretches)
+        share = (self.before_s - begin_s[self.earlier]) / np.maximum(end_s - begin_s, 1e-300)[self.earlier]
+        stretch = np.clip((share * STRETCHES).astype(np.int64), 0, STRETCHES - 1)
+        processes = len(begin_s)
+        key = (self.earlier * processes + self.later) * STRETCHES + stretch
+        different, number = numbered(key, processes * processes * STRETCHES)
         slack, least = self.after_s - self.before_s, np.full(len(different), np.inf)
         np.minimum.at(least, number, slack)
         tight = np.flatnonzero(slack == least[number])[::-1]
         chosen = np.zeros(len(different), dtype=np.int64)
         chosen[number[tight]] = tight  # the first one where several are equal
         return _PairConstraints(*(getattr(self, name)[chosen] for name in _PairConstraints.__slots__))
-
-
-def _stretches(process: IntArray, time_s: FloatArray, processes: int, stretches: int) -> IntArray:
-    """Return in which of equal stretches of its process's own time each moment lies: clocks may be hours apart."""
-    low, high = np.full(processes, np.inf), np.full(processes, -np.inf)
-    np.minimum.at(low, process, time_s)
-    np.maximum.at(high, process, time_s)
-    share = (time_s - low[process]) / np.maximum(high - low, 1e-300)[process]
-    return np.minimum((share * stretches).astype(np.int64), stretches - 1)
 
 
 def _ordered_calls(joint: Collectives, messages: Messages) -> tuple[IntArray, IntArray]:
@@ -158,7 +156,8 @@ def _sample_collectives(joint: Collectives, calls_at_most: int) -> IntArray:
     if calls <= calls_at_most:
         return chosen
     count = max(int(len(chosen) * calls_at_most / calls), min(2, len(chosen)))
-    return chosen[np.linspace(0, len(chosen) - 1, count).astype(np.int64)]
+    sampled: IntArray = chosen[np.linspace(0, len(chosen) - 1, count).astype(np.int64)]
+    return sampled
 
 
 def _calls_of(joint: Collectives, chosen: IntArray) -> tuple[IntArray, IntArray]:

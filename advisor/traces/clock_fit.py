@@ -1,8 +1,8 @@
 """Clocks fitted by least squares to what happens at one time on all of them.
 
-Two kinds of events tell more than which came first. Once the last process has entered an N-to-N collective, all leave it
-after about the same time. And of messages that go both ways, the fastest take about as long in one direction as in the
-other. Delays only ever add to these times, so of every stretch of the run the shortest one is taken.
+Two kinds of events tell more than which came first. Once the last process has entered an N-to-N collective, all leave
+it after about the same time. And of messages that go both ways, the fastest take about as long in one direction as in
+the other. Delays only ever add to these times, so of every stretch of the run the shortest one is taken.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from advisor.grouping import sums
 from advisor.traces.clock_observations import ClockModel
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from advisor.model import FloatArray, IntArray
     from advisor.traces.clock_observations import DomainObservations
 
@@ -25,6 +27,8 @@ STRETCHES = 32
 ROUNDS = 12
 #: Steps of the conjugate gradients at most, and the share of the residual at which they end.
 STEPS, ENOUGH = 2000, 1e-12
+#: No clock runs at less than this rate; events that say so contradict each other.
+LEAST_RATE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +73,32 @@ class _Measurements:
         return _Measurements(*(np.concatenate((getattr(self, name), getattr(more, name))) for name in names))
 
 
-def fit_clocks(observed: DomainObservations, resolution_s: float, *, drifting: bool) -> ClockFit:
-    """Return the clocks, the first domain's as it is, that best explain the observations; ``drifting`` allows drifts."""
+def fit_clocks(observed: DomainObservations, resolution_s: float, drifting_from: ClockModel | None = None) -> ClockFit:
+    """Return the clocks that best explain the observations, the first domain's as it is.
+
+    They have constant offsets, or drift where a model is given to begin with, which should have these.
+    """
     low, high = observed.spans()
     axis = _Axis((low + high) / 2, np.maximum(high - low, resolution_s) / 2)
     exits, messages = _CollectiveExits(observed, axis), _MessagePairs(observed, axis)
-    model = ClockModel(np.zeros(observed.domains), np.zeros(observed.domains))
+    model = drifting_from or ClockModel(np.zeros(observed.domains), np.zeros(observed.domains))
     for _ in range(ROUNDS):
         corrected = observed.corrected(model)
         rows = exits.measure(corrected, resolution_s).joined(messages.measure(corrected, resolution_s, exits.groups))
-        at_middle, to_end = _solve(rows, observed.domains, exits.groups, drifting=drifting)
+        at_middle, to_end = _solve(rows, observed.domains, exits.groups, drifting=drifting_from is not None)
         drift = to_end / axis.half_s
-        model = ClockModel(model.offset_s + at_middle - drift * axis.middle_s, model.drift + drift)
+        offset = model.offset_s + at_middle - drift * axis.middle_s
+        model = _against_first(ClockModel(offset, model.drift + drift))
         moved = np.abs(at_middle - at_middle[0]) + np.abs(to_end - to_end[0])
         if moved.max() <= resolution_s:
             break
-    rate = 1 + model.drift[0]
-    model = ClockModel((model.offset_s - model.offset_s[0]) / rate, (model.drift - model.drift[0]) / rate)
     return _judge(observed.corrected(model), model, exits, messages, resolution_s)
+
+
+def _against_first(model: ClockModel) -> ClockModel:
+    """Return the same clocks by that of the first domain."""
+    rate = max(1 + float(model.drift[0]), LEAST_RATE)
+    return ClockModel((model.offset_s - model.offset_s[0]) / rate, (model.drift - model.drift[0]) / rate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +153,13 @@ class _MessagePairs:
         )
         stretch = np.clip((before + 1) / 2 * STRETCHES, 0, STRETCHES - 1).astype(np.int64)
         low, high = np.minimum(observed.earlier, observed.later), np.maximum(observed.earlier, observed.later)
-        pair = (low * observed.domains + high) * STRETCHES + stretch
-        backward = observed.earlier > observed.later
-        self._order, self._starts = _sort_groups(pair * 2 + backward)
-        key = (pair * 2 + backward)[self._order[self._starts]]
+        pair, backward = low * observed.domains + high, observed.earlier > observed.later
+        both = _go_both_ways(pair * STRETCHES + stretch, backward)
+        answered = np.isin(pair, pair[both])
+        # messages that are never answered within a stretch of the run are compared over all of it
+        key = (pair * STRETCHES + np.where(answered, stretch, 0)) * 2 + backward
+        self._order, self._starts = _sort_groups(key)
+        key = key[self._order[self._starts]]
         self._forth = np.flatnonzero((key[:-1] % 2 == 0) & (key[1:] == key[:-1] + 1))
         self._before, self._after = before, after
 
@@ -174,6 +189,11 @@ def _stretches_of_collectives(communicator: IntArray) -> IntArray:
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
 
 
+def _go_both_ways(key: IntArray, backward: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return which messages have one of the same ``key`` in the other direction."""
+    return np.where(backward, np.isin(key, key[~backward]), np.isin(key, key[backward]))
+
+
 def _sort_groups(key: IntArray) -> tuple[IntArray, IntArray]:
     """Return an order in which equal keys stand together, and where each of them begins in it."""
     order = np.argsort(key, kind="stable")
@@ -193,7 +213,8 @@ def _medians(values: FloatArray, group: IntArray, groups: int) -> FloatArray:
     """Return the (upper) median of the values of each group."""
     order = np.lexsort((values, group))
     edges = np.searchsorted(group[order], np.arange(groups + 1))
-    return values[order][(edges[:-1] + edges[1:]) // 2]
+    medians: FloatArray = values[order][(edges[:-1] + edges[1:]) // 2]
+    return medians
 
 
 def _solve(rows: _Measurements, domains: int, groups: int, *, drifting: bool) -> tuple[FloatArray, FloatArray]:
@@ -230,10 +251,11 @@ def _solve(rows: _Measurements, domains: int, groups: int, *, drifting: bool) ->
     direction = scale * rest
     energy = first = float(rest @ direction)
     for _ in range(STEPS):
-        if energy <= ENOUGH**2 * first:
-            break
         image = residual_of(direction)
-        step = energy / float(image @ image)
+        curvature = float(image @ image)
+        if energy <= ENOUGH**2 * first or not curvature:
+            break
+        step = energy / curvature
         unknown += step * direction
         rest -= step * gradient_of(image)
         before, energy = energy, float(rest @ (scale * rest))

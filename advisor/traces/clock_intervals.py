@@ -33,7 +33,7 @@ def largest_violation(observed: DomainObservations) -> float:
 def project_offsets(observed: DomainObservations) -> FloatArray | None:
     """Return offsets (domains,) near 0, in seconds, with which nothing is contradicted; None if there are none.
 
-    The greatest offsets below 0 and the least ones above 0 that satisfy all constraints both do, and so does their mean.
+    The greatest offsets below 0 and the least ones above 0 that satisfy all constraints do so, and so does their mean.
     """
     nothing = np.zeros(observed.domains)
     below = _lower_offsets(observed, nothing, SWEEPS_AT_MOST)

@@ -8,7 +8,7 @@ equally long, each at their fastest. What is fitted is then moved by as little a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,13 +36,15 @@ class Correction:
     """Corrected time = time + ``offset_s[p]`` + ``drift[p]`` x time; known to ± ``uncertainty_s[p]`` against rank 0.
 
     ``solved`` is False where the recorded events contradict each other under any such correction, or where
-    nothing ties a process to the others (its uncertainty is then infinite).
+    nothing ties a process to the others (its uncertainty is then infinite). Clocks that are ``unproven`` contradict
+    nothing, but no events show in both directions that they agree, and nothing says that they are of one node.
     """
 
     offset_s: FloatArray
     drift: FloatArray
     uncertainty_s: FloatArray
     solved: bool
+    unproven: bool = False
 
 
 def align_clocks(found: ClockConstraints, hosts: IntArray, resolution_s: float) -> Correction:
@@ -54,10 +56,12 @@ def align_clocks(found: ClockConstraints, hosts: IntArray, resolution_s: float) 
     observed = observe_domains(found, domain, resolution_s)
     fit = _untouched(observed) if largest_violation(observed) == 0 else _fitted(observed, resolution_s)
     model, uncertainty = fit
+    alone = observe_domains(found, np.arange(len(hosts)), resolution_s)
+    unproven = bool((hosts < 0).any()) and not np.isfinite(bound_offsets(alone)).all()
     if not np.isfinite(uncertainty).all():
         nothing = np.zeros(len(domain))
         return Correction(nothing, nothing, uncertainty[domain], solved=False)
-    return Correction(model.offset_s[domain], model.drift[domain], uncertainty[domain], solved=True)
+    return Correction(model.offset_s[domain], model.drift[domain], uncertainty[domain], solved=True, unproven=unproven)
 
 
 def _untouched(observed: DomainObservations) -> tuple[ClockModel, FloatArray]:
@@ -72,9 +76,9 @@ def _fitted(observed: DomainObservations, resolution_s: float) -> tuple[ClockMod
 
     Clocks drift where their events do not fit otherwise, or where that explains most of what is left.
     """
-    fit = fit_clocks(observed, resolution_s, drifting=False)
+    fit = fit_clocks(observed, resolution_s)
     offset = project_offsets(observed.corrected(fit.model))
-    moving = fit_clocks(observed, resolution_s, drifting=True)
+    moving = fit_clocks(observed, resolution_s, fit.model)
     enough = moving.measurements >= MEASUREMENTS_FOR_DRIFT * observed.domains
     if offset is None or (enough and moving.misfit < DRIFT_MISFIT * fit.misfit):
         fit, offset = moving, project_offsets(observed.corrected(moving.model))
@@ -94,20 +98,27 @@ def _fitted(observed: DomainObservations, resolution_s: float) -> tuple[ClockMod
     return model, uncertainty
 
 
+def align_starts(trace: Trace, started_s: FloatArray, correction: Correction) -> Correction:
+    """Return ``correction`` with offsets that let all processes be started up at one time, for want of better ones.
+
+    ``started_s`` (locations,) is when each was by its own clock, -inf where that is not recorded: then its first event.
+    """
+    first = trace.time_s[np.minimum(trace.first[:-1], len(trace.time_s) - 1)]
+    start = np.where(np.isfinite(started_s), started_s, first)[locations.masters(trace)]
+    offset = np.zeros(len(correction.offset_s))
+    offset[locations.processes(trace)] = start[0] - start
+    return replace(correction, offset_s=offset)
+
+
 def correct_times(trace: Trace, correction: Correction) -> FloatArray:
     """Return the time of every event on the common clock, seconds."""
     if not correction.offset_s.any() and not correction.drift.any():
         return trace.time_s
-    return correct_location_times(
-        trace, correction, trace.time_s, np.repeat(np.arange(len(trace.locations)), np.diff(trace.first))
-    )
+    return correct_process_times(correction, trace.time_s, np.repeat(locations.processes(trace), np.diff(trace.first)))
 
 
-def correct_location_times(
-    trace: Trace, correction: Correction, time_s: FloatArray, location: IntArray
-) -> FloatArray:
-    """Return times of the locations' own clocks on the common clock, seconds; what is infinite stays so."""
-    process = locations.processes(trace)[location]
+def correct_process_times(correction: Correction, time_s: FloatArray, process: IntArray | int) -> FloatArray:
+    """Return times of the processes' own clocks on the common clock, seconds; what is infinite stays so."""
     return time_s + correction.offset_s[process] + correction.drift[process] * np.where(np.isinf(time_s), 0.0, time_s)
 
 
@@ -117,9 +128,14 @@ def note_on_clocks(correction: Correction) -> Note | None:
         return Note(
             "clocks",
             "the processes' clocks cannot be brought together: their events contradict each other, or nothing ties "
-            "some of them to the rest; waiting cannot be told from work",
-            0.3,
+            "some of them to the rest; waiting is estimated from the shortest calls of each kind",
+            0.2,
         )
+    if correction.unproven:
+        text = (
+            "no events show in both directions that the processes' clocks agree; they are taken as they were recorded"
+        )
+        return Note("clocks", text, 0.05)
     worst = float(correction.uncertainty_s.max(initial=0.0))
     return Note("clocks", f"clocks of the processes agree to within ± {worst * 1e6:.1f} us") if worst > 0 else None
 

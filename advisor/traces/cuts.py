@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,7 +40,15 @@ def places(trace: Trace, *, compiled: bool) -> IntArray | None:
     every = np.arange(len(master))
     waited_for = _are(trace, (Role.BARRIER, Role.ALL_TO_ALL))
     tables = _Tables(_full_communicators(trace), waited_for, _are(trace, _TOGETHER))
-    found = [_of_location(trace, number, tables, compiled=compiled) for number in every[master == every].tolist()]
+    found = [
+        place
+        for low, high in _groups_of_locations(trace, master == every)
+        for place in (
+            _of_group(trace, low, high, tables)
+            if high - low > 1
+            else [_of_location(trace, low, tables, compiled=compiled)]
+        )
+    ]
     common = _common(found, waiting=are_received(trace))
     if common is None:
         return None
@@ -107,6 +116,39 @@ class _Tables:
     together: npt.NDArray[np.bool_]
 
 
+def _groups_of_locations(trace: Trace, chosen: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Yield ranges of neighbouring chosen locations that have no more than ``_BLOCK`` events, or are one."""
+    low = None
+    for number in range(len(chosen)):
+        if low is not None and not (chosen[number] and trace.first[number + 1] - trace.first[low] <= _BLOCK):
+            yield low, number
+            low = None
+        if low is None and chosen[number]:
+            low = number
+    if low is not None:
+        yield low, len(chosen)
+
+
+def _of_group(trace: Trace, low: int, high: int, tables: _Tables) -> Iterator[_Places]:
+    """Yield where each of the locations from ``low`` up to ``high`` could be cut, looking at them together."""
+    block = slice(int(trace.first[low]), int(trace.first[high]))
+    edges = trace.first[low : high + 1] - block.start
+    kind = trace.kind[block]
+    at = np.flatnonzero(kind == Kind.COLLECTIVE)
+    at = at[tables.full[trace.comm[block][at]]]
+    location = np.searchsorted(edges, at, side="right") - 1
+    counts = [np.r_[0, np.cumsum(change, dtype=np.int64)] for change in _changes(trace, block, tables)]
+    sent, *opened = (count[at + 1] - count[edges[location]] for count in counts)
+    after = np.minimum(at + 1, edges[location + 1] - 1) + block.start
+    leaves = (trace.kind[after] == Kind.LEAVE) & tables.holds[trace.region[after]]
+    good = leaves & ~np.logical_or.reduce(opened)
+    comm = trace.comm[block][at].astype(np.int64)
+    own = np.searchsorted(location, np.arange(high - low + 1)).tolist()
+    for begin, end in pairwise(own):
+        mine = slice(begin, end)
+        yield _Places(block.start + at[mine] + 2, comm[mine], good[mine], sent[mine])
+
+
 def _of_location(trace: Trace, number: int, tables: _Tables, *, compiled: bool) -> _Places:
     """Return where a location could be cut."""
     nothing = np.zeros(0, dtype=np.int64)
@@ -143,12 +185,21 @@ def _places_in(trace: Trace, block: slice, last: int, tables: _Tables, before: I
     at = at[tables.full[trace.comm[block][at]]]
     after = np.minimum(block.start + at + 1, last)
     leaves = (trace.kind[after] == Kind.LEAVE) & tables.holds[trace.region[after]]
-    changes = (_more(kind, SENDS, RECEIVES), _more(kind, (Kind.ISEND,), (Kind.ISEND_DONE,)),
-               _more(kind, (Kind.IRECV_POST,), (Kind.IRECV,)), _opened(trace, block, tables.together))  # fmt: skip
-    counts = before[:, None] + np.stack([_running(change, at) for change in changes])
+    counts = before[:, None] + np.stack([_running(change, at) for change in _changes(trace, block, tables)])
     before[:] = counts[:, -1]
     closed = ~counts[1:, :-1].any(axis=0)
     return _Places(block.start + at + 2, trace.comm[block][at].astype(np.int64), leaves & closed, counts[0, :-1])
+
+
+def _changes(trace: Trace, block: slice, tables: _Tables) -> tuple[npt.NDArray[np.int32], ...]:
+    """Return by how many each event changes the messages under way, the open sends, receives and teams of threads."""
+    kind = trace.kind[block]
+    return (
+        _more(kind, SENDS, RECEIVES),
+        _more(kind, (Kind.ISEND,), (Kind.ISEND_DONE,)),
+        _more(kind, (Kind.IRECV_POST,), (Kind.IRECV,)),
+        _opened(trace, block, tables.together),
+    )
 
 
 def _more(kind: npt.NDArray[np.uint8], these: Sequence[Kind], those: Sequence[Kind]) -> npt.NDArray[np.int32]:

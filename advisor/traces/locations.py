@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import IntArray
+    from advisor.model import FloatArray, IntArray
     from advisor.traces.events import Trace
 
 
@@ -31,6 +31,15 @@ def hosts_of_processes(trace: Trace) -> IntArray:
         if location.host is not None:
             host[process] = names.setdefault(location.host, len(names))
     return host
+
+
+def spans_of_processes(trace: Trace) -> tuple[FloatArray, FloatArray]:
+    """Return the first and the last event of every process by its own clock, seconds (0 for one without events)."""
+    process, some = processes(trace), np.flatnonzero(np.diff(trace.first))
+    begin, end = np.full(trace.ranks, np.inf), np.full(trace.ranks, -np.inf)
+    np.minimum.at(begin, process[some], trace.time_s[trace.first[some]])
+    np.maximum.at(end, process[some], trace.time_s[trace.first[some + 1] - 1])
+    return np.where(np.isinf(begin), 0.0, begin), np.where(np.isinf(end), 0.0, end)
 
 
 def are_first_threads(trace: Trace) -> npt.NDArray[np.bool_]:

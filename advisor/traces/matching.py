@@ -7,7 +7,7 @@ enough; no time is looked at, which is why clocks may be aligned afterwards.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from advisor.traces.events import Trace
     from advisor.traces.nesting import Calls
 
+_NOTHING: Final = np.zeros(0, dtype=np.int64)
 COLLECTIVE_ROLES = (Role.BARRIER, Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.SCAN)
 
 
@@ -68,6 +69,11 @@ class Messages:
     def unmatched(self) -> int:
         """How many ends of messages have no partner."""
         return len(self.lost_sends) + len(self.lost_posts) + self.lost_receives
+
+
+#: What belongs together where nothing is known to.
+NO_COLLECTIVES: Final = Collectives(_NOTHING, np.zeros(1, dtype=np.int64), _NOTHING, _NOTHING, _NOTHING, 0, 0)
+NO_MESSAGES: Final = Messages(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, 0)
 
 
 def collectives(trace: Trace, calls: Calls) -> Collectives:

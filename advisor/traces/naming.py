@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.grouping import sums
-from advisor.traces.clocks import correct_location_times
+from advisor.traces import locations
+from advisor.traces.clocks import correct_process_times
 from advisor.traces.events import Role
 from advisor.traces.nesting import WORKING_ROLES, roles
 from advisor.traces.spool import release
@@ -60,11 +61,12 @@ def run_id(trace: Trace, correction: Correction) -> str:
         for begin in range(0, len(column), _BLOCK):
             digest.update(np.ascontiguousarray(column[begin : begin + _BLOCK]).data)
             release([column])
-    for number, (first, last) in enumerate(zip(trace.first[:-1].tolist(), trace.first[1:].tolist(), strict=True)):
+    process = locations.processes(trace).tolist()
+    for number, first, last in zip(process, trace.first[:-1].tolist(), trace.first[1:].tolist(), strict=True):
         for begin in range(first, last, _BLOCK):
             time_s = trace.time_s[begin : min(begin + _BLOCK, last)]
             if corrected:
-                time_s = correct_location_times(trace, correction, time_s, np.full(len(time_s), number))
+                time_s = correct_process_times(correction, time_s, number)
             digest.update(np.ascontiguousarray(time_s).data)
             release([trace.time_s])
     return digest.hexdigest()[:12]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.traces import locations
-from advisor.traces.clocks import correct_location_times
+from advisor.traces.clocks import correct_process_times
 from advisor.traces.cycles import identities
 from advisor.traces.events import Role
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from advisor.traces.nesting import Calls
     from advisor.traces.survey import Survey
     from advisor.traces.teams import Teams
+
+#: Moments of a location below which a search of its own takes longer than one together with all others.
+FEW_TIMES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +51,10 @@ class Division:
 
 def divide(trace: Trace, found: Survey, correction: Correction, end_s: float) -> Division:
     """Return the instances of ``trace``, which ends at ``end_s``: from the start-up's end to the shutdown's begin."""
+    process = locations.processes(trace)
 
     def on_common_clock(time_s: FloatArray) -> FloatArray:
-        return correct_location_times(trace, correction, time_s, np.arange(len(trace.locations)))
+        return correct_process_times(correction, time_s, process)
 
     begin, finish = _run_edges(trace, found, on_common_clock, end_s)
     ends = on_common_clock(found.closing_end_s)
@@ -102,6 +106,8 @@ def leaves(trace: Trace, calls: Calls, closing: IntArray) -> FloatArray:
 
 def instances_at(leaves_s: FloatArray, location: IntArray, start_s: FloatArray) -> IntArray:
     """Return the instance in which each location is at the given times, by its own leaves."""
+    if len(location) < FEW_TIMES * leaves_s.shape[1]:
+        return _bisect(leaves_s, location, start_s)
     if (location[1:] < location[:-1]).any():
         order = np.argsort(location, kind="stable")
         instance = np.empty(len(location), dtype=np.int64)
@@ -110,6 +116,18 @@ def instances_at(leaves_s: FloatArray, location: IntArray, start_s: FloatArray) 
     edges = np.searchsorted(location, np.arange(leaves_s.shape[1] + 1))
     parts = zip(leaves_s.T, np.split(start_s, edges[1:-1]), strict=True)
     return np.concatenate([np.searchsorted(leaves, starts, side="right") for leaves, starts in parts])
+
+
+def _bisect(leaves_s: FloatArray, location: IntArray, start_s: FloatArray) -> IntArray:
+    """Return how many leaves of its location lie no later than each moment, halving what is open for all at once."""
+    low, high = np.zeros(len(location), dtype=np.int64), np.full(len(location), len(leaves_s))
+    for _ in range(len(leaves_s).bit_length()):
+        middle = (low + high) // 2
+        later = start_s < leaves_s[np.minimum(middle, len(leaves_s) - 1), location]
+        narrowed = low < high
+        high = np.where(narrowed & later, middle, high)
+        low = np.where(narrowed & ~later, middle + 1, low)
+    return low
 
 
 def stopping_calls(trace: Trace, calls: Calls, role: IntArray) -> IntArray:

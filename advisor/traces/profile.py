@@ -10,17 +10,17 @@ import numpy as np
 from advisor.compiling import pays
 from advisor.errors import InputError
 from advisor.model import Note, Phase, Processor, Profile, Region
-from advisor.traces import booking, clocks, late_starts, naming, nesting, phases, survey
+from advisor.traces import booking, clocks, late_starts, locations, naming, nesting, phases, survey
 from advisor.traces.booking import Booking, Plan
 from advisor.traces.events import COLUMNS, Kind, Role
-from advisor.traces.locations import are_first_threads, hosts_of_processes
+from advisor.traces.locations import are_first_threads
 from advisor.traces.serial import serial_phases
 from advisor.traces.windows import WINDOW_EVENTS, UncleanError, Windows, has_calls, left_open
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model import IntArray, Status
+    from advisor.model import FloatArray, IntArray, Status
     from advisor.traces.clocks import Correction
     from advisor.traces.events import Trace
     from advisor.traces.survey import Matched, Survey
@@ -64,7 +64,12 @@ def from_trace(
     except UncleanError:
         windows = windows.whole()
         told, matched = _surveyed(windows)
-    correction = clocks.align_clocks(told.constraints, hosts_of_processes(trace), trace.ticks_s)
+    correction = clocks.align_clocks(told.constraints, locations.hosts_of_processes(trace), trace.ticks_s)
+    lost = told
+    if not correction.solved:
+        windows = windows.whole()
+        told, matched = _surveyed(windows, across_processes=False)
+        correction = clocks.align_starts(trace, told.started_s, correction)
     plan = _plan(trace, told, correction, one=len(windows) == 1)
     booked = _booked(windows, matched, plan)
     named = naming.phases(trace, plan.division, plan.phase_of, booked, told.outermost)
@@ -81,41 +86,44 @@ def from_trace(
         regions=_regions(trace, booked.rows),
         phases=serial_phases(trace, divided, threaded, booked.closing_wait_s, plan.phase_of)
         if correction.solved
-        else _unsplit(divided, len(booked.rows)),
+        else _without_phases(divided, len(booked.rows)),
         status=_status(booked, correction),
         language=trace.language,
         paradigms=_paradigms(trace, told.used),
         parameters=trace.parameters,
         outside={name: seconds for name, seconds in booked.outside.items() if seconds.any()},
         counts=booked.counts,
-        causes=booked.causes if correction.solved else None,
-        notes=_notes(trace, clocks.note_on_clocks(correction), told, unobserved),
+        causes=booked.causes,
+        notes=_notes(trace, clocks.note_on_clocks(correction), lost, unobserved),
         clock_uncertainty_s=float(correction.uncertainty_s.max(initial=0.0)) if correction.solved else None,
     )
 
 
-def _surveyed(windows: Windows) -> tuple[Survey, Matched | list[Stacks]]:
-    """Return what the run tells, and its only window, or else the calls that are open at the begin of each."""
+def _surveyed(windows: Windows, *, across_processes: bool = True) -> tuple[Survey, Matched | list[Stacks]]:
+    """Return what the run tells, and its only window, or else the calls that are open at the begin of each.
+
+    Without a common clock calls are not matched ``across_processes``; the trace must be one window then.
+    """
     if len(windows) == 1:
         window = windows.window(0, ())
-        only = survey.match(window, nesting.pair(window.trace, compiled=window.compiled))
-        return survey.look(only, 1, last=True), only
+        calls = nesting.pair(window.trace, compiled=window.compiled)
+        only = survey.match(window, calls, across_processes=across_processes)
+        return survey.look(only, windows.trace, last=True), only
     parts: list[Survey] = []
     stacks: list[Stacks] = [windows.nothing_open()]
     for number in range(len(windows)):
         window = windows.window(number, stacks[number])
         matched = survey.match(window, nesting.pair(window.trace, compiled=window.compiled))
-        parts.append(survey.look(matched, len(windows), last=number + 1 == len(windows)))
+        parts.append(survey.look(matched, windows.trace, len(windows), last=number + 1 == len(windows)))
         stacks.append(left_open(window, matched.calls))
-    return survey.combined(parts), stacks
+    return survey.combined(parts, windows.trace), stacks
 
 
 def _plan(trace: Trace, found: Survey, correction: Correction, *, one: bool) -> Plan:
     """Return what is known of the run before its seconds are booked."""
     occupied = np.flatnonzero(np.diff(trace.first))
-    edges = trace.time_s[trace.first[:-1][occupied]], trace.time_s[trace.first[1:][occupied] - 1]
-    first, last = (clocks.correct_location_times(trace, correction, times, occupied) for times in edges)
-    begin, end = float(first.min()), float(last.max())
+    first, last = _first_and_last_s(trace, correction)
+    begin, end = float(first[occupied].min()), float(last[occupied].max())
     division = phases.divide(trace, found, correction, end)
     return Plan(correction, division, *phases.identify(division), None if one else found.shortest, begin, end)
 
@@ -145,10 +153,9 @@ def _observed(trace: Trace) -> tuple[Trace, int]:
     if seen.all():
         return trace, 0
     kept = np.repeat(seen, events)
-    locations = tuple(location for location, keep in zip(trace.locations, seen, strict=True) if keep)
     reduced = replace(
         trace,
-        locations=locations,
+        locations=tuple(location for location, keep in zip(trace.locations, seen, strict=True) if keep),
         first=np.r_[0, np.cumsum(events[seen])].astype(np.int64),
         **{name: getattr(trace, name)[kept] for name in COLUMNS},
     )
@@ -178,10 +185,10 @@ def _phases(named: tuple[list[str], list[str | None]], plan: Plan, booked: Booki
     return tuple(result if len(booked.phase_rows[-1]) else result[:-1])
 
 
-def _unsplit(found: tuple[Phase, ...], rows: int) -> tuple[Phase, ...]:
-    """Return one phase of everything, as clocks that contradict each other leave it: what needs no common clock."""
+def _without_phases(found: tuple[Phase, ...], rows: int) -> tuple[Phase, ...]:
+    """Return one phase of everything: without a common clock there are no synchronizations to divide the run at."""
     arrays = {}
-    for name in ("wall_s", "io_s"):
+    for name in found[0].arrays:
         total = np.zeros((rows, found[0].arrays[name].shape[1], 1))
         for phase in found:
             total[phase.regions, :, 0] += phase.arrays[name].sum(axis=2)
@@ -199,24 +206,29 @@ def _regions(trace: Trace, rows: IntArray) -> tuple[Region, ...]:
     return tuple(result)
 
 
+def _first_and_last_s(trace: Trace, correction: Correction) -> tuple[FloatArray, FloatArray]:
+    """Return when the first and the last event of each location took place, on the common clock, seconds."""
+    process, last = locations.processes(trace), len(trace.time_s) - 1
+    edges = np.minimum(trace.first[:-1], last), np.maximum(trace.first[1:] - 1, 0)
+    begin, end = (clocks.correct_process_times(correction, trace.time_s[edge], process) for edge in edges)
+    return begin, end
+
+
 def _processors(trace: Trace, plan: Plan) -> tuple[Processor, ...]:
     """Return the processors with the time during which they were seen."""
-    seen = []
-    for number, location in enumerate(trace.locations):
-        span: tuple[float | None, float | None] = (None, None)
-        if trace.first[number + 1] > trace.first[number]:
-            ends = trace.time_s[[trace.first[number], trace.first[number + 1] - 1]]
-            times = clocks.correct_location_times(trace, plan.correction, ends, np.array([number, number])) - plan.begin_s
-            span = float(times[0]), float(times[1])
-        seen.append(Processor(location.rank, location.thread, location.host, *span))
-    return tuple(seen)
+    occupied = np.diff(trace.first) > 0
+    spans = np.stack(_first_and_last_s(trace, plan.correction), axis=1) - plan.begin_s
+    return tuple(
+        Processor(location.rank, location.thread, location.host, *(span if seen else (None, None)))
+        for location, seen, span in zip(trace.locations, occupied.tolist(), spans.tolist(), strict=True)
+    )
 
 
 def _status(booked: Booking, correction: Correction) -> dict[str, Status]:
     """Return how each measure came about."""
     statuses: dict[str, Status] = {"wall_s": "measured", "io_s": "measured"}
-    for name in booked.total if correction.solved else ():
-        guessed = booked.guessed[name] > GUESSED_SHARE * booked.total[name]
+    for name in booked.total:
+        guessed = not correction.solved or booked.guessed[name] > GUESSED_SHARE * booked.total[name]
         statuses[name] = "estimated" if guessed else "measured"
     return statuses
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from advisor.model import FloatArray, IntArray
     from advisor.traces.clock_constraints import ClockConstraints
+    from advisor.traces.events import Trace
     from advisor.traces.matching import Collectives, Messages
     from advisor.traces.nesting import Calls
     from advisor.traces.teams import Teams
@@ -76,16 +77,20 @@ class Survey:
     torn: bool
 
 
-def match(window: Window, calls: Calls) -> Matched:
-    """Return what belongs together in a window."""
+def match(window: Window, calls: Calls, *, across_processes: bool = True) -> Matched:
+    """Return what belongs together in a window; without a common clock that is nothing ``across_processes``."""
     trace = window.trace
+    if not across_processes:
+        nowhere = np.zeros((0, len(trace.locations)), dtype=np.int64)
+        groups = teams.find(trace, calls)
+        return Matched(window, calls, matching.NO_COLLECTIVES, matching.NO_MESSAGES, groups, nowhere)
     joint, messages = matching.collectives(trace, calls), matching.messages(trace, calls, compiled=window.compiled)
     groups = teams.find(trace, calls)
     return Matched(window, calls, joint, messages, groups, phases.synchronizations(trace, calls, joint, groups))
 
 
-def look(found: Matched, windows: int, *, last: bool) -> Survey:
-    """Return what one of so many windows tells; ``last`` says whether the run ends with it."""
+def look(found: Matched, whole: Trace, windows: int = 1, *, last: bool) -> Survey:
+    """Return what one of so many windows of the ``whole`` trace tells; ``last`` says whether the run ends with it."""
     trace, calls = found.window.trace, found.calls
     role = nesting.roles(trace)[calls.region]
     taking_part = found.closing >= 0
@@ -97,7 +102,7 @@ def look(found: Matched, windows: int, *, last: bool) -> Survey:
     region, start = np.full(len(stopping), -1), np.full(len(stopping), np.inf)
     region[stops], start[stops] = calls.region[shown], calls.start_s[shown]
     return Survey(
-        constraints=collect_constraints(trace, calls, found.joint, found.messages, parts=windows),
+        constraints=collect_constraints(trace, calls, found.joint, found.messages, whole, windows),
         closing_region=np.where(taking_part, calls.region[closing], -1),
         closing_end_s=np.where(taking_part, calls.end_s[closing], -np.inf),
         inside=_user_regions(found, role, started, last=last),
@@ -114,8 +119,11 @@ def look(found: Matched, windows: int, *, last: bool) -> Survey:
     )
 
 
-def combined(parts: Sequence[Survey]) -> Survey:
-    """Return what all windows together tell; raises ``UncleanError`` where a cut tore something apart."""
+def combined(parts: Sequence[Survey], whole: Trace) -> Survey:
+    """Return what all windows of the ``whole`` trace together tell.
+
+    Raises ``UncleanError`` where a cut tore something apart.
+    """
     if len(parts) == 1:
         return parts[0]
     if any(part.torn for part in parts):
@@ -124,7 +132,7 @@ def combined(parts: Sequence[Survey]) -> Survey:
     first = np.argmax(stopping >= 0, axis=0)
     everywhere = np.arange(stopping.shape[1])
     return Survey(
-        constraints=combine_constraints([part.constraints for part in parts]),
+        constraints=combine_constraints([part.constraints for part in parts], whole),
         closing_region=np.vstack([part.closing_region for part in parts]),
         closing_end_s=np.vstack([part.closing_end_s for part in parts]),
         inside=tuple(regions for part in parts for regions in part.inside),

@@ -60,7 +60,7 @@ class Windows:
     """A trace cut into windows of about ``events`` events."""
 
     def __init__(self, trace: Trace, events: int = WINDOW_EVENTS, *, compiled: bool = False) -> None:
-        self._trace = trace
+        self.trace = trace
         self._compiled = compiled
         self._masters = masters(trace)
         self._edges = _edges(trace, events, compiled=compiled)
@@ -70,22 +70,22 @@ class Windows:
 
     def whole(self) -> Windows:
         """Return the same trace as one window."""
-        return Windows(self._trace, len(self._trace.kind), compiled=self._compiled)
+        return Windows(self.trace, len(self.trace.kind), compiled=self._compiled)
 
     def nothing_open(self) -> Stacks:
         """Return what is open at the begin of the trace."""
-        return tuple(np.zeros(0, dtype=np.int64) for _ in self._trace.locations)
+        return tuple(np.zeros(0, dtype=np.int64) for _ in self.trace.locations)
 
     def window(self, number: int, opened: Stacks) -> Window:
         """Return a window; ``opened`` are the calls that the one before left open."""
         low, high = self._edges[number], self._edges[number + 1]
         nowhere = np.full(len(low), np.inf)
         if len(self) == 1:
-            return Window(self._trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere, self._compiled)
-        begin = self._trace.time_s[low[self._masters] - 1] if number else -nowhere
-        end = self._trace.time_s[high[self._masters] - 1] if number + 1 < len(self) else nowhere
+            return Window(self.trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere, self._compiled)
+        begin = self.trace.time_s[low[self._masters] - 1] if number else -nowhere
+        end = self.trace.time_s[high[self._masters] - 1] if number + 1 < len(self) else nowhere
         reentered = np.array([len(stack) for stack in opened], dtype=np.int64)
-        return Window(_part(self._trace, low, high, opened, begin), reentered, begin, end, self._compiled)
+        return Window(_part(self.trace, low, high, opened, begin), reentered, begin, end, self._compiled)
 
 
 def has_calls(trace: Trace) -> bool:
@@ -114,12 +114,11 @@ def _part(trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: Fl
     entered: dict[str, Any] = {"kind": Kind.ENTER, "comm": -1, "partner": -1, "tag": 0, "size": -1, "request": 0}
     entered |= {"region": np.concatenate(opened), "time_s": np.repeat(begin, depth)}
     again = np.arange(depth.sum()) + np.repeat(first[:-1] - np.cumsum(depth) + depth, depth)
-    edges = list(zip(depth.tolist(), low.tolist(), high.tolist(), strict=True))
+    source = np.arange(first[-1]) + np.repeat(low - first[:-1] - depth, np.diff(first))
+    source[again] = 0  # overwritten below
     columns: dict[str, Any] = {}
     for name in COLUMNS:
-        column = getattr(trace, name)
-        room = np.empty(depth.max(), dtype=column.dtype)
-        columns[name] = np.concatenate([part for d, a, b in edges for part in (room[:d], column[a:b])])
+        columns[name] = getattr(trace, name)[source]
         columns[name][again] = entered[name]
     release(getattr(trace, name) for name in COLUMNS)
     return replace(trace, first=first, **columns)
