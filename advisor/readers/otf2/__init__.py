@@ -1,4 +1,4 @@
-"""OTF2 archives, the traces of Score-P, EZTrace and TAU, read with libotf2 (see ``docs/formats/otf2.md``)."""
+"""OTF2 archives, the traces of Score-P, EZTrace and TAU, decoded in arrays (see ``docs/formats/otf2.md``)."""
 
 from __future__ import annotations
 
@@ -29,15 +29,13 @@ def read_trace(path: Path, compiled: bool | None = None) -> Trace:
     ``UsageError`` when compiled callbacks are demanded without numba.
     """
     from advisor.readers.otf2.assembly import Assembly
-    from advisor.readers.otf2.process import Reading
 
     anchor = archive.find_anchor(path)
     if anchor is None:
         raise InputError(path, "no OTF2 archive here (an anchor file *.otf2)")
     if not archive.is_anchor(anchor):
         raise InputError(anchor, "not an OTF2 anchor file", "byte 0")
-    with Reading(anchor, _compile(anchor, compiled)) as reading:
-        return Assembly(anchor, reading.header()).trace(reading)
+    return Assembly(anchor).trace(compiled=_compile(anchor, compiled))
 
 
 def _compile(anchor: Path, compiled: bool | None) -> bool:
