@@ -85,6 +85,16 @@ def _load(data: Octets, at: int, size: int, big: bool) -> Word:
 
 
 @_inlined
+def _load_time(data: Octets, at: int, big: bool) -> Word:
+    """Return the eight bytes at ``at`` as an unsigned integer; written out, they are a single load."""
+    low = np.uint64(data[at]) | np.uint64(data[at + 1]) << np.uint64(8)
+    low |= np.uint64(data[at + 2]) << np.uint64(16) | np.uint64(data[at + 3]) << np.uint64(24)
+    high = np.uint64(data[at + 4]) | np.uint64(data[at + 5]) << np.uint64(8)
+    high |= np.uint64(data[at + 6]) << np.uint64(16) | np.uint64(data[at + 7]) << np.uint64(24)
+    return _load(data, at, 8, big) if big else low | high << np.uint64(32)
+
+
+@_inlined
 def _number(table: HashTable, identity: Word) -> Number:
     """Return the number of an id by a hash table of ``Lookup``, -1 where it was never defined."""
     slots, values = table
@@ -164,27 +174,40 @@ def _read_fields(
 
 
 @_inlined
-def _write_row(columns: Columns, row: int, ticks: Word, kind: int, about: int, values: Words, lookups: Lookups) -> bool:
-    """Write a row; return whether it belongs to an undefined region."""
-    regions, comms, files = lookups
-    number = communicator = np.int32(-1)
+def _write_call(
+    data: Octets, at: int, stop: int, big: bool, columns: Columns, row: int, time: Word, kind: int, regions: HashTable
+) -> bool:
+    """Write the row of the start or end of a call, most of all events; return whether its region is undefined."""
+    identity = _ALL_32 if data[at] == UNDEFINED else _load(data, at + 1, stop - at - 1, big)
+    number = _number(regions, identity)
+    columns[0][row] = time
+    columns[1][row] = kind
+    columns[2][row] = number
+    columns[3][row] = columns[4][row] = columns[5][row] = -1
+    columns[6][row] = -1
+    columns[7][row] = 0
+    return number < 0
+
+
+@_inlined
+def _write_row(columns: Columns, row: int, time: Word, kind: int, about: int, values: Words, lookups: Lookups) -> None:
+    """Write the row of an event that is no call."""
+    _, comms, files = lookups
+    communicator = np.int32(-1)
     other = np.int32(values[_PARTNER])
-    if about == _REGION:
-        number = _number(regions, values[_REFERENCE] & _ALL_32)
-    elif about == _COMMUNICATOR:
+    if about == _COMMUNICATOR:
         communicator = _number(comms, values[_REFERENCE] & _ALL_32)
     elif about == _IO_HANDLE:
         other = _number(files, values[_REFERENCE] & _ALL_32)
     known = values[_SIZE] != _ALL_64 and values[_MORE_SIZE] != _ALL_64
-    columns[0][row] = ticks
+    columns[0][row] = time
     columns[1][row] = kind
-    columns[2][row] = number
+    columns[2][row] = -1
     columns[3][row] = communicator
     columns[4][row] = other
     columns[5][row] = np.int32(values[_TAG])
     columns[6][row] = np.int64(values[_SIZE] + values[_MORE_SIZE]) if known else np.int64(-1)
     columns[7][row] = values[_REQUEST]
-    return about == _REGION and number < 0
 
 
 @_outer
@@ -203,7 +226,7 @@ def _decode(
         if record == _TIMESTAMP:
             if end - at < _TIMESTAMP_BYTES:
                 return _fail(result, _PAST_END, at, 0)
-            time, timed = _correct(_load(data, at + 1, 8, big), clock), True
+            time, timed = _correct(_load_time(data, at + 1, big), clock), True
             at += _TIMESTAMP_BYTES
             continue
         if record in (END_OF_CHUNK, END_OF_FILE):
@@ -219,14 +242,18 @@ def _decode(
             if not timed:
                 return _fail(result, _NO_TIME, at, 0)
             events += 1
-            if row_kind[record]:
+            kind, about = row_kind[record], row_about[record]
+            if about == _REGION:
+                undefined += _write_call(data, start, stop, big, columns, row, time, kind, lookups[0])
+                row += 1
+            elif kind:
                 values[_PARTNER] = values[_TAG] = values[_SIZE] = _ALL_64
                 values[_MORE_SIZE] = values[_REQUEST] = np.uint64(0)
                 own = fields[0][record], fields[0][record + 1]
                 code = _read_fields(data, start, stop, big, own, fields, values, result)
                 if code:
                     return code
-                undefined += _write_row(columns, row, time, row_kind[record], row_about[record], values, lookups)
+                _write_row(columns, row, time, kind, about, values, lookups)
                 row += 1
             elif counter[record] >= 0:
                 counts[counter[record]] += 1

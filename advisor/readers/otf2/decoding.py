@@ -77,7 +77,8 @@ def _decode(task: Task, decoder: Decoder) -> Decoded:
 
 def _read_bytes(chunk: Chunk) -> Bytes:
     """Return the bytes of a chunk; a copy, since what is mapped would vanish with a file that becomes shorter."""
-    data = np.zeros(chunk.size + PADDING, dtype=np.uint8)
+    data = np.empty(chunk.size + PADDING, dtype=np.uint8)
+    data[chunk.size :] = 0
     try:
         with chunk.file.open("rb", buffering=0) as source:
             source.seek(chunk.begin)
