@@ -33,6 +33,8 @@ _NOTHING, _REGION, _COMMUNICATOR, _IO_HANDLE = map(int, layout.About)
 _ALL_64: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ALL_32: Final = np.uint64(0xFFFFFFFF)
 
+#: Positions and sizes: numba keeps both signed.
+Int = int | np.int64
 Word = np.uint64
 Number = np.int32
 Octets = npt.NDArray[np.uint8]
@@ -59,10 +61,13 @@ def decode_events(chunk: Bytes, context: Context, target: Rows) -> Decoded:
     tables = (layout.SINGLE_WIDTH, layout.ROW_KIND, layout.ROW_ABOUT, layout.COUNTER)
     fields = (layout.FIELD_START, layout.FIELD_WIDTH, layout.FIELD_TARGET)
     clock = context.clock
+    columns = (
+        target.ticks, target.kind, target.region, target.comm, target.partner, target.tag, target.size, target.request,
+    )  # fmt: skip
     lookups = context.regions.hash_table, context.comms.hash_table, context.files.hash_table
     code = _decode(
         chunk.data, chunk.start, chunk.size, chunk.big_endian, tables, fields,
-        (clock.begin, clock.end, clock.offset, clock.slope), lookups, tuple(target),
+        (clock.begin, clock.end, clock.offset, clock.slope), lookups, columns,
         np.zeros(len(layout.Target), dtype=np.uint64), counts, result,
     )  # fmt: skip
     if code:
@@ -72,7 +77,7 @@ def decode_events(chunk: Bytes, context: Context, target: Rows) -> Decoded:
 
 
 @_inlined
-def _load(data: Octets, at: int, size: int, big: bool) -> Word:
+def _load(data: Octets, at: Int, size: Int, big: bool) -> Word:
     """Return the unsigned integer of ``size`` bytes at ``at``."""
     value = np.uint64(0)
     if big:
@@ -85,7 +90,7 @@ def _load(data: Octets, at: int, size: int, big: bool) -> Word:
 
 
 @_inlined
-def _load_time(data: Octets, at: int, big: bool) -> Word:
+def _load_time(data: Octets, at: Int, big: bool) -> Word:
     """Return the eight bytes at ``at`` as an unsigned integer; written out, they are a single load."""
     low = np.uint64(data[at]) | np.uint64(data[at + 1]) << np.uint64(8)
     low |= np.uint64(data[at + 2]) << np.uint64(16) | np.uint64(data[at + 3]) << np.uint64(24)
@@ -102,7 +107,7 @@ def _number(table: HashTable, identity: Word) -> Number:
     slot = np.int64((spread * np.uint64(len(slots))) >> np.uint64(32))
     while slots[slot] != EMPTY:
         if slots[slot] == np.int64(identity):
-            return values[slot]
+            return np.int32(values[slot])
         slot = (slot + 1) & (len(slots) - 1)
     return np.int32(-1)
 
@@ -121,14 +126,14 @@ def _correct(time: Word, clock: Clock) -> Word:
 
 
 @_inlined
-def _fail(result: IntArray, code: int, position: int, value: int) -> int:
+def _fail(result: IntArray, code: Int, position: Int, value: Int) -> Int:
     result[_POSITION] = position
     result[_VALUE] = value
     return code
 
 
 @_inlined
-def _measure(data: Octets, at: int, end: int, width: int, big: bool, result: IntArray) -> tuple[int, int, int]:
+def _measure(data: Octets, at: Int, end: Int, width: Int, big: bool, result: IntArray) -> tuple[Int, Int, Int]:
     """Return where the content of the record at ``at`` begins and ends, and an error code or 0."""
     if end - at < 2:
         return at, at, _fail(result, _PAST_END, at, 0)
@@ -150,8 +155,8 @@ def _measure(data: Octets, at: int, end: int, width: int, big: bool, result: Int
 
 @_inlined
 def _read_fields(
-    data: Octets, at: int, stop: int, big: bool, own: tuple[int, int], fields: Fields, values: Words, result: IntArray
-) -> int:
+    data: Octets, at: Int, stop: Int, big: bool, own: tuple[Int, Int], fields: Fields, values: Words, result: IntArray
+) -> Int:
     """Put the fields of a record into ``values`` by target; what an older writer left out is undefined."""
     _, widths, targets = fields
     for index in range(own[0], own[1]):
@@ -175,8 +180,8 @@ def _read_fields(
 
 @_inlined
 def _write_call(
-    data: Octets, at: int, stop: int, big: bool, columns: Columns, row: int, time: Word, kind: int, regions: HashTable
-) -> bool:
+    data: Octets, at: Int, stop: Int, big: bool, columns: Columns, row: Int, time: Word, kind: Int, regions: HashTable
+) -> bool | np.bool_:
     """Write the row of the start or end of a call, most of all events; return whether its region is undefined."""
     identity = _ALL_32 if data[at] == UNDEFINED else _load(data, at + 1, stop - at - 1, big)
     number = _number(regions, identity)
@@ -190,7 +195,7 @@ def _write_call(
 
 
 @_inlined
-def _write_row(columns: Columns, row: int, time: Word, kind: int, about: int, values: Words, lookups: Lookups) -> None:
+def _write_row(columns: Columns, row: Int, time: Word, kind: Int, about: Int, values: Words, lookups: Lookups) -> None:
     """Write the row of an event that is no call."""
     _, comms, files = lookups
     communicator = np.int32(-1)
@@ -212,9 +217,9 @@ def _write_row(columns: Columns, row: int, time: Word, kind: int, about: int, va
 
 @_outer
 def _decode(
-    data: Octets, at: int, end: int, big: bool, tables: Tables, fields: Fields, clock: Clock, lookups: Lookups,
+    data: Octets, at: Int, end: Int, big: bool, tables: Tables, fields: Fields, clock: Clock, lookups: Lookups,
     columns: Columns, values: Words, counts: IntArray, result: IntArray,
-) -> int:  # fmt: skip
+) -> Int:  # fmt: skip
     """Decode a chunk; return 0 or the code of an error, with its place and value in ``result``."""
     single_width, row_kind, row_about, counter = tables
     time, timed = np.uint64(0), False
@@ -244,7 +249,8 @@ def _decode(
             events += 1
             kind, about = row_kind[record], row_about[record]
             if about == _REGION:
-                undefined += _write_call(data, start, stop, big, columns, row, time, kind, lookups[0])
+                if _write_call(data, start, stop, big, columns, row, time, kind, lookups[0]):
+                    undefined += 1
                 row += 1
             elif kind:
                 values[_PARTNER] = values[_TAG] = values[_SIZE] = _ALL_64

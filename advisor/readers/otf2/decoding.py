@@ -82,7 +82,7 @@ def _read_bytes(chunk: Chunk) -> Bytes:
     try:
         with chunk.file.open("rb", buffering=0) as source:
             source.seek(chunk.begin)
-            read = source.readinto(memoryview(data)[: chunk.size])
+            read = source.readinto(data[: chunk.size].data)
     except OSError as error:
         raise InputError(chunk.file, f"cannot be read: {error.strerror}") from error
     return Bytes(data, read or 0, HEADER, chunk.big_endian)

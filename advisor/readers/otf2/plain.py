@@ -39,8 +39,10 @@ def decode_events(chunk: Bytes, context: Context, target: Rows) -> Decoded:
     count = int(np.count_nonzero(chosen))
     target.ticks[:count] = ticks[chosen]
     target.kind[:count] = kinds[chosen]
-    for column, empty in zip(target[2:], (-1, -1, -1, -1, -1, 0), strict=True):
-        column[:count] = empty
+    for column in (target.region, target.comm, target.partner, target.tag):
+        column[:count] = -1
+    target.size[:count] = -1
+    target.request[:count] = 0
     undefined = 0
     present = np.bincount(records.types, minlength=256)
     for record in np.flatnonzero((present > 0) & (layout.ROW_KIND > 0)).tolist():
@@ -141,8 +143,10 @@ class _Records:
         timeless = np.flatnonzero((latest < 0) & (self.types != layout.ATTRIBUTES))
         if len(timeless):
             raise DecodingError(rows.NO_TIME, int(self.begin[timeless[0]]))
-        times = self._words[self.begin[stamped] - layout.TIMESTAMP_BYTES + 1].astype(np.uint64)
-        return np.concatenate([[np.uint64(0)], times])[latest + 1]
+        times = np.zeros(1 + np.count_nonzero(stamped), dtype=np.uint64)  # the first is of what comes before any time
+        times[1:] = self._words[self.begin[stamped] - layout.TIMESTAMP_BYTES + 1]
+        of_records: npt.NDArray[np.uint64] = times[latest + 1]
+        return of_records
 
     def fields(self, where: IntArray, record: int) -> dict[int, npt.NDArray[np.uint64]]:
         """Return the values of the fields of the records ``where``, all of one type, by target."""

@@ -66,7 +66,7 @@ class Reader:
             start += task.chunk.events
             early = columns.backwards(max(first, columns.used - decoded.rows - 1))
             if early is not None:
-                raise InputError(task.chunk.file, "damaged: time runs backwards here", f"row {early - first + 1}")
+                raise InputError(task.chunk.file, "damaged: time runs backwards here", f"event {early - first + 1}")
             events.spans[task.location] = (first, columns.used)
             events.undefined += decoded.undefined
             events.counts += decoded.counts

@@ -40,7 +40,11 @@ class Rows(NamedTuple):
 
     def part(self, start: int, end: int) -> Rows:
         """Return the rows from ``start`` to ``end``, as views."""
-        return Rows(*(column[start:end] for column in self))
+        new = slice(start, end)
+        return Rows(
+            self.ticks[new], self.kind[new], self.region[new], self.comm[new],
+            self.partner[new], self.tag[new], self.size[new], self.request[new],
+        )  # fmt: skip
 
 
 class Context(NamedTuple):
