@@ -161,7 +161,7 @@ def _read_fields(
     _, widths, targets = fields
     for index in range(own[0], own[1]):
         width = np.int64(widths[index])
-        value = _ALL_64
+        value = _ALL_64 if width == 8 else _ALL_32
         if at < stop:
             size = np.int64(0) if width == 1 else np.int64(data[at])
             if size != UNDEFINED and size > 0:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from advisor.readers.otf2.rows import Bytes, Context, Rows
 
 _ALL_64 = np.uint64(0xFFFFFFFFFFFFFFFF)
+#: What OTF2 calls undefined, by the width of the field in bytes.
+_UNDEFINED = {4: np.uint64(0xFFFFFFFF), 8: _ALL_64}
 _IS_SINGLE = (layout.SINGLE_WIDTH > 0).tolist()
 
 
@@ -154,12 +156,12 @@ class _Records:
         at = self.start[where]
         values = {}
         for index in range(layout.FIELD_START[record], layout.FIELD_START[record + 1]):
-            width, there = layout.FIELD_WIDTH[index], at < end
+            width, there = int(layout.FIELD_WIDTH[index]), at < end
             if width == 1:
                 at = at + there
                 continue
             value, size = self._packed(np.where(there, at, 0), width, there)
-            values[int(layout.FIELD_TARGET[index])] = np.where(there, value, _ALL_64)
+            values[int(layout.FIELD_TARGET[index])] = np.where(there, value, _UNDEFINED[width])
             at = np.where(there, at + 1 + size, at)
             beyond = np.flatnonzero(at > end)
             if len(beyond):
@@ -184,7 +186,7 @@ class _Records:
             value = words >> half >> (unused - half)
         else:
             value = words << half << (unused - half) >> half >> (unused - half)
-        return np.where(undefined, _ALL_64, value), size
+        return np.where(undefined, _UNDEFINED[width], value), size
 
 
 def _find_records(data: bytes, start: int, order: Order) -> tuple[list[int], int]:
