@@ -38,14 +38,15 @@ def pays(size: int, *, loading: int, compiling: int) -> bool:
     return size >= (loading if "NUMBA_CACHE_DIR" in os.environ else compiling)
 
 
-def jit(*, allocating: bool, inlined: bool = False) -> Callable[[Function], Function]:
+def jit(*, allocating: bool, inlined: bool = False, without_gil: bool = False) -> Callable[[Function], Function]:
     """Return what compiles a loop over arrays, which imports numba.
 
     A loop that is not ``allocating`` makes no arrays, so that it needs no count of who holds one; ``inlined`` ones
-    become part of the loops that call them.
+    become part of the loops that call them; those ``without_gil`` let other threads run Python meanwhile.
     """
     keep_compiled()  # before numba is imported, which looks for its folder then
     options = ({} if allocating else {"_nrt": False}) | ({"forceinline": True} if inlined else {})
+    options |= {"nogil": True} if without_gil else {}
     compiler: Callable[[Function], Function] = import_module("numba").njit(
         cache="NUMBA_CACHE_DIR" in os.environ, error_model="numpy", **options
     )

@@ -8,8 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from otf2.enums import CollectiveOp, Paradigm
-from otf2_archives import Archive
+from otf2_archives import BARRIER, MPI, Archive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +33,7 @@ def otf2(name: str, folder: Path) -> Path:
     stand_in = "Q" * len(as_bytes(name))
     with Archive(folder / "trace", ranks=2) as archive:
         main, work = archive.region("main"), archive.region(stand_in)
-        barrier = archive.region("MPI_Barrier", paradigm=Paradigm.MPI)
+        barrier = archive.region("MPI_Barrier", paradigm=MPI)
         for rank in range(2):
             events: Any = archive.events(rank)
             events.enter(0, main)
@@ -44,7 +43,7 @@ def otf2(name: str, folder: Path) -> Path:
                 events.leave(middle, work)
                 events.enter(middle, barrier)
                 events.mpi_collective_begin(middle)
-                events.mpi_collective_end(end, CollectiveOp.BARRIER, archive.world, 0, 0, 0)
+                events.mpi_collective_end(end, BARRIER, archive.world, 0, 0, 0)
                 events.leave(end, barrier)
             events.leave(10**9, main)
     definitions = folder / "trace" / "traces.def"

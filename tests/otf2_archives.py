@@ -1,19 +1,24 @@
-"""Small OTF2 archives written with the ``otf2`` package, and what ``otf2-print`` says about archives."""
+"""Small OTF2 archives for tests, written by ``otf2_writer``, and what ``otf2-print`` says about archives."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-import otf2
-from otf2.enums import GroupType, LocationGroupType, LocationType, Paradigm
+import numpy as np
+from otf2_writer import EVENTS, NONE_32, NONE_64, Order, definition_file, event_file, pack_record, write_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-#: The smallest chunks that OTF2 allows, in bytes.
-CHUNK = 1 << 18
+#: OTF2's numbers for paradigms, roles, operations and kinds of groups.
+USER, OPENMP, MPI = 1, 3, 4
+FUNCTION = 1
+BARRIER, BCAST, ALLREDUCE = 0, 1, 8
+COMM_LOCATIONS, COMM_GROUP = 4, 5
+#: OTF2's numbers for what an id map is about.
+REGION_IDS, COMM_IDS = 3, 6
 _LINE = re.compile(r"^([A-Z_]+) +(\d+) +(\d+)  (.*)$")
 _REGION = re.compile(r'Region: "(.*)" <\d+>$')
 #: What otf2-print calls the events that become rows, and their kinds.
@@ -55,51 +60,128 @@ def listing(text: str) -> dict[int, list[Printed]]:
     return found
 
 
+class Events:
+    """The events of a location: ``enter(time, region)`` and so on, by the names in ``otf2_writer.EVENTS``."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, str, tuple[int, ...]]] = []
+        self.local: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name not in EVENTS:
+            raise AttributeError(name)
+
+        def write(time: int, *fields: int) -> None:
+            self.rows.append((time, name, fields))
+
+        return write
+
+
 class Archive:
     """An archive being written: ``ranks`` processes of ``threads`` threads each, MPI_COMM_WORLD, named regions."""
 
-    def __init__(self, path: Path, ranks: int = 1, threads: int = 1, resolution: int = 10**9) -> None:
-        self._writer: Any = otf2.writer.Writer(
-            str(path), timer_resolution=resolution, chunk_size_events=CHUNK, chunk_size_definitions=CHUNK
-        )
-        self.definitions: Any = self._writer.definitions
-        node = self.definitions.system_tree_node("node7", class_name="node")
-        groups = [
-            self.definitions.location_group(
-                f"rank {rank}", location_group_type=LocationGroupType.PROCESS, system_tree_parent=node
-            )
-            for rank in range(ranks)
-        ]
-        self.locations = [
-            self.definitions.location(f"thread {thread}", type=LocationType.CPU_THREAD, group=group)
-            for group in groups
-            for thread in range(threads)
-        ]
-        mains = self.locations[::threads]
-        self.definitions.group("", group_type=GroupType.COMM_LOCATIONS, paradigm=Paradigm.MPI, members=mains)
+    def __init__(
+        self, path: Path, ranks: int = 1, threads: int = 1, resolution: int = 10**9, order: Order = "little"
+    ) -> None:
+        self._path, self._resolution, self._order = path, resolution, order
+        self._records: list[bytes] = []
+        self._counts: dict[str, int] = {}
+        self._strings: dict[str, int] = {}
+        self._regions: dict[str, int] = {}
+        self._events: dict[int, Events] = {}
+        self._node = self._define("node", 12, "IIII", self.string("node7"), self.string("node"), NONE_32)
+        self.locations: list[int] = []
+        self._named: list[tuple[int, int]] = []
+        for rank in range(ranks):
+            group = self._define("process", 13, "IIBII", self.string(f"rank {rank}"), 1, self._node, NONE_32)
+            self.locations += [self._next("location") for _ in range(threads)]
+            self._named += [(thread, group) for thread in range(threads)]
+        self.group(self.locations[::threads], COMM_LOCATIONS)
         self.world = self.comm(range(ranks))
-        self._regions: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        self._writer.close()
+        times = [time for events in self._events.values() for time, *_ in events.rows]
+        first, last = min(times, default=0), max(times, default=0)
+        clock = pack_record(5, "QQQQ", (self._resolution, first, last - first, NONE_64), self._order)
+        threads = [
+            pack_record(
+                14, "QIBQI", (place, self.string(f"thread {thread}"), 1, len(self._rows(place)), group), self._order
+            )
+            for place, (thread, group) in zip(self.locations, self._named, strict=True)
+        ]
+        files = {place: self._files(events) for place, events in self._events.items()}
+        write_archive(self._path, [clock, *self._records, *threads], files, self._order)
 
-    def comm(self, members: Iterable[int], name: str = "comm") -> object:
+    def _rows(self, place: int) -> list[tuple[int, str, tuple[int, ...]]]:
+        return self._events[place].rows if place in self._events else []
+
+    def _files(self, events: Events) -> tuple[bytes, bytes]:
+        """Return the local definitions and the events of a location."""
+        count = len(events.rows)
+        values = np.zeros((count, 6), dtype=np.uint64)
+        for row, (_, _, fields) in enumerate(events.rows):
+            values[row, : len(fields)] = fields
+        time = np.array([time for time, *_ in events.rows], dtype=np.uint64)
+        record = np.array([EVENTS[name][0] for _, name, _ in events.rows], dtype=np.uint8)
+        return definition_file(events.local, self._order), event_file(time, record, values, self._order)
+
+    def _next(self, what: str) -> int:
+        self._counts[what] = self._counts.get(what, -1) + 1
+        return self._counts[what]
+
+    def _define(self, what: str, kind: int, fields: str, *values: Any) -> int:  # noqa: ANN401
+        identity = self._next(what)
+        self._records.append(pack_record(kind, fields, (identity, *values), self._order))
+        return identity
+
+    def string(self, text: str) -> int:
+        """Define a string, or return it if it is there."""
+        if text not in self._strings:
+            self._strings[text] = self._define("string", 10, "IS", text)
+        return self._strings[text]
+
+    def comm(self, members: Iterable[int], name: str = "comm") -> int:
         """Define a communicator of the processes at these places of MPI_COMM_WORLD."""
-        return self.definitions.comm(name, group=self.group(members))
+        return self.comm_of(self.group(members), name)
 
-    def group(self, members: Iterable[int]) -> object:
-        """Define a group of the processes at these places of MPI_COMM_WORLD."""
-        return self.definitions.group("", group_type=GroupType.COMM_GROUP, paradigm=Paradigm.MPI, members=list(members))
+    def comm_of(self, group: int, name: str = "comm") -> int:
+        """Define a communicator of a group."""
+        return self._define("comm", 22, "IIIII", self.string(name), group, NONE_32, 0)
 
-    def region(self, name: str, **details: object) -> object:
+    def group(self, members: Iterable[int], kind: int = COMM_GROUP, paradigm: int = MPI) -> int:
+        """Define a group, unless told otherwise of the processes at these places of MPI_COMM_WORLD."""
+        listed = list(members)
+        values = self.string(""), 0, len(listed), listed, kind, paradigm, 0
+        return self._define("group", 18, "IIBILBBI", *values)
+
+    def region(self, name: str, paradigm: int = USER) -> int:
         """Define a region, or return it if it is there."""
         if name not in self._regions:
-            self._regions[name] = self.definitions.region(name, **{"paradigm": Paradigm.USER, **details})
+            text = self.string(name)
+            fields = text, NONE_32, 0, NONE_32, 0, 0, text, FUNCTION, paradigm, 0
+            self._regions[name] = self._define("region", 15, "IIIBIIIIBBI", *fields)
         return self._regions[name]
 
-    def events(self, location: int = 0) -> object:
+    def io_handle(self, file: str) -> int:
+        """Define a handle of a regular file."""
+        regular = self._define("file", 38, "III", self.string(file), self._node)
+        return self._define("handle", 40, "IIIBIII", self.string(""), regular, 0, 0, NONE_32, NONE_32)
+
+    def events(self, location: int = 0) -> Events:
         """Return the event writer of a location, by its number."""
-        return self._writer.event_writer_from_location(self.locations[location])
+        return self._events.setdefault(self.locations[location], Events())
+
+    def clock_offset(self, location: int, time: int, offset: int) -> None:
+        """Record what the clock of a location was behind at some time, in ticks."""
+        record = pack_record(6, "DQD", (time, offset, 0), self._order)
+        self.events(location).local.append(record)
+
+    def id_map(self, location: int, about: int, ids: list[int] | dict[int, int]) -> None:
+        """Say which global ids the local ids of a location stand for: all from 0 on, or some."""
+        sparse = isinstance(ids, dict)
+        flat = [each for pair in ids.items() for each in pair] if isinstance(ids, dict) else ids
+        record = pack_record(5, "BQBL", (about, len(ids), int(sparse), flat), self._order)
+        self.events(location).local.append(record)

@@ -7,26 +7,27 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import _otf2
 import numpy as np
-import otf2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from otf2.enums import CollectiveOp, MetricMode, Paradigm, Type
-from otf2_archives import Archive, Printed, listing
+from otf2_archives import BARRIER, BCAST, OPENMP, REGION_IDS, Archive, Printed, listing
 
+from advisor import compiling
 from advisor.errors import InputError, UsageError
 from advisor.readers import otf2 as reader
-from advisor.readers.otf2 import advisor_read, advisor_sniff, read_trace
+from advisor.readers.otf2 import advisor_read, advisor_sniff, decoding, read_trace
 from advisor.readers.otf2.languages import spoken
 from advisor.traces.events import Kind, Role, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from otf2_writer import Order
 
 TRACES = Path(__file__).parent / "profiles" / "otf2"
 #: Recorded archives with the global offset of their clock, in ticks.
@@ -99,12 +100,12 @@ def test_every_event_is_that_of_otf2_print(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["eztrace-io", "eztrace-lu", "scorep-threads"])
-def test_compiled_callbacks_read_the_same(name: str) -> None:
+def test_compiled_decoding_gives_the_same(name: str) -> None:
     pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
     assert same(read_trace(anchor(name), compiled=True), read_trace(anchor(name), compiled=False))
 
 
-def test_compiled_callbacks_take_every_kind_of_event(tmp_path: Path) -> None:
+def test_compiled_decoding_takes_every_kind_of_event(tmp_path: Path) -> None:
     pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
     write_every_kind(tmp_path / "all")
     plain = read_trace(tmp_path, compiled=False)
@@ -112,8 +113,9 @@ def test_compiled_callbacks_take_every_kind_of_event(tmp_path: Path) -> None:
     assert set(np.unique(plain.kind).tolist()) == set(Kind)
 
 
-def test_every_kind_of_event_keeps_its_data(tmp_path: Path) -> None:
-    write_every_kind(tmp_path / "all")
+@pytest.mark.parametrize("order", ["little", "big"])
+def test_every_kind_of_event_keeps_its_data(tmp_path: Path, order: Order) -> None:
+    write_every_kind(tmp_path / "all", order)
     trace = read_trace(tmp_path)
     found = list(
         zip(
@@ -147,24 +149,13 @@ def test_every_kind_of_event_keeps_its_data(tmp_path: Path) -> None:
     assert [note.text for note in trace.notes] == ["left out: 2 metrics, 1 parameters"]
 
 
-def write_every_kind(path: Path) -> None:
+def write_every_kind(path: Path, order: Order = "little") -> None:
     """Write an archive of two ranks, the first with one event of every kind, metrics and a parameter."""
-    with Archive(path, ranks=2) as archive:
-        defined = archive.definitions
-        metric = defined.metric("PAPI_TOT_CYC", metric_mode=MetricMode.ACCUMULATED_START, value_type=Type.UINT64)
-        parameter = defined.parameter("size", parameter_type=otf2.enums.ParameterType.INT64)
-        file = defined.io_regular_file("restart.dat", scope=defined.system_tree_nodes[0])
-        paradigm = defined.io_paradigm(
-            identification="POSIX",
-            name="POSIX",
-            io_paradigm_class=otf2.enums.IoParadigmClass.SERIAL,
-            io_paradigm_flags=otf2.enums.IoParadigmFlag.NONE,
-            properties={},
-        )
-        handle = defined.io_handle("", file=file, io_paradigm=paradigm)
+    with Archive(path, ranks=2, order=order) as archive:
+        handle = archive.io_handle("restart.dat")
         main, world, events = archive.region("main"), archive.world, archive.events()
         events.enter(10, main)
-        events.metric(11, metric, 5)
+        events.metric(11, 0, 1, 4, 5)
         events.mpi_send(12, 1, world, 7, 2**40)
         events.mpi_recv(13, 1, world, 2**31 - 1, 0)
         events.mpi_isend(14, 1, world, 8, 16, 2**63)
@@ -172,15 +163,15 @@ def write_every_kind(path: Path) -> None:
         events.mpi_irecv_request(16, 5)
         events.mpi_irecv(17, 1, world, 9, 24, 5)
         events.mpi_collective_begin(18)
-        events.mpi_collective_end(19, CollectiveOp.BCAST, world, 1, 100, 200)
-        events.non_blocking_collective_complete(20, CollectiveOp.BARRIER, world, 2**32 - 1, 4, 8, 6)
-        events.thread_fork(21, Paradigm.OPENMP, 4)
+        events.mpi_collective_end(19, BCAST, world, 1, 100, 200)
+        events.non_blocking_collective_complete(20, BARRIER, world, 2**32 - 1, 4, 8, 6)
+        events.thread_fork(21, OPENMP, 4)
         events.thread_team_begin(22, world)
-        events.parameter_int(23, parameter, -3)
+        events.parameter_int(23, 0, 3)
         events.thread_team_end(24, world)
-        events.thread_join(25, Paradigm.OPENMP)
+        events.thread_join(25, OPENMP)
         events.io_operation_complete(26, handle, 4096, 1)
-        events.metric(27, metric, 6)
+        events.metric(27, 0, 1, 4, 6)
         events.leave(28, main)
 
 
@@ -231,33 +222,43 @@ def test_receives_of_fortran_programs_get_the_communicator_of_their_sends() -> N
 
 
 def test_clocks_are_corrected_as_recorded(tmp_path: Path) -> None:
-    path = tmp_path / "clocks"
-    with Archive(path, ranks=2, resolution=10**6) as archive:
+    with Archive(tmp_path / "clocks", ranks=2, resolution=10**6) as archive:
         for rank in range(2):
-            events = archive.events(rank)
-            for time in (1000, 1500, 2000, 2501, 3000):
-                events.enter(time, archive.region("work"))
-            if rank:
-                for time, offset in ((1000, 100), (2000, -200), (3000, 400)):
-                    _otf2.DefWriter_WriteClockOffset(events._def_handle, time, offset, 0.0)
-    with otf2.reader.open(str(path / "traces.otf2")) as trace:
-        wanted = [event.time for location, event in trace.events if location.group.name == "rank 1"]
-    second = read_trace(path)
-    ticks = np.rint(second.time_s * 1e6).astype(int) + 1000
-    assert ticks[second.first[1] :].tolist() == wanted == [1100, 1450, 1800, 2602, 3400]
-    assert ticks[: second.first[1]].tolist() == [1000, 1500, 2000, 2501, 3000]
+            for time in (900, 1000, 1500, 2000, 2501, 3000, 3100):
+                archive.events(rank).enter(time, archive.region("work"))
+        for time, offset in ((1000, 100), (2000, -200), (3000, 400)):
+            archive.clock_offset(1, time, offset)
+    for compiled in ways():
+        trace = read_trace(tmp_path, compiled)
+        ticks = np.rint(trace.time_s * 1e6).astype(int) + 900
+        assert ticks[trace.first[1] :].tolist() == [1030, 1100, 1450, 1800, 2602, 3400, 3560]
+        assert ticks[: trace.first[1]].tolist() == [900, 1000, 1500, 2000, 2501, 3000, 3100]
 
 
-def test_local_ids_become_global_ones(tmp_path: Path) -> None:
+def test_a_single_measured_offset_corrects_nothing(tmp_path: Path) -> None:
+    with Archive(tmp_path / "one") as archive:
+        archive.clock_offset(0, 1000, 500)
+        for time in (1000, 2000):
+            archive.events().enter(time, archive.region("work"))
+    assert np.rint(read_trace(tmp_path).time_s * 1e9).tolist() == [0, 1000]
+
+
+def ways() -> list[bool]:
+    """Return the decoders that there are: plain (False), compiled (True)."""
+    return [False, True] if find_spec("numba") else [False]
+
+
+@pytest.mark.parametrize("ids", [[1, 0], {0: 1, 1: 0}], ids=["dense", "sparse"])
+def test_local_ids_become_global_ones(tmp_path: Path, ids: list[int] | dict[int, int]) -> None:
     with Archive(tmp_path / "maps") as archive:
-        one, two = archive.region("one"), archive.region("two")
-        events = archive.events()
-        for time, region in enumerate((one, two, two, one)):
-            events.enter(10 + time, region)
-        table = _otf2.IdMap_CreateFromUint64Array([1, 0], False)
-        _otf2.DefWriter_WriteMappingTable(events._def_handle, _otf2.MAPPING_REGION, table)
-    trace = read_trace(tmp_path)
-    assert [trace.regions[index].name for index in trace.region.tolist()] == ["two", "one", "one", "two"]
+        regions = [archive.region(name) for name in ("one", "two", "three")]
+        for time, region in enumerate([*regions, 5]):
+            archive.events().enter(10 + time, region)
+        archive.id_map(0, REGION_IDS, ids)
+    for compiled in ways():
+        trace = read_trace(tmp_path, compiled)
+        names = [trace.regions[index].name for index in trace.region.tolist()]
+        assert names == ["two", "one", "three", "undefined region"], "ids that are not listed stand for themselves"
 
 
 @pytest.mark.parametrize(("first", "resolution"), [(1_763_700_000_000_000_000, 10**9), (2**63, 2_600_024_864)])
@@ -288,21 +289,20 @@ def test_locations_without_events_are_kept(tmp_path: Path) -> None:
     assert trace.ranks == 3
 
 
-def test_compiled_callbacks_cannot_be_had_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_decoding_cannot_be_had_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "find_spec", lambda _name: None)
+    monkeypatch.setattr(compiling, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match=r"gapwatch\[fast\]"):
         read_trace(anchor("eztrace-threads"), compiled=True)
     assert same(read_trace(anchor("eztrace-threads")), read_trace(anchor("eztrace-threads"), compiled=False))
 
 
-def test_large_archives_are_read_by_compiled_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_archives_are_decoded_by_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
     seen = []
-    monkeypatch.setattr(
-        "advisor.readers.otf2.process.Reading", lambda _anchor, compiled: seen.append(compiled) or 1 / 0
-    )
+    monkeypatch.setattr(decoding, "choose_decoder", lambda compiled: seen.append(compiled) or 1 / 0)
     for worth in (0, 10**9):
-        monkeypatch.setattr(reader, "_WORTH_COMPILING", worth)
+        monkeypatch.setattr(reader, "_LOADING", worth)
         with pytest.raises(ZeroDivisionError):
             read_trace(anchor("eztrace-threads"))
     assert seen == [True, False]

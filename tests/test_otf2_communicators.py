@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from otf2.enums import CollectiveOp, GroupType, Paradigm
-from otf2_archives import Archive
+from otf2_archives import BARRIER, OPENMP, Archive
+from otf2_archives import COMM_LOCATIONS as LOCATIONS
 
 from advisor.readers.otf2 import read_trace
 from advisor.readers.otf2.communicators import Communicators, candidates, choose
@@ -138,18 +138,14 @@ def test_in_an_inter_communicator_partners_are_on_the_other_side() -> None:
 @pytest.mark.parametrize("root", [2**32 - 1, 2**32 - 2, 2**32 - 3])
 def test_roots_that_are_no_process_are_none(tmp_path: Path, root: int) -> None:
     with Archive(tmp_path / "roots", ranks=2) as archive:
-        archive.events().mpi_collective_end(1, CollectiveOp.BARRIER, archive.world, root, 0, 0)
+        archive.events().mpi_collective_end(1, BARRIER, archive.world, root, 0, 0)
     assert read_trace(tmp_path).partner.tolist() == [-1]
 
 
 def test_teams_of_threads_are_no_mpi_communicators(tmp_path: Path) -> None:
     with Archive(tmp_path / "teams", ranks=2, threads=2) as archive:
-        locations = archive.definitions.group(
-            "", group_type=GroupType.COMM_LOCATIONS, paradigm=Paradigm.OPENMP, members=archive.locations[:2]
-        )
-        assert locations is not None
-        team = archive.definitions.group("", group_type=GroupType.COMM_GROUP, paradigm=Paradigm.OPENMP, members=[0, 1])
-        threads = archive.definitions.comm("team", group=team)
+        archive.group(archive.locations[:2], LOCATIONS, OPENMP)
+        threads = archive.comm_of(archive.group([0, 1], paradigm=OPENMP), "team")
         archive.events(0).thread_team_begin(1, threads)
         archive.events(2).mpi_send(1, 0, archive.world, 3, 8)
     trace = read_trace(tmp_path)

@@ -1,4 +1,4 @@
-"""Rows of the reading process become the columns of ``Trace``, which grow in place."""
+"""The rows of all locations become the columns of ``Trace``, in place."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from advisor.readers.libotf2.events import EVENTS
+from advisor.readers.otf2.rows import ROW_TYPES, Rows
 from advisor.traces import spool
-from advisor.traces.events import COLUMNS, Kind
+from advisor.traces.events import COMMUNICATING, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,22 +18,8 @@ if TYPE_CHECKING:
     from advisor.model import FloatArray
     from advisor.readers.otf2.communicators import Communicators
 
-#: The layout of ``libotf2.events.ROW``.
-ROWS = np.dtype(
-    [
-        ("time", np.uint64),
-        ("size", np.uint64),
-        ("request", np.uint64),
-        ("reference", np.uint32),
-        ("partner", np.uint32),
-        ("tag", np.uint32),
-        ("event", np.uint32),
-    ]
-)
-_KINDS = np.array([Kind[event.kind] for event in EVENTS], dtype=np.uint8)
 #: Whether events of a kind belong to a communicator, by kind.
-_IN_COMM = np.isin(np.arange(256), (Kind.SEND, Kind.RECV, Kind.ISEND, Kind.IRECV, Kind.COLLECTIVE))
-_TYPES = {"ticks": "u8", **{name: kind for name, kind in COLUMNS.items() if name != "time_s"}}
+_IN_COMM = np.isin(np.arange(256), COMMUNICATING)
 #: Rows handled at a time where temporary arrays are needed.
 _BLOCK = 1 << 17
 #: Rows after which columns on disk are let go of.
@@ -42,75 +28,44 @@ _KEPT = 1 << 20
 _EXACT = 1 << 53
 
 
-class Lookup:
-    """Maps recorded ids to numbers; ids that were never defined map to -1 and are counted."""
-
-    def __init__(self, numbers: dict[int, int]) -> None:
-        self._known = np.array([*sorted(numbers), -1], dtype=np.int64)
-        self._numbers = np.array([*(numbers[identity] for identity in sorted(numbers)), -1], dtype=np.int32)
-        self.undefined: Counter[int] = Counter()
-
-    def __call__(self, ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]:
-        """Return the number of each id."""
-        position = np.searchsorted(self._known[:-1], ids)
-        missing = self._known[position] != ids
-        if missing.any():
-            position[missing] = len(self._known) - 1
-            self.undefined.update(ids[missing].tolist())
-        return self._numbers[position]
-
-
 class Columns:
     """Columns under construction, location after location; the first ``used`` rows are valid.
 
-    Few of them are in memory, and the room for them is written to at once: the system finds it while the reading
-    process starts. Many lie on disk, and some blocks of them are in memory.
+    ``room`` is the number of events that the chunk headers promise. Not all events become rows, so that rows are
+    written into a slot of a chunk's own and then moved up to the others. Many lie on disk, and some blocks of them
+    are in memory.
     """
 
-    def __init__(self, regions: Lookup, comms: Lookup, files: Lookup, room: int) -> None:
+    def __init__(self, room: int) -> None:
         self.used = 0
-        self._regions, self._comms, self._files = regions, comms, files
-        self.ticks: npt.NDArray[np.uint64]
-        self.kind: npt.NDArray[np.uint8]
-        self.region: npt.NDArray[np.int32]
-        self.comm: npt.NDArray[np.int32]
-        self.partner: npt.NDArray[np.int32]
-        self.tag: npt.NDArray[np.int32]
-        self.size: npt.NDArray[np.int64]
-        self.request: npt.NDArray[np.uint64]
-        for name in _TYPES:
-            setattr(self, name, _empty(name, room))
+        self._rows = Rows(*(_empty(room, kind) for kind in ROW_TYPES.values()))
 
-    def append(self, rows: npt.NDArray[np.void]) -> None:
-        """Add rows: ids become numbers, what is undefined becomes -1; ticks and partners stay as recorded."""
-        new = slice(self.used, self.used + len(rows))
-        if new.stop > len(self.kind):
-            self._move(max(new.stop, 2 * len(self.kind)))
-        kind, reference = _KINDS[rows["event"]], rows["reference"]
-        self.kind[new] = kind
-        self.ticks[new] = rows["time"]
-        self.request[new] = rows["request"]
-        self.size[new] = rows["size"].view(np.int64)
-        self.tag[new] = rows["tag"].view(np.int32)
-        self.partner[new] = rows["partner"].view(np.int32)
-        for column, concerned, lookup in (
-            (self.region, kind <= Kind.LEAVE, self._regions),
-            (self.comm, _IN_COMM[kind], self._comms),
-            (self.partner, kind == Kind.IO, self._files),
-        ):
-            chosen = np.flatnonzero(concerned)
-            if len(chosen):
-                column[new][chosen] = lookup(reference[chosen])
+    @property
+    def rows(self) -> Rows:
+        """The valid rows, as views."""
+        return self._rows.part(0, self.used)
+
+    def slot(self, start: int, end: int) -> Rows:
+        """Return the rows from ``start`` to ``end``, to be written."""
+        return self._rows.part(start, end)
+
+    def take(self, start: int, count: int) -> None:
+        """Append ``count`` rows that were written from row ``start`` on."""
+        new = slice(self.used, self.used + count)
+        if start != self.used:
+            for column in self._rows:
+                column[new] = column[start : start + count]
         if new.start // _KEPT != new.stop // _KEPT:
             self._release()
         self.used = new.stop
 
-    def collectives(self, start: int) -> dict[int, int]:
-        """Return the number of collective operations from row ``start`` on, by communicator number."""
+    def collectives(self, start: int, end: int) -> dict[int, int]:
+        """Return the number of collective operations of some rows, by communicator number (-1: unknown)."""
         total: Counter[int] = Counter()
-        for block in self._blocks(start, self.used):
-            comm, count = np.unique(self.comm[block][self.kind[block] == Kind.COLLECTIVE], return_counts=True)
-            total.update(dict(zip(comm.tolist(), count.tolist(), strict=True)))
+        for block in self._blocks(start, end):
+            comm = self._rows.comm[block][self._rows.kind[block] == Kind.COLLECTIVE]
+            numbers, counts = np.unique(comm, return_counts=True)
+            total.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
         return total
 
     def place(self, start: int, end: int, rank: int, communicators: Communicators) -> int:
@@ -120,40 +75,36 @@ class Columns:
         """
         unknown, meant = 0, communicators.of_rank(rank)
         for block in self._blocks(start, end):
-            concerned = np.flatnonzero(_IN_COMM[self.kind[block]]) + block.start
-            chosen = meant[self.comm[concerned]]
-            partner = communicators.ranks(chosen, self.partner[concerned])
-            self.partner[concerned] = partner
-            self.comm[concerned] = communicators.communicator[chosen]
-            alone = (partner < 0) & (self.kind[concerned] != Kind.COLLECTIVE)
-            unknown += int(np.count_nonzero(alone | (self.comm[concerned] < 0)))
+            concerned = np.flatnonzero(_IN_COMM[self._rows.kind[block]]) + block.start
+            chosen = meant[self._rows.comm[concerned]]
+            partner = communicators.ranks(chosen, self._rows.partner[concerned])
+            self._rows.partner[concerned] = partner
+            self._rows.comm[concerned] = communicators.communicator[chosen]
+            alone = (partner < 0) & (self._rows.kind[concerned] != Kind.COLLECTIVE)
+            unknown += int(np.count_nonzero(alone | (self._rows.comm[concerned] < 0)))
         return unknown
 
     def backwards(self, start: int) -> int | None:
         """Return the first row from ``start`` on that is earlier than the one before, None if none is."""
         for block in self._blocks(start, self.used):
-            ticks = self.ticks[max(block.start - 1, start) : block.stop]
+            ticks = self._rows.ticks[max(block.start - 1, start) : block.stop]
             earlier = np.flatnonzero(ticks[1:] < ticks[:-1])
             if len(earlier):
                 return max(int(block.start) - 1, start) + int(earlier[0]) + 1
         return None
 
-    def name_undefined(self, region: int) -> bool:
-        """Give calls of regions that were never defined the number ``region``; return whether there are any."""
-        found = False
+    def name_undefined(self, region: int) -> None:
+        """Give calls of regions that were never defined the number ``region``."""
         for block in self._blocks(0, self.used):
-            undefined = (self.region[block] < 0) & (self.kind[block] <= Kind.LEAVE)
-            self.region[block][undefined] = region
-            found |= bool(undefined.any())
-        return found
+            undefined = (self._rows.region[block] < 0) & (self._rows.kind[block] <= Kind.LEAVE)
+            self._rows.region[block][undefined] = region
 
     def seconds(self, offset: int, per_second: int) -> FloatArray:
         """Return the times since ``offset`` (or the first event, where that lies too far back), in seconds.
 
         The difference is taken in whole ticks; the result takes the place of ``ticks``.
         """
-        self._trim()
-        ticks = self.ticks
+        ticks = self.rows.ticks
         edges = [(int(ticks[block].min()), int(ticks[block].max())) for block in self._blocks(0, len(ticks))]
         if edges and max(high for _, high in edges) - offset >= _EXACT:
             offset = min(low for low, _ in edges)
@@ -171,20 +122,9 @@ class Columns:
         self._release()
 
     def _release(self) -> None:
-        spool.release(getattr(self, name) for name in _TYPES)
-
-    def _move(self, room: int) -> None:
-        for name in _TYPES:
-            old = getattr(self, name)
-            new = _empty(name, room)
-            new[: self.used] = old[: self.used]
-            setattr(self, name, new)
-
-    def _trim(self) -> None:
-        for name in _TYPES:
-            setattr(self, name, getattr(self, name)[: self.used])
+        spool.release(self._rows)
 
 
-def _empty(name: str, room: int) -> npt.NDArray[Any]:
-    fill = -1 if name in ("region", "comm") else 0
-    return spool.column(room, _TYPES[name], fill, spooled=room >= spool.SPOOLED_EVENTS)
+def _empty(room: int, kind: str) -> npt.NDArray[Any]:
+    """Return a column to be written: memory that is not written to is never taken."""
+    return spool.column(room, kind, 0, spooled=True) if room >= spool.SPOOLED_EVENTS else np.empty(room, dtype=kind)

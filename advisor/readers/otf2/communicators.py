@@ -18,7 +18,7 @@ from advisor.readers.otf2.contents import COMM_GROUP, COMM_LOCATION_GROUPS, COMM
 
 if TYPE_CHECKING:
     from advisor.model import IntArray
-    from advisor.readers.libotf2.definitions import Definitions
+    from advisor.readers.otf2.definitions import Definitions
 
 Members = tuple[int, ...]
 #: Definitions of one id that are looked at; more are damage.

@@ -9,7 +9,7 @@ from advisor.traces.events import Location, TraceRegion
 from advisor.traces.regions import classify, place
 
 if TYPE_CHECKING:
-    from advisor.readers.libotf2.definitions import Definitions
+    from advisor.readers.otf2.definitions import Definitions
 
 
 def _words(text: str) -> list[str]:

@@ -23,22 +23,23 @@ if TYPE_CHECKING:
 def repair(columns: Columns, rank: npt.NDArray[np.int32], members: tuple[Members, ...]) -> int:
     """Give completed receives the communicator and partner of the sends to them; return how many lose both.
 
-    ``rank`` (rows,) is the rank of each row, ``members`` the communicators that ``columns.comm`` counts in. A
+    ``rank`` (rows,) is the rank of each row, ``members`` the communicators that the column ``comm`` counts in. A
     receive keeps what is recorded when no send fits it, and loses it when sends in several communicators fit, as far
     as receiver, the sender's place and tag tell.
     """
     if len(members) < 2:
         return 0
-    kind, comm, partner = columns.kind[: columns.used], columns.comm, columns.partner
+    rows = columns.rows
+    kind, comm, partner = rows.kind, rows.comm, rows.partner
     receives = np.flatnonzero(kind == Kind.IRECV)
     sends = np.flatnonzero((kind == Kind.SEND) | (kind == Kind.ISEND))
     sends = sends[comm[sends] >= 0]
     if not len(receives) or len(np.unique(comm[np.concatenate([sends, receives])])) < 2:
         return 0
-    rows = np.concatenate([sends, receives])
+    both = np.concatenate([sends, receives])
     receiver = np.concatenate([partner[sends], rank[receives]])
     place = np.concatenate([_places(members, comm[sends], rank[sends]), partner[receives]])
-    keys = _keys(receiver, place, columns.tag[rows])
+    keys = _keys(receiver, place, rows.tag[both])
     offers = np.unique(np.stack([keys[: len(sends)], comm[sends]]), axis=1)
     begin = np.searchsorted(offers[0], keys[len(sends) :])
     fitting = np.searchsorted(offers[0], keys[len(sends) :], side="right") - begin

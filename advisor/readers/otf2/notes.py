@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.model import Note
-from advisor.readers.libotf2.events import COUNTED
+from advisor.readers.otf2.layout import COUNTED
 
 
 @dataclass(frozen=True, slots=True)
