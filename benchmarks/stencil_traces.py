@@ -8,17 +8,23 @@ own, and what it is off by is returned beside the trace.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from advisor.traces.events import Kind, Location, Role, Trace, TraceRegion
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+import otf2_archives as archives
+from otf2_writer import EVENTS, NONE_32
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray
+    from advisor.model import FloatArray, IntArray
 
 REGIONS: Final = (
     TraceRegion("main", Role.USER, "stencil.c", 10),
@@ -32,13 +38,12 @@ REGIONS: Final = (
     TraceRegion("MPI_Finalize", Role.FINALIZE),
 )
 MAIN, COMPUTE, INIT, ISEND, IRECV, WAITALL, ALLREDUCE, ALLTOALL, FINALIZE = range(len(REGIONS))
-#: Seconds of computation in a step, its standard deviation, and how much more a quarter of the ranks computes.
-WORK_S, NOISE, IMBALANCE = 2e-3, 0.02, 0.3
+#: Seconds of computation in a run, its deviation in a step, and how much more a quarter of the ranks computes.
+WORK_S, NOISE, IMBALANCE = 1.0, 0.02, 0.3
 LATENCY_S, CALL_S, HALO_BYTES = 2e-6, 1e-6, 8192
-#: Events of a rank in a step without, and in a group of steps with, the all-to-all.
+#: Events of a rank in a step, and after how many steps an all-to-all follows.
 STEP_EVENTS: Final = 2 + 4 * 3 + 4 * 3 + 10 + 3
-GROUP_STEPS: Final = 4
-GROUP_EVENTS: Final = GROUP_STEPS * STEP_EVENTS + 3
+STEPS_TO_ALL: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,44 @@ class _Events:
         self.partners.append(np.broadcast_to(np.asarray(partner, dtype=np.int32), time_s.shape))
 
 
+def write_stencil(path: Path, trace: Trace, ranks_per_node: int = 64) -> None:
+    """Write a trace of ``stencil`` as an OTF2 archive into the directory ``path``."""
+    kinds = {
+        Kind.ENTER: "enter", Kind.LEAVE: "leave", Kind.ISEND: "mpi_isend", Kind.ISEND_DONE: "mpi_isend_complete",
+        Kind.IRECV_POST: "mpi_irecv_request", Kind.IRECV: "mpi_irecv", Kind.COLLECTIVE: "mpi_collective_end",
+    }  # fmt: skip
+    number = np.zeros(256, dtype=np.uint8)
+    number[list(kinds)] = [EVENTS[name][0] for name in kinds.values()]
+    with archives.Archive(path, ranks=trace.ranks, ranks_per_node=ranks_per_node) as archive:
+        regions = [
+            archive.region(r.name, archives.MPI if r.name.startswith("MPI") else archives.USER) for r in trace.regions
+        ]
+        columns = _fields(trace, np.array(regions))
+        for rank in range(trace.ranks):
+            mine = slice(int(trace.first[rank]), int(trace.first[rank + 1]))
+            ticks = np.rint(trace.time_s[mine] * 1e9).astype(np.uint64)
+            archive.events(rank).arrays = (ticks, number[trace.kind[mine]], columns[mine])
+
+
+def _fields(trace: Trace, regions: IntArray) -> npt.NDArray[np.uint64]:
+    """Return the fields of each event (events, 6), in the order of its kind."""
+    nobody = np.full(len(trace.kind), NONE_32)
+    moved = np.maximum(trace.size, 0) // 2
+    region, comm, request = regions[np.maximum(trace.region, 0)], trace.comm, trace.request
+    message = (trace.partner, comm, trace.tag, trace.size, request)
+    by_kind: dict[Kind, tuple[npt.NDArray[Any], ...]] = {
+        Kind.ENTER: (region,), Kind.LEAVE: (region,), Kind.ISEND: message, Kind.IRECV: message,
+        Kind.ISEND_DONE: (request,), Kind.IRECV_POST: (request,),
+        Kind.COLLECTIVE: (np.full(len(trace.kind), archives.ALLREDUCE), comm, nobody, moved, moved),
+    }  # fmt: skip
+    fields = np.zeros((len(trace.kind), 6), dtype=np.uint64)
+    for kind, columns in by_kind.items():
+        chosen = np.flatnonzero(trace.kind == kind)
+        for place, column in enumerate(columns):
+            fields[chosen, place] = column[chosen]
+    return fields
+
+
 def stencil(
     ranks: int,
     events: int,
@@ -82,19 +125,19 @@ def stencil(
     The nodes' clocks differ from that of the first node by up to ``offset_s`` seconds and ``drift``.
     """
     generator = np.random.default_rng(seed)
-    groups = max(round(events / ranks / GROUP_EVENTS), 1)
+    steps = max(round(events / ranks / STEP_EVENTS), 1)
     side = max(each for each in range(1, math.isqrt(ranks) + 1) if ranks % each == 0)
     place = np.arange(ranks).reshape(side, -1)
     neighbours = [np.roll(place, shift, axis).ravel() for shift, axis in ((1, 0), (-1, 0), (1, 1), (-1, 1))]
     opposite = (1, 0, 3, 2)
-    work_s = WORK_S * np.where(np.arange(ranks) >= ranks - ranks // 4, 1 + IMBALANCE, 1.0)
+    work_s = WORK_S / steps * np.where(np.arange(ranks) >= ranks - ranks // 4, 1 + IMBALANCE, 1.0)
     log = _Events([], [], [])
     now = np.zeros(ranks)
     log.add(now, Kind.ENTER, MAIN)
     log.add(now + CALL_S, Kind.ENTER, INIT)
     now = np.full(ranks, 0.01) + CALL_S * generator.random(ranks)
     log.add(now, Kind.LEAVE, INIT)
-    for step in range(groups * GROUP_STEPS):
+    for step in range(steps):
         log.add(now + CALL_S, Kind.ENTER, COMPUTE)
         now = now + work_s * (1 + NOISE * generator.standard_normal(ranks))
         log.add(now, Kind.LEAVE, COMPUTE)
@@ -120,7 +163,7 @@ def stencil(
         now = end + 0.1 * CALL_S
         log.add(now, Kind.LEAVE, WAITALL)
         now = _collective(log, now, ALLREDUCE, 16, 5e-6, generator)
-        if step % GROUP_STEPS == GROUP_STEPS - 1:
+        if step % STEPS_TO_ALL == STEPS_TO_ALL - 1:
             now = _collective(log, now, ALLTOALL, 64 * ranks, 20e-6, generator)
     log.add(now + CALL_S, Kind.ENTER, FINALIZE)
     now = np.full(ranks, now.max() + 1e-4)

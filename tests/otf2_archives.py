@@ -61,11 +61,15 @@ def listing(text: str) -> dict[int, list[Printed]]:
 
 
 class Events:
-    """The events of a location: ``enter(time, region)`` and so on, by the names in ``otf2_writer.EVENTS``."""
+    """The events of a location: ``enter(time, region)`` and so on, by the names in ``otf2_writer.EVENTS``.
+
+    Many are given as ``arrays`` instead: time, record and values as ``otf2_writer.event_file`` takes them.
+    """
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, str, tuple[int, ...]]] = []
         self.local: list[bytes] = []
+        self.arrays: tuple[Any, Any, Any] | None = None
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name not in EVENTS:
@@ -76,12 +80,28 @@ class Events:
 
         return write
 
+    def columns(self) -> tuple[Any, Any, Any]:
+        """Return the time (events,), the record type (events,) and the fields (events, 6) of all events."""
+        if self.arrays is not None:
+            return self.arrays
+        values = np.zeros((len(self.rows), 6), dtype=np.uint64)
+        for row, (_, _, fields) in enumerate(self.rows):
+            values[row, : len(fields)] = fields
+        time = np.array([time for time, *_ in self.rows], dtype=np.uint64)
+        return time, np.array([EVENTS[name][0] for _, name, _ in self.rows], dtype=np.uint8), values
+
 
 class Archive:
     """An archive being written: ``ranks`` processes of ``threads`` threads each, MPI_COMM_WORLD, named regions."""
 
     def __init__(
-        self, path: Path, ranks: int = 1, threads: int = 1, resolution: int = 10**9, order: Order = "little"
+        self,
+        path: Path,
+        ranks: int = 1,
+        threads: int = 1,
+        resolution: int = 10**9,
+        order: Order = "little",
+        ranks_per_node: int | None = None,
     ) -> None:
         self._path, self._resolution, self._order = path, resolution, order
         self._records: list[bytes] = []
@@ -93,6 +113,9 @@ class Archive:
         self.locations: list[int] = []
         self._named: list[tuple[int, int]] = []
         for rank in range(ranks):
+            if ranks_per_node and rank and rank % ranks_per_node == 0:
+                name = self.string(f"node{7 + rank // ranks_per_node}")
+                self._node = self._define("node", 12, "IIII", name, self.string("node"), NONE_32)
             group = self._define("process", 13, "IIBII", self.string(f"rank {rank}"), 1, self._node, NONE_32)
             self.locations += [self._next("location") for _ in range(threads)]
             self._named += [(thread, group) for thread in range(threads)]
@@ -103,30 +126,25 @@ class Archive:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        times = [time for events in self._events.values() for time, *_ in events.rows]
-        first, last = min(times, default=0), max(times, default=0)
+        times = [events.columns()[0] for events in self._events.values()]
+        first = min((int(time.min()) for time in times if len(time)), default=0)
+        last = max((int(time.max()) for time in times if len(time)), default=0)
         clock = pack_record(5, "QQQQ", (self._resolution, first, last - first, NONE_64), self._order)
         threads = [
             pack_record(
-                14, "QIBQI", (place, self.string(f"thread {thread}"), 1, len(self._rows(place)), group), self._order
+                14, "QIBQI", (place, self.string(f"thread {thread}"), 1, self._count(place), group), self._order
             )
             for place, (thread, group) in zip(self.locations, self._named, strict=True)
         ]
         files = {place: self._files(events) for place, events in self._events.items()}
         write_archive(self._path, [clock, *self._records, *threads], files, self._order)
 
-    def _rows(self, place: int) -> list[tuple[int, str, tuple[int, ...]]]:
-        return self._events[place].rows if place in self._events else []
+    def _count(self, place: int) -> int:
+        return len(self._events[place].columns()[0]) if place in self._events else 0
 
     def _files(self, events: Events) -> tuple[bytes, bytes]:
         """Return the local definitions and the events of a location."""
-        count = len(events.rows)
-        values = np.zeros((count, 6), dtype=np.uint64)
-        for row, (_, _, fields) in enumerate(events.rows):
-            values[row, : len(fields)] = fields
-        time = np.array([time for time, *_ in events.rows], dtype=np.uint64)
-        record = np.array([EVENTS[name][0] for _, name, _ in events.rows], dtype=np.uint8)
-        return definition_file(events.local, self._order), event_file(time, record, values, self._order)
+        return definition_file(events.local, self._order), event_file(*events.columns(), self._order)
 
     def _next(self, what: str) -> int:
         self._counts[what] = self._counts.get(what, -1) + 1

@@ -25,7 +25,9 @@ EMPTY: Final = 0.01
 def _rank_work(source: Source, statistic: Callable[[FloatArray], float]) -> FloatArray:
     """Return a statistic of the loads of each rank's threads (ranks,)."""
     master, work = source.loads.team.master, source.work
-    return np.array([statistic(work[master == rank]) for rank in sorted(set(master.tolist()))])
+    order = np.argsort(master, kind="stable")
+    teams = np.split(work[order], np.flatnonzero(np.diff(master[order])) + 1)
+    return np.array([statistic(team) for team in teams])
 
 
 def _ratio(values: FloatArray) -> float | None:

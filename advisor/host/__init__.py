@@ -113,7 +113,7 @@ class Host:
         Raises ``UnknownFormatError`` where there is none, and ``InputError`` for what may not be read.
         """
         refuse_unreadable(path)
-        search = Search(lambda entry, among: tuple(reader for reader, _ in self.sniff_all(entry, among)))
+        search = Search(self.sniff_all)
         found = tuple(search.find(path))
         if search.exhausted:
             self._failures[f"{path}: only the first {search.seen:,} files and directories were looked at"] = None

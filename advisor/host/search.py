@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 #: How far below a directory profiles are looked for, and at how many files and directories at most.
 DEPTH: Final = 6
 MOST: Final = 20_000
+#: How sure a reader must be of a directory to read it; of a part of a profile it is less.
+PROFILE: Final = 0.5
 
-#: Asks readers, all of them or those of the given names, who recognises a path; the surest first.
-Sniff = Callable[[Path, "Collection[str] | None"], tuple[str, ...]]
+#: Asks readers, all of them or those of the given names, who recognises a path and how sure (0 to 1); the surest first.
+Sniff = Callable[[Path, "Collection[str] | None"], tuple[tuple[str, float], ...]]
 
 #: How files begin that were packed, and what unpacks them.
 _PACKED: Final = {
@@ -52,14 +54,16 @@ class Search:
     def find(self, path: Path, taken: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[Found]:
         """Yield the profiles at ``path``.
 
-        A reader that takes a directory as one profile (``taken``) reads everything of its format in it; other readers
-        may have files there as well.
+        A reader that takes a directory as one profile (``taken``) reads everything of its format in it, and what it is
+        less than sure of, file or folder, is part of that; other readers may have files there as well.
         """
         self.seen += 1
         folder = path.is_dir()
-        if not folder and taken and self._sniff(path, taken):
+        own = self._sniff(path, taken) if taken else ()
+        if own and (not folder or all(sure < PROFILE for _, sure in own)):
             return
-        claims = tuple(reader for reader in self._sniff(path, None) if reader not in taken)
+        least = PROFILE if folder else 0.0
+        claims = tuple(reader for reader, sure in self._sniff(path, None) if reader not in taken and sure >= least)
         if not folder:
             yield from (Found(path, reader) for reader in claims[:1])
             return

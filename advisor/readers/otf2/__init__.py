@@ -50,9 +50,11 @@ def _compile(anchor: Path, compiled: bool | None) -> bool:
 
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
-    """Return 1 for an OTF2 anchor file and the directory that holds it, little for the other files of an archive."""
+    """Return 1 for an OTF2 anchor file and the directory that holds it, little for other parts of an archive."""
     if path.is_dir():
-        return 1.0 if any(map(archive.is_anchor, archive.anchors_in(path))) else None
+        if any(map(archive.is_anchor, archive.anchors_in(path))):
+            return 1.0
+        return _PART if archive.is_anchor(path.with_name(f"{path.name}.otf2")) else None
     if archive.is_anchor(path):
         return 1.0
     return _PART if archive.is_part(path) else None
