@@ -66,7 +66,7 @@ def decode_chunks(tasks: Iterable[Task], *, compiled: bool) -> Iterator[tuple[Ta
 def _decode(task: Task, decoder: Decoder) -> Decoded:
     chunk = task.chunk
     try:
-        decoded = decoder(_read_bytes(chunk), task.context, task.target)
+        decoded = decoder(read_bytes(chunk), task.context, task.target)
     except DecodingError as error:
         raise InputError(chunk.file, f"cannot be read: {error}", f"byte {chunk.begin + error.position}") from error
     if (decoded.end_record == END_OF_FILE) != chunk.last:
@@ -75,7 +75,7 @@ def _decode(task: Task, decoder: Decoder) -> Decoded:
     return decoded
 
 
-def _read_bytes(chunk: Chunk) -> Bytes:
+def read_bytes(chunk: Chunk) -> Bytes:
     """Return the bytes of a chunk; a copy, since what is mapped would vanish with a file that becomes shorter."""
     data = np.empty(chunk.size + PADDING, dtype=np.uint8)
     data[chunk.size :] = 0
