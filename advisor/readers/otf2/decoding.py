@@ -24,12 +24,16 @@ _AHEAD = 2
 
 
 class Task(NamedTuple):
-    """A chunk to decode into ``target``, which has a row for each event that the chunk's header counts."""
+    """A chunk to decode into ``target``, which has a row for each event that the chunk's header counts.
+
+    The target is part of ``buffer``, which may be used again once the rows have been taken.
+    """
 
     location: int
     chunk: Chunk
     context: Context
     target: Rows
+    buffer: Rows
 
 
 def choose_decoder(*, compiled: bool) -> Decoder:
