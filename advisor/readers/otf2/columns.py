@@ -47,7 +47,8 @@ class Columns:
     def append(self, rows: Rows) -> None:
         """Add rows behind the others."""
         new = slice(self.used, self.used + len(rows.kind))
-        for column, more in zip(self._rows, rows, strict=True):
+        columns: tuple[npt.NDArray[Any], ...] = self._rows
+        for column, more in zip(columns, rows, strict=True):
             column[new] = more
         if new.start // _KEPT != new.stop // _KEPT:
             self._release()
