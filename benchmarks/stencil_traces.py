@@ -89,7 +89,7 @@ def write_stencil(path: Path, trace: Trace, ranks_per_node: int = 64) -> None:
         for rank in range(trace.ranks):
             mine = slice(int(trace.first[rank]), int(trace.first[rank + 1]))
             ticks = np.rint(trace.time_s[mine] * 1e9).astype(np.uint64)
-            archive.events(rank).arrays = (ticks, number[trace.kind[mine]], columns[mine])
+            archive.events(rank).given = archives.Columns(ticks, number[trace.kind[mine]], columns[mine])
 
 
 def _fields(trace: Trace, regions: IntArray) -> npt.NDArray[np.uint64]:

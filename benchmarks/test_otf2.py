@@ -1,107 +1,179 @@
-"""Events per second from an OTF2 archive to its trace, against the reader of the ``otf2`` package on the same archive.
+"""Events per second from OTF2 archives to decoded columns and to a trace, against others that read the same archive.
 
-The archive has a million records, as a halo exchange records them; each figure includes the start of the
-reading process and everything up to the ``Trace``. ``extra_info`` holds events per second and the ratio.
+The archives hold what a halo exchange records, the larger one six million events. ``extra_info`` holds millions of
+events a second, and how many times as fast as the ``otf2`` package's Python reader (where its wheel can be installed;
+it reads the small archive) and as ``otf2-print --silent`` (where it is installed; in seconds of the process) that is.
 """
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import otf2
+import numpy as np
 import pytest
-from otf2.enums import CollectiveOp
 
 from advisor.readers.otf2 import read_trace
+from advisor.readers.otf2.anchor import read_anchor
+from advisor.readers.otf2.lookup import Lookup
+from advisor.readers.otf2.reading import Events, Reader
 from advisor.traces.profile import from_trace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from otf2_archives import Archive
+from otf2_archives import ALLREDUCE, Archive, Columns
+from otf2_writer import EVENTS, NONE_32
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
     from advisor.model import Profile
 
-RANKS, RECORDS = 16, 1_000_000
-NOBODY = 2**32 - 1
-#: Records of one iteration.
-ITERATION = 20
+LOCATIONS, KERNELS = 4, 30
+#: Iterations per location of the small and the large archive.
+SMALL, LARGE = 12_500, 75_000
+CALL = ("enter", "leave")
+#: The events of an iteration.
+ITERATION = (
+    *CALL * 4, "enter", "mpi_irecv_request", "mpi_isend", "leave", "enter", "mpi_irecv", "mpi_isend_complete", "leave",
+    "enter", "mpi_collective_begin", "mpi_collective_end", "leave",
+)  # fmt: skip
+#: Which call of the iteration each event belongs to.
+CALLED = (0, 0, 1, 1, 2, 2, 3, 3, *[4] * 4, *[5] * 4, *[6] * 4)
+COMPILED = pytest.param(True, id="compiled", marks=pytest.mark.skipif(not find_spec("numba"), reason="needs numba"))
+WAYS = pytest.mark.parametrize("compiled", [pytest.param(False, id="plain"), COMPILED])
 
 
-@pytest.fixture(scope="session")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive of ``RECORDS`` records on ``RANKS`` ranks."""
-    path = tmp_path_factory.mktemp("otf2") / "halo"
-    with Archive(path, ranks=RANKS) as written:
-        for rank in range(RANKS):
-            for step in range(RECORDS // RANKS // ITERATION):
-                iteration(written, rank, step)
+def write_halo_exchange(path: Path, iterations: int) -> Path:
+    """Write an archive of ``iterations`` on each location."""
+    with Archive(path, ranks=LOCATIONS) as archive:
+        for kernel in range(KERNELS):
+            archive.region(f"kernel {kernel}")
+        for rank in range(LOCATIONS):
+            archive.events(rank).given = halo_exchange(rank, iterations)
     return path
 
 
-def iteration(archive: Archive, rank: int, step: int) -> None:
-    """Write work, a receive and a send beside it, and a reduction over all ranks."""
-    events, world, now = archive.events(rank), archive.world, 20_000 * step
-    for part in range(4):
-        events.enter(now + 2000 * part, archive.region(f"kernel {(step + part) % 30}"))
-        events.leave(now + 2000 * part + 1900, archive.region(f"kernel {(step + part) % 30}"))
-    post, wait, reduce = (archive.region(name) for name in ("MPI_Isend", "MPI_Waitall", "MPI_Allreduce"))
-    events.enter(now + 9000, post)
-    events.mpi_irecv_request(now + 9100, 2 * step)
-    events.mpi_isend(now + 9200, (rank + 1) % RANKS, world, 7, 4096, 2 * step + 1)
-    events.leave(now + 9300, post)
-    events.enter(now + 9400, wait)
-    events.mpi_irecv(now + 9500, (rank - 1) % RANKS, world, 7, 4096, 2 * step)
-    events.mpi_isend_complete(now + 9600, 2 * step + 1)
-    events.leave(now + 9700, wait)
-    events.enter(now + 9800, reduce)
-    events.mpi_collective_begin(now + 9801)
-    events.mpi_collective_end(now + 9900, CollectiveOp.ALLREDUCE, world, NOBODY, 8, 8)
-    events.leave(now + 9901, reduce)
+def halo_exchange(rank: int, iterations: int) -> Columns:
+    """Return the events of one rank: work, a message to the right, one from the left, a reduction over all."""
+    record = np.tile(np.array([EVENTS[name][0] for name in ITERATION], dtype=np.uint8), iterations)
+    step = np.repeat(np.arange(iterations, dtype=np.uint64), len(ITERATION))
+    place = np.tile(np.arange(len(ITERATION), dtype=np.uint64), iterations)
+    called = np.tile(np.array(CALLED, dtype=np.uint64), iterations)
+    values = np.zeros((len(record), 6), dtype=np.uint64)
+    fields = {
+        "enter": ((step + called) % KERNELS,),
+        "leave": ((step + called) % KERNELS,),
+        "mpi_irecv_request": (2 * step,),
+        "mpi_isend": ((rank + 1) % LOCATIONS, 0, 7, 4096, 2 * step + 1),
+        "mpi_irecv": ((rank - 1) % LOCATIONS, 0, 7, 4096, 2 * step),
+        "mpi_isend_complete": (2 * step + 1,),
+        "mpi_collective_end": (ALLREDUCE, 0, NONE_32, 8, 8),
+    }
+    for name, columns in fields.items():
+        chosen = record == EVENTS[name][0]
+        for number, column in enumerate(columns):
+            values[chosen, number] = np.broadcast_to(np.asarray(column, dtype=np.uint64), record.shape)[chosen]
+    return Columns(step * np.uint64(30_000) + place * np.uint64(1000), record, values)
 
 
 @pytest.fixture(scope="session")
-def reference_s(archive: Path) -> float:
-    """Seconds that the package's own reader takes to walk through all events."""
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_halo_exchange(tmp_path_factory.mktemp("otf2") / "small", SMALL)
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_halo_exchange(tmp_path_factory.mktemp("otf2") / "large", LARGE)
+
+
+@pytest.fixture(scope="session")
+def package_rate(small: Path) -> float | None:
+    """Events a second of the ``otf2`` package's own reader, which walks through all of the small archive."""
+    if not find_spec("otf2"):
+        return None
+    import otf2
+
     begin = time.perf_counter()
-    with otf2.reader.open(str(archive / "traces.otf2")) as trace:
+    with otf2.reader.open(str(small / "traces.otf2")) as trace:
         count = sum(1 for _ in trace.events)
-    assert count == pytest.approx(RECORDS, rel=0.01)
-    return time.perf_counter() - begin
+    return count / (time.perf_counter() - begin)
 
 
-@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
-def test_events_per_second(benchmark: BenchmarkFixture, archive: Path, reference_s: float, compiled: bool) -> None:
-    if compiled:
-        pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
-    trace = benchmark.pedantic(read_trace, (archive, compiled), rounds=5, warmup_rounds=1)
-    seconds = benchmark.stats.stats.median
-    benchmark.extra_info["million records per second"] = RECORDS / seconds / 1e6
-    benchmark.extra_info["times as fast as the package's reader"] = reference_s / seconds
-    assert len(trace.kind) == pytest.approx(RECORDS * (ITERATION - 1) / ITERATION, rel=0.01)
+@pytest.fixture(scope="session")
+def printer_rate(large: Path) -> float | None:
+    """Events a second of ``otf2-print --silent``: the fastest of three."""
+    if not shutil.which("otf2-print"):
+        return None
+    seconds = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        subprocess.run(["otf2-print", "--silent", large / "traces.otf2"], check=True, capture_output=True)
+        seconds.append(time.perf_counter() - begin)
+    return events_in(LARGE) / min(seconds)
 
 
-@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
-def test_events_per_second_to_the_profile(benchmark: BenchmarkFixture, archive: Path, compiled: bool) -> None:
+def events_in(iterations: int) -> int:
+    return LOCATIONS * iterations * len(ITERATION)
+
+
+def decode(path: Path, compiled: bool) -> Events:
+    """Return the events of an archive as columns."""
+    anchor = path / "traces.otf2"
+    lookups = Lookup({kernel: kernel for kernel in range(KERNELS)}), Lookup({0: 0}), Lookup({})
+    return Reader(anchor, read_anchor(anchor), *lookups).read(list(range(LOCATIONS)), compiled=compiled)
+
+
+@WAYS
+def test_decoded_events_per_second(
+    benchmark: BenchmarkFixture,
+    small: Path,
+    large: Path,
+    package_rate: float | None,
+    printer_rate: float | None,
+    compiled: bool,
+) -> None:
+    path, count = (large, events_in(LARGE)) if compiled else (small, events_in(SMALL))
+    events = benchmark.pedantic(decode, (path, compiled), rounds=5, warmup_rounds=1)
+    rate = count / benchmark.stats.stats.min
+    benchmark.extra_info["million events per second"] = rate / 1e6
+    for name, other in (("the package's reader", package_rate), ("otf2-print --silent", printer_rate)):
+        if other is not None:
+            benchmark.extra_info[f"times as fast as {name}"] = rate / other
+    assert events.columns.used == count // len(ITERATION) * (len(ITERATION) - 1)
+
+
+@WAYS
+def test_events_per_second_to_the_trace(benchmark: BenchmarkFixture, small: Path, compiled: bool) -> None:
+    trace = benchmark.pedantic(read_trace, (small, compiled), rounds=5, warmup_rounds=1)
+    benchmark.extra_info["million events per second"] = events_in(SMALL) / benchmark.stats.stats.min / 1e6
+    assert len(trace.kind) == events_in(SMALL) // len(ITERATION) * (len(ITERATION) - 1)
+
+
+@WAYS
+def test_events_per_second_to_the_profile(benchmark: BenchmarkFixture, small: Path, compiled: bool) -> None:
     """Reading and the split of waiting together."""
-    if compiled:
-        pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
 
     def profile() -> Profile:
-        return from_trace(read_trace(archive, compiled), compiled=compiled)
+        return from_trace(read_trace(small, compiled), compiled=compiled)
 
     found = benchmark.pedantic(profile, rounds=5, warmup_rounds=1)
-    benchmark.extra_info["million records per second"] = RECORDS / benchmark.stats.stats.median / 1e6
+    benchmark.extra_info["million events per second"] = events_in(SMALL) / benchmark.stats.stats.min / 1e6
     assert "wait_s" in found.phases[0].arrays
 
 
 def test_start_up(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
-    with Archive(tmp_path / "small", ranks=2) as written:
-        for rank in range(2):
-            iteration(written, rank, 0)
+    write_halo_exchange(tmp_path / "tiny", 1)
     trace = benchmark(read_trace, tmp_path)
-    assert len(trace.kind) == 2 * (ITERATION - 1)
+    assert len(trace.kind) == LOCATIONS * (len(ITERATION) - 1)
+
+
+def test_written_events_per_second(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    """What tests and benchmarks wait for."""
+    folders = iter(tmp_path / str(number) for number in range(100))
+    benchmark.pedantic(lambda: write_halo_exchange(next(folders), SMALL), rounds=3)
+    benchmark.extra_info["million events per second"] = events_in(SMALL) / benchmark.stats.stats.min / 1e6

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    import numpy.typing as npt
+
 #: OTF2's numbers for paradigms, roles, operations and kinds of groups.
 USER, OPENMP, MPI = 1, 3, 4
 FUNCTION = 1
@@ -60,16 +62,31 @@ def listing(text: str) -> dict[int, list[Printed]]:
     return found
 
 
-class Events:
-    """The events of a location: ``enter(time, region)`` and so on, by the names in ``otf2_writer.EVENTS``.
+class Columns(NamedTuple):
+    """Events in arrays: ticks, record types, fields as ``otf2_writer.event_file`` takes them."""
 
-    Many are given as ``arrays`` instead: time, record and values as ``otf2_writer.event_file`` takes them.
-    """
+    time: npt.NDArray[np.uint64]
+    record: npt.NDArray[np.uint8]
+    values: npt.NDArray[np.uint64]
+
+
+class Events:
+    """The events of a location: ``enter(time, region)`` and so on, by the names in ``otf2_writer.EVENTS``."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, str, tuple[int, ...]]] = []
         self.local: list[bytes] = []
-        self.arrays: tuple[Any, Any, Any] | None = None
+        self.given: Columns | None = None
+
+    def columns(self) -> Columns:
+        """Return the events as arrays: those that were ``given``, else the written ones."""
+        if self.given is not None:
+            return self.given
+        values = np.zeros((len(self.rows), 6), dtype=np.uint64)
+        for row, (_, _, fields) in enumerate(self.rows):
+            values[row, : len(fields)] = fields
+        time = np.array([time for time, *_ in self.rows], dtype=np.uint64)
+        return Columns(time, np.array([EVENTS[name][0] for _, name, _ in self.rows], dtype=np.uint8), values)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name not in EVENTS:
@@ -79,16 +96,6 @@ class Events:
             self.rows.append((time, name, fields))
 
         return write
-
-    def columns(self) -> tuple[Any, Any, Any]:
-        """Return the time (events,), the record type (events,) and the fields (events, 6) of all events."""
-        if self.arrays is not None:
-            return self.arrays
-        values = np.zeros((len(self.rows), 6), dtype=np.uint64)
-        for row, (_, _, fields) in enumerate(self.rows):
-            values[row, : len(fields)] = fields
-        time = np.array([time for time, *_ in self.rows], dtype=np.uint64)
-        return time, np.array([EVENTS[name][0] for _, name, _ in self.rows], dtype=np.uint8), values
 
 
 class Archive:
@@ -104,6 +111,8 @@ class Archive:
         ranks_per_node: int | None = None,
     ) -> None:
         self._path, self._resolution, self._order = path, resolution, order
+        self._texts: list[bytes] = []
+        self._tree: list[bytes] = []
         self._records: list[bytes] = []
         self._counts: dict[str, int] = {}
         self._strings: dict[str, int] = {}
@@ -126,25 +135,23 @@ class Archive:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        times = [events.columns()[0] for events in self._events.values()]
-        first = min((int(time.min()) for time in times if len(time)), default=0)
-        last = max((int(time.max()) for time in times if len(time)), default=0)
-        clock = pack_record(5, "QQQQ", (self._resolution, first, last - first, NONE_64), self._order)
-        threads = [
-            pack_record(
-                14, "QIBQI", (place, self.string(f"thread {thread}"), 1, self._count(place), group), self._order
-            )
-            for place, (thread, group) in zip(self.locations, self._named, strict=True)
+        columns = {place: events.columns() for place, events in self._events.items()}
+        edges = [
+            int(edge) for each in columns.values() if len(each.time) for edge in (each.time.min(), each.time.max())
         ]
-        files = {place: self._files(events) for place, events in self._events.items()}
-        write_archive(self._path, [clock, *self._records, *threads], files, self._order)
-
-    def _count(self, place: int) -> int:
-        return len(self._events[place].columns()[0]) if place in self._events else 0
-
-    def _files(self, events: Events) -> tuple[bytes, bytes]:
-        """Return the local definitions and the events of a location."""
-        return definition_file(events.local, self._order), event_file(*events.columns(), self._order)
+        first, last = min(edges, default=0), max(edges, default=0)
+        clock = pack_record(5, "QQQQ", (self._resolution, first, last - first, NONE_64), self._order)
+        counts = {place: len(each.time) for place, each in columns.items()}
+        threads = [
+            pack_record(14, "QIBQI", (place, self.string(f"thread {n}"), 1, counts.get(place, 0), group), self._order)
+            for place, (n, group) in zip(self.locations, self._named, strict=True)
+        ]
+        files = {
+            place: (definition_file(self._events[place].local, self._order), event_file(*each, self._order))
+            for place, each in columns.items()
+        }
+        definitions = [clock, *self._texts, *self._tree, *threads, *self._records]
+        write_archive(self._path, definitions, files, self._order)
 
     def _next(self, what: str) -> int:
         self._counts[what] = self._counts.get(what, -1) + 1
@@ -152,7 +159,8 @@ class Archive:
 
     def _define(self, what: str, kind: int, fields: str, *values: Any) -> int:  # noqa: ANN401
         identity = self._next(what)
-        self._records.append(pack_record(kind, fields, (identity, *values), self._order))
+        records = {"string": self._texts, "node": self._tree, "process": self._tree}.get(what, self._records)
+        records.append(pack_record(kind, fields, (identity, *values), self._order))
         return identity
 
     def string(self, text: str) -> int:

@@ -45,7 +45,7 @@ def _compile(anchor: Path, compiled: bool | None) -> bool:
         return False
     if compiled and find_spec("numba") is None:
         raise UsageError("compiled reading needs numba: pip install 'gapwatch[fast]'")
-    return compiled or compiling.pays(archive.event_bytes(anchor), loading=_LOADING, compiling=_COMPILING)
+    return compiled or compiling.pays(archive.decoding_effort(anchor), loading=_LOADING, compiling=_COMPILING)
 
 
 @hookimpl

@@ -31,30 +31,25 @@ _EXACT = 1 << 53
 class Columns:
     """Columns under construction, location after location; the first ``used`` rows are valid.
 
-    ``room`` is the number of events that the chunk headers promise. Not all events become rows, so that rows are
-    written into a slot of a chunk's own and then moved up to the others. Many lie on disk, and some blocks of them
-    are in memory.
+    ``room`` is the number of events that the chunk headers promise, of which not all become rows. Many lie on disk,
+    and some blocks of them are in memory.
     """
 
     def __init__(self, room: int) -> None:
         self.used = 0
-        self._rows = Rows(*(_empty(room, kind) for kind in ROW_TYPES.values()))
+        self._rows = Rows(**{name: _empty(room, kind) for name, kind in ROW_TYPES.items()})
 
     @property
     def rows(self) -> Rows:
         """The valid rows, as views."""
         return self._rows.part(0, self.used)
 
-    def slot(self, start: int, end: int) -> Rows:
-        """Return the rows from ``start`` to ``end``, to be written."""
-        return self._rows.part(start, end)
-
-    def take(self, start: int, count: int) -> None:
-        """Append ``count`` rows that were written from row ``start`` on."""
-        new = slice(self.used, self.used + count)
-        if start != self.used:
-            for column in self._rows:
-                column[new] = column[start : start + count]
+    def append(self, rows: Rows) -> None:
+        """Add rows behind the others."""
+        new = slice(self.used, self.used + len(rows.kind))
+        columns: tuple[npt.NDArray[Any], ...] = self._rows
+        for column, more in zip(columns, rows, strict=True):
+            column[new] = more
         if new.start // _KEPT != new.stop // _KEPT:
             self._release()
         self.used = new.stop
@@ -85,13 +80,10 @@ class Columns:
         return unknown
 
     def backwards(self, start: int) -> int | None:
-        """Return the first row from ``start`` on that is earlier than the one before, None if none is."""
-        for block in self._blocks(start, self.used):
-            ticks = self._rows.ticks[max(block.start - 1, start) : block.stop]
-            earlier = np.flatnonzero(ticks[1:] < ticks[:-1])
-            if len(earlier):
-                return max(int(block.start) - 1, start) + int(earlier[0]) + 1
-        return None
+        """Return the first row behind ``start``, those of a chunk, that is earlier than the one before it, or None."""
+        ticks = self._rows.ticks[start : self.used]
+        earlier = np.flatnonzero(ticks[1:] < ticks[:-1])
+        return start + int(earlier[0]) + 1 if len(earlier) else None
 
     def name_undefined(self, region: int) -> None:
         """Give calls of regions that were never defined the number ``region``."""

@@ -24,12 +24,16 @@ _AHEAD = 2
 
 
 class Task(NamedTuple):
-    """A chunk to decode into ``target``, which has a row for each event that the chunk's header counts."""
+    """A chunk to decode into ``target``, which has a row for each event that the chunk's header counts.
+
+    The target is part of ``buffer``, which may be used again once the rows have been taken.
+    """
 
     location: int
     chunk: Chunk
     context: Context
     target: Rows
+    buffer: Rows
 
 
 def choose_decoder(*, compiled: bool) -> Decoder:
@@ -66,7 +70,7 @@ def decode_chunks(tasks: Iterable[Task], *, compiled: bool) -> Iterator[tuple[Ta
 def _decode(task: Task, decoder: Decoder) -> Decoded:
     chunk = task.chunk
     try:
-        decoded = decoder(_read_bytes(chunk), task.context, task.target)
+        decoded = decoder(read_bytes(chunk), task.context, task.target)
     except DecodingError as error:
         raise InputError(chunk.file, f"cannot be read: {error}", f"byte {chunk.begin + error.position}") from error
     if (decoded.end_record == END_OF_FILE) != chunk.last:
@@ -75,7 +79,7 @@ def _decode(task: Task, decoder: Decoder) -> Decoded:
     return decoded
 
 
-def _read_bytes(chunk: Chunk) -> Bytes:
+def read_bytes(chunk: Chunk) -> Bytes:
     """Return the bytes of a chunk; a copy, since what is mapped would vanish with a file that becomes shorter."""
     data = np.empty(chunk.size + PADDING, dtype=np.uint8)
     data[chunk.size :] = 0

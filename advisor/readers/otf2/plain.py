@@ -95,7 +95,7 @@ class _Records:
         self._chunk = chunk
         data = chunk.data
         order: Order = "big" if chunk.big_endian else "little"
-        found, at_end = _find_records(data[: chunk.size].tobytes(), chunk.start, order)
+        found, at_end = find_records(data[: chunk.size].tobytes(), chunk.start, order)
         self.begin = np.array(found, dtype=np.int64)
         self.types = data[self.begin]
         loads = np.ndarray((len(data) - 7,), ">u8" if chunk.big_endian else "<u8", buffer=data, strides=(1,))
@@ -189,7 +189,7 @@ class _Records:
         return np.where(undefined, _UNDEFINED[width], value), size
 
 
-def _find_records(data: bytes, start: int, order: Order) -> tuple[list[int], int]:
+def find_records(data: bytes, start: int, order: Order) -> tuple[list[int], int]:
     """Return where records other than timestamps begin, and where the walk ended: at a record that ends the chunk.
 
     The walk ends, too, at a type that is no record, and behind the last byte where a record goes beyond it.

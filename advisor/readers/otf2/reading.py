@@ -17,7 +17,7 @@ from advisor.readers.otf2.local_definitions import (
     LocalDefinitions,
     read_local_definitions,
 )
-from advisor.readers.otf2.rows import Context, new_counts
+from advisor.readers.otf2.rows import Context, new_counts, new_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from advisor.model import IntArray
     from advisor.readers.otf2.anchor import Anchor
     from advisor.readers.otf2.lookup import Lookup
+    from advisor.readers.otf2.rows import Rows
 
 
 @dataclass(slots=True)
@@ -56,14 +57,14 @@ class Reader:
         room = sum(chunk.events for pieces in chunks.values() for chunk in pieces)
         events = Events(Columns(room))
         columns = events.columns
-        start = 0
-        for task, decoded in decode_chunks(self._tasks(chunks, columns), compiled=compiled):
+        buffers: list[Rows] = []
+        for task, decoded in decode_chunks(self._tasks(chunks, buffers), compiled=compiled):
             if decoded.events != task.chunk.events:
                 reason = f"holds {decoded.events} of {task.chunk.events} events: the file is damaged"
                 raise InputError(task.chunk.file, reason, f"byte {task.chunk.begin}")
             first, _ = events.spans.setdefault(task.location, (columns.used, columns.used))
-            columns.take(start, decoded.rows)
-            start += task.chunk.events
+            columns.append(task.target.part(0, decoded.rows))
+            buffers.append(task.buffer)
             early = columns.backwards(max(first, columns.used - decoded.rows - 1))
             if early is not None:
                 raise InputError(task.chunk.file, "damaged: time runs backwards here", f"event {early - first + 1}")
@@ -72,14 +73,17 @@ class Reader:
             events.counts += decoded.counts
         return events
 
-    def _tasks(self, chunks: dict[int, list[Chunk]], columns: Columns) -> Iterator[Task]:
-        """Yield the chunks of all locations, each with a slot of its own for its rows."""
-        start = 0
+    def _tasks(self, chunks: dict[int, list[Chunk]], buffers: list[Rows]) -> Iterator[Task]:
+        """Yield the chunks of all locations; those of ``buffers`` that are free again are used again.
+
+        So the rows of a chunk stay in the processor's cache until they are copied to their place.
+        """
+        most = max((chunk.events for pieces in chunks.values() for chunk in pieces), default=0)
         for identity, pieces in chunks.items():
             context = self._context(identity)
             for chunk in pieces:
-                yield Task(identity, chunk, context, columns.slot(start, start + chunk.events))
-                start += chunk.events
+                buffer = buffers.pop() if buffers else new_rows(most)
+                yield Task(identity, chunk, context, buffer.part(0, chunk.events), buffer)
 
     def _context(self, identity: int) -> Context:
         """Return what the ids and times of a location mean by its own definitions, which some archives lack."""

@@ -83,6 +83,11 @@ class DecodingError(Exception):
         self.position = position
 
 
+def new_rows(count: int) -> Rows:
+    """Return room for ``count`` rows, to be written."""
+    return Rows(**{name: np.empty(count, dtype=kind) for name, kind in ROW_TYPES.items()})
+
+
 def new_counts() -> IntArray:
     """Return a zero for each of ``COUNTED``."""
     return np.zeros(len(COUNTED), dtype=np.int64)
