@@ -17,6 +17,8 @@ import numpy.typing as npt
 from advisor.readers.otf2.contents import COMM_GROUP, COMM_LOCATION_GROUPS, COMM_LOCATIONS, COMM_SELF, Places
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from advisor.model import IntArray
     from advisor.readers.otf2.definitions import Definitions
 
@@ -97,26 +99,27 @@ def choose(found: dict[int, list[Candidate]], counts: dict[int, Counter[int]], p
     undecided = []
     for number, (identity, pairs) in enumerate(found.items()):
         count = counts.get(number, Counter())
-        decided: dict[int, Candidate] = {}
-        for pair in sorted(pairs, key=lambda pair: len(pair.members)):
-            decided.update(_takers(pair, decided, count, present))
-        for rank, pair in decided.items():
-            chosen.setdefault(rank, []).append((number, table.setdefault(pair, len(table))))
-        speaking = {rank: pair for rank, pair in decided.items() if rank in present}
-        if len({(pair, count[rank]) for rank, pair in speaking.items()}) > len(set(speaking.values())):
+        decided: dict[int, int] = {}
+        sorted_pairs = sorted(pairs, key=lambda pair: len(pair.members))
+        for place, pair in enumerate(sorted_pairs):
+            decided.update(dict.fromkeys(_takers(pair, decided, count, present), place))
+        # candidates are known by their places: hashing one takes as long as it has members
+        places = {place: table.setdefault(sorted_pairs[place], len(table)) for place in dict.fromkeys(decided.values())}
+        for rank, place in decided.items():
+            chosen.setdefault(rank, []).append((number, places[place]))
+        speaking = {rank: place for rank, place in decided.items() if rank in present}
+        if len({(place, count[rank]) for rank, place in speaking.items()}) > len(set(speaking.values())):
             undecided.append(identity)
     return _pack(len(found), list(table), chosen, tuple(undecided))
 
 
-def _takers(
-    pair: Candidate, decided: dict[int, Candidate], count: Counter[int], present: set[int]
-) -> dict[int, Candidate]:
-    """Return the ranks for which ``pair`` is better than the smaller candidate that they have."""
+def _takers(pair: Candidate, decided: Container[int], count: Counter[int], present: set[int]) -> list[int]:
+    """Return the ranks for which ``pair`` is better than the smaller candidate that the ``decided`` ones have."""
     here = [member for member in pair.members if member in present]
     active = [member for member in here if count[member]]
     alone = active[0] if len(active) == 1 and len(here) > 1 else None
     own_side = set(pair.peers) if pair.other else set()
-    return {rank: pair for rank in pair.members if rank not in own_side and not (rank == alone and rank in decided)}
+    return [rank for rank in pair.members if rank not in own_side and not (rank == alone and rank in decided)]
 
 
 def _pack(
