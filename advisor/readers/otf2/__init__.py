@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from advisor.errors import InputError, UsageError
+from advisor.extras import install_line
 from advisor.hookspecs import hookimpl
 from advisor.readers.otf2 import archive
 
@@ -45,7 +46,7 @@ def _compile(anchor: Path, compiled: bool | None) -> bool:
         return False
     available = find_spec("numba") is not None
     if compiled and not available:
-        raise UsageError("compiled reading needs numba: pip install 'gapwatch[fast]'")
+        raise UsageError(f"compiled reading needs numba: {install_line('fast')}")
     return available and (compiled or archive.event_bytes(anchor) >= _WORTH_COMPILING)
 
 
