@@ -87,7 +87,7 @@ def read_log(path: Path) -> Log:
     """Return the log at ``path``; raises ``InputError`` where it is damaged or the package is not installed."""
     sizes = container.unpacked_sizes(path)
     if importlib.util.find_spec("darshan") is None:
-        raise InputError(path, f"Darshan logs are read with the package darshan: {install_line('cluster')}")
+        raise InputError(path, f"the package darshan reads such logs, up to Python 3.12: {install_line('cluster')}")
     contents = _contents(path)
     for name, raw in contents["tables"].items():
         each = RECORD_BYTES[name].get(raw["version"])
