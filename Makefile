@@ -2,14 +2,29 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# The versions of all packages: requirements/newest.txt, or requirements/lowest.txt, the oldest that pyproject.toml allows.
+LOCK ?= newest
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --no-annotate --custom-compile-command "make lock"
 
-.PHONY: demo test damage lint bench docs format clean
+.PHONY: demo test compat lock damage lint bench docs format clean
 
 demo: $(VENV)/.user
 	$(BIN)/gapwatch demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n auto
+
+# With another Python or with LOCK=lowest: the tests that read every format and draw every screen.
+compat: $(VENV)/.$(LOCK)
+	$(BIN)/gapwatch demo
+	$(BIN)/python -m pytest -q -n auto @tests/subset.txt
+
+# After a change of dependencies in pyproject.toml: choose the versions anew.
+lock: $(VENV)/.pip
+	$(PIP) install --quiet uv
+	$(COMPILE) --universal --python-version 3.11 --extra all --group dev pyproject.toml -o requirements/newest.txt
+	$(COMPILE) --resolution lowest-direct --python-version 3.11 --extra all --group test pyproject.toml -o requirements/lowest.txt
 
 damage: $(VENV)/.dev
 	GAPWATCH_DAMAGE=full $(BIN)/python -m pytest -q -n auto -k "damage or cut_off or turned_over"
@@ -39,9 +54,14 @@ $(VENV)/.pip:
 	touch $@
 
 $(VENV)/.user: $(VENV)/.pip pyproject.toml
-	$(BIN)/python -m pip install --quiet -e .
+	$(PIP) install --quiet -e .
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.pip pyproject.toml
-	$(BIN)/python -m pip install --quiet -e ".[fast]" --group dev
+$(VENV)/.newest $(VENV)/.lowest: $(VENV)/.%: $(VENV)/.pip pyproject.toml requirements/%.txt
+	$(PIP) install --quiet --require-hashes -r requirements/$*.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	$(PIP) check
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.newest
 	touch $@ $(VENV)/.user

@@ -1,3 +1,3 @@
 """gapwatch: bounds on run time, the gaps between them, and what to do about each."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

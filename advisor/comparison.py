@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.distributions import student_t_quantile
 from advisor.model import BOUND_NAMES, LEVELS
 
 if TYPE_CHECKING:
@@ -191,9 +192,7 @@ def _pooled(tables: Sequence[FloatArray]) -> tuple[FloatArray | None, int]:
 
 
 def _quantile(freedom: int, tests: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 1 - UNLIKELY / tests / 2))
+    return student_t_quantile(1 - UNLIKELY / tests / 2, freedom)
 
 
 def _places(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Annotated, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -49,9 +49,26 @@ def checked(value: object, record: type[T], place: str = "") -> T:
     return cast("T", value)
 
 
+def resolve_alias(hint: object) -> object:
+    """Return the annotation that a ``type`` alias (PEP 695) stands for, ``hint`` itself if it is none.
+
+    NumPy spells ``NDArray`` as a plain generic alias up to 2.4 and as such a type alias from 2.5 on; whoever looks at
+    origins and arguments of annotations must not see the difference. Parameters are filled in: ``NDArray[float64]``
+    becomes ``ndarray[tuple[Any, ...], dtype[float64]]``.
+    """
+    alias = get_origin(hint) or hint
+    while type(alias).__name__ == "TypeAliasType":  # a class of typing's from Python 3.12 on
+        arguments = get_args(hint)
+        hint = cast("Any", alias).__value__
+        hint = cast("Any", hint)[arguments] if arguments else hint
+        alias = get_origin(hint) or hint
+    return hint
+
+
 @cache
 def _checker(hint: object) -> Checker:
     """Return the function that checks values against one annotation; made once for each."""
+    hint = resolve_alias(hint)
     origin = get_origin(hint)
     if origin in (UnionType, Union):
         return _union(get_args(hint))

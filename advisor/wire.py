@@ -60,6 +60,7 @@ def _names(kind: Hashable) -> tuple[str, ...] | None:
 @cache
 def _builder(hint: Hashable) -> Build:
     """Return what makes a value of that annotation from JSON; whether it is one is checked at the end."""
+    hint = contract.resolve_alias(hint)
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return _of_union(get_args(hint))

@@ -215,7 +215,7 @@ def test_without_pymetis_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) 
         owners("metis", 2, 2, weight=np.ones(2), graph=line)
 
 
-@pytest.mark.skipif(find_spec("pymetis") is None, reason="needs METIS: pip install 'gapwatch[metis]'")
+@pytest.mark.skipif(find_spec("pymetis") is None, reason="needs METIS: pip install 'gapwatch[processor]'")
 def test_metis_cuts_few_edges_into_balanced_parts(tmp_path: Path) -> None:
     text = small('  - {parallel: p, over: mesh, weight: 1, reads: ["F[Near[i]]"], end: none}')
     text = text.replace(

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from profile_strategies import profiles
+from typing_extensions import TypeAliasType
 
-from advisor import contract
+from advisor import contract, wire
 from advisor.contract import ContractError
 from advisor.model import FloatArray, IntArray, Profile
 
@@ -71,3 +72,31 @@ def test_a_value_of_another_type_is_named_with_its_place(stated: dict[str, Any],
 def test_sizes_and_arrays_are_checked(value: object, hint: object, message: str) -> None:
     with pytest.raises(ContractError, match=message):
         contract.check(value, hint)
+
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+#: How NumPy spells ``NDArray`` from 2.5 on, whichever version runs the tests.
+Spelled = TypeAliasType("Spelled", np.ndarray[tuple[Any, ...], np.dtype[Scalar]], type_params=(Scalar,))
+Seconds = TypeAliasType("Seconds", Spelled[np.float64])
+
+
+@dataclass(frozen=True)
+class Aliased:
+    counts: Spelled[np.int64]
+    seconds: Seconds | None = None
+
+
+def test_arrays_behind_type_aliases_are_checked_packed_and_unpacked() -> None:
+    stated = Aliased(np.array([1, 2]), np.array([0.5]))
+    assert contract.checked(stated, Aliased) is stated
+    with pytest.raises(ContractError, match=r"counts: expected an array of int64, found float64"):
+        contract.check(Aliased(np.zeros(2)), Aliased)
+    back = wire.unpack(Aliased, wire.pack(stated))
+    assert back.counts.tolist() == [1, 2]
+    assert back.seconds is not None
+    assert back.seconds.tolist() == [0.5]
+
+
+def test_an_annotation_that_is_no_alias_stays() -> None:
+    assert contract.resolve_alias(int) is int
+    assert contract.resolve_alias(tuple[int, ...]) == tuple[int, ...]

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: The rows, lowest first; a name stands for a module or for everything in a package.
 ROWS = (
-    ("errors", "units", "reports", "model", "whole_files", "kept"),
+    ("errors", "units", "reports", "model", "whole_files", "kept", "distributions", "extras"),
     ("grouping", "documents", "strict_json", "bundled", "machines", "machine_rates", "sidecar", "contract", "wire",
      "soundness", "builds", "compiling", "writing"),
     ("traces", "callpaths", "measures", "loads", "bounds", "machine_bounds", "gaps", "efficiencies", "quality",

@@ -272,7 +272,7 @@ def test_without_its_libraries_the_page_says_what_to_install(monkeypatch: pytest
 
     filling._environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(AdvisorError, match=re.escape("pip install 'gapwatch[html]'")):
+    with pytest.raises(AdvisorError, match=re.escape('pip install "gapwatch[html]"')):
         page(samples.full())
 
 

@@ -359,7 +359,7 @@ def test_nothing_given_says_what_to_give() -> None:
 
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_plots_in_files(kind: str, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'gapwatch[plot]'")
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'gapwatch[html]'")
     found = report(runs(), predict=["P=128 N=512"], plot=tmp_path / f"course.{kind}")
     assert any("Drawn into" in part.text for part in found.parts if isinstance(part, Text))
     head = (tmp_path / f"course.{kind}").read_bytes()[:100]

@@ -15,7 +15,7 @@ from advisor_similarity.parallelism import observe
 from advisor_similarity.places import places
 from advisor_similarity.tracing import Plan
 
-pytest.importorskip("capstone", reason="needs capstone: pip install 'gapwatch[similarity]'")
+pytest.importorskip("capstone", reason="needs capstone: pip install 'gapwatch[processor]'")
 from advisor_similarity.instructions import decoder
 from advisor_similarity.steps import LOAD, OPERATE, STORE
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from advisor.distributions import student_t_quantile
 from advisor.ranking.gains import Gain
 
 if TYPE_CHECKING:
@@ -25,7 +26,5 @@ def gain(shares: Sequence[float], ceiling_s: float) -> Gain:
     center, count = mean(shares), len(shares)
     if count == 1:
         return Gain(center * ceiling_s, min(center, 0.0) * ceiling_s, max(center, 1.0) * ceiling_s, "history")
-    from scipy.special import stdtrit
-
-    reach = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * math.sqrt(1 + 1 / count) * stdev(shares)
+    reach = student_t_quantile((1 + LEVEL) / 2, count - 1) * math.sqrt(1 + 1 / count) * stdev(shares)
     return Gain(center * ceiling_s, (center - reach) * ceiling_s, (center + reach) * ceiling_s, "history")

@@ -22,7 +22,7 @@ CODE = re.compile(r"^(`{3,}).*?^\1\s*$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 
 #: The navigation: what stands under which heading, by paths from the root. Pages in folders stand under their index.
 NAVIGATION = {
-    "Begin": ("README <README>", "docs/tutorial", "docs/concepts", "docs/README"),
+    "Begin": ("README <README>", "docs/install", "docs/tutorial", "docs/concepts", "docs/README"),
     "Use": ("docs/ci", "docs/daemon", "docs/faults", "docs/commands", "docs/commands/index", "docs/machines"),
     "Formats": ("docs/formats", "docs/traces"),
     "Advice": ("docs/rules", "docs/rules/index", "docs/facts", "docs/facts/index", "docs/quality", "docs/validation"),

@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import yaml
 
 if TYPE_CHECKING:
@@ -216,9 +217,14 @@ def predicted() -> list[Judged]:
 
 def correlation(cases: list[Judged]) -> float:
     """Return Spearman's rank correlation of expected and real gains."""
-    from scipy.stats import spearmanr
+    ranks = [_ranks([one.expected_s for one in cases]), _ranks([one.really_s for one in cases])]
+    return float(np.corrcoef(ranks)[0, 1])
 
-    return float(spearmanr([one.expected_s for one in cases], [one.really_s for one in cases])[0])
+
+def _ranks(values: list[float]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Return the rank of each value; equal ones share their mean rank."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[places])
 
 
 def table(cases: list[Judged]) -> str:

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+
+from advisor.distributions import student_t_quantile
 
 if TYPE_CHECKING:
     from advisor.model import FloatArray, IntArray
@@ -86,10 +89,9 @@ def estimate(values: FloatArray, repeats: int, least: float = -math.inf) -> Esti
 
 def widening(repeats: int) -> float:
     """Return by how much the percentile interval of so many repeats is stretched."""
-    from scipy.special import ndtri, stdtrit
-
     quantile = 1 - (1 - LEVEL) / 2
-    return float(np.sqrt(repeats / (repeats - 1)) * stdtrit(repeats - 1, quantile) / ndtri(quantile))
+    stretch = student_t_quantile(quantile, repeats - 1) / NormalDist().inv_cdf(quantile)
+    return math.sqrt(repeats / (repeats - 1)) * stretch
 
 
 def fewest(case: Case, metric: str, chains: tuple[Chain, ...]) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor_coupling import trends
 from advisor_coupling.cases import SECONDS
 
 if TYPE_CHECKING:
@@ -64,10 +65,8 @@ def drift(case: Case, metric: str = SECONDS) -> Drift | None:
     rounds = np.flatnonzero(np.isfinite(speeds))
     if len(rounds) < 5:
         return None
-    from scipy.stats import kendalltau, theilslopes
-
-    chance = float(kendalltau(rounds, speeds[rounds]).pvalue)
-    change = float(theilslopes(speeds[rounds], rounds)[0]) * int(rounds[-1] - rounds[0])
+    chance = trends.chance_of_trend(speeds[rounds])
+    change = trends.median_slope(rounds, speeds[rounds]) * int(rounds[-1] - rounds[0])
     if chance > _ACCIDENT or abs(change) < _DRIFT:
         return None
     return Drift(case, 1 + change, chance)

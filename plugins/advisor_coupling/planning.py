@@ -10,6 +10,7 @@ the prediction decides the order. Own method, not the source's.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -126,12 +127,10 @@ def _next(model: CaseModel, chain: Chain, length: int, known: Mapping[Chain, flo
 
 def _own_doubt(model: CaseModel, chain: Chain) -> float:
     """Return the standard error of a measured chain's seconds, from the interval of its excess."""
-    from scipy.special import ndtri
-
     lost = next(one.excess for one in model.couplings if one.chain == chain)
     if not lost.known:
         return _UNKNOWN * model.alone[chain[0]].value
-    return (lost.high - lost.low) / 2 / float(ndtri(1 - (1 - intervals.LEVEL) / 2)) / model.case.loop_count
+    return (lost.high - lost.low) / 2 / NormalDist().inv_cdf(1 - (1 - intervals.LEVEL) / 2) / model.case.loop_count
 
 
 def thrift(case: Case, length: int, order: Collection[Chain]) -> tuple[float, ...]:

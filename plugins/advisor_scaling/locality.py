@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.distributions import student_t_probability
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -44,8 +46,6 @@ def regression(
     columns: Mapping[str, FloatArray], y: FloatArray, weights: FloatArray | None = None
 ) -> tuple[Estimate, ...]:
     """Return the least-squares estimate of each of ``columns`` (n,) for ``y`` (n,), with its error by Student's t."""
-    from scipy.special import stdtr
-
     root = np.ones(len(y)) if weights is None else np.sqrt(weights)
     design = np.stack(list(columns.values()), axis=1) * root[:, None]
     scale = np.abs(design).max(axis=0)
@@ -56,7 +56,7 @@ def regression(
     variance = float(rest @ rest) / free if free > 0 else np.nan
     errors = np.sqrt(variance * (inverse**2).sum(axis=1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        chances = 2.0 * stdtr(max(free, 1), -np.abs(values / errors))
+        chances = 2.0 * student_t_probability(-np.abs(values / errors), max(free, 1))
     chances = np.where(np.isnan(chances), np.where(free > 0, 0.0, 1.0), chances)
     return tuple(
         Estimate(name, float(value / size), float(error / size), float(chance))

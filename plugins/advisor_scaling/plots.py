@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.errors import UsageError
+from advisor.extras import install_line
 from advisor.whole_files import replacing
 from advisor_scaling import dominance
 
@@ -30,7 +31,7 @@ def draw(each: Study, fits: Fits, target: Sequence[float], level: float, path: P
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise UsageError("plots in files need matplotlib: pip install 'gapwatch[plot]'") from None
+        raise UsageError(f"plots in files need matplotlib: {install_line('html')}") from None
     seen = dominance.course(each, fits, target, level)
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.distributions import trigamma
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -70,13 +72,11 @@ def _worth_of_all(squares: FloatArray, free: FloatArray) -> FloatArray:
     Few where the spreads of the points differ more than chance explains, by the moments of the logarithms of their
     variances (G. Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004, section 6.2).
     """
-    from scipy.special import polygamma
-
     told = (free > 0.0) & (squares > 0.0)
     variance = np.where(told, squares / np.maximum(free, 1.0), np.nan)
     if not told.any() or told.sum(axis=1).min() < 3:
         return np.full(len(squares), MOST_REPEATS)
-    beyond = np.nanvar(np.log(variance), axis=1, ddof=1) - polygamma(1, np.nanmean(np.where(told, free, np.nan)) / 2)
+    beyond = np.nanvar(np.log(variance), axis=1, ddof=1) - trigamma(float(np.nanmean(np.where(told, free, np.nan))) / 2)
     return np.asarray(np.clip(2.0 / np.maximum(beyond, 1e-9) + 1.0, LEAST_REPEATS, MOST_REPEATS))
 
 

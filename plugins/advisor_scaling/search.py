@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.distributions import log_gamma
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -141,11 +143,9 @@ def evidence(squares: FloatArray, logdet: FloatArray, within: FloatArray, dof: F
 
     Integral over the coefficients and, with the prior 1/sigma, over the noise of the normal likelihood.
     """
-    from scipy.special import gammaln
-
     half = 0.5 * (dof + free)
     return np.asarray(
-        -0.5 * logdet - 0.5 * free * np.log(2 * np.pi) + gammaln(half) - half * np.log((within + squares) / 2)
+        -0.5 * logdet - 0.5 * free * np.log(2 * np.pi) + log_gamma(half) - half * np.log((within + squares) / 2)
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.errors import InputError
+from advisor.extras import install_line
 from advisor.readers.darshan import container
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from advisor.readers.darshan.child import Contents
     from advisor.readers.darshan.child import Table as RawTable
 
-INSTALL: Final = "pip install 'gapwatch[darshan]'"
 #: Takes this very package, even where another one of its name comes first on the path.
 _START: Final = (
     "import marshal, sys; arguments = marshal.load(sys.stdin.buffer); sys.path[:] = arguments['root']; import advisor; "
@@ -87,7 +87,7 @@ def read_log(path: Path) -> Log:
     """Return the log at ``path``; raises ``InputError`` where it is damaged or the package is not installed."""
     sizes = container.unpacked_sizes(path)
     if importlib.util.find_spec("darshan") is None:
-        raise InputError(path, f"Darshan logs are read with the package darshan: {INSTALL}")
+        raise InputError(path, f"the package darshan reads such logs, up to Python 3.12: {install_line('cluster')}")
     contents = _contents(path)
     for name, raw in contents["tables"].items():
         each = RECORD_BYTES[name].get(raw["version"])

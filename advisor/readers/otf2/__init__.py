@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from advisor import compiling
 from advisor.errors import InputError, UsageError
+from advisor.extras import install_line
 from advisor.hookspecs import hookimpl
 from advisor.readers.otf2 import archive
 
@@ -44,7 +45,7 @@ def _compile(anchor: Path, compiled: bool | None) -> bool:
     if compiled is False:
         return False
     if compiled and find_spec("numba") is None:
-        raise UsageError("compiled reading needs numba: pip install 'gapwatch[fast]'")
+        raise UsageError(f"compiled reading needs numba: {install_line('fast')}")
     return compiled or compiling.pays(archive.decoding_effort(anchor), loading=_LOADING, compiling=_COMPILING)
 
 

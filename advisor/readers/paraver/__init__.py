@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
+from advisor.extras import install_line
 from advisor.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def read_trace(path: Path, compiled: bool | None = None) -> Trace:
 
     available = find_spec("numba") is not None
     if compiled and not available:
-        raise UsageError("compiled reading needs numba: pip install 'gapwatch[fast]'")
+        raise UsageError(f"compiled reading needs numba: {install_line('fast')}")
     with numerals.open_maybe_packed(path) as stream:
         if compiled is None:
             compiled = available and path.stat().st_size >= _WORTH_COMPILING

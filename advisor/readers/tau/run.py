@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor import compiling
 from advisor.errors import InputError, UsageError
+from advisor.extras import install_line
 from advisor.readers.tau import checks, layout, sheet
 from advisor.readers.tau.moved import Moved
 from advisor.readers.tau.sheet import Names
@@ -106,7 +107,7 @@ def _read_file(
 def _parser(names: Names, found: list[dict[Place, Path]], compiled: bool | None) -> Parse:
     """Return the function that reads functions: the compiled one where it is worth it, or demanded."""
     if compiled and find_spec("numba") is None:
-        raise UsageError("compiled reading needs numba: pip install 'gapwatch[fast]'")
+        raise UsageError(f"compiled reading needs numba: {install_line('fast')}")
     if compiled is None:
         compiled = compiling.pays(_size(found), loading=_WORTH_LOADING, compiling=_WORTH_COMPILING)
     if compiled:

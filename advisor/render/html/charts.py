@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.errors import AdvisorError
+from advisor.extras import install_line
 from advisor.render import numbers
 from advisor.render.clean import clean
 from advisor.reports import Bars, HeatMap
@@ -57,7 +58,7 @@ def picture(part: Bars | Series | HeatMap, theme: Theme) -> str:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise AdvisorError("pages need matplotlib and jinja2: pip install 'gapwatch[html]'") from error
+        raise AdvisorError(f"pages need matplotlib and jinja2: {install_line('html')}") from error
     with warnings.catch_warnings(), mpl.rc_context(_SETTINGS):
         warnings.simplefilter("ignore")  # of glyphs that only a browser has, of logarithms that there are none of
         figure = Figure(figsize=_size(part), layout="constrained")

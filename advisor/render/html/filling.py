@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from advisor import __version__
 from advisor.errors import AdvisorError
+from advisor.extras import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +41,7 @@ def _environment() -> Environment:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
-        raise AdvisorError("pages need matplotlib and jinja2: pip install 'gapwatch[html]'") from error
+        raise AdvisorError(f"pages need matplotlib and jinja2: {install_line('html')}") from error
     return Environment(
         loader=PackageLoader("advisor.render", "html"),
         autoescape=True,

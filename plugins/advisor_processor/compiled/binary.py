@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.errors import InputError, UsageError
+from advisor.extras import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,7 @@ def read(path: Path) -> Binary:
         from elftools.common.exceptions import DWARFError, ELFError
         from elftools.elf.elffile import ELFFile
     except ImportError as error:
-        raise UsageError(f"{error.name} is not installed: pip install 'gapwatch[processor]'") from error
+        raise UsageError(f"{error.name} is not installed: {install_line('processor')}") from error
     try:
         if path.stat().st_size > _LARGEST:
             raise InputError(path, "is larger than 1 GiB")

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from advisor.errors import UsageError
+from advisor.extras import install_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +36,7 @@ def parse(code: bytes, language: str) -> Node:
         tree_sitter = import_module("tree_sitter")
         grammar = import_module(f"tree_sitter_{language}")
     except ImportError as error:
-        raise UsageError(f"{error.name} is not installed: pip install 'gapwatch[processor]'") from error
+        raise UsageError(f"{error.name} is not installed: {install_line('processor')}") from error
     root: Node = tree_sitter.Parser(tree_sitter.Language(grammar.language())).parse(code).root_node
     return root
 

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.errors import UsageError
+from advisor.extras import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -32,7 +33,7 @@ def symbols() -> Any:  # noqa: ANN401
     try:
         import sympy
     except ImportError:
-        raise UsageError("symbolic models need SymPy: pip install 'gapwatch[symbolic]'") from None
+        raise UsageError(f"symbolic models need SymPy: {install_line('processor')}") from None
     return sympy
 
 

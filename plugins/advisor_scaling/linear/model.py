@@ -11,6 +11,7 @@ import numpy as np
 from advisor.errors import UsageError
 from advisor_scaling.linear import expressions
 from advisor_scaling.linear.application import COLUMNS, Column
+from advisor_scaling.linear.nnls import solve_nnls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -89,11 +90,8 @@ def fitted(
 ) -> LinearModel:
     """Return the model with the costs that fit measured ``seconds`` (n,) at ``points`` (n, m) best.
 
-    Relative errors count, no cost is negative (C. Lawson and R. Hanson, Solving Least Squares Problems, 1974,
-    chapter 23); costs that are ``known`` stay as they are.
+    Relative errors count, no cost is negative; costs that are ``known`` stay as they are.
     """
-    from scipy.optimize import nnls
-
     columns = [column for column in COLUMNS if column in x]
     free = [column for column in columns if column not in (known or {})]
     design = matrix(x, columns, parameters, points)
@@ -102,7 +100,7 @@ def fitted(
         rest = rest - design[:, columns.index(column)] * cost
     weighted = design[:, [columns.index(column) for column in free]] / seconds[:, None]
     size = np.maximum(np.abs(weighted).max(axis=0, initial=0.0), 1e-300)
-    costs, _ = nnls(weighted / size, rest / seconds)
+    costs = solve_nnls(weighted / size, rest / seconds)
     return LinearModel(parameters, x, {**(known or {}), **dict(zip(free, (costs / size).tolist(), strict=True))})
 
 

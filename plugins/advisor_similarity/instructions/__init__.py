@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from advisor.errors import UsageError
+from advisor.extras import install_line
 
 if TYPE_CHECKING:
     from advisor_similarity.steps import Template
@@ -32,6 +33,6 @@ def decoder(architecture: str, follow_stack: bool = True) -> Decoder:
 
             return Arm64(follow_stack)
     except ImportError as error:
-        reason = "the disassembler capstone is not installed: pip install 'gapwatch[similarity]'"
+        reason = f"the disassembler capstone is not installed: {install_line('processor')}"
         raise UsageError(reason) from error
     raise UsageError(f"programs for {architecture} can't be read: x86_64 and aarch64 can")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.errors import PluginError
+from advisor.extras import install_line
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -83,7 +84,7 @@ def _explicit(given: IntArray | None, size: int, parts: int) -> IntArray:
 
 def _metis(graph: Ragged, parts: int, weight: FloatArray) -> IntArray:
     if find_spec("pymetis") is None:
-        raise PluginError("decomposition by METIS needs pymetis: pip install 'gapwatch[metis]'; 'graph' needs nothing")
+        raise PluginError(f"decomposition by METIS needs pymetis: {install_line('processor')}; 'graph' needs nothing")
     adjacency = [graph.values[a:b] for a, b in zip(graph.first[:-1], graph.first[1:], strict=True)]
     whole = np.maximum(np.rint(weight / weight.mean() * 100), 1).astype(int)
     _, found = import_module("pymetis").part_graph(parts, adjacency=adjacency, vweights=list(whole))

@@ -17,6 +17,7 @@ import numpy as np
 
 from advisor.errors import UsageError
 from advisor_simulation.replay import engine, spans
+from advisor_simulation.replay.simplex import minimize_simplex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,12 +123,10 @@ def _pieces(end_s: FloatArray, marks: IntArray) -> FloatArray:
 
 def _least(misfit: Callable[[tuple[float, float]], float]) -> tuple[float, float]:
     """Return the logarithms of latency and bandwidth where ``misfit`` is least: a grid, then a simplex."""
-    from scipy.optimize import minimize
-
     grid = product(np.linspace(*LATENCIES, 6).tolist(), np.linspace(*BANDWIDTHS, 6).tolist())
     start = min(grid, key=misfit)
-    found = minimize(
-        lambda x: misfit((float(x[0]), float(x[1]))), start, method="Nelder-Mead", bounds=(LATENCIES, BANDWIDTHS),
-        options={"maxfev": _STEPS, "xatol": 1e-3, "fatol": 1e-14},
+    found = minimize_simplex(
+        lambda x: misfit((float(x[0]), float(x[1]))), np.array(start), np.array([LATENCIES, BANDWIDTHS]),
+        evaluations=_STEPS, precision=1e-3,
     )  # fmt: skip
-    return float(found.x[0]), float(found.x[1])
+    return float(found[0]), float(found[1])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.distributions import student_t_probability
 from advisor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -170,6 +171,4 @@ def _p(value: float, error: float, freedom: int) -> float:
     """Return the probability of so large a value where the true one is 0."""
     if error <= 0:
         return 0.0 if value else 1.0
-    from scipy.special import stdtr
-
-    return float(2.0 * stdtr(freedom, -abs(value) / error))
+    return 2.0 * student_t_probability(-abs(value) / error, freedom).item()

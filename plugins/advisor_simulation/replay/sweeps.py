@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.errors import UsageError
+from advisor.extras import install_line
 from advisor_simulation.replay import contention, engine
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def times_on_cluster(
 ) -> FloatArray:
     """Return what ``times`` returns, computed by the workers of a Dask cluster; raises ``UsageError``."""
     if find_spec("distributed") is None:
-        raise UsageError("--cluster needs dask.distributed: pip install 'gapwatch[cluster]'")
+        raise UsageError(f"--cluster needs dask.distributed: {install_line('cluster')}")
     distributed: Any = import_module("distributed")
     try:
         client = distributed.Client(address, timeout="10s")
