@@ -16,7 +16,8 @@ from advisor import machines
 
 SETTINGS = {
     "COLUMNS": "40", "GIT_CONFIG_GLOBAL": "/etc/passwd", "HOME": "/nowhere", "LC_ALL": "C", "NO_COLOR": "1",
-    "NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "3", "TERM": "dumb", "TZ": "Asia/Kathmandu", "XDG_DATA_HOME": "/nowhere",
+    "NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "3", "TERM": "dumb", "TZ": "Asia/Kathmandu",
+    "XDG_DATA_HOME": "/nowhere",
 }  # fmt: skip
 
 
