@@ -33,11 +33,11 @@ def test_what_is_run_sees_the_same_as_the_tests() -> None:
     assert seen == [os.environ["HOME"], "UTC", "0o22"]
 
 
-def test_home_is_empty_and_can_be_written_to() -> None:
+def test_home_can_be_written_to_and_holds_no_settings() -> None:
     home = Path.home()
     assert str(home) == os.environ["HOME"]
     assert os.access(home, os.W_OK)
-    assert not (home / ".config").exists()
+    assert not (home / ".config" / "gapwatch").exists()
 
 
 def test_the_machine_has_a_clock_and_nobody_else_works_on_it() -> None:
