@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from advisor.kept import user_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,8 +17,7 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 
 def keep_compiled() -> None:
     """Let numba keep what it compiles in the user's cache folder, where that can be written."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = Path(base, "gapwatch", "numba")
+    folder = user_folder("XDG_CACHE_HOME", "~/.cache") / "numba"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:

@@ -9,6 +9,7 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 from zlib import crc32
 
 from advisor.whole_files import replacing
@@ -48,5 +49,30 @@ def _head(key: object, state: object) -> bytes:
 
 
 def _place(kind: str, key: object) -> Path:
-    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(folder, "gapwatch", f"{kind}-{crc32(json.dumps(key).encode()):08x}.json")
+    folder = user_folder("XDG_CACHE_HOME", "~/.cache")
+    return folder / f"{kind}-{crc32(json.dumps(key).encode()):08x}.json"
+
+
+def user_folder(variable: str, usual: str) -> Path:
+    """Return the user's own directory of gapwatch, below what an environment variable names or else ``usual``.
+
+    For a user without a home, as in a container under a foreign number, one that can neither be read nor made.
+    """
+    above = os.path.expanduser(os.environ.get(variable) or usual)
+    return Path(above if os.path.isabs(above) else os.devnull, "gapwatch")
+
+
+def system_folder(kind: Literal["cache", "data", "state"]) -> Path:
+    """Return where this system keeps such files of gapwatch for the user; as ``user_folder`` for one without a home."""
+    import platformdirs
+
+    made = {
+        "cache": platformdirs.user_cache_path,
+        "data": platformdirs.user_data_path,
+        "state": platformdirs.user_state_path,
+    }
+    with suppress(RuntimeError):  # older versions return a relative path instead
+        found = made[kind]("gapwatch")
+        if found.is_absolute():
+            return found
+    return Path(os.devnull, "gapwatch")

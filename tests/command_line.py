@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -23,5 +25,5 @@ def run(
     what = ["-c", code] if code else ["-m", "gapwatch"]
     return subprocess.run(
         [sys.executable, *what, *arguments], stdout=stdout, stderr=subprocess.PIPE, cwd=home,
-        env=environment(home, **more), timeout=60, check=False,
+        env=environment(home, **more), timeout=PATIENCE_S, check=False,
     )  # fmt: skip

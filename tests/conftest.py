@@ -1,13 +1,16 @@
-"""Golden files: what is drawn is compared with ``tests/golden``; ``pytest --rewrite-golden`` writes them anew."""
+"""What holds for all tests: nothing of the host gets in, and what is drawn is compared with ``tests/golden``.
+
+``pytest --rewrite-golden`` writes the golden files anew.
+"""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from isolation import isolate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,13 +27,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden and docs/commands.md anew")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test module is imported, and after pytest has looked at the terminal."""
+    patch = pytest.MonkeyPatch()
+    closing = isolate(patch)
+    config.add_cleanup(closing.close)
+    config.add_cleanup(patch.undo)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_history_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Advice in tests knows of no runs that somebody's daemon has seen, and of no rules that somebody has read."""
+    """Advice in tests knows of no runs that somebody's daemon has seen."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GAPWATCH_STATE", str(tmp_path_factory.mktemp("state")))
-        top = tmp_path_factory.getbasetemp()  # of one of several workers, which share what they compile
-        patch.setenv("XDG_CACHE_HOME", str((top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / "cache"))
         yield
 
 

@@ -6,17 +6,22 @@ import json
 import os
 import subprocess
 import sys
-import time
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import psutil
-from daemon_runs import PATIENCE_S
+from patience import PATIENCE_S, wait_until
+
+from advisor.store.database import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
-FAST = "scan = 0.3\npoll = 0.3\nquiet = 0.1\npatience = 0.5\nnice = 0\n"
+#: Settings with which everything happens soon.
+FAST = "scan = 0.3\npoll = 0.3\nquiet = 0.1\npatience = 0.5\nnice = 0\nmax_load = inf\n"
+#: The same, and a reader that hangs is given up after longer than any test waits.
+UNHURRIED = FAST + f"task = {6 * PATIENCE_S}\n"
 
 
 def settle(top: Path, settings: str = FAST) -> dict[str, str]:
@@ -64,9 +69,11 @@ class Process:
         made = subprocess.run(command, capture_output=True, text=True, env=self._env, cwd=self._cwd, check=False)
         return dict(json.loads(made.stdout)["parts"][1]["rows"]) if made.returncode == 0 else {}
 
-    def until(self, happened: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
+    def commits(self) -> int:
+        """How often something was written into the history."""
+        with closing(read(Path(self._env["GAPWATCH_STATE"]))) as connection:
+            return int(connection.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()[0])
+
+    def until(self, happened: Callable[[], bool]) -> None:
         """Wait until something is so."""
-        end = time.monotonic() + patience_s
-        while not happened():
-            assert time.monotonic() < end, self.counts()
-            time.sleep(0.1)
+        wait_until(happened, self.counts)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from threading import Thread
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Self
+
+from patience import PATIENCE_S, wait_until
 
 from advisor.store.database import read
 from advisor.store.ledger import Ledger
@@ -29,9 +31,7 @@ BALANCED = {
     "actual_s": 41, "regions": [{"name": "region 1", "work_s": [[7.5, 5.5], [7.5, 5.5]]},
                                 {"name": "region 2", "work_s": [[12.5, 15.5], [12.5, 15.5]]}],
 }  # fmt: skip
-CONFIG = Config(scan_s=0.5, poll_s=0.5, quiet_s=0.2, patience_s=1.0, task_s=20.0, nice=0)
-#: How long a test waits for what must happen (seconds).
-PATIENCE_S = 60.0
+CONFIG = Config(scan_s=0.5, poll_s=0.5, quiet_s=0.2, patience_s=1.0, task_s=PATIENCE_S, nice=0, max_load=inf)
 
 
 def profile(path: Path, **changed: object) -> Path:
@@ -76,12 +76,30 @@ class Watch:
         return self
 
     def until(self, happened: Callable[[], bool]) -> None:
-        """Wait until something is so."""
-        end = monotonic() + PATIENCE_S
-        while not happened():
-            assert monotonic() < end, f"it never happened; told: {[one for one in self.told if not is_backlog(one)]}"
-            assert not self._errors, self._errors
-            sleep(0.02)
+        """Wait until something is so, or the daemon failed."""
+        wait_until(
+            lambda: bool(self._errors) or happened(),
+            lambda: f"it never happened; told: {[one for one in self.told if not is_backlog(one)]}",
+        )
+        assert not self._errors, self._errors
+
+    def scan_again(self, times: int = 2) -> None:
+        """Wait until all that lies below the root was looked at so many times more."""
+        looker, done = self.daemon._lookers[self.root], 0
+        look = looker._look
+
+        def counted(whole: bool, folders: set[Path]) -> None:
+            nonlocal done
+            look(whole, folders)
+            done += whole
+
+        looker._look = counted  # type: ignore[method-assign]
+        self.until(lambda: done >= times)
+        looker._look = look  # type: ignore[method-assign]
+
+    def tried(self, name: str) -> int | None:
+        """The bytes that a file had when it was last read in vain; None while that did not happen."""
+        return tried(self.state, name)
 
     @property
     def runs(self) -> list[RunTaken]:
@@ -113,6 +131,17 @@ class Watch:
             return Runs(connection).entries()
         finally:
             connection.close()
+
+
+def tried(state: Path, name: str) -> int | None:
+    """The bytes that a file had when it was last read in vain, by the history in ``state``."""
+    connection = read(state)
+    try:
+        query = "SELECT size FROM files WHERE name = ? AND state = 'waiting' AND reason IS NOT NULL"
+        row = connection.execute(query, (name.encode(),)).fetchone()
+    finally:
+        connection.close()
+    return None if row is None else int(row[0])
 
 
 def is_backlog(event: Event) -> bool:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[1]
 
 #: What an installed gapwatch finds of itself, as JSON.
@@ -53,7 +55,7 @@ class Environment:
             env={**inherited, "HOME": str(self.folder), "XDG_CACHE_HOME": str(self.folder / "cache"), **variables},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_S,
         )
 
     def found(self, **variables: str) -> dict[str, Any]:
@@ -82,5 +84,5 @@ def build(source: Path, target: str, into: Path) -> Path:
 
 
 def _succeed(command: list[str], cwd: Path) -> None:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stdout + done.stderr

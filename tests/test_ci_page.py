@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from command_line import ROOT, environment
+from patience import PATIENCE_S
 
 from advisor.cli import parsers
 from advisor.cli.commands import COMMANDS
@@ -32,8 +33,9 @@ JOB: list[str] = GITLAB["gapwatch"]["script"]
 def shell(script: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     return subprocess.run(
-        ["bash", "-e", "-c", script], cwd=folder, env=environment(folder, PATH=path, **more), timeout=120, text=True,
-        encoding="utf-8", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        ["bash", "-e", "-c", script], cwd=folder, env=environment(folder, PATH=path, **more), timeout=PATIENCE_S,
+        text=True, encoding="utf-8", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        check=False,
     )  # fmt: skip
 
 

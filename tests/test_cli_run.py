@@ -12,17 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from command_line import environment, run
+from patience import PATIENCE_S
 
 from advisor.readers import native
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: Takes so much CPU time, for which it waits where others take it, too.
 BUSY = """
 import time
-end = time.monotonic() + {seconds}
-while time.monotonic() < end:
+end = time.process_time() + {seconds}
+while time.process_time() < end:
     sum(range(1000))
+open("computed", "w").close()
+"""
+#: Waits for a rank that computes.
+IDLE = """
+import os, time
+while not os.path.exists("computed"):
+    time.sleep(0.05)
 """
 WRITES = """
 import os, time
@@ -90,7 +99,7 @@ def test_a_program_that_writes_all_the_time(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_has_nothing_to_do(tmp_path: Path) -> None:
-    idle = script(tmp_path, "idle.py", "import time\ntime.sleep(1)")
+    idle = script(tmp_path, "idle.py", IDLE)
     busy = script(tmp_path, "busy.py", BUSY.format(seconds=1))
     launcher = script(tmp_path, "launch.py", RANKS)
     document = advised(tmp_path, sys.executable, launcher, busy, idle)
@@ -148,7 +157,8 @@ def test_the_screen_says_what_was_seen_and_what_to_run_next(tmp_path: Path) -> N
 def test_streams_pass_through(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "gapwatch", "run", "-o", "advice.txt", "--", "sh", "-c", "cat; echo also >&2"],
-        input=b"in and out\n", capture_output=True, cwd=tmp_path, env=environment(tmp_path), check=True, timeout=60,
+        input=b"in and out\n", capture_output=True, cwd=tmp_path, env=environment(tmp_path), check=True,
+        timeout=PATIENCE_S,
     )  # fmt: skip
     assert done.stdout == b"in and out\n"
     assert done.stderr.startswith(b"also\n")
@@ -209,7 +219,7 @@ def test_an_interrupt_reaches_the_program_and_the_profile_is_written(tmp_path: P
         assert child.stdout is not None
         assert child.stdout.readline() == b"ready\n"
         child.send_signal(signal.SIGINT)
-        out, _ = child.communicate(timeout=60)
+        out, _ = child.communicate(timeout=PATIENCE_S)
     assert out.startswith(b"interrupted 1\n")
     assert child.returncode == 5
     assert native.advisor_read(tmp_path / "run.json").parameters["exit status"] == 5
@@ -241,7 +251,7 @@ def test_a_program_that_is_terminated(tmp_path: Path) -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == b"ready\n"
         child.terminate()
-        _, err = child.communicate(timeout=60)
+        _, err = child.communicate(timeout=PATIENCE_S)
     assert child.returncode == 128 + signal.SIGTERM
     assert b"ended by the signal SIGTERM" in err
     assert len(list(tmp_path.glob("gapwatch-run-*.json"))) == 1

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from daemon_process import FAST, Process, settle
+from daemon_process import FAST, UNHURRIED, Process, settle
 from daemon_runs import PATIENCE_S, Watch, profile
 
 from advisor import cli
@@ -72,7 +71,7 @@ def test_a_root_that_goes_and_comes_back_is_spoken_of(tmp_path: Path) -> None:
         watch.until(lambda: Remark(told[0]) in watch.told)
         watch.root.mkdir()
         watch.until(lambda: Remark(told[1]) in watch.told)
-        time.sleep(0.5)
+        watch.scan_again()
     assert [event.text for event in watch.told if isinstance(event, Remark) and "there" in event.text] == told
 
 
@@ -137,16 +136,17 @@ def test_what_ends_with_the_daemon_counts_against_nobody(place: Path) -> None:
 
 
 def test_a_profile_that_was_being_read_at_the_end_is_in_nobodys_way(place: Path) -> None:
+    settle(place, UNHURRIED)
     folder = place / "config" / "gapwatch" / "plugins"
     folder.mkdir()
     (folder / "slow.py").write_text(
         "import time\nfrom pathlib import Path\nfrom advisor.hookspecs import hookimpl\n\n"
         "@hookimpl\ndef advisor_findings(profile, bounds, gaps, machine, history):\n"
-        f"    Path({str(place / 'begun')!r}).touch()\n    time.sleep(60)\n    return []\n"
+        f"    Path({str(place / 'begun')!r}).touch()\n    time.sleep(36000)\n    return []\n"
     )
     profile(place / "runs" / "one.json")
     with Process() as daemon:
-        daemon.until((place / "begun").exists, PATIENCE_S)
+        daemon.until((place / "begun").exists)
         daemon.process.send_signal(signal.SIGTERM)
         daemon.process.wait(PATIENCE_S)
         assert daemon.counts()["waiting"] == 1

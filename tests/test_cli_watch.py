@@ -8,18 +8,18 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from daemon_process import FAST, Process
-from daemon_runs import PATIENCE_S, profile
+from daemon_runs import profile
+from patience import PATIENCE_S, has_ended, wait_until
 
 from advisor import cli
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -200,16 +200,11 @@ def test_a_killed_daemon_leaves_no_children_and_loses_nothing(place: Path) -> No
     with Process("--as", "lines") as daemon:
         profile(place / "runs" / "one.json")
         assert daemon.line().startswith("run 1")
-        children = subprocess.run(
-            ["ps", "--ppid", str(daemon.process.pid), "-o", "pid="], capture_output=True, text=True, check=False
-        ).stdout.split()
+        children = daemon.children()
         assert children
         daemon.process.kill()
         daemon.process.wait()
-    end = time.monotonic() + PATIENCE_S
-    while any(Path(f"/proc/{pid}").exists() for pid in children):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until(lambda: all(has_ended(child.pid) for child in children))
     with Process("--as", "lines", "--once") as daemon:
         profile(place / "runs" / "two.json")
         assert daemon.line().startswith("run 2")

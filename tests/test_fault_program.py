@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "examples" / "faults"
@@ -35,7 +36,13 @@ def launch(program: Path, directory: Path, flags: tuple[str, ...], ranks: int) -
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_WAIT_POLICY": "passive"}
     command = [*shlex.split(launcher), "-np", str(ranks), str(program), *flags]
     return subprocess.run(
-        command, cwd=directory, env=os.environ | allowed, capture_output=True, text=True, check=False, timeout=120
+        command,
+        cwd=directory,
+        env=os.environ | allowed,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
 
 

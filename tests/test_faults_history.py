@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 from daemon_process import FAST, Process, settle
 from daemon_runs import CONFIG, Watch, profile
+from patience import PATIENCE_S
 from site_folder import plugin
 from test_faults_files import needs
 from test_store import ADVICE, unit
@@ -48,7 +49,7 @@ def test_st1_st15_a_daemon_that_is_killed_at_any_moment_loses_nothing_and_reads_
             assert daemon.process.stdout is not None
             acknowledged |= {line.split(":")[0] for line in daemon.process.stdout if line.startswith("run ")}
     with Process("--as", "lines", "--once", env=env, cwd=tmp_path) as daemon:
-        assert daemon.process.wait(120) == 0
+        assert daemon.process.wait(PATIENCE_S) == 0
         assert daemon.counts()["ingested"] == 40
     entries = Runs(read(tmp_path / "state")).entries()
     assert sorted(entry.run for entry in entries) == sorted(
@@ -165,7 +166,6 @@ def test_pl6_what_failed_three_times_is_left_out_by_the_next_daemon_until_it_cha
     profile(tmp_path / "runs" / "later.json")
     later = Watch(tmp_path, config).once()
     assert any("bad is left out" in text for text in later.runs[0].advice.problems)
-    time.sleep(0.01)
     plugin(folder, "bad", "@hookimpl\ndef advisor_findings(profile):\n    return [Finding('', 'k', 's', 'well again')]")
     profile(tmp_path / "runs" / "last.json")
     last = Watch(tmp_path, config).once()

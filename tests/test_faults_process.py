@@ -10,15 +10,15 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
-from daemon_process import FAST, Process, settle
+from daemon_process import FAST, UNHURRIED, Process, settle
 from daemon_runs import CONFIG, Watch, profile
+from patience import PATIENCE_S
 
 from advisor.watch import manners, reading
 
@@ -44,7 +44,7 @@ def test_pr3_pr6_children_end_with_the_daemon_and_offer_themselves_when_memory_r
         assert scores[0] > scores[1]
         daemon.process.kill()
         daemon.process.wait()
-        assert child.wait(10) is None or not child.is_running()
+        assert child.wait(PATIENCE_S) is None or not child.is_running()
 
 
 def test_pr4_clocks_that_jump_change_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,8 @@ def test_pr5_without_descriptors_reading_pauses_and_nothing_is_lost(tmp_path: Pa
         before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (psutil.Process(pid).num_fds() - 2, before[1]))
         profile(tmp_path / "runs" / "b.json")
-        time.sleep(1.5)
+        turned = psutil.Process(pid).num_ctx_switches().voluntary
+        daemon.until(lambda: psutil.Process(pid).num_ctx_switches().voluntary >= turned + 20)
         assert daemon.process.poll() is None
         assert daemon.counts()["ingested"] == 1
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
@@ -100,7 +101,7 @@ def test_pr7_a_log_that_is_full_stops_nothing(tmp_path: Path) -> None:
             assert process.poll() is None
         finally:
             process.terminate()
-            assert process.wait(5) == 0
+            assert process.wait(PATIENCE_S) == 0
 
 
 def test_pr9_without_the_variables_of_a_session_there_is_once(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_pr10_where_others_need_the_machine_it_rests(monkeypatch: pytest.MonkeyP
     now = 100.0
     monkeypatch.setattr(manners, "monotonic", lambda: now)
     monkeypatch.setattr(manners.psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
-    pace = manners.Pace()
+    pace = manners.Pace(1.5)
     assert pace.allows(busy=True, own=2)
     assert not pace.begun(), "more parts may follow"
     monkeypatch.setattr(manners.psutil, "getloadavg", lambda: (999.0, 0.0, 0.0))
@@ -146,7 +147,7 @@ def test_pr10_where_others_need_the_machine_it_rests(monkeypatch: pytest.MonkeyP
 def test_pr10_a_backlog_on_a_crowded_machine_is_read_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(manners, "is_crowded", lambda own: True)
+    monkeypatch.setattr(manners, "is_crowded", lambda own, max_load: True)
     monkeypatch.setattr(manners, "FEW", 1)
     with Watch(tmp_path, replace(CONFIG, jobs=2)) as watch:
         for number in range(3):
@@ -160,7 +161,7 @@ def test_ho12_a_name_with_line_breaks_is_one_line(tmp_path: Path) -> None:
     name = "f\n2026-01-01 CRITICAL all is lost\x1b]0;title\x07"
     (tmp_path / "runs" / name).write_bytes(half)
     with Process("--as", "lines", "--once", env=env, cwd=tmp_path) as daemon:
-        assert daemon.process.wait(60) == 0
+        assert daemon.process.wait(PATIENCE_S) == 0
         assert daemon.process.stdout is not None
         said = daemon.process.stdout.read()
     assert [line.split(":")[0] for line in said.splitlines()] == ["set aside"]
@@ -174,7 +175,7 @@ def test_ho19_secrets_of_the_environment_reach_nothing(tmp_path: Path) -> None:
     profile(tmp_path / "runs" / "a.json")
     (tmp_path / "runs" / "half.json").write_bytes(profile(tmp_path / "a.json").read_bytes()[:150])
     with Process("--as", "json", "--once", env=env, cwd=tmp_path) as daemon:
-        assert daemon.process.wait(60) == 0
+        assert daemon.process.wait(PATIENCE_S) == 0
         assert daemon.process.stdout is not None
         said = daemon.process.stdout.read() + status(env)
     assert "canary" not in said
@@ -205,17 +206,17 @@ def test_pl14_nothing_is_ever_unpickled() -> None:
     assert not found
 
 
-def test_pr1_a_signal_ends_it_within_seconds_also_while_it_reads(tmp_path: Path) -> None:
-    env = settle(tmp_path)
+def test_pr1_a_signal_ends_it_also_while_it_reads_and_waits_for_no_reader(tmp_path: Path) -> None:
+    env = settle(tmp_path, UNHURRIED)
     with Process("--as", "lines", env=env, cwd=tmp_path) as daemon:
         for number in range(40):
             profile(tmp_path / "runs" / f"{number}.json")
         daemon.line()
-        begin = time.monotonic()
+        for reader in daemon.children():
+            reader.suspend()
         daemon.process.send_signal(signal.SIGINT)
         assert daemon.process.stdout is not None
         daemon.process.stdout.read()
-        assert daemon.process.wait(5) == 0
-        assert time.monotonic() - begin < 5.0
+        assert daemon.process.wait(PATIENCE_S) == 0
     counts = daemon.counts()
     assert counts["waiting"] + counts["ingested"] == 40

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import tarfile
 import tomllib
 import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from installed import ROOT, Environment, build, environment
+
+from advisor import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,6 +94,36 @@ def test_plugin_folders_are_packages_and_entry_points() -> None:
     modules = PROJECT["project"]["entry-points"]["advisor"].values()
     assert {module for module in modules if not module.startswith("advisor.")} == plugin_packages()
     assert all((ROOT / "plugins" / package / "__init__.py").is_file() for package in plugin_packages())
+
+
+# The license
+
+
+def test_the_wheel_brings_the_license_and_names_it(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (licensed,) = [name for name in archive.namelist() if name.endswith(".dist-info/licenses/LICENSE")]
+        metadata = archive.read(licensed.replace("licenses/LICENSE", "METADATA")).decode()
+        assert archive.read(licensed) == (ROOT / "LICENSE").read_bytes()
+    fields = metadata.partition("\n\n")[0].splitlines()
+    assert "License-Expression: BSD-3-Clause" in fields
+    assert "License-File: LICENSE" in fields
+
+
+def test_the_source_distribution_holds_what_an_open_project_has(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "docs/design.md"} <= names
+    assert {f"docs/decisions/{path.name}" for path in (ROOT / "docs" / "decisions").iterdir()} <= names
+
+
+def test_license_citation_and_changelog_agree() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert citation["authors"] == [{"name": "The gapwatch authors"}]
+    assert citation["authors"][0]["name"] in (ROOT / "LICENSE").read_text(encoding="utf-8")
+    versions = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert versions[0] == citation["version"]
+    assert __version__ in versions
 
 
 # The command

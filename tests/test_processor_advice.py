@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE_S
 from test_processor_probe import model
 
 from advisor import host, machine_rates, machines, pipeline
@@ -43,7 +44,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in LOOPS.iterdir():
         if file.is_file():
             shutil.copy(file, folder)
-    subprocess.run(["make", "-s"], cwd=folder, check=True, timeout=60)
+    subprocess.run(["make", "-s"], cwd=folder, check=True, timeout=PATIENCE_S)
     (folder / "seen.yaml").write_text(document.text_of(model()))
     return folder
 
@@ -62,7 +63,7 @@ def _record(built: Path, case: Case, folder: Path) -> None:
     machine = machines.load(built / "seen.yaml")
     program, out = built / "build" / f"incore-{case.level}", built / f"{folder.name}.out"
     words = ["valgrind", "--tool=callgrind", "--dump-instr=yes", f"--callgrind-out-file={out}", str(program)]
-    subprocess.run([*words, case.loop, "24576", "1"], check=True, capture_output=True, timeout=120)
+    subprocess.run([*words, case.loop, "24576", "1"], check=True, capture_output=True, timeout=PATIENCE_S)
     name = case.loop.rstrip("0123456789")
     one = next(each for each in analysis.analyse(out, machine).functions if each.name == name)
     schedule = one.schedule

@@ -9,6 +9,7 @@ import command_line
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import PATIENCE_S
 
 from advisor.errors import InputError
 from advisor.machines.records import FunctionalUnit, Machine, Number, Source
@@ -296,7 +297,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in LOOPS.iterdir():
         if file.is_file():
             shutil.copy(file, folder)
-    subprocess.run(["make", "-s"], cwd=folder, check=True, timeout=60)
+    subprocess.run(["make", "-s"], cwd=folder, check=True, timeout=PATIENCE_S)
     return folder / "build"
 
 
@@ -330,9 +331,13 @@ def test_a_profile_chooses_the_functions_of_a_program(tmp_path: Path) -> None:
         pytest.skip("needs gcc and gprof: apt install build-essential")
     sources = [str(LOOPS / name) for name in ("incore.c", "loops.c")]
     build = ["gcc", "-O1", "-g", "-pg", "-fno-inline", *sources, "-o", "incore"]
-    subprocess.run(build, cwd=tmp_path, check=True, timeout=60)
-    subprocess.run(["./incore", "horner", "24576", "100"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
-    text = subprocess.run(["gprof", "incore", "gmon.out"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    subprocess.run(build, cwd=tmp_path, check=True, timeout=PATIENCE_S)
+    subprocess.run(
+        ["./incore", "horner", "24576", "100"], cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE_S
+    )
+    text = subprocess.run(
+        ["gprof", "incore", "gmon.out"], cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE_S
+    )
     (tmp_path / "gprof.txt").write_bytes(text.stdout)
     asked = ("incore", "--profile", "gprof.txt", "--machine", "xeon-8480", "--as", "json")
     report = command_line.run("incore", *asked, home=tmp_path)
@@ -361,6 +366,6 @@ def test_what_would_leave_a_table_empty_is_refused(built: Path, options: tuple[s
 def test_a_program_without_names_of_functions_is_told(built: Path) -> None:
     stripped = built / "stripped"
     shutil.copy(built / "incore-O1", stripped)
-    subprocess.run(["strip", str(stripped)], check=True, timeout=60)
+    subprocess.run(["strip", str(stripped)], check=True, timeout=PATIENCE_S)
     said = command_line.run("incore", "stripped", "--machine", "xeon-8480", home=built)
     assert "it is stripped" in " ".join(said.stdout.decode().split())

@@ -12,6 +12,7 @@ import command_line
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import PATIENCE_S
 
 from advisor.errors import AdvisorError, InputError, UsageError
 from advisor_processor import count as command
@@ -212,9 +213,9 @@ def test_counts_agree_with_instructions_that_callgrind_counts(tmp_path: Path) ->
     for name, line, iterations in (("matmul", 11, 12**3), ("gauss", 11, 11 * 12 * 13 // 3)):
         program, out = tmp_path / name, tmp_path / f"{name}.out"
         build = ["gcc", "-O1", "-g", str(EXAMPLES / f"{name}.c"), "-o", str(program), "-lm"]
-        subprocess.run(build, check=True, timeout=60)
+        subprocess.run(build, check=True, timeout=PATIENCE_S)
         words = ["valgrind", "--tool=callgrind", "--dump-instr=yes", f"--callgrind-out-file={out}", str(program), "12"]
-        subprocess.run(words, check=True, capture_output=True, timeout=120)
+        subprocess.run(words, check=True, capture_output=True, timeout=PATIENCE_S)
         from advisor_processor.compiled import binary, executions
 
         counts = executions.read_all(out)[0].executed(str(program))

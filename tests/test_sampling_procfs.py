@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from patience import wait_until
 
 from advisor.sampling import procfs, sampler, syscalls
 from advisor.sampling.records import Blocked
@@ -23,19 +24,9 @@ PID = os.getpid()
 def reading() -> Iterator[subprocess.Popen[bytes]]:
     """A process that waits for input, once it does."""
     child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    until(lambda: procfs.stat(child.pid).state == "S" and procfs.program(child.pid, "") == "cat")
+    wait_until(lambda: procfs.stat(child.pid).state == "S" and procfs.program(child.pid, "") == "cat")
     yield child
     child.communicate(b"")
-
-
-def until(condition: object) -> None:
-    """Wait for something that comes."""
-    assert callable(condition)
-    for _ in range(5000):
-        if condition():
-            return
-        time.sleep(0.002)
-    pytest.fail("it never came")
 
 
 def test_the_times_of_this_process() -> None:
@@ -50,7 +41,7 @@ def test_names_with_spaces_and_parentheses(tmp_path: Path) -> None:
     program = tmp_path / "a) R 1 (b"
     program.symlink_to(sys.executable)
     child = subprocess.Popen([program, "-c", "input()"], stdin=subprocess.PIPE)
-    until(lambda: procfs.program(child.pid, "?") == "a) R 1 (b")
+    wait_until(lambda: procfs.program(child.pid, "?") == "a) R 1 (b")
     assert procfs.stat(child.pid).name == "a) R 1 (b"
     assert procfs.stat(child.pid).parent == PID
     child.communicate(b"\n")
@@ -60,7 +51,7 @@ def test_scripts_are_called_by_their_own_names(tmp_path: Path) -> None:
     script = tmp_path / "sölve it.py"
     script.write_text("input()")
     child = subprocess.Popen([sys.executable, script], stdin=subprocess.PIPE)
-    until(lambda: procfs.program(child.pid, "?") == "sölve it.py")
+    wait_until(lambda: procfs.program(child.pid, "?") == "sölve it.py")
     child.communicate(b"\n")
 
 
@@ -112,7 +103,7 @@ def test_of_an_environment_only_numbers_of_ranks_are_read() -> None:
 
 def test_a_rank_of_our_own_says_nothing_about_others() -> None:
     child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, env={**os.environ, "PMI_RANK": "5", "PMI_SIZE": "8"})
-    until(lambda: procfs.rank(child.pid, {}) == (5, 8))
+    wait_until(lambda: procfs.rank(child.pid, {}) == (5, 8))
     assert procfs.rank(child.pid, {"PMI_RANK": "0"}) == (None, 8)
     child.communicate(b"")
 
@@ -155,11 +146,11 @@ def test_threads_are_seen_with_their_times() -> None:
     worker.start()
     looking = sampler.Sampler(PID, time.monotonic(), 0.05)
     looking.sample()
-    until(lambda: (procfs.on_cpu(PID, worker.native_id or 0) or (1.0,))[0] > 0.05)
+    wait_until(lambda: (procfs.on_cpu(PID, worker.native_id or 0) or (1.0,))[0] > 0.05)
     looking.sample()
     stop.set()
     worker.join()
-    until(lambda: worker.native_id not in procfs.threads(PID))
+    wait_until(lambda: worker.native_id not in procfs.threads(PID))
     looking.sample()
     (process,) = [one for one in looking.processes if one.pid == PID]
     seen = process.threads[worker.native_id or 0]

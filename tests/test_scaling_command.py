@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import scaling_npb as npb
+from patience import PATIENCE_S
 from scaling_runs import Serving, run, runs
 
 from advisor import machines
@@ -173,8 +174,12 @@ def test_the_exported_c_compiles_and_agrees(tmp_path: Path) -> None:
         equations.export(equation, "c") + '#include <stdio.h>\nint main(void){printf("%.9f", seconds(64., 32.));}\n'
     )
     (tmp_path / "model.c").write_text(source)
-    subprocess.run(["gcc", "-Wall", "-Werror", "model.c", "-o", "model", "-lm"], cwd=tmp_path, check=True, timeout=60)
-    printed = subprocess.run([tmp_path / "model"], capture_output=True, check=True, text=True, timeout=60).stdout
+    subprocess.run(
+        ["gcc", "-Wall", "-Werror", "model.c", "-o", "model", "-lm"], cwd=tmp_path, check=True, timeout=PATIENCE_S
+    )
+    printed = subprocess.run(
+        [tmp_path / "model"], capture_output=True, check=True, text=True, timeout=PATIENCE_S
+    ).stdout
     assert float(printed) == pytest.approx(2 + 3 * 8 * 6 + 1.5 * 8)
     assert float(equation({"N": 64.0, "int": 32.0})) == pytest.approx(158.0)
 

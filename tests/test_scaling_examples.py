@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from patience import PATIENCE_S
 
 from advisor_scaling.linear import application, model
 from advisor_scaling.linear.application import Sizes
@@ -46,7 +47,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(EXAMPLES, folder)
     for program in PROGRAMS:
         (folder / program).unlink(missing_ok=True)
-    subprocess.run(["make", "-s", "-C", str(folder), "CFLAGS=-O2 -Wall -Wextra -Werror"], check=True, timeout=120)
+    subprocess.run(
+        ["make", "-s", "-C", str(folder), "CFLAGS=-O2 -Wall -Wextra -Werror"], check=True, timeout=PATIENCE_S
+    )
     return folder
 
 
@@ -63,7 +66,7 @@ def ran(*command: str | Path, folder: Path) -> str:
     ]
     given = [*launch, "-n", *map(str, command)]
     return subprocess.run(
-        given, capture_output=True, check=True, text=True, timeout=120, cwd=folder, env=os.environ
+        given, capture_output=True, check=True, text=True, timeout=PATIENCE_S, cwd=folder, env=os.environ
     ).stdout
 
 
@@ -82,7 +85,7 @@ def test_programs_agree_whatever_the_number_of_ranks(program: str, built: Path) 
 def test_models_count_the_calls_that_the_programs_make(program: str, calls: str, built: Path) -> None:
     (built / "counter.c").write_text(COUNTER)
     command = ["mpicc", "-O1", "-o", f"{program}-counted", f"{program}.c", "counter.c", "-lm"]
-    subprocess.run(command, check=True, cwd=built, timeout=120)
+    subprocess.run(command, check=True, cwd=built, timeout=PATIENCE_S)
     times = int(re.findall(r"TIMES = (\d+)", (built / "common.h").read_text())[0])
     counted = int(ran("2", f"./{program}-counted", "32", folder=built).split()[-1])
     assert counted == times * {"N": 32, "P - 1": 1}[calls]

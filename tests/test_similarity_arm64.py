@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from patience import PATIENCE_S
 
 from advisor.errors import UsageError
 from advisor_similarity.compiling import compiler
@@ -66,7 +67,7 @@ def run(cache: Path, tmp_path: Path) -> Callable[..., Observed]:
 
 
 def build(source: Path, out: Path, *flags: str) -> Path:
-    subprocess.run([CROSS, "-o", str(out), str(source), *flags], check=True, capture_output=True, timeout=60)
+    subprocess.run([CROSS, "-o", str(out), str(source), *flags], check=True, capture_output=True, timeout=PATIENCE_S)
     return out
 
 

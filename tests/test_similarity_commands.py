@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from patience import PATIENCE_S
 
 from advisor.cli import main
 from advisor_similarity.compiling import compiler
@@ -30,7 +31,7 @@ needs_tracer = pytest.mark.skipif(
 def triad(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("triad") / "triad"
     source = ROOT / "examples" / "workloads" / "triad.c"
-    subprocess.run([str(compiler()), "-O2", "-static", "-o", str(out), str(source)], check=True, timeout=60)
+    subprocess.run([str(compiler()), "-O2", "-static", "-o", str(out), str(source)], check=True, timeout=PATIENCE_S)
     return out
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import PATIENCE_S
 from test_similarity_oracle import Stream, operate, slow, touching
 
 from advisor_similarity.compiling import compiler
@@ -65,7 +66,7 @@ def lackey(program: Path, size: str, tmp_path: Path) -> tuple[int, int]:
     """Return executed instructions and accesses to memory, counted in lackey's text."""
     log = tmp_path / f"lackey-{size}"
     command = ["valgrind", "--tool=lackey", "--basic-counts=no", "--trace-mem=yes", f"--log-file={log}"]
-    subprocess.run([*command, str(program), size, "2"], check=True, capture_output=True, timeout=120)
+    subprocess.run([*command, str(program), size, "2"], check=True, capture_output=True, timeout=PATIENCE_S)
     text = b"\n" + log.read_bytes()
     log.unlink()
     accesses = text.count(b"\n L ") + text.count(b"\n S ") + 2 * text.count(b"\n M ")
@@ -80,7 +81,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def build(name: str, folder: Path) -> Path:
     out = folder / name
     source = WORKLOADS / f"{name}.c"
-    subprocess.run([str(compiler()), "-O2", "-static", "-o", str(out), str(source), "-lm"], check=True, timeout=60)
+    subprocess.run(
+        [str(compiler()), "-O2", "-static", "-o", str(out), str(source), "-lm"], check=True, timeout=PATIENCE_S
+    )
     return out
 
 

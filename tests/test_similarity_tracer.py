@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from patience import PATIENCE_S
 
 from advisor.errors import UsageError
 from advisor_similarity import tracing
@@ -78,7 +79,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             path = source
         out = folder / f"{path.stem}-{len(list(folder.iterdir()))}"
         subprocess.run(
-            [str(compiler()), "-o", str(out), str(path), *flags], check=True, capture_output=True, timeout=60
+            [str(compiler()), "-o", str(out), str(path), *flags], check=True, capture_output=True, timeout=PATIENCE_S
         )
         return out
 

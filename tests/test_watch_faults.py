@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from daemon_runs import CONFIG, FIG4, Watch, profile
+from patience import PATIENCE_S
 
 PROFILES = Path(__file__).parent / "profiles"
 
@@ -58,7 +58,8 @@ def test_fs6_a_root_that_goes_and_comes_back_is_waited_for(tmp_path: Path) -> No
         profile(watch.root / "a.json")
         watch.until(lambda: len(watch.runs) == 1)
         os.rename(watch.root, tmp_path / "away")
-        time.sleep(1.2)
+        watch.until(lambda: any("it is waited for" in text for text in watch.remarks))
+        watch.scan_again()
         assert watch.counts()["ingested"] == 1, "what is away is not forgotten"
         watch.root.mkdir()
         profile(watch.root / "b.json")
@@ -134,12 +135,13 @@ def test_fs19_its_own_history_is_no_profile(tmp_path: Path) -> None:
 
 def test_pc1_a_file_whose_writer_pauses_is_read_when_it_is_complete(tmp_path: Path) -> None:
     text = profile(tmp_path / "a.json").read_text()
-    with Watch(tmp_path, replace(CONFIG, patience_s=30.0)) as watch:
+    with Watch(tmp_path, replace(CONFIG, patience_s=PATIENCE_S)) as watch:
         with (watch.root / "slow.json").open("w") as file:
-            for part in (text[:200], text[200:500], text[500:]):
+            for part in (text[:150], text[150:200], text[200:]):
                 file.write(part)
                 file.flush()
-                time.sleep(0.7)
+                if file.tell() < len(text):
+                    watch.until(lambda: watch.tried("slow.json") == file.tell())
         watch.until(lambda: bool(watch.runs))
     assert not watch.settled
     assert len(watch.entries()) == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from daemon_runs import CONFIG, Watch, profile
+from patience import PATIENCE_S
 from site_folder import plugin
 
 GOOD = """
@@ -32,7 +33,7 @@ FATAL = {
 }
 
 
-def watch(tmp_path: Path, body: str, task_s: float = 30.0) -> Watch:
+def watch(tmp_path: Path, body: str, task_s: float = PATIENCE_S) -> Watch:
     """A daemon with a good plugin and one that does what ``body`` says."""
     folder = tmp_path / "plugins"
     folder.mkdir()
@@ -57,7 +58,7 @@ def test_pl2_pl7_pl9_pl10_a_plugin_that_fails_loses_only_its_own_result(tmp_path
 
 @pytest.mark.parametrize("fault", FATAL)
 def test_pl3_pl4_pl5_a_plugin_that_ends_its_process_ends_no_other(tmp_path: Path, fault: str) -> None:
-    daemon = watch(tmp_path, FATAL[fault], 5.0 if fault == "pl4_hang" else 30.0)
+    daemon = watch(tmp_path, FATAL[fault], 20.0 if fault == "pl4_hang" else PATIENCE_S)
     profile(daemon.root / "a.json")
     (daemon.root / "notes.txt").write_text("nothing")
     daemon.once()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from patience import PATIENCE_S
 
 from advisor import machines
 from advisor_simulation.model.checks import read
@@ -90,14 +91,14 @@ def test_side_effects_show_as_other_gaps_that_grow(bench: Bench) -> None:
     shutil.which("cc") is None or shutil.which("make") is None, reason="needs a C compiler with OpenMP, and make"
 )
 def test_all_versions_of_the_program_compute_the_same(tmp_path: Path) -> None:
-    subprocess.run(["make", "-s", "-C", str(CRASH), f"BUILD={tmp_path}"], check=True, timeout=120)
+    subprocess.run(["make", "-s", "-C", str(CRASH), f"BUILD={tmp_path}"], check=True, timeout=PATIENCE_S)
     parts = tmp_path / "parts.txt"
     count = len((CRASH / "elements.txt").read_text(encoding="ascii").splitlines())
     parts.write_text("".join(f"{i * 7 // 5 % 2}\n" for i in range(count)), encoding="ascii")
     found = set()
     for version in VERSIONS:
         words = [tmp_path / "crash", version, 2, 8, 0.01, CRASH / "mesh.txt", CRASH / "elements.txt", parts]
-        done = subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True, timeout=PATIENCE_S)
         result = json.loads(done.stdout)
         assert result["version"] == version
         found.add(result["checksum"])

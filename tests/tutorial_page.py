@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from command_line import ROOT, environment
+from patience import PATIENCE_S
 
 PAGE = ROOT / "docs" / "tutorial.md"
 BLOCK = re.compile(r"^```(console|sh)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -61,7 +62,8 @@ def run(commands: list[str], folder: Path, home: Path, **more: str) -> list[Resu
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     done = subprocess.run(
         ["bash", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, encoding="utf-8", cwd=folder, env=environment(home, PATH=path, **more), timeout=300, check=True,
+        text=True, encoding="utf-8", cwd=folder, env=environment(home, PATH=path, **more), timeout=PATIENCE_S,
+        check=True,
     )  # fmt: skip
     parts = done.stdout.split("\0")
     return [Result(output, int(status)) for output, status in zip(parts[::2], parts[1::2], strict=False)]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import places
+from advisor.kept import system_folder
 
 if TYPE_CHECKING:
     import argparse
@@ -38,9 +39,7 @@ def default(configured: Path | None = None) -> Path:
     found = configured or _configured()
     if found is not None:
         return found.absolute()
-    import platformdirs
-
-    return platformdirs.user_state_path("gapwatch")
+    return system_folder("state")
 
 
 def _configured() -> Path | None:

@@ -143,10 +143,16 @@ def _discard(stream: TextIO) -> None:
 
 
 def complain(*messages: str) -> None:
-    """Write messages to standard error, each of them one line, whatever names are in it."""
+    """Write messages to standard error, each of them one line, whatever names are in it.
+
+    Where they can't be written, nothing is kept: Python would try again when it ends, and change the exit code.
+    """
     from advisor.render.clean import clean
 
     encoding = encoding_of(sys.stderr, os.environ)
-    with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write("".join(f"gapwatch: {clean(message, encoding)}\n" for message in messages))
-        sys.stderr.flush()
+    with suppress(ValueError, AttributeError):
+        try:
+            sys.stderr.write("".join(f"gapwatch: {clean(message, encoding)}\n" for message in messages))
+            sys.stderr.flush()
+        except OSError:
+            _discard(sys.stderr)

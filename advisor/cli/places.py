@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor.kept import user_folder
+
 if TYPE_CHECKING:
     import argparse
 
@@ -16,8 +18,7 @@ PLUGINS_VARIABLE = "GAPWATCH_PLUGINS"
 
 def config() -> Path:
     """Return the user's configuration directory; it need not exist."""
-    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(base).expanduser() / "gapwatch"
+    return user_folder("XDG_CONFIG_HOME", "~/.config")
 
 
 def plugin_folders() -> tuple[Path, ...]:

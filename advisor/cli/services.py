@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.cli import places, progress
 from advisor.errors import AdvisorError, InputError
+from advisor.kept import system_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,10 +91,7 @@ class Services:
 
     def folder(self, purpose: Literal["cache", "data", "config"]) -> Path:
         """Return the user's directory for that purpose, made where it is missing."""
-        import platformdirs
-
-        made = {"cache": platformdirs.user_cache_path, "data": platformdirs.user_data_path}
-        path = made[purpose]("gapwatch") if purpose in made else places.config()
+        path = places.config() if purpose == "config" else system_folder(purpose)
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.chmod(0o700)

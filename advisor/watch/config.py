@@ -25,7 +25,7 @@ class Config:
     A file is read when nobody changed it for ``quiet_s``; one that can't be read by then is tried again until it has
     been unchanged for ``patience_s``, and then set aside. Directories are scanned every ``scan_s``, or every ``poll_s``
     where the file system announces no changes. A run that names no build is of the one that ``source`` holds when its
-    profile has settled.
+    profile has settled. A backlog is read slowly where more than ``max_load`` processes of others want each core.
     """
 
     roots: tuple[Path, ...] = ()
@@ -38,6 +38,7 @@ class Config:
     task_s: float = 300.0
     memory_B: int = 2 << 30
     nice: int = 19
+    max_load: float = 1.5
     keep_runs: int = 100_000
     keep_B: int | None = None
     machine: str | None = None
@@ -149,6 +150,12 @@ def _whole(least: int, most: int) -> Callable[[object, Path], int]:
     return convert
 
 
+def _load(value: object, folder: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise ValueError(f"expected processes per core, above zero (inf: never rest), found {value!r}")
+    return float(value)
+
+
 #: The settings of the file: the field of ``Config`` that each fills, and how its value is read.
 _READ: Final[dict[str, tuple[str, Callable[[object, Path], object]]]] = {
     "roots": ("roots", _paths),
@@ -161,6 +168,7 @@ _READ: Final[dict[str, tuple[str, Callable[[object, Path], object]]]] = {
     "task": ("task_s", _seconds),
     "memory": ("memory_B", _bytes(2**28, "256 MiB")),
     "nice": ("nice", _whole(0, 19)),
+    "max_load": ("max_load", _load),
     "keep_runs": ("keep_runs", _whole(1, 10**9)),
     "keep_size": ("keep_B", _bytes(2**20, "1 MiB")),
     "machine": ("machine", _name),

@@ -60,7 +60,7 @@ class Daemon:
         self._reload: Callable[[], Config] | None = None
         self._said: set[str] = set()
         self._gone: set[Path] = set()
-        self._pace = manners.Pace()
+        self._pace = manners.Pace(config.max_load)
         self._anew = False
 
     def reload(self, read: Callable[[], Config]) -> None:
@@ -175,6 +175,7 @@ class Daemon:
         self._retention = Retention(self._writer, config)
         self._serving.clear()
         self._settling.quiet_time_s = config.quiet_s
+        self._pace.max_load = config.max_load
         self._config = config
         self._watch(config.roots)
         self._remark("the configuration was read again")

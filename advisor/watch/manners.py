@@ -10,8 +10,6 @@ from typing import Final
 
 import psutil
 
-#: The machine is busy when that many more processes want to run than there are cores.
-_CROWDED: Final = 1.5
 #: More waiting files than these are a backlog.
 FEW: Final = 20
 #: After a part, so many times as long is rested as it took.
@@ -29,16 +27,17 @@ def step_back(nice: int) -> None:
         psutil.Process().ionice(psutil.IOPRIO_CLASS_IDLE)
 
 
-def is_crowded(own: int) -> bool:
-    """Return whether others want the cores; ``own`` processes of ours are running."""
+def is_crowded(own: int, max_load: float) -> bool:
+    """Return whether others want the cores, ``max_load`` processes for each; ``own`` processes of ours are running."""
     cores = psutil.cpu_count() or 1
-    return psutil.getloadavg()[0] - own > _CROWDED * cores
+    return psutil.getloadavg()[0] - own > max_load * cores
 
 
 class Pace:
     """How fast a backlog is read: where others need the machine, one part at a time, and a rest after each."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_load: float) -> None:
+        self.max_load = max_load
         self.resting_until = 0.0
         self._begun: float | None = None
         self._slow = False
@@ -50,7 +49,7 @@ class Pace:
 
     def allows(self, busy: bool, own: int) -> bool:
         """Return whether another part may be read; ``busy`` while one is, with ``own`` processes of ours."""
-        self._slow = is_crowded(own)
+        self._slow = is_crowded(own, self.max_load)
         if not self._slow:
             return True
         if busy:

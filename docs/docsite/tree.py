@@ -27,10 +27,12 @@ NAVIGATION = {
     "Formats": ("docs/formats", "docs/traces"),
     "Advice": ("docs/rules", "docs/rules/index", "docs/facts", "docs/facts/index", "docs/quality", "docs/validation"),
     "Plugins": ("docs/plugins", "plugins/README"),
-    "Background": ("docs/dependencies", "examples/index"),
+    "Background": ("docs/design", "docs/decisions/README", "docs/dependencies", "examples/index"),
+    "Project": ("CONTRIBUTING", "CHANGELOG"),
 }
 #: Pages whose folder of pages stands below them.
 FOLDERS = {
+    "docs/decisions/README.md": "docs/decisions",
     "docs/formats.md": "docs/formats",
     "docs/plugins.md": "docs/hooks",
     "plugins/README.md": "docs/plugins",
@@ -39,7 +41,8 @@ FOLDERS = {
 
 def written() -> dict[str, str]:
     """Return the hand-written pages, by their paths from the root of the repository."""
-    patterns = ("README.md", "docs/*.md", "docs/*/*.md", "plugins/README.md", "examples/*/README.md")
+    top = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    patterns = (*top, "docs/*.md", "docs/*/*.md", "plugins/README.md", "examples/*/README.md")
     found = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
     return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in found}
 
@@ -106,7 +109,9 @@ def _origins(host: hosts.Host) -> dict[str, str]:
 def _below(page: str, folder: str, everything: dict[str, str]) -> list[str]:
     """Return the pages of a folder, relative to the folder of ``page``."""
     up = "../" * (len(Path(page).parts) - 1)
-    inside = sorted(path.removesuffix(".md") for path in everything if Path(path).parent.as_posix() == folder)
+    inside = sorted(
+        path.removesuffix(".md") for path in everything if Path(path).parent.as_posix() == folder and path != page
+    )
     return [f"{up}{path}" for path in inside]
 
 

@@ -41,12 +41,12 @@ BUILDS: Final = {
     "v2": ("late-send-05",),
     "v3": ("clean-send",),
 }
-SETTINGS: Final = "scan = 0.3\npoll = 0.3\nquiet = 0.1\npatience = 0.5\nnice = 0\n"
+SETTINGS: Final = "scan = 0.3\npoll = 0.3\nquiet = 0.1\npatience = 0.5\nnice = 0\nmax_load = inf\n"
 #: What a screen begins with, and what gives the terminal back at the end.
 HOME: Final = "\x1b[H"
 LEFT: Final = "\x1b[?1049l"
-#: On a busy machine the daemon rests between two runs.
-PATIENCE_S: Final = 120.0
+#: A bound that only a screen reaches that hangs, however busy the machine is.
+PATIENCE_S: Final = 600.0
 
 
 class Terminal:

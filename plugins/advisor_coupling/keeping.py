@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from advisor.kept import system_folder
+
 #: What the names of their files end in.
 SUFFIX: Final = ".coupling.json"
 #: The folder inside the user's data directory of gapwatch.
@@ -36,9 +38,7 @@ def kept() -> list[Place]:
     In the directory where gapwatch was started, and where ``gapwatch couple`` keeps results for advice (a profile does
     not say where it lay).
     """
-    import platformdirs
-
-    folders = (Path.cwd(), platformdirs.user_data_path("gapwatch") / FOLDER)
+    folders = (Path.cwd(), system_folder("data") / FOLDER)
     found = [_place(path) for folder in folders for path in sorted(folder.glob(f"*{SUFFIX}"))[:MOST]]
     return [place for place in found if place is not None]
 

@@ -91,9 +91,9 @@ def _suite(args: Namespace, services: Services) -> Report:
 @hookimpl
 def advisor_findings(profile: Profile, gaps: Sequence[Gap], applied: Sequence[Applied]) -> Sequence[Finding]:
     """Return which known workloads the run resembles, and what actions won there."""
-    import platformdirs
+    from advisor.kept import system_folder
 
-    folder = platformdirs.user_data_path("gapwatch")
+    folder = system_folder("data")
     if not applied and not (folder / "workloads.json").exists():
         return []
     from advisor_similarity import findings, library
