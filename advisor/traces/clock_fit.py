@@ -254,7 +254,7 @@ def _solve(rows: _Measurements, domains: int, groups: int, *, drifting: bool) ->
 
 
 def _inner(one: FloatArray, two: FloatArray) -> float:
-    """Return the inner product, the same on every machine: that of a BLAS depends on its threads, and waits for them."""
+    """Return the inner product, the same on every machine: a BLAS sums by threads, and waits for them."""
     return float((one * two).sum())
 
 
