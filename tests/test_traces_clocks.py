@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trace_builder import Line, build
+from trace_builder import NUMBER, Line, build
 
 from advisor.bounds import compute
 from advisor.gaps import attribute
@@ -26,6 +26,7 @@ from advisor.traces.clock_constraints import (
 )
 from advisor.traces.clock_intervals import largest_violation
 from advisor.traces.clock_observations import observe_domains
+from advisor.traces.events import Kind
 from advisor.traces.matching import collectives, messages
 from advisor.traces.nesting import pair
 from advisor.traces.profile import from_trace
@@ -197,7 +198,7 @@ def test_a_node_that_never_comes_last_has_the_clock_with_which_all_leave_togethe
     correction, _ = solved(disturbed(on_nodes(build(*lines), 2), offset, np.zeros(4)))
     assert correction.solved
     assert np.abs(correction.offset_s + offset).max() < 5e-6
-    assert correction.uncertainty_s.max() < 2e-5
+    assert correction.uncertainty_s.max() < 5e-5
 
 
 def test_constraints_grow_with_the_calls_and_not_with_the_pairs_of_ranks() -> None:
@@ -258,3 +259,45 @@ def test_a_program_that_only_gathers_shows_its_imbalance(
     assert largest.seconds == pytest.approx(0.45, rel=0.02)
     notes = " ".join(note.text for note in profile.notes if note.name == "clocks")
     assert (words in notes) if words else not notes
+
+
+def test_a_line_of_ranks_is_brought_together_from_neighbour_to_neighbour() -> None:
+    generator = np.random.default_rng(3)
+    ranks = 150
+    lines = [Line(rank) for rank in range(ranks)]
+    for turn in range(6):
+        start = float(turn)
+        for rank in range(ranks - 1):
+            sent, answered = start + 0.004 * rank, start + 0.004 * rank + 0.002
+            delay = 1e-5 * (1 + generator.random(2))
+            lines[rank].send(sent, sent + 1e-6, rank + 1)
+            lines[rank + 1].receive(sent - 5e-4, sent + float(delay[0]), rank)
+            lines[rank + 1].send(answered, answered + 1e-6, rank)
+            lines[rank].receive(answered - 5e-4, answered + float(delay[1]), rank + 1)
+    offset = generator.uniform(-1e-3, 1e-3, ranks)
+    offset[0] = 0.0
+    correction, _ = solved(disturbed(on_nodes(build(*lines), 1), offset, np.zeros(ranks)))
+    assert correction.solved
+    assert (np.abs(correction.offset_s + offset) <= correction.uncertainty_s + 1e-9).all()
+    assert np.abs(correction.drift).max() < 1e-4
+
+
+@pytest.mark.parametrize("size", [8, 1_000_000])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_node_that_always_leaves_late_is_known_no_better_than_that(size: int, seed: int) -> None:
+    """Only small collectives say that all leave together; what large ones leave open is told."""
+    generator = np.random.default_rng(seed)
+    late = np.array([0.0, 0.0, 5e-3]) if size > 8 else np.zeros(3)
+    lines = [Line(rank) for rank in range(3)]
+    for turn in range(40):
+        enters = 0.1 * turn + 0.02 * generator.random(3)
+        leaves = enters.max() + 1e-5 * (1 + generator.random(3)) + late
+        for line, enter, leave in zip(lines, enters.tolist(), leaves.tolist(), strict=True):
+            line.enter(enter, "MPI_Allreduce")
+            line.add(leave, Kind.COLLECTIVE, NUMBER["MPI_Allreduce"], 0, size=size).leave(leave, "MPI_Allreduce")
+    offset = np.array([0.0, 0.3, -0.2])
+    correction, _ = solved(disturbed(on_nodes(build(*lines), 1), offset, np.zeros(3)))
+    assert correction.solved
+    assert (np.abs(correction.offset_s + offset) <= correction.uncertainty_s + 1e-9).all()
+    if size == 8:
+        assert correction.uncertainty_s.max() < 1e-4

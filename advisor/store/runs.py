@@ -122,8 +122,8 @@ class Runs:
     def entries(self, program: str | None = None, most: int = 1_000_000) -> tuple[Entry, ...]:
         """Return the newest runs, of one program if given, the oldest first."""
         rows = self._connection.execute(
-            f"SELECT {_COLUMNS} FROM runs WHERE ?1 IS NULL OR program = ?1 ORDER BY id DESC LIMIT ?2",
-            (program, most),
+            f"SELECT {_COLUMNS} FROM runs WHERE :program IS NULL OR program = :program ORDER BY id DESC LIMIT :limit",
+            {"program": program, "limit": most},
         )
         return tuple(Entry(*row) for row in rows.fetchall()[::-1])
 
@@ -160,8 +160,8 @@ class Runs:
 
     def count(self, program: str | None = None) -> int:
         """Return how many runs there are, of one program if given."""
-        asked = "SELECT count(*) FROM runs WHERE ?1 IS NULL OR program = ?1"
-        return int(self._connection.execute(asked, (program,)).fetchone()[0])
+        asked = "SELECT count(*) FROM runs WHERE :program IS NULL OR program = :program"
+        return int(self._connection.execute(asked, {"program": program}).fetchone()[0])
 
     def size_B(self) -> int:
         """Return the size of the whole history in bytes, pages that are free left out."""

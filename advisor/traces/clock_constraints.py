@@ -14,7 +14,8 @@ import numpy as np
 
 from advisor.grouping import numbered
 from advisor.traces import locations
-from advisor.traces.events import Role
+from advisor.traces.counts import bytes_of_calls
+from advisor.traces.events import Kind, Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 STRETCHES = 32
 #: Calls of N-to-N collectives that are kept of a whole run; of longer ones whole collectives are sampled evenly.
 COLLECTIVE_CALLS_AT_MOST = 1 << 20
+#: Bytes of a call up to which all are taken to leave a collective together: with more data some leave much later.
+SMALL_BYTES = 4096
 _N_TO_N = (Role.BARRIER, Role.ALL_TO_ALL)
 
 
@@ -40,7 +43,7 @@ class ClockConstraints:
     ``before_s[i]`` on process ``earlier[i]`` lies before ``after_s[i]`` on ``later[i]``: the tightest constraint of
     each ordered pair of processes and stretch of the run. Collective k of ``communicator[k]`` is that of the calls
     ``first[k]:first[k + 1]``: each ``process[j]`` entered at ``enter_s[j]``, and left at ``leave_s[j]``, after all of
-    them had entered.
+    them had entered. It is ``small`` if it is a barrier or every call is known to move few bytes.
     """
 
     earlier: IntArray
@@ -48,6 +51,7 @@ class ClockConstraints:
     before_s: FloatArray
     after_s: FloatArray
     communicator: IntArray
+    small: npt.NDArray[np.bool_]
     first: IntArray
     process: IntArray
     enter_s: FloatArray
@@ -65,7 +69,8 @@ def collect_constraints(
     call, first = _calls_of(joint, chosen)
     return ClockConstraints(
         pairs.earlier, pairs.later, pairs.before_s, pairs.after_s,
-        joint.comm[chosen], first, process[call], calls.start_s[call], calls.end_s[call],
+        joint.comm[chosen], _are_small(trace, calls, joint)[chosen], first,
+        process[call], calls.start_s[call], calls.end_s[call],
     )  # fmt: skip
 
 
@@ -83,7 +88,8 @@ def combine_constraints(parts: Sequence[ClockConstraints], whole: Trace) -> Cloc
     call = np.repeat((np.cumsum(size) - size)[order] - first[:-1], size[order]) + np.arange(first[-1])
     return ClockConstraints(
         pairs.earlier, pairs.later, pairs.before_s, pairs.after_s,
-        communicator[order], first, *(joined(name)[call] for name in ("process", "enter_s", "leave_s")),
+        communicator[order], joined("small")[order], first,
+        *(joined(name)[call] for name in ("process", "enter_s", "leave_s")),
     )  # fmt: skip
 
 
@@ -147,6 +153,16 @@ def _ordered_calls(joint: Collectives, messages: Messages) -> tuple[IntArray, In
     first = np.concatenate((messages.send[received], roots[one_to_all], joint.call[all_to_one]))
     last = np.concatenate((messages.receive[received], joint.call[one_to_all], roots[all_to_one]))
     return first, last
+
+
+def _are_small(trace: Trace, calls: Calls, joint: Collectives) -> npt.NDArray[np.bool_]:
+    """Return which collectives are barriers, or move no more than ``SMALL_BYTES`` in any call."""
+    if not len(joint):
+        return np.zeros(0, dtype=np.bool_)
+    size = bytes_of_calls(trace, calls, (Kind.COLLECTIVE,))[joint.call]
+    least, most = (extreme.reduceat(size, joint.first[:-1]) for extreme in (np.minimum, np.maximum))
+    small: npt.NDArray[np.bool_] = (joint.role == Role.BARRIER) | ((least >= 0) & (most <= SMALL_BYTES))
+    return small
 
 
 def _sample_collectives(joint: Collectives, calls_at_most: int) -> IntArray:

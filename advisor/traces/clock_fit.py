@@ -26,21 +26,23 @@ STRETCHES = 32
 #: Times that the fit is repeated at most: which enter was the last depends on the clocks.
 ROUNDS = 12
 #: Steps of the conjugate gradients at most, and the share of the residual at which they end.
-STEPS, ENOUGH = 2000, 1e-12
+STEPS, ENOUGH = 400, 1e-7
+#: Rounds end when no clock moves by more than this share of the error that a measurement has.
+SETTLED = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class ClockFit:
     """Fitted clocks. ``scatter_s`` (domains,): how far the measurements of each domain leave its clock open.
 
-    ``misfit`` is the mean square of what the clocks leave unexplained, in units of the expected error, of
-    ``measurements`` in all; ``scatter_s`` is infinite for domains without any from collectives.
+    ``misfit`` is the mean square of what the clocks leave unexplained, in units of the expected error; every domain has
+    at least ``least_measurements``. ``scatter_s`` is infinite for domains without small collectives.
     """
 
     model: ClockModel
     scatter_s: FloatArray
     misfit: float
-    measurements: int
+    least_measurements: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,9 @@ def fit_clocks(observed: DomainObservations, resolution_s: float, drifting_from:
         at_middle, to_end = _solve(rows, observed.domains, exits.groups, drifting=drifting_from is not None)
         drift = to_end / axis.half_s
         model = ClockModel(model.offset_s + at_middle - drift * axis.middle_s, model.drift + drift)
-        if (np.abs(at_middle) + np.abs(to_end)).max() <= resolution_s:
+        if (np.abs(at_middle) + np.abs(to_end)).max() <= max(
+            resolution_s, SETTLED * float(rows.sigma_s.min(initial=0.0))
+        ):
             break
     return _judge(observed.corrected(model), model, exits, messages, resolution_s)
 
@@ -110,12 +114,16 @@ class _CollectiveExits:
     """
 
     def __init__(self, observed: DomainObservations, axis: _Axis) -> None:
-        size = np.diff(observed.first)
-        group = np.repeat(_stretches_of_collectives(observed.communicator), size)
+        self._size = np.diff(observed.first)
+        # collectives that move much are left by each when its data have arrived: they speak where there are no others
+        speaking = observed.small if observed.small.any() else np.ones(len(observed.small), dtype=np.bool_)
+        group = np.full(len(speaking), -1)
+        group[speaking] = _stretches_of_collectives(observed.communicator[speaking])
+        group = np.repeat(group, self._size)
         self.groups = int(group.max(initial=-1)) + 1
-        self._first, self._size = observed.first, size
-        self._order, self._starts = _sort_groups(group * observed.domains + observed.domain)
-        chosen = self._order[self._starts]
+        self._row = np.flatnonzero(group >= 0)
+        self._order, self._starts = _sort_groups(group[self._row] * observed.domains + observed.domain[self._row])
+        chosen = self._row[self._order[self._starts]]
         self._domain, self._group = observed.domain[chosen], group[chosen]
         self._position = axis.position(observed.leave_s, observed.domain)
 
@@ -124,7 +132,8 @@ class _CollectiveExits:
         if not self.groups:
             return _Measurements.none()
         late = corrected.leave_s - np.repeat(corrected.latest_enters(), self._size)
-        earliest, row = _least_of_groups(late, self._order, self._starts)
+        earliest, row = _least_of_groups(late[self._row], self._order, self._starts)
+        row = self._row[row]
         expected = np.abs(_medians(earliest, self._group, self.groups)) + resolution_s
         nobody = np.full(len(row), corrected.domains)
         return _Measurements(
@@ -264,18 +273,24 @@ def _judge(
 ) -> ClockFit:  # fmt: skip
     """Return the fit with what it leaves unexplained.
 
-    A domain's leaves lie within the fastest collective's own time, so its clock is known to that and the scatter.
+    That all leave together is wrong by no more than a domain's latest exit, or the average one, and the scatter of its
+    leaves comes on top. Without small collectives nothing is known of either.
     """
     of_exits = exits.measure(corrected, resolution_s)
     of_messages = messages.measure(corrected, resolution_s, exits.groups)
     count = sums(of_exits.group, np.ones(len(of_exits.group)), exits.groups + 1)
     common = sums(of_exits.group, of_exits.off_s, exits.groups + 1) / np.maximum(count, 1)
     rest = of_exits.off_s - common[of_exits.group]
-    rows = sums(of_exits.domain, np.ones(len(rest)), corrected.domains)
-    spread = np.sqrt(sums(of_exits.domain, rest**2, corrected.domains) / np.maximum(rows, 1))
-    expected = sums(of_exits.domain, of_exits.sigma_s, corrected.domains) / np.maximum(rows, 1)
+    scatter = np.zeros(corrected.domains)
+    np.maximum.at(scatter, of_exits.domain, np.abs(rest))
+    latest = corrected.latest_exits()
+    known = latest[np.isfinite(latest)]
+    delay = np.maximum(latest, known.mean() if len(known) else np.inf)
+    count_of = np.bincount(
+        np.concatenate((of_exits.domain, of_messages.domain, of_messages.other)), minlength=corrected.domains
+    )
     misfit = np.r_[rest / of_exits.sigma_s, of_messages.off_s / of_messages.sigma_s]
     return ClockFit(
-        model, np.where(rows > 0, expected + 2 * spread, np.inf), float((misfit**2).mean()) if len(misfit) else 0.0,
-        len(misfit),
+        model, delay + scatter, float((misfit**2).mean()) if len(misfit) else 0.0,
+        int(count_of.min()),
     )  # fmt: skip

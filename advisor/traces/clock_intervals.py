@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from advisor.model import FloatArray
     from advisor.traces.clock_observations import DomainObservations
 
-#: Sweeps after which offsets that nearly fit should fit; clocks that drift never do.
-SWEEPS_AT_MOST = 100
+#: Offsets that nearly fit do so after this many sweeps, and some more for each step from domain to domain.
+SWEEPS, SWEEPS_A_STEP = 100, 4
 #: Changes of an offset below this are rounding, seconds.
 ROUNDING_S = 1e-12
 
@@ -36,8 +36,9 @@ def project_offsets(observed: DomainObservations) -> FloatArray | None:
     The greatest offsets below 0 and the least ones above 0 that satisfy all constraints do so, and so does their mean.
     """
     nothing = np.zeros(observed.domains)
-    below = _lower_offsets(observed, nothing, SWEEPS_AT_MOST)
-    above = _lower_offsets(observed.mirrored(), nothing, SWEEPS_AT_MOST)
+    sweeps = SWEEPS + SWEEPS_A_STEP * _count_steps(observed)
+    below = _lower_offsets(observed, nothing, sweeps)
+    above = _lower_offsets(observed.mirrored(), nothing, sweeps)
     return None if below is None or above is None else (below - above) / 2
 
 
@@ -46,15 +47,37 @@ def bound_offsets(observed: DomainObservations) -> tuple[FloatArray, FloatArray]
 
     They are infinite where nothing ties a domain to the first. What is contradicted is taken to hold just so.
     """
+    relaxed = _relax(observed)
+    start = np.where(np.arange(observed.domains) == 0, 0.0, np.inf)
+    high = _lower_offsets(relaxed, start, observed.domains + 1)
+    low = _lower_offsets(relaxed.mirrored(), start, observed.domains + 1)
+    unknown = np.full(observed.domains, np.inf)
+    return -(unknown if low is None else low), unknown if high is None else high
+
+
+def _relax(observed: DomainObservations) -> DomainObservations:
+    """Return the observations with what is contradicted taken to hold just so."""
     if len(observed.domain):
         latest = np.repeat(observed.latest_enters(), np.diff(observed.first))
         observed = replace(observed, leave_s=np.maximum(observed.leave_s, latest))
-    observed = replace(observed, after_s=np.maximum(observed.after_s, observed.before_s))
-    start = np.where(np.arange(observed.domains) == 0, 0.0, np.inf)
-    high = _lower_offsets(observed, start, observed.domains + 1)
-    low = _lower_offsets(observed.mirrored(), start, observed.domains + 1)
-    unknown = np.full(observed.domains, np.inf)
-    return -(unknown if low is None else low), unknown if high is None else high
+    return replace(observed, after_s=np.maximum(observed.after_s, observed.before_s))
+
+
+def _count_steps(observed: DomainObservations) -> int:
+    """Return how many steps from domain to domain it takes at most from the first one to any that it is tied to."""
+    reached = np.arange(observed.domains) == 0
+    size = np.diff(observed.first)
+    for step in range(observed.domains):
+        more = reached.copy()
+        more[observed.earlier[reached[observed.later]]] = True
+        more[observed.later[reached[observed.earlier]]] = True
+        if len(observed.domain):
+            met = np.logical_or.reduceat(reached[observed.domain], observed.first[:-1])
+            more[observed.domain[np.repeat(met, size)]] = True
+        if np.array_equal(more, reached):
+            return step
+        reached = more
+    return observed.domains
 
 
 def _lower_offsets(observed: DomainObservations, offset_s: FloatArray, sweeps: int) -> FloatArray | None:

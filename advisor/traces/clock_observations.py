@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from advisor.model import FloatArray, IntArray
     from advisor.traces.clock_constraints import ClockConstraints
+
+
+#: Of all collectives this share is over within the usual time.
+USUAL_SHARE = 0.9
 
 
 class ClockModel(NamedTuple):
@@ -37,6 +43,7 @@ class DomainObservations:
     before_s: FloatArray
     after_s: FloatArray
     communicator: IntArray
+    small: npt.NDArray[np.bool_]
     first: IntArray
     domain: IntArray
     enter_s: FloatArray
@@ -68,6 +75,23 @@ class DomainObservations:
         """Return when the last domain entered each collective, seconds."""
         return np.maximum.reduceat(self.enter_s, self.first[:-1]) if len(self.domain) else np.zeros(0)
 
+    def latest_exits(self) -> FloatArray:
+        """Return how long after the last enter each domain may leave a small collective, seconds; infinite without one.
+
+        No domain leaves later than after its own shortest stay, whatever the clocks. One that never comes last stays
+        long for that reason alone: a small collective is left by nobody later than twice the time that it usually
+        takes the last to come.
+        """
+        exits = np.full(self.domains, np.inf)
+        if not self.small.any():
+            return exits
+        stay = self.leave_s - self.enter_s
+        of_last = np.sort(np.minimum.reduceat(stay, self.first[:-1])[self.small])
+        chosen = np.repeat(self.small, np.diff(self.first))
+        np.minimum.at(exits, self.domain[chosen], stay[chosen])
+        usual = float(of_last[int(USUAL_SHARE * len(of_last))])
+        return np.where(np.isfinite(exits), np.minimum(exits, 2 * usual), np.inf)
+
     def spans(self) -> tuple[FloatArray, FloatArray]:
         """Return the first and the last moment at which each domain was seen, by its own clock, seconds."""
         low, high = np.full(self.domains, np.inf), np.full(self.domains, -np.inf)
@@ -98,5 +122,5 @@ def observe_domains(found: ClockConstraints, domain: IntArray, resolution_s: flo
         first = np.searchsorted(collective[order][starts], np.arange(len(first)))
     return DomainObservations(
         domains, earlier[between], later[between], found.before_s[between], found.after_s[between] + resolution_s,
-        found.communicator, first, member, enter, leave + resolution_s,
+        found.communicator, found.small, first, member, enter, leave + resolution_s,
     )  # fmt: skip

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 
 #: Clocks that still contradict each other by more than this share of the run are no common clock.
 CONTRADICTION_SHARE = 1e-3
-#: Drifts are believed that leave less than this share of the misfit, from so many measurements of a domain on.
-DRIFT_MISFIT, MEASUREMENTS_FOR_DRIFT = 0.5, 16
+#: Clocks that are no straight lines are off by up to so many times what their events contradict each other.
+SHOWN_PART = 2.0
+#: Drifts are looked for where offsets leave more than this misfit (mean square, in units of the expected error) or a
+#: contradiction; they are believed where they leave less than this share of it, every domain was measured so often, and
+#: none is larger than any clock's.
+GOOD_MISFIT, DRIFT_MISFIT, MEASUREMENTS_FOR_DRIFT, DRIFT_AT_MOST = 1.0, 0.9, 4, 1e-2
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +82,28 @@ def _fitted(observed: DomainObservations, resolution_s: float) -> tuple[ClockMod
     """
     fit = fit_clocks(observed, resolution_s)
     offset = project_offsets(observed.corrected(fit.model))
-    moving = fit_clocks(observed, resolution_s, fit.model)
-    enough = moving.measurements >= MEASUREMENTS_FOR_DRIFT * observed.domains
-    if offset is None or (enough and moving.misfit < DRIFT_MISFIT * fit.misfit):
-        fit, offset = moving, project_offsets(observed.corrected(moving.model))
+    if offset is None or fit.misfit > GOOD_MISFIT:
+        moving = fit_clocks(observed, resolution_s, fit.model)
+        better = moving.misfit < DRIFT_MISFIT * fit.misfit and moving.least_measurements >= MEASUREMENTS_FOR_DRIFT
+        if better and np.abs(moving.model.drift).max() <= DRIFT_AT_MOST:
+            fit, offset = moving, project_offsets(observed.corrected(moving.model))
     model = fit.model
     if offset is not None:
         moved = offset - offset[0]
         model = ClockModel(model.offset_s + moved, model.drift)
+    if offset is not None and not observed.small.any() and len(observed.small):
+        # nothing tells when all leave together: the middle of what is possible is as good as anything
+        low, high = bound_offsets(observed.corrected(model))
+        middle = np.where(np.isfinite(high - low), (low + high) / 2, 0.0)
+        model = ClockModel(model.offset_s + middle, model.drift)
     corrected = observed.corrected(model)
     violation = largest_violation(corrected)
     low, high = bound_offsets(corrected)
     known = np.maximum(high, -low)
-    uncertainty = np.where(np.isfinite(known), np.maximum(np.minimum(known, fit.scatter_s), violation), np.inf)
+    if violation:  # the clocks are no straight lines: their contradictions show a part of how far they are off
+        uncertainty = known + SHOWN_PART * violation
+    else:
+        uncertainty = np.where(np.isfinite(known), np.minimum(known, fit.scatter_s), np.inf)
     uncertainty[0] = 0.0
     first, last = corrected.spans()
     if violation > CONTRADICTION_SHARE * float(last.max() - first.min()):

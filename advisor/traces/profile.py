@@ -77,6 +77,7 @@ def from_trace(
     if not divided:
         raise InputError(path or trace.program, "the trace records no calls between start-up and shutdown")
     threaded = booked.rows % 2 == 1
+    proven = correction.solved and not correction.unproven
     return Profile(
         program=trace.program,
         run=naming.run_id(trace),
@@ -95,7 +96,7 @@ def from_trace(
         counts=booked.counts,
         causes=booked.causes,
         notes=_notes(trace, clocks.note_on_clocks(correction), lost, unobserved),
-        clock_uncertainty_s=float(correction.uncertainty_s.max(initial=0.0)) if correction.solved else None,
+        clock_uncertainty_s=float(correction.uncertainty_s.max(initial=0.0)) if proven else None,
     )
 
 
@@ -228,7 +229,9 @@ def _status(booked: Booking, correction: Correction) -> dict[str, Status]:
     """Return how each measure came about."""
     statuses: dict[str, Status] = {"wall_s": "measured", "io_s": "measured"}
     for name in booked.total:
-        guessed = not correction.solved or booked.guessed[name] > GUESSED_SHARE * booked.total[name]
+        guessed = (
+            not correction.solved or correction.unproven or booked.guessed[name] > GUESSED_SHARE * booked.total[name]
+        )
         statuses[name] = "estimated" if guessed else "measured"
     return statuses
 

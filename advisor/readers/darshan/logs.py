@@ -83,11 +83,18 @@ class Log:
     negative_s: float
 
 
+def _lacking() -> str:
+    """Return what is said where the package that reads logs is missing: there is none for newer versions of Python."""
+    if sys.version_info >= (3, 13):
+        return "the package darshan, which reads such logs, exists up to Python 3.12 only: install gapwatch there"
+    return f"the package darshan reads such logs: {install_line('cluster')}"
+
+
 def read_log(path: Path) -> Log:
     """Return the log at ``path``; raises ``InputError`` where it is damaged or the package is not installed."""
     sizes = container.unpacked_sizes(path)
     if importlib.util.find_spec("darshan") is None:
-        raise InputError(path, f"the package darshan reads such logs, up to Python 3.12: {install_line('cluster')}")
+        raise InputError(path, _lacking())
     contents = _contents(path)
     for name, raw in contents["tables"].items():
         each = RECORD_BYTES[name].get(raw["version"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from typing import TYPE_CHECKING
 
 from advisor.errors import InputError
@@ -71,6 +72,8 @@ def is_part(path: Path) -> bool:
 
 def _beginning(path: Path) -> bytes:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return b""  # a pipe would wait for a writer
         with path.open("rb") as file:
             return file.read(8)
     except OSError:

@@ -86,6 +86,8 @@ def read_definition_records(file: Path, chunk_bytes: int) -> Iterator[tuple[int,
         cursor = Cursor(file, data, order, begin + HEADER, end)
         while (kind := cursor.raw(1)) != END_OF_CHUNK:
             if kind == END_OF_FILE:
+                if end < len(data):
+                    raise InputError(file, "damaged: goes on behind its last chunk", f"byte {end}")
                 return
             yield kind, cursor.record()
     raise InputError(file, "damaged: ends between two chunks", f"byte {len(data)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from typing import TYPE_CHECKING, Literal
 
 from advisor.errors import InputError
@@ -16,12 +17,23 @@ UNDEFINED = 255
 LONG = 255
 
 
+#: Bytes that an anchor file or one with definitions has at most; a billion-event run has some hundred million.
+FILE_AT_MOST = 1 << 31
+
+
 def read_file(path: Path) -> bytes:
-    """Return all bytes of a small file; raises ``InputError`` where it cannot be read."""
+    """Return all bytes of a file beside the events; raises ``InputError`` where it cannot be read or is none."""
     try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):  # a pipe would wait for a writer for ever, and a device never ends
+            raise InputError(path, "is no regular file")
+        if about.st_size > FILE_AT_MOST:
+            raise InputError(path, f"damaged: has more than {FILE_AT_MOST >> 30} GiB, which no such file has")
         return path.read_bytes()
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}") from error
+    except MemoryError as error:
+        raise InputError(path, "is larger than the memory") from error
 
 
 class Cursor:
