@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from profile_strategies import profiles
 from strategies import build, phase, runs
 
-from advisor import bounds, gaps
-from advisor.gaps.causes import size_words
-from advisor.model import Gap, Phase, Processor, Profile, Region, Share
-from advisor.readers import native
+from advisor.analysis import bounds, gaps
+from advisor.analysis.gaps.causes import size_words
+from advisor.formats import native
+from advisor.model.records import Gap, Phase, Processor, Profile, Region, Share
 
 PROFILES = Path(__file__).parent / "profiles"
 LAYOUTS = ("regions", "processors", "iterations")

@@ -10,9 +10,9 @@ import pytest
 from otf2_archives import BARRIER, OPENMP, Archive
 from otf2_archives import COMM_LOCATIONS as LOCATIONS
 
-from advisor.readers.otf2 import read_trace
-from advisor.readers.otf2.communicators import Communicators, candidates, choose
-from advisor.readers.otf2.contents import (
+from advisor.formats.otf2 import read_trace
+from advisor.formats.otf2.communicators import Communicators, candidates, choose
+from advisor.formats.otf2.contents import (
     COMM_GROUP,
     COMM_LOCATION_GROUPS,
     COMM_LOCATIONS,
@@ -20,7 +20,7 @@ from advisor.readers.otf2.contents import (
     MPI,
     Places,
 )
-from advisor.traces.events import Location
+from advisor.trace.events import Location
 
 if TYPE_CHECKING:
     from pathlib import Path

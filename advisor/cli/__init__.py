@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from advisor import __version__
-from advisor.errors import AdvisorError, DocumentError, GateCrossed
+from advisor.model.errors import AdvisorError, DocumentError, GateCrossed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

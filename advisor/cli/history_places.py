@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import places
-from advisor.kept import system_folder
+from advisor.support.kept import system_folder
 
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.past import Past
-    from advisor.store.runs import Runs
+    from advisor.advice.past import Past
+    from advisor.history.runs import Runs
 
 STATE_VARIABLE = "GAPWATCH_STATE"
 
@@ -47,7 +47,7 @@ def _configured() -> Path | None:
     own = places.config() / "gapwatch.toml"
     if not own.is_file():
         return None
-    from advisor.watch import config
+    from advisor.daemon import config
 
     return config.read(own).state
 
@@ -57,7 +57,7 @@ def past(args: argparse.Namespace) -> Past | None:
     folder = state(args)
     if not folder.is_dir():
         return None
-    from advisor.store.past import StoredPast
+    from advisor.history.past import StoredPast
 
     return StoredPast(folder)
 
@@ -66,14 +66,14 @@ def known(program: str | None, runs: Runs) -> None:
     """Raise ``UsageError`` where the history holds no run of ``program``, if one is named."""
     programs = runs.programs()
     if program is not None and program not in programs:
-        from advisor.errors import UsageError
+        from advisor.model.errors import UsageError
 
         raise UsageError(f"no run of {program!r} in the history; there are {', '.join(programs) or 'none'}")
 
 
 def runs(args: argparse.Namespace) -> Runs:
     """Return the runs of the history, to read; raises ``StoreError``."""
-    from advisor.store.database import read
-    from advisor.store.runs import Runs
+    from advisor.history.database import read
+    from advisor.history.runs import Runs
 
     return Runs(read(state(args)))

@@ -9,8 +9,8 @@ from advisor.cli import history_places, output, reports
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.reports import Report
-    from advisor.store.runs import Runs
+    from advisor.history.runs import Runs
+    from advisor.model.reports import Report
 
 NAME = "status"
 HELP = "say whether the daemon runs, what became of every file, and what is in the way"
@@ -33,11 +33,11 @@ def _runs(runs: Runs) -> str:
 
 
 def _report(args: argparse.Namespace) -> Report:
-    from advisor.reports import Column, Report, Table, Text
-    from advisor.store.database import holder, read
-    from advisor.store.ledger import Ledger
-    from advisor.store.remarks import Remarks
-    from advisor.store.runs import Runs
+    from advisor.history.database import holder, read
+    from advisor.history.ledger import Ledger
+    from advisor.history.remarks import Remarks
+    from advisor.history.runs import Runs
+    from advisor.model.reports import Column, Report, Table, Text
 
     folder = history_places.state(args)
     connection = read(folder)

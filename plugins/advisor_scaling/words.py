@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.facts import Fact
+from advisor.advice.facts import Fact
 
 if TYPE_CHECKING:
-    from advisor.facts.vocabulary import Compute, Unit
-    from advisor.model import Profile
+    from advisor.advice.facts.vocabulary import Compute, Unit
+    from advisor.model.records import Profile
 
 #: The kind of the findings that tell them; the subject is the run, its gaps, or one gap that grows.
 KIND: Final = "scaling"

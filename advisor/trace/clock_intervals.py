@@ -1,0 +1,74 @@
+"""What the constraints leave of the clocks' offsets: difference constraints, solved by relaxing shortest paths.
+
+Each constraint says ``before + x_e <= after + x_l`` for the offsets x of two domains; a collective says it of all pairs
+of its domains by its latest enter and its earliest leave, so that a sweep takes as long as there are events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from advisor.model.records import FloatArray
+    from advisor.trace.clock_observations import DomainObservations
+
+#: Sweeps after which offsets that nearly fit should fit; clocks that drift never do.
+SWEEPS_AT_MOST = 100
+#: Changes of an offset below this are rounding, seconds.
+ROUNDING_S = 1e-12
+
+
+def largest_violation(observed: DomainObservations) -> float:
+    """Return by how many seconds at most the events contradict each other, 0 where they fit."""
+    pairs = (observed.before_s - observed.after_s).max(initial=0.0)
+    if not len(observed.domain):
+        return float(pairs)
+    earliest_leave = np.minimum.reduceat(observed.leave_s, observed.first[:-1])
+    return float((observed.latest_enters() - earliest_leave).max(initial=pairs))
+
+
+def project_offsets(observed: DomainObservations) -> FloatArray | None:
+    """Return offsets (domains,) near 0, in seconds, with which nothing is contradicted; None if there are none.
+
+    The greatest offsets below 0 and the least ones above 0 that satisfy all constraints do so, and so does their mean.
+    """
+    nothing = np.zeros(observed.domains)
+    below = _lower_offsets(observed, nothing, SWEEPS_AT_MOST)
+    above = _lower_offsets(observed.mirrored(), nothing, SWEEPS_AT_MOST)
+    return None if below is None or above is None else (below - above) / 2
+
+
+def bound_offsets(observed: DomainObservations) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the greatest offset (domains,) that the constraints leave, in seconds, against domain 0.
+
+    They are infinite where nothing ties a domain to the first. What is contradicted is taken to hold just so.
+    """
+    if len(observed.domain):
+        latest = np.repeat(observed.latest_enters(), np.diff(observed.first))
+        observed = replace(observed, leave_s=np.maximum(observed.leave_s, latest))
+    observed = replace(observed, after_s=np.maximum(observed.after_s, observed.before_s))
+    start = np.where(np.arange(observed.domains) == 0, 0.0, np.inf)
+    high = _lower_offsets(observed, start, observed.domains + 1)
+    low = _lower_offsets(observed.mirrored(), start, observed.domains + 1)
+    unknown = np.full(observed.domains, np.inf)
+    return -(unknown if low is None else low), unknown if high is None else high
+
+
+def _lower_offsets(observed: DomainObservations, offset_s: FloatArray, sweeps: int) -> FloatArray | None:
+    """Return the greatest offsets up to ``offset_s`` that satisfy all constraints; None if ``sweeps`` do not do."""
+    offset = offset_s.copy()
+    slack = observed.after_s - observed.before_s
+    size = np.diff(observed.first)
+    for _ in range(sweeps):
+        lower = offset.copy()
+        np.minimum.at(lower, observed.earlier, slack + offset[observed.later])
+        if len(observed.domain):
+            earliest = np.minimum.reduceat(observed.leave_s + offset[observed.domain], observed.first[:-1])
+            np.minimum.at(lower, observed.domain, np.repeat(earliest, size) - observed.enter_s)
+        if not (lower < offset - ROUNDING_S).any():
+            return lower
+        offset = lower
+    return None
