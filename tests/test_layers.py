@@ -1,17 +1,18 @@
-"""Rooms import downwards only, and docs/design.md draws the rooms as they are."""
+"""Rooms import downwards only, no two files import each other, and docs/design.md draws the rooms as they are."""
 
 from __future__ import annotations
 
 import ast
 import re
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 ROOT = Path(__file__).resolve().parents[1]
 DESIGN = ROOT / "docs" / "design.md"
@@ -94,6 +95,20 @@ def room_named(name: str) -> str | None:
     return parts[1] if parts[0] == "advisor" and len(parts) > 1 and parts[1] != "__version__" else None
 
 
+def imported(names: Iterable[str], known: Mapping[str, Path]) -> set[Path]:
+    """Return the files that hold what imports name, of those ``known`` by the names of their modules."""
+    found = set()
+    for name in names:
+        module = name if name in known else name.rpartition(".")[0]
+        if module in known:
+            found.add(known[module])
+    return found
+
+
+def modules(root: Path, paths: Iterable[Path]) -> dict[str, Path]:
+    return {".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+
+
 def importing() -> dict[str, set[str]]:
     """Return the rooms that each room imports from when it runs, without itself and the contract."""
     found: dict[str, set[str]] = {room: set() for room in HEIGHT}
@@ -107,6 +122,18 @@ def test_every_file_is_in_a_room() -> None:
     assert {room_of(path) for path in files()} == set(HEIGHT)
     loose = {path.name for path in (ROOT / "advisor").glob("*.py")}
     assert loose == {"__init__.py", "pipeline.py"}
+
+
+@pytest.mark.parametrize(
+    ("root", "paths"), [(ROOT, files()), (ROOT / "plugins", plugin_files())], ids=["advisor", "plugins"]
+)
+def test_no_two_files_import_each_other_not_even_by_way_of_others(root: Path, paths: list[Path]) -> None:
+    known = modules(root, paths)
+    graph = {path: imported((name for name, _ in named(path)), known) for path in paths}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(map(label, error.args[1])))
 
 
 @pytest.mark.parametrize("path", files(), ids=label)

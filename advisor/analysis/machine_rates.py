@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.analysis.machines import Machine
+    from advisor.analysis.machines.records import Machine
 
 
 def clock_hz(machine: Machine) -> float | None:

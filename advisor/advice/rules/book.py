@@ -14,7 +14,7 @@ from advisor.advice.rules.names import Names, using
 from advisor.advice.rules.records import Action, Entry, Order, RuleBook, Switch
 from advisor.model.errors import DocumentError
 from advisor.support import bundled, documents
-from advisor.support.documents import yaml_nodes
+from advisor.support.documents import nodes, yaml_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from advisor.advice.facts.vocabulary import Fact
     from advisor.advice.rules.kept_rules import Stamped
     from advisor.model.errors import Problem
-    from advisor.support.documents.yaml_nodes import Mark, Node, Parsed
+    from advisor.support.documents.nodes import Mark, Node, Parsed
 
 ORDER: Final = "steps.yaml"
 #: The examples of an action in the bundled files, up to the next key or action.
@@ -161,11 +161,11 @@ class _Written:
 
 def _written(node: Node | None) -> Iterator[_Written]:
     """Yield the ids that a document defines or switches."""
-    for item in node.items if isinstance(node, yaml_nodes.Sequence) else ():
-        entries = {key.text: value for key, value in item.entries} if isinstance(item, yaml_nodes.Mapping) else {}
+    for item in node.items if isinstance(node, nodes.Sequence) else ():
+        entries = {key.text: value for key, value in item.entries} if isinstance(item, nodes.Mapping) else {}
         number, replaces = entries.get("id"), entries.get("replaces")
-        if isinstance(number, yaml_nodes.Scalar):
-            other = replaces.text if isinstance(replaces, yaml_nodes.Scalar) else None
+        if isinstance(number, nodes.Scalar):
+            other = replaces.text if isinstance(replaces, nodes.Scalar) else None
             yield _Written(number.text, number.mark, other, whole=len(entries) > 2)
 
 
@@ -177,7 +177,7 @@ def _repeated(base: RuleBook, written: Iterable[_Written]) -> Iterator[Problem]:
             continue
         if entry.id in taken and entry.replaces != entry.id:
             hint = f"the first stands in {taken[entry.id]}; to replace it write 'replaces: {entry.id}'"
-            yield entry.mark.problem(f"the action {yaml_nodes.printable(entry.id)} a second time; {hint}")
+            yield entry.mark.problem(f"the action {nodes.printable(entry.id)} a second time; {hint}")
         taken[entry.id] = f"{entry.mark.file}:{entry.mark.line}"
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.mpip.report import TASK_LIMIT
+from advisor.formats.mpip.sections import TASK_LIMIT
 
 if TYPE_CHECKING:
     from advisor.formats.mpip.sections import Row, Section

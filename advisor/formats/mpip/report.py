@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.mpip.sections import Contents, Row, Section, split, text
+from advisor.formats.mpip.concise import tasks_of
+from advisor.formats.mpip.sections import TASK_LIMIT, Contents, Row, Section, split, text
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ MOVED: Final = (
 _SITE: Final = re.compile(r" *(\d{1,9}) +(\d{1,4}) (.*)")
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]+")
 _FIXED: Final = re.compile(r"\d+\.\d{3}")
-TASK_LIMIT: Final = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,6 @@ def read(path: Path) -> Report:
     if tasks is not None:
         app, mpi, share, totals = _tasks(tasks)
     elif concise is not None:
-        from advisor.formats.mpip.concise import tasks_of
-
         app, mpi, share, totals = tasks_of(concise)
     else:
         raise InputError(path, "the report holds no times of tasks")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LIMIT: Final = 512 << 20  # bytes of a report
+TASK_LIMIT: Final = 10_000_000
 _DASHES: Final = "-" * 75
 _HEADING: Final = re.compile(r"@--- (.+?) -*")
 _HEADER: Final = re.compile(r"@ (\S.*?) *: ?(.*)")

@@ -38,8 +38,8 @@ from advisor.support.documents.field_types import (
     node_kinds,
     scalar_value,
 )
+from advisor.support.documents.nodes import Mapping, Mark, Refused, Scalar, Sequence, printable
 from advisor.support.documents.scalars import suggestion
-from advisor.support.documents.yaml_nodes import Mapping, Mark, Refused, Scalar, Sequence, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from advisor.model.errors import Problem
     from advisor.support.documents.field_types import Field
-    from advisor.support.documents.yaml_nodes import Node, Parsed
+    from advisor.support.documents.nodes import Node, Parsed
 
 __all__ = [
     "Between",

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from advisor.support.documents.yaml_nodes import Mapping, Mark, Refused, Scalar, Sequence, UnreadableError, printable
+from advisor.support.documents.nodes import Mapping, Mark, Refused, Scalar, Sequence, UnreadableError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from advisor.model.errors import Problem
-    from advisor.support.documents.yaml_nodes import Node, Parsed
+    from advisor.support.documents.nodes import Node, Parsed
 
 DEEPEST = 50  # collections inside one another
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]")

@@ -22,7 +22,7 @@ from typing import (
 
 from advisor.model.units import Dimension, parse_as
 from advisor.support.documents import scalars
-from advisor.support.documents.yaml_nodes import Mapping, Mark, Scalar, Sequence
+from advisor.support.documents.nodes import Mapping, Mark, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from advisor.support.documents.yaml_nodes import printable
+from advisor.support.documents.nodes import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
