@@ -245,7 +245,7 @@ def test_unseen_system_time_is_said_at_the_gap_that_would_hold_it() -> None:
 
 
 def test_many_places_are_listed_up_to_a_limit_and_the_others_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gaps, "LIMIT", 3)
+    monkeypatch.setattr("advisor.analysis.gaps.between_bounds.LIMIT", 3)
     work = np.arange(1.0, 9.0)[:, np.newaxis] * np.ones((8, 10))
     found = by_name(build([phase(work)]))["L"]
     assert [share.name for share in found.processors] == ["rank 7", "rank 6", "rank 5", "others"]
