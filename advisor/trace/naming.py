@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.support.grouping import sums
-from advisor.trace import locations
-from advisor.trace.clocks import correct_process_times
 from advisor.trace.events import Role
 from advisor.trace.nesting import WORKING_ROLES, roles
 from advisor.trace.spool import release
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
     from advisor.model.records import IntArray
     from advisor.trace.booking import Booking
-    from advisor.trace.clocks import Correction
     from advisor.trace.events import Trace
     from advisor.trace.phases import Division
 
@@ -53,22 +50,13 @@ def phases(
     return names, closers
 
 
-def run_id(trace: Trace, correction: Correction) -> str:
-    """Return an identity of the run: a digest of its events."""
-    corrected = correction.offset_s.any() or correction.drift.any()
+def run_id(trace: Trace) -> str:
+    """Return an identity of the run: a digest of its events as they were recorded, whatever their clocks need."""
     digest = hashlib.sha256(trace.program.encode("utf-8", "surrogateescape"))
-    for column in (trace.first, trace.kind):
+    for column in (trace.first, trace.kind, trace.time_s):
         for begin in range(0, len(column), _BLOCK):
             digest.update(np.ascontiguousarray(column[begin : begin + _BLOCK]).data)
             release([column])
-    process = locations.processes(trace).tolist()
-    for number, first, last in zip(process, trace.first[:-1].tolist(), trace.first[1:].tolist(), strict=True):
-        for begin in range(first, last, _BLOCK):
-            time_s = trace.time_s[begin : min(begin + _BLOCK, last)]
-            if corrected:
-                time_s = correct_process_times(correction, time_s, number)
-            digest.update(np.ascontiguousarray(time_s).data)
-            release([trace.time_s])
     return digest.hexdigest()[:12]
 
 

@@ -79,7 +79,7 @@ def from_trace(
     threaded = booked.rows % 2 == 1
     return Profile(
         program=trace.program,
-        run=naming.run_id(trace, correction),
+        run=naming.run_id(trace),
         reader=reader,
         actual_s=plan.end_s - plan.begin_s,
         processors=_processors(trace, plan),
