@@ -118,6 +118,14 @@ def importing() -> dict[str, set[str]]:
     return found
 
 
+def test_imports_are_seen_wherever_they_stand(tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    lines = ("from a import b", "if TYPE_CHECKING:", "    import c.d", "else:", "    import e", "def f():")
+    file.write_text("\n".join((*lines, "    from a.b import g as h")))
+    assert [name for name, _ in named(file)] == ["a.b", "e", "a.b.g"]
+    assert [name for name, _ in named(file, types=True)] == ["a.b", "c.d", "e", "a.b.g"]
+
+
 def test_every_file_is_in_a_room() -> None:
     assert {room_of(path) for path in files()} == set(HEIGHT)
     loose = {path.name for path in (ROOT / "advisor").glob("*.py")}
@@ -129,7 +137,7 @@ def test_every_file_is_in_a_room() -> None:
 )
 def test_no_two_files_import_each_other_not_even_by_way_of_others(root: Path, paths: list[Path]) -> None:
     known = modules(root, paths)
-    graph = {path: imported((name for name, _ in named(path)), known) for path in paths}
+    graph = {path: imported((name for name, _ in named(path, types=True)), known) for path in paths}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

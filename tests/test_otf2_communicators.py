@@ -11,15 +11,15 @@ from otf2_archives import BARRIER, OPENMP, Archive
 from otf2_archives import COMM_LOCATIONS as LOCATIONS
 
 from advisor.formats.otf2 import read_trace
-from advisor.formats.otf2.communicators import Communicators, candidates, choose
-from advisor.formats.otf2.contents import (
+from advisor.formats.otf2.codes import (
     COMM_GROUP,
     COMM_LOCATION_GROUPS,
     COMM_LOCATIONS,
     COMM_SELF,
     MPI,
-    Places,
 )
+from advisor.formats.otf2.communicators import Communicators, candidates, choose
+from advisor.formats.otf2.contents import Places
 from advisor.trace.events import Location
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from otf2_writer import CHUNK, EVENTS, Order, definition_file, event_file, pack_
 from advisor.formats.otf2 import plain
 from advisor.formats.otf2.chunks import END_OF_CHUNK, END_OF_FILE, HEADER, find_chunks
 from advisor.formats.otf2.clock import ClockCorrection
-from advisor.formats.otf2.contents import COMM_LOCATIONS, MPI, PARADIGMS, ROLES
+from advisor.formats.otf2.codes import COMM_LOCATIONS, MPI, PARADIGMS, ROLES
 from advisor.formats.otf2.decoding import choose_decoder, read_bytes
 from advisor.formats.otf2.definitions import read_definitions
 from advisor.formats.otf2.layout import COUNTER, ROW_KIND

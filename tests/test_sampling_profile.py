@@ -11,8 +11,9 @@ from sampled_runs import process, recording, thread
 
 from advisor.analysis import bounds, gaps, quality, soundness
 from advisor.collect.procfs import Counters
-from advisor.collect.profile import profile_of, sampled
+from advisor.collect.profile import profile_of
 from advisor.collect.records import UNKNOWN, Blocked
+from advisor.collect.sampled import sampled
 from advisor.formats import native, writing
 from advisor.model.errors import AdvisorError
 from advisor.model.records import CAUSE_CATEGORIES

@@ -9,8 +9,8 @@ import pytest
 from sampled_runs import process, recording
 
 from advisor.collect import table, tools
-from advisor.collect.profile import sampled
 from advisor.collect.records import Blocked
+from advisor.collect.sampled import sampled
 from advisor.model.records import Bound, Need, Note
 from advisor.output.page import Page
 from advisor.output.report import text
@@ -18,7 +18,7 @@ from advisor.output.report import text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.collect.profile import Sampled
+    from advisor.collect.sampled import Sampled
 
 MPIRUN = ("mpirun", "-n", "2", "--bind-to", "none", "./app", "-x", "a b")
 

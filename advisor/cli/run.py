@@ -87,10 +87,12 @@ def _flush() -> None:
 
 
 def _advise(recording: Recording, args: argparse.Namespace) -> None:
-    from advisor.collect import profile, table, tools
+    from advisor.collect import table, tools
+    from advisor.collect.profile import profile_of
+    from advisor.collect.sampled import sampled
 
-    found = profile.sampled(recording)
-    file = _keep(profile.profile_of(found, tools.next_command(found)), args.profile)
+    found = sampled(recording)
+    file = _keep(profile_of(found, tools.next_command(found)), args.profile)
     output.complain(f"sampled into {file}; gapwatch advise reads it again")
     study = advise.study_of([file], args, history_places.past(args))
     head = ""

@@ -13,7 +13,7 @@ from advisor.model.units import format_seconds, format_share
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.collect.profile import Sampled
+    from advisor.collect.sampled import Sampled
 
 #: Share of the time in which other programs held the processors, from which on the seconds are doubtful.
 DISPLACED: Final = 0.05

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import shlex
 from collections import defaultdict
 from dataclasses import dataclass
@@ -11,18 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.collect import notes, roles
-from advisor.collect.spent import ON_DISK, by_call, own_counters, spent
-from advisor.model.errors import AdvisorError
-from advisor.model.records import CAUSE_CATEGORIES, Causes, Phase, Processor, Profile, Region
+from advisor.collect import notes
+from advisor.collect.spent import ON_DISK, by_call
+from advisor.model.records import CAUSE_CATEGORIES, Causes, Phase, Profile, Region
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.collect.procfs import Counters
     from advisor.collect.records import Recording
-    from advisor.collect.roles import Lane
-    from advisor.collect.spent import Spent
+    from advisor.collect.sampled import Sampled
     from advisor.model.records import FloatArray, Status
 
 READER: Final = "gapwatch run"
@@ -34,52 +30,6 @@ _UNNAMED: Final = 0.25
 _COMMAND_LIMIT: Final = 4000
 _READING: Final = ("read", "pread")
 _WRITING: Final = ("write", "pwrite")
-
-
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """The lanes of a recording with what each of them spent, and the processor as which it counts."""
-
-    recording: Recording
-    lanes: tuple[Lane, ...]
-    spent: tuple[Spent, ...]
-    processor: tuple[int, ...]
-    processors: tuple[Processor, ...]
-    counters: dict[int, Counters]
-
-    @property
-    def alone(self) -> bool:
-        """Whether there is one processor only, which waits for nobody."""
-        return len(self.processors) == 1
-
-    @property
-    def cores(self) -> int:
-        """The processors of the machine on which the program might run; 0 where that is not known."""
-        return len(frozenset().union(*(lane.process.affinity for lane in self.lanes)))
-
-    @property
-    def displaced(self) -> bool:
-        """Whether it was other programs that kept this one from its processors: there were enough for itself."""
-        return len(self.processors) <= self.cores
-
-
-def sampled(recording: Recording) -> Sampled:
-    """Return who did the work of a run, and what each of them spent; raises ``AdvisorError`` if nobody was seen."""
-    if not recording.processes:
-        raise AdvisorError("no process of the program was to be seen under /proc, so there is nothing to advise on")
-    lanes = tuple(roles.lanes(roles.applications(recording.processes)))
-    places = sorted({(lane.rank, lane.number) for lane in lanes})
-    processor = tuple(places.index((lane.rank, lane.number)) for lane in lanes)
-    counters = own_counters(recording.processes)
-    found: list[Spent] = []
-    ends = [0.0] * len(places)
-    for lane, q in zip(lanes, processor, strict=True):
-        found.append(spent(lane, ends[q], counters.get(id(lane.process)), len(places) == 1))
-        ends[q] = found[-1].start_s + found[-1].life_s
-    host = platform.node() or None
-    starts = [min(one.start_s for one, p in zip(found, processor, strict=True) if p == q) for q in range(len(places))]
-    processors = tuple(Processor(rank, number, host, starts[q], ends[q]) for q, (rank, number) in enumerate(places))
-    return Sampled(recording, lanes, tuple(found), processor, processors, counters)
 
 
 def profile_of(run: Sampled, collect: str | None = None) -> Profile:

@@ -9,7 +9,7 @@ from advisor.model.reports import Column, Report, Table, Text
 from advisor.model.units import format_seconds, format_share
 
 if TYPE_CHECKING:
-    from advisor.collect.profile import Sampled
+    from advisor.collect.sampled import Sampled
 
 #: More rows than this are too many to look at: the others are counted.
 ROWS: Final = 12

@@ -19,7 +19,7 @@ from advisor.model.records import Need
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor.collect.profile import Sampled
+    from advisor.collect.sampled import Sampled
     from advisor.model.records import Advice, Note
 
     Found = Callable[[str], bool]

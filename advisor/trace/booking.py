@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
     from advisor.trace.phases import Division
-    from advisor.trace.survey import Matched
+    from advisor.trace.records import Matched
     from advisor.trace.tables import Table
     from advisor.trace.waits import Shortest, Waits
     from advisor.trace.windows import Window

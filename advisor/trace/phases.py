@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
     from advisor.trace.matching import Collectives
     from advisor.trace.nesting import Calls
-    from advisor.trace.survey import Survey
+    from advisor.trace.records import Survey
     from advisor.trace.teams import Teams
 
 #: Moments of a location below which a search of its own takes longer than one together with all others.

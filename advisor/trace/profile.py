@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray, Status
     from advisor.trace.clocks import Correction
     from advisor.trace.events import Trace
-    from advisor.trace.survey import Matched, Survey
+    from advisor.trace.records import Matched, Survey
     from advisor.trace.windows import Stacks
 
 #: A measure whose guessed seconds exceed this share of all of its seconds is called estimated.

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from advisor.formats.otf2.contents import COMM_GROUP, COMM_LOCATION_GROUPS, COMM_LOCATIONS, COMM_SELF, Places
+from advisor.formats.otf2.codes import COMM_GROUP, COMM_LOCATION_GROUPS, COMM_LOCATIONS, COMM_SELF
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from advisor.formats.otf2.contents import Places
     from advisor.formats.otf2.definitions import Definitions
     from advisor.model.records import IntArray
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor.formats.otf2.contents import (
+from advisor.formats.otf2.codes import (
     COMM_GROUP,
     COMM_LOCATIONS,
     COMM_SELF,
