@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
     from advisor.formats.darshan.logs import Log
 
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("darshan") is None,
+    reason="needs the package darshan, which has wheels up to Python 3.12: pip install 'gapwatch[cluster]'",
+)
+
 LOGS = Path(__file__).parent / "profiles" / "darshan"
 CASES = sorted(path.parent.name for path in LOGS.glob("*/log.darshan"))
 KINDS = {"READ_TIME": "read", "WRITE_TIME": "write", "META_TIME": "metadata"}

@@ -110,7 +110,7 @@ def test_whatif_on_a_model(model: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "loops handed out in chunks" in report
     report = text_of(said(capsys, "whatif", model, *MACHINE, "--processors", 4, "--action", "A-2", "A-3"))
     assert "A-2 can't be tried on a model: a model has one memory" in report
-    assert cli.main(["whatif", str(model), "--action", "A-200"]) == 2
+    assert cli.main(["whatif", str(model), *MACHINE, "--action", "A-200"]) == 2
     assert "there is no action 'A-200'" in capsys.readouterr().err
 
 

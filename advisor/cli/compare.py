@@ -43,10 +43,10 @@ def run(args: argparse.Namespace) -> int:
     from advisor.advice.past import NOISE_BUILDS, Base
     from advisor.analysis.comparison import compare
 
-    runs = history_places.runs(args)
-    program, before, after = _chosen(runs, args)
-    earlier = [_advice(runs, build) for build in _repeated(runs.entries(program), before, after)[-NOISE_BUILDS:]]
-    first, second = _advice(runs, before), _advice(runs, after)
+    with history_places.open_runs(args) as runs:
+        program, before, after = _chosen(runs, args)
+        earlier = [_advice(runs, build) for build in _repeated(runs.entries(program), before, after)[-NOISE_BUILDS:]]
+        first, second = _advice(runs, before), _advice(runs, after)
     found = compare(first, second, earlier)
     found = replace(found, before=_called(args.before, before), after=_called(args.after, after))
     if args.form == "markdown":

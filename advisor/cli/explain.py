@@ -69,7 +69,8 @@ def _paths(args: argparse.Namespace) -> list[Path]:
     number = None if path.exists() else _number(args)
     if number is None:
         return [path]
-    files = [unit.path for unit in history_places.runs(args).units(number)]
+    with history_places.open_runs(args) as runs:
+        files = [unit.path for unit in runs.units(number)]
     if not files:
         raise UsageError(f"there is no run {args.run} in the history (gapwatch history lists them)")
     return files
@@ -81,5 +82,6 @@ def _number(args: argparse.Namespace) -> int | None:
         return int(args.run)
     if history_places.past(args) is None:
         return None
-    named = [entry.number for entry in history_places.runs(args).entries() if entry.run == args.run]
+    with history_places.open_runs(args) as runs:
+        named = [entry.number for entry in runs.entries() if entry.run == args.run]
     return named[-1] if named else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from advisor.cli import history_places, output, reports
@@ -44,21 +45,21 @@ def _report(args: argparse.Namespace) -> Report:
     from advisor.history.runs import Runs
     from advisor.model.reports import Report, Text
 
-    connection = read(history_places.state(args))
-    runs = Runs(connection)
-    history_places.known(args.program, runs)
-    entries = runs.entries(args.program, args.most)
-    parts: list[Text | Table] = [_runs(entries)]
-    left = runs.count(args.program) - len(entries)
-    if left:
-        older = "1 older run is" if left == 1 else f"{left} older runs are"
-        parts.append(Text(f"{older} not listed; --most {left + len(entries)} lists all"))
-    programs = (args.program,) if args.program else runs.programs()
-    parts += [
-        _items(items, f"Advice on {program}" if len(programs) > 1 else "Advice")
-        for program in programs
-        if (items := Items(connection).of(program))
-    ]
+    with closing(read(history_places.state(args))) as connection:
+        runs = Runs(connection)
+        history_places.known(args.program, runs)
+        entries = runs.entries(args.program, args.most)
+        parts: list[Text | Table] = [_runs(entries)]
+        left = runs.count(args.program) - len(entries)
+        if left:
+            older = "1 older run is" if left == 1 else f"{left} older runs are"
+            parts.append(Text(f"{older} not listed; --most {left + len(entries)} lists all"))
+        programs = (args.program,) if args.program else runs.programs()
+        parts += [
+            _items(items, f"Advice on {program}" if len(programs) > 1 else "Advice")
+            for program in programs
+            if (items := Items(connection).of(program))
+        ]
     return Report("", tuple(parts))
 
 

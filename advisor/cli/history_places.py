@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from advisor.support.kept import system_folder
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from advisor.advice.past import Past
     from advisor.history.runs import Runs
@@ -71,9 +73,11 @@ def known(program: str | None, runs: Runs) -> None:
         raise UsageError(f"no run of {program!r} in the history; there are {', '.join(programs) or 'none'}")
 
 
-def runs(args: argparse.Namespace) -> Runs:
-    """Return the runs of the history, to read; raises ``StoreError``."""
+@contextmanager
+def open_runs(args: argparse.Namespace) -> Iterator[Runs]:
+    """Give the runs of the history, to read; the connection is closed afterwards. Raises ``StoreError``."""
     from advisor.history.database import read
     from advisor.history.runs import Runs
 
-    return Runs(read(state(args)))
+    with closing(read(state(args))) as connection:
+        yield Runs(connection)

@@ -34,9 +34,9 @@ def _export(args: argparse.Namespace) -> int:
     """Write one advice document a line; returns the exit code."""
     from advisor.output.document import document
 
-    runs = history_places.runs(args)
-    history_places.known(args.program, runs)
-    lines = [json.dumps(document(runs.advice(entry.number))) for entry in runs.entries(args.program)]
+    with history_places.open_runs(args) as runs:
+        history_places.known(args.program, runs)
+        lines = [json.dumps(document(runs.advice(entry.number))) for entry in runs.entries(args.program)]
     output.emit("".join(f"{line}\n" for line in lines), args.output)
     return 0
 

@@ -84,10 +84,10 @@ def _of_paths(args: argparse.Namespace) -> Iterator[tuple[Advice, Sequence[Advic
 
 def _of_history(args: argparse.Namespace) -> Iterator[tuple[Advice, Sequence[Advice]]]:
     """Yield the advice on the newest runs of each program in the history, with the runs before it."""
-    runs = history_places.runs(args)
-    for program in runs.programs():
-        known = [runs.advice(entry.number) for entry in runs.entries(program, 2 * args.most)]
-        yield from _newest([(advice, known[:at]) for at, advice in enumerate(known)], args.most)
+    with history_places.open_runs(args) as runs:
+        for program in runs.programs():
+            known = [runs.advice(entry.number) for entry in runs.entries(program, 2 * args.most)]
+            yield from _newest([(advice, known[:at]) for at, advice in enumerate(known)], args.most)
 
 
 def _newest(found: Sequence[tuple[Advice, Sequence[Advice]]], most: int) -> Iterator[tuple[Advice, Sequence[Advice]]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from advisor.cli import history_places, output, reports
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
+    from sqlite3 import Connection
 
     from advisor.history.runs import Runs
     from advisor.model.reports import Report
@@ -33,14 +36,20 @@ def _runs(runs: Runs) -> str:
 
 
 def _report(args: argparse.Namespace) -> Report:
-    from advisor.history.database import holder, read
+    from advisor.history.database import read
+
+    folder = history_places.state(args)
+    with closing(read(folder)) as connection:
+        return _report_of(folder, connection)
+
+
+def _report_of(folder: Path, connection: Connection) -> Report:
+    from advisor.history.database import holder
     from advisor.history.ledger import Ledger
     from advisor.history.remarks import Remarks
     from advisor.history.runs import Runs
     from advisor.model.reports import Column, Report, Table, Text
 
-    folder = history_places.state(args)
-    connection = read(folder)
     who = holder(folder)
     counts = Ledger(connection).counts()
     rows: list[tuple[str | int, ...]] = [(state, count) for state, count in counts.items()]
