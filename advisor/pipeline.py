@@ -6,25 +6,27 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from advisor import bounds, facts, gaps, loads, merging, quality, ranking, rules, sidecar
-from advisor.efficiencies import efficiencies, modelled
-from advisor.errors import DocumentError, InputError
-from advisor.events import Events
-from advisor.model import Advice, Total
-from advisor.past import Earlier
-from advisor.ranking import Gain, Ranking, elsewhere, realised
+from advisor.advice import facts, ranking, rules
+from advisor.advice.past import Earlier
+from advisor.advice.ranking import Gain, Ranking, elsewhere, realised
+from advisor.analysis import bounds, gaps, loads, merging, quality
+from advisor.analysis.efficiencies import efficiencies, modelled
+from advisor.collect import sidecar
+from advisor.extension.events import Events
+from advisor.model.errors import DocumentError, InputError
+from advisor.model.records import Advice, Total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from advisor.facts import Fact
-    from advisor.host import Found, Host
-    from advisor.loads import Loads
-    from advisor.machines import Machine
-    from advisor.model import Bound, Finding, Gap, Grade, Need, Profile, Recommendation, Verdict
-    from advisor.past import Past
-    from advisor.rules import Matches, RuleBook
+    from advisor.advice.facts import Fact
+    from advisor.advice.past import Past
+    from advisor.advice.rules import Matches, RuleBook
+    from advisor.analysis.loads import Loads
+    from advisor.analysis.machines import Machine
+    from advisor.extension.host import Found, Host
+    from advisor.model.records import Bound, Finding, Gap, Grade, Need, Profile, Recommendation, Verdict
 
 
 #: A gap that merges imbalance and waiting may hold that share of the run before "nothing significant" says too much.
@@ -238,7 +240,7 @@ def _machine(profile: Profile, options: Options, host: Host) -> tuple[Machine | 
     """Return the machine model that the user or the profile names, and what to say where the profile's is none."""
     if not options.machine and profile.machine is None:
         return None, ()
-    from advisor import machines
+    from advisor.analysis import machines
 
     places = host.machines()
     if options.machine:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import psutil
 
-from advisor.errors import StoreError
-from advisor.store.database import read
-from advisor.store.ledger import Ledger
+from advisor.history.database import read
+from advisor.history.ledger import Ledger
+from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ import pytest
 if TYPE_CHECKING:
     from scaling_truth import Truth
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 PYTHON: Final = os.environ.get("EXTRAP_PYTHON", sys.executable)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from advisor.traces.events import Role
+from advisor.trace.events import Role
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Collectives, Op, Program
 

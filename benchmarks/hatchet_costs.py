@@ -53,8 +53,8 @@ def by_hatchet(method: str, path: Path, options: str = "") -> Cost:
 
 
 def by_gapwatch(reader: str, path: Path) -> Cost:
-    """Return what the reader of the module ``advisor.readers.<reader>`` takes from the files to the Profile."""
-    imports = f"from pathlib import Path\nimport advisor.callpaths.profile\nfrom advisor.readers import {reader}"
+    """Return what the reader of the module ``advisor.formats.<reader>`` takes from the files to the Profile."""
+    imports = f"from pathlib import Path\nimport advisor.trace.callpaths.profile\nfrom advisor.formats import {reader}"
     return _cost(sys.executable, imports, f"{reader}.advisor_read(Path(sys.argv[1]))", path)
 
 

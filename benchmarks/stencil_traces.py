@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.traces.events import Kind, Location, Role, Trace, TraceRegion
+from advisor.trace.events import Kind, Location, Role, Trace, TraceRegion
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import otf2_archives as archives
@@ -24,7 +24,7 @@ from otf2_writer import EVENTS, NONE_32
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
 
 REGIONS: Final = (
     TraceRegion("main", Role.USER, "stencil.c", 10),

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from advisor import bounds, gaps
-from advisor.loads import summarize
-from advisor.model import Phase, Processor, Profile, Region
+from advisor.analysis import bounds, gaps
+from advisor.analysis.loads import summarize
+from advisor.model.records import Phase, Processor, Profile, Region
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hatchet_costs import by_gapwatch, by_hatchet
 
-from advisor.readers import caliper
+from advisor.formats import caliper
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor.readers.valgrind.files import read
+from advisor.formats.valgrind.files import read
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.watch.config import Config
-from advisor.watch.daemon import Daemon
+from advisor.daemon.config import Config
+from advisor.daemon.daemon import Daemon
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture

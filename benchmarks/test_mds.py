@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor import machines
+from advisor.analysis import machines
 from advisor_simulation.mds.run import Simulated, simulate
 from advisor_simulation.model.checks import read
 from advisor_simulation.model.records import CacheCosts

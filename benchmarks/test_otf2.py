@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from advisor.readers.otf2 import read_trace
-from advisor.readers.otf2.anchor import read_anchor
-from advisor.readers.otf2.lookup import Lookup
-from advisor.readers.otf2.reading import Events, Reader
-from advisor.traces.profile import from_trace
+from advisor.formats.otf2 import read_trace
+from advisor.formats.otf2.anchor import read_anchor
+from advisor.formats.otf2.lookup import Lookup
+from advisor.formats.otf2.reading import Events, Reader
+from advisor.trace.profile import from_trace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from otf2_archives import ALLREDUCE, Archive, Columns
@@ -31,7 +31,7 @@ from otf2_writer import EVENTS, NONE_32
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from advisor.model import Profile
+    from advisor.model.records import Profile
 
 LOCATIONS, KERNELS = 4, 30
 #: Iterations per location of the small and the large archive.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor.readers import dimemas, paraver
+from advisor.formats import dimemas, paraver
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor import machines
+from advisor.analysis import machines
 from advisor_processor.compiled import binary, opinions
 from advisor_processor.compiled.instructions import decode
 from advisor_processor.compiled.loops import innermost

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from advisor.traces.events import Kind
+from advisor.trace.events import Kind
 from advisor_simulation.replay import contention, conversion, engine, pairing, rebuilding, sweeps
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from advisor.traces.events import Trace
+    from advisor.trace.events import Trace
     from advisor_simulation.replay.program import Program
 
 MILLION = 1_000_000

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hatchet_costs import by_gapwatch, by_hatchet
 
-from advisor.readers.tau import read_call_paths
+from advisor.formats.tau import read_call_paths
 
 if TYPE_CHECKING:
     from pathlib import Path

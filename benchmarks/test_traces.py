@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from advisor.traces.events import Kind, Location, Trace
-from advisor.traces.profile import from_trace
+from advisor.trace.events import Kind, Location, Trace
+from advisor.trace.profile import from_trace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from trace_builder import NUMBER, REGIONS

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from advisor.model import (
+from advisor.model.records import (
     LEVELS,
     Advice,
     Bound,

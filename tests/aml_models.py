@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor import machines
+from advisor.analysis import machines
 from advisor_simulation.mds.run import Simulated, simulate
 from advisor_simulation.model.checks import read
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.readers.valgrind.dump import Dump
+    from advisor.formats.valgrind.dump import Dump
 
 _SHARE = re.compile(r"\(\s*[\d.]+%\)")
 #: The object file behind a function's name; long lines are cut off in it.

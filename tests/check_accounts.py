@@ -2,7 +2,7 @@
 
 Usage: python tests/check_accounts.py TRACE…   (prints one line per trace; exit status 1 when anything disagrees)
 
-Shares nothing with ``advisor.traces`` but the reader that is being checked: the listing is text from another program.
+Shares nothing with ``advisor.trace`` but the reader that is being checked: the listing is text from another program.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.readers.otf2 import read_trace
-from advisor.traces.events import Role
-from advisor.traces.profile import from_trace
-from advisor.traces.regions import classify
+from advisor.formats.otf2 import read_trace
+from advisor.trace.events import Role
+from advisor.trace.profile import from_trace
+from advisor.trace.regions import classify
 
 if TYPE_CHECKING:
-    from advisor.model import Profile
+    from advisor.model.records import Profile
 
 MOVE = re.compile(r'^(ENTER|LEAVE)\s+(\d+)\s+(\d+)\s+Region: "(.*)" <\d+>$')
 OTHER = re.compile(r"^[A-Z_]+\s+(\d+)\s+(\d+)\s")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 import psutil
 from patience import PATIENCE_S, wait_until
 
-from advisor.store.database import read
+from advisor.history.database import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Self
 
 from patience import PATIENCE_S, wait_until
 
-from advisor.store.database import read
-from advisor.store.ledger import Ledger
-from advisor.store.runs import Runs
-from advisor.watch.config import Config
-from advisor.watch.daemon import Daemon
-from advisor.watch.events import Backlog, FileSettled, Remark, RunTaken
+from advisor.daemon.config import Config
+from advisor.daemon.daemon import Daemon
+from advisor.daemon.events import Backlog, FileSettled, Remark, RunTaken
+from advisor.history.database import read
+from advisor.history.ledger import Ledger
+from advisor.history.runs import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.store.ledger import State
-    from advisor.store.runs import Entry
-    from advisor.watch.events import Event
+    from advisor.daemon.events import Event
+    from advisor.history.ledger import State
+    from advisor.history.runs import Entry
 
 FIG4 = json.loads((Path(__file__).parent / "profiles" / "fig4.json").read_text(encoding="utf-8"))
 #: The program of figure 4 with its load spread evenly.

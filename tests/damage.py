@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor import contract, soundness
-from advisor.errors import InputError
-from advisor.model import Profile
+from advisor.analysis import soundness
+from advisor.model.errors import InputError
+from advisor.model.records import Profile
+from advisor.support import contract
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.readers.darshan.logs import Log, Table, Traced
+from advisor.formats.darshan.logs import Log, Table, Traced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

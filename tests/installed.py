@@ -24,7 +24,8 @@ _FOUND = """
 import json, gapwatch
 gapwatch.own_imports()
 import advisor
-from advisor import bundled, host
+from advisor.extension import host
+from advisor.support import bundled
 def names(folder):
     return sorted(entry.name for entry in bundled.folder(folder).iterdir() if entry.name.endswith(".yaml"))
 loaded = host.load()
@@ -35,7 +36,7 @@ print(json.dumps({
     "facts": [one.name for one in loaded.facts()],
     "rules": names("rules"),
     "machine_models": names("machine_models"),
-    "schema": __import__("advisor.readers.native", fromlist=["schema"]).schema()["title"],
+    "schema": __import__("advisor.formats.native", fromlist=["schema"]).schema()["title"],
 }))
 """
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from advisor.machines import local_machine
+from advisor.analysis.machines import local_machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

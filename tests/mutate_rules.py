@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor import rules
-from advisor.rules.cases import try_example
-from advisor.rules.comparisons import OPERATORS, comparison
-from advisor.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Leaf, Not, When
+from advisor.advice import rules
+from advisor.advice.rules.cases import try_example
+from advisor.advice.rules.comparisons import OPERATORS, comparison
+from advisor.advice.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Leaf, Not, When
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from advisor.rules.records import Action
+    from advisor.advice.rules.records import Action
 
 FACTORS = {"raised": 1.2, "lowered": 0.8}
 #: Facts that come in whole numbers.

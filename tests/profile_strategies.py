@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from advisor.model import CAUSE_CATEGORIES, MEASURES, Causes, Note, Phase, Processor, Profile, Region
+from advisor.model.records import CAUSE_CATEGORIES, MEASURES, Causes, Note, Phase, Processor, Profile, Region
 
 names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
 optional_names = st.none() | names

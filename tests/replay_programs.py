@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from halo_exchange import halo
 
-from advisor.traces.events import Role
+from advisor.trace.events import Role
 from advisor_simulation.replay.collectives import TODAY
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Collectives, Op, Program, no_collectives

@@ -7,7 +7,7 @@ import importlib
 import shutil
 from typing import TYPE_CHECKING
 
-from advisor.traces.events import Trace
+from advisor.trace.events import Trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ def trace_of(folder: Path, unpacked: Path) -> Trace:
         folder = unpacked
     for path in sorted(folder.rglob("*")):
         for name in ("otf2", "paraver"):
-            reader = importlib.import_module(f"advisor.readers.{name}")
+            reader = importlib.import_module(f"advisor.formats.{name}")
             if (reader.advisor_sniff(path) or 0.0) > 0.5:
                 found = reader.advisor_trace(path)
                 assert isinstance(found, Trace)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor.reports import Axis, Bar, Bars, Code, Column, HeatMap, Line, Report, Series, Table, Text
+from advisor.model.reports import Axis, Bar, Bars, Code, Column, HeatMap, Line, Report, Series, Table, Text
 
 CODE = Code("Model", "python", "def seconds(p):\n\treturn 2.5 / p  # [bold]as it is[/bold]")
 BARS = Bars(

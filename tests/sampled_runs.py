@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
-from advisor.sampling.procfs import Counters
-from advisor.sampling.records import Blocked, Process, Recording, Thread
+from advisor.collect.procfs import Counters
+from advisor.collect.records import Blocked, Process, Recording, Thread
 
 _PIDS = count(1000)
 NO_FILES = Counters(0, 0, 0, 0, 0, 0)

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from advisor.errors import InputError
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from advisor_scaling import collect, study
 from advisor_scaling.study import Series
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_scaling.study import Study
 
 FILE = Path(__file__).parent / "profiles" / "scaling" / "npb.csv"

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor import machines
-from advisor.errors import PluginError
-from advisor.model import Phase, Processor, Profile, Region
+from advisor.analysis import machines
+from advisor.model.errors import PluginError
+from advisor.model.records import Phase, Processor, Profile, Region
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from advisor.machines import Machine
+    from advisor.analysis.machines import Machine
 
 REGIONS = (Region("solve", "solve.c", 10), Region("assemble", "solve.c", 90), Region("MPI_Allreduce"))
 

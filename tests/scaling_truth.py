@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 #: The powers and logarithms of the truth; this is the search space of Extra-P 4.2.5 too, term for term.
 EXPONENTS: Final = tuple(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from advisor import bounds, gaps, quality
-from advisor.model import Advice, Phase, Processor, Profile, Recommendation, Region, Total
+from advisor.analysis import bounds, gaps, quality
+from advisor.model.records import Advice, Phase, Processor, Profile, Recommendation, Region, Total
 
 
 def profile(

@@ -6,18 +6,18 @@ import textwrap
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from advisor import host
-from advisor.hookspecs import GROUP
+from advisor.extension import host
+from advisor.extension.hookspecs import GROUP
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 HEAD = """
-from advisor.commands import Argument
-from advisor.reports import Column, Report, Table, Text
-from advisor.errors import InputError, UsageError
-from advisor.hookspecs import hookimpl
-from advisor.model import Finding
+from advisor.extension.commands import Argument
+from advisor.model.reports import Column, Report, Table, Text
+from advisor.model.errors import InputError, UsageError
+from advisor.extension.hookspecs import hookimpl
+from advisor.model.records import Finding
 """
 
 
@@ -40,7 +40,7 @@ def load(folder: Path, **bodies: str) -> host.Host:
 def beside_readers(folder: Path) -> host.Host:
     """Return a host with the plugins of a directory and all readers: no other plugin answers before them."""
     points = entry_points(group=GROUP)
-    return host.load([folder], [point.name for point in points if not point.module.startswith("advisor.readers")])
+    return host.load([folder], [point.name for point in points if not point.module.startswith("advisor.formats")])
 
 
 def problem(loaded: host.Host, name: str) -> str | None:

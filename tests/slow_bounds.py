@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from advisor.model import Phase, Profile
+    from advisor.model.records import Phase, Profile
 
 Value = Callable[[int, int, int], float]
 

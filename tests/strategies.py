@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from advisor.model import CAUSE_CATEGORIES, Causes, FloatArray, Phase, PhaseKind, Processor, Profile, Region
+from advisor.model.records import CAUSE_CATEGORIES, Causes, FloatArray, Phase, PhaseKind, Processor, Profile, Region
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,8 +13,10 @@ from aml_models import FIGURE_4, model, run, small
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor import bounds, gaps, host, machines, pipeline
-from advisor.errors import DocumentError, PluginError, UsageError
+from advisor import pipeline
+from advisor.analysis import bounds, gaps, machines
+from advisor.extension import host
+from advisor.model.errors import DocumentError, PluginError, UsageError
 from advisor_simulation.mds.engine import Settings
 from advisor_simulation.mds.run import simulate
 from advisor_simulation.model.checks import read

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_documents import PROFILES
 
-from advisor.hookspecs import hookimpl
-from advisor.host import Host, Loaded, discovery
-from advisor.model import Finding
-from advisor.readers import native
+from advisor.extension.hookspecs import hookimpl
+from advisor.extension.host import Host, Loaded, discovery
+from advisor.formats import native
+from advisor.model.records import Finding
 
 FIGURE = native.advisor_read(PROFILES / "fig4.json")
 

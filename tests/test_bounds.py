@@ -11,10 +11,10 @@ from profile_strategies import profiles
 from slow_bounds import slow_bounds
 from strategies import build, phase, runs
 
-from advisor import bounds
-from advisor.loads import summarize
-from advisor.model import BOUND_NAMES, Bound, Phase, Processor, Profile, Region
-from advisor.readers import native
+from advisor.analysis import bounds
+from advisor.analysis.loads import summarize
+from advisor.formats import native
+from advisor.model.records import BOUND_NAMES, Bound, Phase, Processor, Profile, Region
 
 PROFILES = Path(__file__).parent / "profiles"
 RISING = (("I", "IP"), ("IP", "IPC"), ("IPCO", "IPCOL"), ("IPCOL", "IPCOLM"), ("IPCOLM", "IPCOLMD"))
@@ -123,8 +123,8 @@ def test_blocks_of_iterations_and_regions_add_up_to_the_whole(monkeypatch: pytes
         regions=regions,
     )
     expected = summarize(profile)
-    monkeypatch.setattr("advisor.loads.arrays.BLOCK", 64)
-    monkeypatch.setattr("advisor.loads.arrays.FEWEST", 7)
+    monkeypatch.setattr("advisor.analysis.loads.arrays.BLOCK", 64)
+    monkeypatch.setattr("advisor.analysis.loads.arrays.FEWEST", 7)
     found = summarize(profile)
     for name, spread in expected.spreads.items():
         for part in ("regions", "processors", "iterations"):

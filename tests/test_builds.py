@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 import pytest
 from daemon_runs import BALANCED, CONFIG, Watch, profile
 
-from advisor import builds, cli
-from advisor.store.database import NAME, read
-from advisor.store.items import Items, held_s
-from advisor.store.runs import Runs
+from advisor import cli
+from advisor.collect import builds
+from advisor.history.database import NAME, read
+from advisor.history.items import Items, held_s
+from advisor.history.runs import Runs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.store.items import Item
+    from advisor.history.items import Item
 
 
 @pytest.fixture

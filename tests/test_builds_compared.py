@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from advisor.model import Advice
+    from advisor.model.records import Advice
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "validation.md"

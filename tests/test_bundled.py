@@ -3,7 +3,7 @@ from typing import Literal
 
 import pytest
 
-from advisor import bundled
+from advisor.support import bundled
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 

@@ -8,12 +8,13 @@ from pathlib import Path
 import annotated
 import pytest
 
-from advisor import contract, soundness
-from advisor.errors import InputError
-from advisor.model import Processor, Profile
-from advisor.readers import cachegrind
-from advisor.readers.valgrind.files import read
-from advisor.traces.events import Role
+from advisor.analysis import soundness
+from advisor.formats import cachegrind
+from advisor.formats.valgrind.files import read
+from advisor.model.errors import InputError
+from advisor.model.records import Processor, Profile
+from advisor.support import contract
+from advisor.trace.events import Role
 
 FOLDER = Path(__file__).parent / "profiles" / "cachegrind"
 TINY = FOLDER / "tiny"

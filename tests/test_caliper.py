@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from caliper_files import END, as_split, native, write_split
 
-from advisor.errors import InputError
-from advisor.model import Processor
-from advisor.readers import caliper
-from advisor.readers.caliper import assembly
-from advisor.traces.events import Role
+from advisor.formats import caliper
+from advisor.formats.caliper import assembly
+from advisor.model.errors import InputError
+from advisor.model.records import Processor
+from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from advisor.callpaths.records import CallPaths
+    from advisor.trace.callpaths.records import CallPaths
 
 PROFILES = Path(__file__).parent / "profiles"
 RECORDED = PROFILES / "caliper"

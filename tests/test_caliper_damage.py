@@ -10,8 +10,8 @@ import damage
 import pytest
 from caliper_files import as_split, native, write_split
 
-from advisor.errors import InputError
-from advisor.readers import caliper
+from advisor.formats import caliper
+from advisor.model.errors import InputError
 
 RECORDED = Path(__file__).parent / "profiles" / "caliper"
 NATIVE = RECORDED / "small" / "rank-0.cali"

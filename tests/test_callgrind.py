@@ -9,14 +9,15 @@ import annotated
 import numpy as np
 import pytest
 
-from advisor import contract, soundness
-from advisor.bounds import compute
-from advisor.errors import InputError
-from advisor.machines import load
-from advisor.model import Processor, Profile
-from advisor.readers import cachegrind, callgrind
-from advisor.readers.valgrind.files import read
-from advisor.traces.events import Role
+from advisor.analysis import soundness
+from advisor.analysis.bounds import compute
+from advisor.analysis.machines import load
+from advisor.formats import cachegrind, callgrind
+from advisor.formats.valgrind.files import read
+from advisor.model.errors import InputError
+from advisor.model.records import Processor, Profile
+from advisor.support import contract
+from advisor.trace.events import Role
 
 FOLDER = Path(__file__).parent / "profiles" / "callgrind"
 SMALL = FOLDER / "small"
@@ -243,7 +244,7 @@ def test_a_name_that_is_no_utf8(tmp_path: Path) -> None:
 
 def test_a_file_in_many_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read(IS, numbered=True)
-    monkeypatch.setattr("advisor.readers.valgrind.files._PIECE", 1000)
+    monkeypatch.setattr("advisor.formats.valgrind.files._PIECE", 1000)
     found = read(IS, numbered=True)
     assert found.places == whole.places
     assert np.array_equal(found.counts, whole.counts)

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from advisor import gaps, soundness
-from advisor.bounds import compute
-from advisor.callpaths.profile import from_call_paths
-from advisor.callpaths.records import CallPaths, Node
-from advisor.errors import InputError
-from advisor.host import load
-from advisor.model import Processor, Profile
+from advisor.analysis import gaps, soundness
+from advisor.analysis.bounds import compute
+from advisor.extension.host import load
+from advisor.model.errors import InputError
+from advisor.model.records import Processor, Profile
+from advisor.output.document import document, to_json
 from advisor.pipeline import Options, study_of
-from advisor.render.document import document, to_json
-from advisor.traces.events import Role
+from advisor.trace.callpaths.profile import from_call_paths
+from advisor.trace.callpaths.records import CallPaths, Node
+from advisor.trace.events import Role
 
 TWO = (Processor(0), Processor(1))
 TREE = (

@@ -11,19 +11,19 @@ import jsonschema
 import pytest
 
 from advisor import cli, pipeline
+from advisor.advice.past import Earlier
 from advisor.cli import demo
-from advisor.host import load
-from advisor.past import Earlier
-from advisor.render.document import schema
-from advisor.render.page import Page
-from advisor.render.terminal import screen
+from advisor.extension.host import load
+from advisor.output.document import schema
+from advisor.output.page import Page
+from advisor.output.terminal import screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor.host import Host
-    from advisor.model import Advice
-    from advisor.past import Past
+    from advisor.advice.past import Past
+    from advisor.extension.host import Host
+    from advisor.model.records import Advice
 
 
 FIGURE = Path(__file__).parent / "profiles" / "fig4.json"

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import advice_samples as samples
 import pytest
 
+from advisor.advice.past import base_of
 from advisor.cli import gates
-from advisor.errors import GateCrossed, UsageError
-from advisor.past import base_of
+from advisor.model.errors import GateCrossed, UsageError
 
 if TYPE_CHECKING:
-    from advisor.model import Advice
+    from advisor.model.records import Advice
 
 
 def no_base() -> None:

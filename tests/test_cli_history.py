@@ -12,7 +12,7 @@ from daemon_process import settle
 from daemon_runs import profile
 
 from advisor import cli
-from advisor.store.database import Writer, holder
+from advisor.history.database import Writer, holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

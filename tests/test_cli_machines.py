@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor import bundled, cli, machines
+from advisor import cli
+from advisor.analysis import machines
+from advisor.support import bundled
 
 if TYPE_CHECKING:
     from pathlib import Path

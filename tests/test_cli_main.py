@@ -8,7 +8,7 @@ from command_line import ROOT, run
 
 from advisor import __version__, cli
 from advisor.cli.commands import COMMANDS
-from advisor.errors import DocumentError, GateCrossed, InputError, Problem
+from advisor.model.errors import DocumentError, GateCrossed, InputError, Problem
 
 if TYPE_CHECKING:
     import argparse
@@ -157,9 +157,9 @@ def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 #: What only some runs need: those with traces, a history, experiments, several sizes, a machine, changed rules.
 ON_DEMAND = {
-    "advisor.machines", "advisor.store.past", "advisor.traces.profile", "advisor.documents.composing",
-    "advisor.rules.cases", "advisor_coupling.results", "advisor_scaling.study", "advisor_simulation.replay.engine",
-    "numpy.ma", "sqlite3", "statistics", "yaml",
+    "advisor.analysis.machines", "advisor.history.past", "advisor.trace.profile",
+    "advisor.support.documents.composing", "advisor.advice.rules.cases", "advisor_coupling.results",
+    "advisor_scaling.study", "advisor_simulation.replay.engine", "numpy.ma", "sqlite3", "statistics", "yaml",
 }  # fmt: skip
 
 

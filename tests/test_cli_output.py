@@ -11,8 +11,8 @@ import pytest
 from command_line import environment, run
 
 from advisor.cli import output
-from advisor.errors import AdvisorError
-from advisor.render.page import Page
+from advisor.model.errors import AdvisorError
+from advisor.output.page import Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor import cli, host, rules
+from advisor import cli
+from advisor.advice import rules
+from advisor.extension import host
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ import pytest
 from command_line import environment, run
 from patience import PATIENCE_S
 
-from advisor.readers import native
+from advisor.formats import native
 
 if TYPE_CHECKING:
     from pathlib import Path

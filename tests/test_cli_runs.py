@@ -11,7 +11,7 @@ import pytest
 from command_line import run
 
 from advisor import cli
-from advisor.render.document import schema
+from advisor.output.document import schema
 
 PROFILES = Path(__file__).parent / "profiles"
 TRACES = sorted(file.parent for file in (PROFILES / "otf2").rglob("*.otf2"))

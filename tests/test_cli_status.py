@@ -13,13 +13,13 @@ from daemon_process import FAST, UNHURRIED, Process, settle
 from daemon_runs import PATIENCE_S, Watch, profile
 
 from advisor import cli
-from advisor.render import watching
-from advisor.sandbox import TaskFailed
-from advisor.store.database import Writer, read
-from advisor.watch.config import Config
-from advisor.watch.events import Remark
-from advisor.watch.reading import Readers
-from advisor.watch.settling import Settling
+from advisor.daemon.config import Config
+from advisor.daemon.events import Remark
+from advisor.daemon.reading import Readers
+from advisor.daemon.settling import Settling
+from advisor.extension.sandbox import TaskFailed
+from advisor.history.database import Writer, read
+from advisor.output import watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,7 +140,7 @@ def test_a_profile_that_was_being_read_at_the_end_is_in_nobodys_way(place: Path)
     folder = place / "config" / "gapwatch" / "plugins"
     folder.mkdir()
     (folder / "slow.py").write_text(
-        "import time\nfrom pathlib import Path\nfrom advisor.hookspecs import hookimpl\n\n"
+        "import time\nfrom pathlib import Path\nfrom advisor.extension.hookspecs import hookimpl\n\n"
         "@hookimpl\ndef advisor_findings(profile, bounds, gaps, machine, history):\n"
         f"    Path({str(place / 'begun')!r}).touch()\n    time.sleep(36000)\n    return []\n"
     )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from site_folder import load
 
-from advisor.errors import PluginError, UsageError
-from advisor.reports import Column, Report, Table, Text
+from advisor.model.errors import PluginError, UsageError
+from advisor.model.reports import Column, Report, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

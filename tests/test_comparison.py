@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from native_documents import PROFILES
 from profile_strategies import profiles
 
-from advisor.bounds import compute
-from advisor.comparison import compare
-from advisor.gaps import attribute
-from advisor.host import load
-from advisor.loads import summarize
-from advisor.model import Advice, Phase, Processor, Profile, Region
+from advisor.analysis.bounds import compute
+from advisor.analysis.comparison import compare
+from advisor.analysis.gaps import attribute
+from advisor.analysis.loads import summarize
+from advisor.extension.host import load
+from advisor.formats import native
+from advisor.model.records import Advice, Phase, Processor, Profile, Region
 from advisor.pipeline import Options, study_of
-from advisor.readers import native
 
 WHOLE = study_of(native.advisor_read(PROFILES / "fig4.json"), Options(), load()).advice
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from advisor.model import LEVELS, Status
+from advisor.model.records import LEVELS, Status
 
 TEXT = (Path(__file__).parents[1] / "docs" / "concepts.md").read_text(encoding="utf-8")
 

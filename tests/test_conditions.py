@@ -10,15 +10,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor import documents
-from advisor.documents import Mark
-from advisor.errors import DocumentError
-from advisor.facts.span import Span
-from advisor.facts.vocabulary import Fact, Value, by_name
-from advisor.model import Need
-from advisor.rules.comparisons import comparison
-from advisor.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Not, When, evaluate, leaves, truth
-from advisor.rules.names import FactName, GapName, Names, using
+from advisor.advice.facts.span import Span
+from advisor.advice.facts.vocabulary import Fact, Value, by_name
+from advisor.advice.rules.comparisons import comparison
+from advisor.advice.rules.conditions import (
+    AllOf,
+    AnyOf,
+    FactIs,
+    GapSeconds,
+    GapShare,
+    Not,
+    When,
+    evaluate,
+    leaves,
+    truth,
+)
+from advisor.advice.rules.names import FactName, GapName, Names, using
+from advisor.model.errors import DocumentError
+from advisor.model.records import Need
+from advisor.support import documents
+from advisor.support.documents import Mark
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from profile_strategies import profiles
 from typing_extensions import TypeAliasType
 
-from advisor import contract, wire
-from advisor.contract import ContractError
-from advisor.model import FloatArray, IntArray, Profile
+from advisor.model.records import FloatArray, IntArray, Profile
+from advisor.support import contract, wire
+from advisor.support.contract import ContractError
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from command_line import run
 from coupling_data import RECORDED
 
 import advisor_coupling
-from advisor import host, rules
-from advisor.model import Phase, Processor, Profile, Region
-from advisor.rules import cases
-from advisor.traces.events import Kind, Location, Role, Trace, TraceRegion
+from advisor.advice import rules
+from advisor.advice.rules import cases
+from advisor.extension import host
+from advisor.model.records import Phase, Processor, Profile, Region
+from advisor.trace.events import Kind, Location, Role, Trace, TraceRegion
 from advisor_coupling import keeping, losses, orders, results, words
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ def test_the_gain_is_what_the_pair_costs_as_a_share_of_the_run(kept: Path) -> No
 
 
 def _recommended(run: Profile) -> tuple[Any, ...]:
-    from advisor import bounds, facts, gaps, ranking
+    from advisor.advice import facts, ranking
+    from advisor.analysis import bounds, gaps
 
     found = bounds.compute(run, None)
     attributed = gaps.attribute(run, found)

@@ -14,7 +14,7 @@ import pytest
 from command_line import environment, run
 from patience import PATIENCE_S, has_ended, wait_until
 
-from advisor.errors import InputError, UsageError
+from advisor.model.errors import InputError, UsageError
 from advisor_coupling import experiment, launching, results
 from advisor_coupling.cases import SECONDS
 

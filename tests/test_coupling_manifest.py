@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from coupling_data import HERE
 
-from advisor.errors import DocumentError
+from advisor.model.errors import DocumentError
 from advisor_coupling import experiment, manifest
 from advisor_coupling.wording import Expression, Pattern, Template
 

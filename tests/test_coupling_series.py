@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from coupling_data import RECORDED, made_up
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_coupling import forecasts, planning, report, results
 from advisor_coupling.cases import SECONDS, Case, Metric
 from advisor_coupling.model import CaseModel, model

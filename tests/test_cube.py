@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from cube_archives import Call, Cube, Metric, members_of, write_tar
 
-from advisor import contract, soundness
-from advisor.model import Profile
-from advisor.readers import cube
-from advisor.traces.events import Role
+from advisor.analysis import soundness
+from advisor.formats import cube
+from advisor.model.records import Profile
+from advisor.support import contract
+from advisor.trace.events import Role
 
 HERE = Path(__file__).parent / "profiles" / "cube"
 REAL = sorted(HERE.glob("*/profile.cubex"))

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from cube_archives import Call, Cube, Metric, members_of, trimmed, write_tar
 
-from advisor import contract, soundness
-from advisor.errors import InputError
-from advisor.model import Profile
-from advisor.readers import cube
-from advisor.readers.cube import anchor, archive, regions
+from advisor.analysis import soundness
+from advisor.formats import cube
+from advisor.formats.cube import anchor, archive, regions
+from advisor.model.errors import InputError
+from advisor.model.records import Profile
+from advisor.support import contract
 
 HERE = Path(__file__).parent / "profiles" / "cube"
 VISITS = Metric("visits", {0: [1, 1], 1: [1, 1], 2: [4, 4], 3: [4, 4], 4: [2, 2]}, values="UINT64")

@@ -9,7 +9,7 @@ import damage
 import pytest
 from cube_archives import Cube, Metric, members_of, trimmed, write_tar
 
-from advisor.readers import cube
+from advisor.formats import cube
 
 SOURCE = Path(__file__).parent / "profiles" / "cube" / "faultlab-late4" / "profile.cubex"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from advisor.watch import config
+from advisor.daemon import config
 
 ROOT = Path(__file__).parents[1]
 DAEMON = (ROOT / "docs" / "daemon.md").read_text(encoding="utf-8")

@@ -12,17 +12,21 @@ import numpy as np
 import pytest
 from darshan_logs import log, table
 
-from advisor import bounds, contract, facts, gaps, host, pipeline, soundness
-from advisor.errors import InputError
-from advisor.model import CAUSE_CATEGORIES, Profile
-from advisor.readers import darshan
-from advisor.readers.darshan import cells, logs
-from advisor.readers.darshan.profile import from_log
+from advisor import pipeline
+from advisor.advice import facts
+from advisor.analysis import bounds, gaps, soundness
+from advisor.extension import host
+from advisor.formats import darshan
+from advisor.formats.darshan import cells, logs
+from advisor.formats.darshan.profile import from_log
+from advisor.model.errors import InputError
+from advisor.model.records import CAUSE_CATEGORIES, Profile
+from advisor.support import contract
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.readers.darshan.logs import Log
+    from advisor.formats.darshan.logs import Log
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("darshan") is None,
@@ -234,7 +238,7 @@ def test_findings_name_the_files_with_counts_bytes_and_seconds() -> None:
 
 
 def test_other_profiles_have_no_findings_here() -> None:
-    from advisor.readers.native import advisor_read
+    from advisor.formats.native import advisor_read
 
     assert darshan.advisor_findings(advisor_read(LOGS.parent / "fig4.json")) == ()
 

@@ -12,14 +12,14 @@ import pytest
 from darshan_logs import rewritten
 from patience import PATIENCE_S
 
-from advisor.errors import InputError
-from advisor.readers import darshan
-from advisor.readers.darshan import container, logs
+from advisor.formats import darshan
+from advisor.formats.darshan import container, logs
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.readers.darshan.child import Contents, Table
+    from advisor.formats.darshan.child import Contents, Table
 
 LOG = Path(__file__).parent / "profiles" / "darshan" / "faultlab-io256" / "log.darshan"
 HEADER = 1328

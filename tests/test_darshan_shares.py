@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from advisor.readers.darshan.cells import cells_of
-from advisor.readers.darshan.rows import data
-from advisor.readers.darshan.shares import Extreme, balanced, heat_left, of_ranks, whole
+from advisor.formats.darshan.cells import cells_of
+from advisor.formats.darshan.rows import data
+from advisor.formats.darshan.shares import Extreme, balanced, heat_left, of_ranks, whole
 
 seconds = st.floats(0.0, 1e6)
 extremes = st.builds(Extreme, st.integers(-1, 9), st.floats(-1.0, 1e6))

@@ -12,11 +12,12 @@ import damage
 import numpy as np
 import pytest
 
-from advisor import bounds, contract, gaps, soundness
-from advisor.errors import InputError
-from advisor.model import Profile
-from advisor.readers import dimemas, paraver
-from advisor.readers.dimemas.records import Record
+from advisor.analysis import bounds, gaps, soundness
+from advisor.formats import dimemas, paraver
+from advisor.formats.dimemas.records import Record
+from advisor.model.errors import InputError
+from advisor.model.records import Profile
+from advisor.support import contract
 
 HERE = Path(__file__).parent / "profiles" / "dimemas"
 CASES = sorted(path.name for path in HERE.iterdir() if path.is_dir())

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from advisor.readers import dimemas
-from advisor.readers.dimemas import events
-from advisor.readers.dimemas.records import Record, Records
-from advisor.readers.paraver.labels import Labels
-from advisor.traces.events import Kind, Trace
+from advisor.formats import dimemas
+from advisor.formats.dimemas import events
+from advisor.formats.dimemas.records import Record, Records
+from advisor.formats.paraver.labels import Labels
+from advisor.trace.events import Kind, Trace
 
 HERE = Path(__file__).parent / "profiles" / "dimemas"
 CASES = sorted(path.name for path in HERE.iterdir() if path.is_dir())

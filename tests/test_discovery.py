@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from site_folder import load, plugin, problem
 
-from advisor import host, kept
+from advisor.extension import host
+from advisor.support import kept
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor import distributions
+from advisor.analysis import distributions
 
 special = pytest.importorskip("scipy.special", reason="SciPy is what the distributions are compared with")
 

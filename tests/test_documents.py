@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor import documents, units
-from advisor.documents import Between, FieldErrors, Mark, Marked, composing, yaml_nodes
-from advisor.errors import DocumentError
+from advisor.model.errors import DocumentError
+from advisor.model.units import Seconds
+from advisor.support import documents
+from advisor.support.documents import Between, FieldErrors, Mark, Marked, composing, yaml_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Action:
     targets: tuple[Literal["L", "M'", "C'"], ...] = ()
     when: Condition | None = None
     prior: Annotated[float, Between(0, 1)] = 0.5
-    latency: units.Seconds | None = None
+    latency: Seconds | None = None
     how: dict[Literal["mpi", "openmp"], str | tuple[str, ...]] = field(default_factory=dict)
     change: dict[str, object] = field(default_factory=dict)
     enabled: bool = True

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from strategies import build, phase
 
-from advisor import efficiencies
-from advisor.model import Efficiency, Phase, Profile
+from advisor.analysis import efficiencies
+from advisor.model.records import Efficiency, Phase, Profile
 
 
 def by_name(profile: Profile) -> dict[str, Efficiency]:

@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from site_folder import beside_readers, plugin
 
-from advisor import pipeline, wire
-from advisor.efficiencies import modelled
-from advisor.errors import InputError
-from advisor.events import Events
-from advisor.host import Found, Host, load
-from advisor.model import Advice, Efficiency, Finding
+from advisor import pipeline
+from advisor.analysis.efficiencies import modelled
+from advisor.daemon import work
+from advisor.extension.events import Events
+from advisor.extension.host import Found, Host, load
+from advisor.model.errors import InputError
+from advisor.model.records import Advice, Efficiency, Finding
 from advisor.pipeline import Options
-from advisor.watch import work
+from advisor.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.traces.events import Trace
+    from advisor.trace.events import Trace
 
 PROFILES = Path(__file__).parent / "profiles"
 TRACE = PROFILES / "otf2" / "scorep-multiphase"
@@ -179,7 +180,7 @@ def test_other_findings_fill_nothing(finding: Finding) -> None:
 
 
 def test_modelled_efficiencies_stand_in_the_document(tmp_path: Path) -> None:
-    from advisor.render.document import document
+    from advisor.output.document import document
 
     body = """
         @hookimpl

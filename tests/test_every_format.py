@@ -22,19 +22,21 @@ from markdown_it import MarkdownIt
 from site_folder import beside_readers
 from test_render_markdown import Elements
 
-from advisor import cli, comparison, overview, pipeline
-from advisor.explaining import Explanation, explain
-from advisor.model import Advice, Share
-from advisor.render import explained, report, watching
-from advisor.render.clean import clean
-from advisor.render.document import document, to_json
-from advisor.render.html import index, reports
-from advisor.render.html.page import page
-from advisor.render.markdown import comment
-from advisor.render.page import Page
-from advisor.render.sarif import sarif
-from advisor.render.terminal import screen
-from advisor.reports import Code, Column, Report, Table, Text
+from advisor import cli, pipeline
+from advisor.advice.explaining import Explanation, explain
+from advisor.analysis import comparison
+from advisor.history import overview
+from advisor.model.records import Advice, Share
+from advisor.model.reports import Code, Column, Report, Table, Text
+from advisor.output import explained, report, watching
+from advisor.output.clean import clean
+from advisor.output.document import document, to_json
+from advisor.output.html import index, reports
+from advisor.output.html.page import page
+from advisor.output.markdown import comment
+from advisor.output.page import Page
+from advisor.output.sarif import sarif
+from advisor.output.terminal import screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable

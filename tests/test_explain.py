@@ -18,14 +18,15 @@ from daemon_runs import Watch
 from rich.cells import cell_len
 from site_folder import beside_readers
 
-from advisor import cli, pipeline, writing
-from advisor.errors import UsageError
-from advisor.explaining import Explanation, explain
-from advisor.host import load
+from advisor import cli, pipeline
+from advisor.advice.explaining import Explanation, explain
+from advisor.extension.host import load
+from advisor.formats import writing
+from advisor.model.errors import UsageError
+from advisor.output.document import to_json
+from advisor.output.explained import document, screen
+from advisor.output.page import Page
 from advisor.pipeline import Options
-from advisor.render.document import to_json
-from advisor.render.explained import document, screen
-from advisor.render.page import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 from installed import ROOT
 
-from advisor.extras import Extra, install_line
+from advisor.support.extras import Extra, install_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def test_only_extras_that_exist_are_asked_for() -> None:
 def test_messages_take_the_line_from_one_place() -> None:
     for folder in ("advisor", "plugins"):
         for path in (ROOT / folder).rglob("*.py"):
-            if path != ROOT / "advisor" / "extras.py":
+            if path != ROOT / "advisor" / "support" / "extras.py":
                 assert "gapwatch[" not in path.read_text(encoding="utf-8"), path
 
 

@@ -13,17 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from profile_strategies import profiles
 
-from advisor import bounds, facts, gaps
-from advisor.facts.events import traits
-from advisor.facts.places import LEAST_SHARE, durations, family_name, places
-from advisor.facts.sheet import FactSheet, model_of, processors_of
-from advisor.facts.values import VALUES
-from advisor.facts.vocabulary import VOCABULARY, Fact, by_name, command_for
-from advisor.loads import summarize
-from advisor.model import Note, Phase, Processor, Profile, Region
-from advisor.rules.cases import cases, sheet_of
-from advisor.rules.names import names
-from advisor.units import DIMENSIONS
+from advisor.advice import facts
+from advisor.advice.facts.events import traits
+from advisor.advice.facts.places import LEAST_SHARE, durations, family_name, places
+from advisor.advice.facts.sheet import FactSheet, model_of, processors_of
+from advisor.advice.facts.values import VALUES
+from advisor.advice.facts.vocabulary import VOCABULARY, Fact, by_name, command_for
+from advisor.advice.rules.cases import cases, sheet_of
+from advisor.advice.rules.names import names
+from advisor.analysis import bounds, gaps
+from advisor.analysis.loads import summarize
+from advisor.model.records import Note, Phase, Processor, Profile, Region
+from advisor.model.units import DIMENSIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -87,7 +88,8 @@ def test_fact_explains_itself(fact: Fact) -> None:
 
 
 def test_page_is_what_the_code_says() -> None:
-    assert (ROOT / "docs" / "facts.md").read_text() == facts.document(), "run: python -m advisor.facts > docs/facts.md"
+    page = (ROOT / "docs" / "facts.md").read_text()
+    assert page == facts.document(), "run: python -m advisor.advice.facts > docs/facts.md"
 
 
 def test_units_of_facts_are_dimensions() -> None:
@@ -217,7 +219,7 @@ def test_messages_of_exactly_four_kib_are_small() -> None:
 
 
 def profile_of(case: object) -> Profile:
-    from advisor.rules import case_profiles
+    from advisor.advice.rules import case_profiles
 
     return case_profiles.profile_of(case)
 
@@ -348,7 +350,7 @@ def test_counts_of_the_processor() -> None:
 
 
 def test_bandwidth_needs_a_machine() -> None:
-    from advisor import machines
+    from advisor.analysis import machines
 
     machine = next(m for name in machines.names() if name != "host" and (m := machines.load(name)).memory is not None)
     assert machine.memory is not None

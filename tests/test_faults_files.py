@@ -19,9 +19,9 @@ from daemon_runs import CONFIG, Watch, profile, tried
 from patience import PATIENCE_S
 from site_folder import plugin
 
-from advisor.store.database import Writer
-from advisor.watch import announcements, looking, scan
-from advisor.watch.settling import Settling
+from advisor.daemon import announcements, looking, scan
+from advisor.daemon.settling import Settling
+from advisor.history.database import Writer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -228,7 +228,7 @@ def test_fs9_a_root_that_hangs_stops_no_other(tmp_path: Path, monkeypatch: pytes
         return walk(root, without)
 
     monkeypatch.setattr(looking.scan, "walk", hanging)
-    monkeypatch.setattr("advisor.watch.daemon._HANGS_S", 0.5)
+    monkeypatch.setattr("advisor.daemon.daemon._HANGS_S", 0.5)
     watch = Watch(tmp_path)
     watch.daemon._config = replace(CONFIG, roots=(hung, fine))
     with watch:

@@ -22,13 +22,13 @@ from site_folder import plugin
 from test_faults_files import needs
 from test_store import ADVICE, unit
 
-from advisor.errors import StoreError
-from advisor.store import filesystems
-from advisor.store.database import LOCK, NAME, Writer, holder, read
-from advisor.store.runs import Runs
-from advisor.store.schema import STEPS, VERSION
-from advisor.watch.config import Config
-from advisor.watch.retention import Retention
+from advisor.daemon.config import Config
+from advisor.daemon.retention import Retention
+from advisor.history import filesystems
+from advisor.history.database import LOCK, NAME, Writer, holder, read
+from advisor.history.runs import Runs
+from advisor.history.schema import STEPS, VERSION
+from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from daemon_runs import FIG4, Watch, profile
 
-from advisor.store.database import read
-from advisor.store.ledger import Ledger
+from advisor.history.database import read
+from advisor.history.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model import Advice
+    from advisor.model.records import Advice
 
 PROFILES = Path(__file__).parent / "profiles"
 TEXT = json.dumps(FIG4)

@@ -20,7 +20,7 @@ from daemon_process import FAST, UNHURRIED, Process, settle
 from daemon_runs import CONFIG, Watch, profile
 from patience import PATIENCE_S
 
-from advisor.watch import manners, reading
+from advisor.daemon import manners, reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

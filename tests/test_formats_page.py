@@ -11,9 +11,9 @@ import pytest
 from native_documents import PROFILES
 from profile_strategies import plain
 
-from advisor import sidecar
-from advisor.model import MEASURES, Profile
-from advisor.readers import native
+from advisor.collect import sidecar
+from advisor.formats import native
+from advisor.model.records import MEASURES, Profile
 
 DOCS = Path(__file__).parents[1] / "docs"
 OWN = (DOCS / "formats" / "native.md").read_text(encoding="utf-8")

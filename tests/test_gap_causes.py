@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from strategies import build
 
-from advisor import bounds, gaps
-from advisor.gaps.causes import LIMIT
-from advisor.model import CAUSE_CATEGORIES, Causes, Gap, Phase, Processor, Profile, Region
+from advisor.analysis import bounds, gaps
+from advisor.analysis.gaps.causes import LIMIT
+from advisor.model.records import CAUSE_CATEGORIES, Causes, Gap, Phase, Processor, Profile, Region
 
 KINDS = ("late sender", "barrier", "message", "file", "start-up", "collective", "thread start")
 REGIONS = (

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from profile_strategies import profiles
 from strategies import build, phase, runs
 
-from advisor import bounds, gaps
-from advisor.gaps.causes import size_words
-from advisor.model import Gap, Phase, Processor, Profile, Region, Share
-from advisor.readers import native
+from advisor.analysis import bounds, gaps
+from advisor.analysis.gaps.causes import size_words
+from advisor.formats import native
+from advisor.model.records import Gap, Phase, Processor, Profile, Region, Share
 
 PROFILES = Path(__file__).parent / "profiles"
 LAYOUTS = ("regions", "processors", "iterations")
@@ -245,7 +245,7 @@ def test_unseen_system_time_is_said_at_the_gap_that_would_hold_it() -> None:
 
 
 def test_many_places_are_listed_up_to_a_limit_and_the_others_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gaps, "LIMIT", 3)
+    monkeypatch.setattr("advisor.analysis.gaps.between_bounds.LIMIT", 3)
     work = np.arange(1.0, 9.0)[:, np.newaxis] * np.ones((8, 10))
     found = by_name(build([phase(work)]))["L"]
     assert [share.name for share in found.processors] == ["rank 7", "rank 6", "rank 5", "others"]

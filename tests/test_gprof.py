@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from advisor.errors import InputError
-from advisor.model import Processor
-from advisor.readers import gprof
-from advisor.readers.gprof import assembly
-from advisor.traces.events import Role
+from advisor.formats import gprof
+from advisor.formats.gprof import assembly
+from advisor.model.errors import InputError
+from advisor.model.records import Processor
+from advisor.trace.events import Role
 
 PROFILES = Path(__file__).parent / "profiles"
 RECORDED = PROFILES / "gprof"

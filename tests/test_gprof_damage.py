@@ -8,8 +8,8 @@ from pathlib import Path
 import damage
 import pytest
 
-from advisor.errors import InputError
-from advisor.readers import gprof
+from advisor.formats import gprof
+from advisor.model.errors import InputError
 
 RECORDED = Path(__file__).parent / "profiles" / "gprof"
 CYCLES = RECORDED / "cycles" / "gprof.txt"

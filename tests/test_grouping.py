@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.grouping import numbered, sums
+from advisor.support.grouping import numbered, sums
 
 
 def test_sums_adds_by_group() -> None:

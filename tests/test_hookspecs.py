@@ -12,13 +12,13 @@ import pytest
 from native_documents import PROFILES
 from site_folder import plugin
 
-from advisor import hookspecs, host
-from advisor.errors import InputError
-from advisor.readers import native
-from advisor.reports import Column, Table
+from advisor.extension import hookspecs, host
+from advisor.formats import native
+from advisor.model.errors import InputError
+from advisor.model.reports import Column, Table
 
 if TYPE_CHECKING:
-    from advisor.model import Advice, Profile
+    from advisor.model.records import Advice, Profile
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

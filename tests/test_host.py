@@ -8,13 +8,13 @@ from native_documents import PROFILES
 from site_folder import load
 from trace_builder import Line, build
 
-from advisor.errors import InputError, UnknownFormatError
-from advisor.readers import native
+from advisor.formats import native
+from advisor.model.errors import InputError, UnknownFormatError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor import host
+    from advisor.extension import host
 
 FIGURE = native.advisor_read(PROFILES / "fig4.json")
 
@@ -24,7 +24,7 @@ GOOD = """
         return [Finding("somebody else", "seen", profile.program, "all is well", {"gaps": len(gaps)})]
 """
 SURE = """
-    from advisor.readers import native
+    from advisor.formats import native
     @hookimpl
     def advisor_sniff(path):
         return 0.9
@@ -216,7 +216,7 @@ def test_files_that_a_plugin_brings_along_exist(tmp_path: Path) -> None:
 
 
 FACT = """
-    from advisor.facts import Fact
+    from advisor.advice.facts import Fact
     @hookimpl
     def advisor_facts():
         return [Fact("{name}", "count", "run", (), "", "as computed", {compute})]

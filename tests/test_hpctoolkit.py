@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hpctoolkit_databases import FUNCTION, LINE, LOOP, Context, Run, write, write_experiment
 
-from advisor import contract, soundness
-from advisor.errors import InputError
-from advisor.model import Profile
-from advisor.readers import hpctoolkit
-from advisor.readers.hpctoolkit import assembly
-from advisor.traces.events import Role
+from advisor.analysis import soundness
+from advisor.formats import hpctoolkit
+from advisor.formats.hpctoolkit import assembly
+from advisor.model.errors import InputError
+from advisor.model.records import Profile
+from advisor.support import contract
+from advisor.trace.events import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

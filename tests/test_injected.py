@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from advisor import bounds, gaps
-from advisor.readers.otf2 import read_trace
-from advisor.traces.profile import from_trace
+from advisor.analysis import bounds, gaps
+from advisor.formats.otf2 import read_trace
+from advisor.trace.profile import from_trace
 
 FAULTS = Path(__file__).parent / "profiles" / "faults"
 #: Their cost is not injected as seconds, or other load on the cores adds to it.

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from trace_builder import Line, build
 
-from advisor import bounds, gaps
-from advisor.traces.profile import from_trace
+from advisor.analysis import bounds, gaps
+from advisor.trace.profile import from_trace
 
 if TYPE_CHECKING:
-    from advisor.model import Gap
+    from advisor.model.records import Gap
 
 
 def waiting_of_a_late_sender() -> Gap:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 from isolation import KEPT, KEPT_PREFIXES, kept_variables
 
-from advisor import machines
+from advisor.analysis import machines
 
 SETTINGS = {
     "COLUMNS": "40", "GIT_CONFIG_GLOBAL": "/etc/passwd", "HOME": "/nowhere", "LC_ALL": "C", "NO_COLOR": "1",

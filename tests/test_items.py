@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import advice_samples
 import pytest
 
-from advisor.errors import UsageError
-from advisor.store.database import Writer
-from advisor.store.items import Items, held_s
+from advisor.history.database import Writer
+from advisor.history.items import Items, held_s
+from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from advisor.model import Advice
+    from advisor.model.records import Advice
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SHOWING = replace(advice_samples.full(), recommendations=(replace(advice_samples.recommendation(), gaps=("L",)),))

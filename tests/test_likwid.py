@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from likwid_output import Measured, csv, text
 
-from advisor import contract, soundness
-from advisor.errors import InputError
-from advisor.model import Profile
-from advisor.readers import likwid
+from advisor.analysis import soundness
+from advisor.formats import likwid
+from advisor.model.errors import InputError
+from advisor.model.records import Profile
+from advisor.support import contract
 
 PROFILES = Path(__file__).parent / "profiles"
 RUN = PROFILES / "likwid" / "constructed"

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from strategies import build, phase
 
-from advisor import bounds, gaps
-from advisor.loads import summarize
-from advisor.loads.arrays import team_of
-from advisor.loads.phases import apportion
-from advisor.model import Phase, Processor, Region
+from advisor.analysis import bounds, gaps
+from advisor.analysis.loads import summarize
+from advisor.analysis.loads.arrays import team_of
+from advisor.analysis.loads.phases import apportion
+from advisor.model.records import Phase, Processor, Region
 
 if TYPE_CHECKING:
     from pathlib import Path

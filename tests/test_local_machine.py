@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor import machine_rates, machines
-from advisor.machines import local_machine
-from advisor.machines.records import numbers
+from advisor.analysis import machine_rates, machines
+from advisor.analysis.machines import local_machine
+from advisor.analysis.machines.records import numbers
 
 X86 = """\
 processor	: 0

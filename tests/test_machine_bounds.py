@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from strategies import build
 
-from advisor import bounds, gaps
-from advisor.machines.records import FunctionalUnit, Machine, Number, Source
-from advisor.model import Phase, Profile
+from advisor.analysis import bounds, gaps
+from advisor.analysis.machines.records import FunctionalUnit, Machine, Number, Source
+from advisor.model.records import Phase, Profile
 
 
 def number(value: float) -> Number:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor import machine_rates, machines
-from advisor.documents.field_types import expectation, fields_of, is_dict, is_record, members
-from advisor.errors import DocumentError, UsageError
-from advisor.machines.records import Count, FunctionalUnit, Machine, Number, Source, Synchronization, numbers
+from advisor.analysis import machine_rates, machines
+from advisor.analysis.machines.records import Count, FunctionalUnit, Machine, Number, Source, Synchronization, numbers
+from advisor.model.errors import DocumentError, UsageError
+from advisor.support.documents.field_types import expectation, fields_of, is_dict, is_record, members
 
 DOC = (Path(__file__).resolve().parents[1] / "docs" / "machines.md").read_text(encoding="utf-8")
 BUNDLED = tuple(name for name in machines.names() if name != "host")

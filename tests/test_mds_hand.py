@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from aml_models import COSTS, FIGURE_4, FIGURE_5, run, small
 
-from advisor import bounds
+from advisor.analysis import bounds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from strategies import build, phase
 
-from advisor.measures import MISSING, command, joined, quantities, worst
-from advisor.model import Phase, Processor, Profile
+from advisor.analysis.measures import MISSING, command, joined, quantities, worst
+from advisor.model.records import Phase, Processor, Profile
 
 TOOLS = ("eztrace", "scorep", "tau_exec", "valgrind --tool=callgrind", "llvm-mca", "gapwatch")
 MPI = build([phase([[1.0], [2.0]])])

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from profile_strategies import profiles
 
-from advisor import gaps, merging, soundness
-from advisor.bounds import compute
-from advisor.model import Causes, Phase, Processor, Profile, Region
+from advisor.analysis import gaps, merging, soundness
+from advisor.analysis.bounds import compute
+from advisor.model.records import Causes, Phase, Processor, Profile, Region
 
 TWO = (Processor(0), Processor(1))
 STATUS: dict[str, Any] = dict.fromkeys(

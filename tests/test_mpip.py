@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from advisor import contract, gaps, soundness
-from advisor.bounds import compute
-from advisor.errors import InputError
-from advisor.model import Profile
-from advisor.readers import mpip
-from advisor.traces.events import Role
+from advisor.analysis import gaps, soundness
+from advisor.analysis.bounds import compute
+from advisor.formats import mpip
+from advisor.model.errors import InputError
+from advisor.model.records import Profile
+from advisor.support import contract
+from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from advisor.callpaths.records import CallPaths
+    from advisor.trace.callpaths.records import CallPaths
 
 REPORTS = sorted((Path(__file__).parent / "profiles" / "mpip").glob("*/*.mpiP"))
 IMBALANCE = next(path for path in REPORTS if path.parent.name == "faultlab-imbalance30")

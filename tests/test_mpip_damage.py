@@ -8,7 +8,7 @@ from pathlib import Path
 import damage
 import pytest
 
-from advisor.readers import mpip
+from advisor.formats import mpip
 
 REPORT = next((Path(__file__).parent / "profiles" / "mpip" / "faultlab-imbalance30").glob("*.mpiP"))
 #: Lines of which nothing else in the report speaks: names, places and dates.

@@ -11,18 +11,18 @@ import pytest
 from named_profiles import JSON, WITHOUT_TIMES, WRITERS, expected
 
 from advisor import cli
-from advisor.errors import InputError
-from advisor.host import Host, load
+from advisor.extension.host import Host, load
+from advisor.model.errors import InputError
+from advisor.output.clean import clean
+from advisor.output.document import document, to_json
+from advisor.output.page import Page
+from advisor.output.terminal import screen
 from advisor.pipeline import Options, advise
-from advisor.render.clean import clean
-from advisor.render.document import document, to_json
-from advisor.render.page import Page
-from advisor.render.terminal import screen
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model import Advice
+    from advisor.model.records import Advice
 
 NAMES = {
     "template": "std::map<int, std::vector<Foo<double>>>::operator[](unsigned long const&) const",

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from native_documents import FULL, PROFILES, changed, written
 from profile_strategies import plain, profiles
 
-from advisor.errors import InputError
-from advisor.readers import native
+from advisor.formats import native
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from advisor.model import Profile
+    from advisor.model.records import Profile
 
 SCHEMA = jsonschema.Draft202012Validator(native.schema())
 

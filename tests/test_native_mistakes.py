@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from native_documents import FULL, changed, written
 from profile_strategies import plain
 
-from advisor.errors import InputError
-from advisor.readers import native
+from advisor.formats import native
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,9 @@ import pytest
 from native_documents import FULL, WALL, archived, changed, npy
 from profile_strategies import plain
 
-from advisor.errors import InputError
-from advisor.readers import native
-from advisor.readers.native import npz
+from advisor.formats import native
+from advisor.formats.native import npz
+from advisor.model.errors import InputError
 
 
 def test_large_arrays_are_mapped_and_read_only(tmp_path: Path) -> None:

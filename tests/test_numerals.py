@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.errors import InputError
-from advisor.readers import numerals
+from advisor.formats import numerals
+from advisor.model.errors import InputError
 
 NUMBER = st.integers(-(2**63) + 1, 2**63 - 1)
 LINES = st.lists(st.lists(NUMBER, min_size=1, max_size=6), min_size=1, max_size=20)

@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from otf2_archives import BARRIER, BCAST, OPENMP, REGION_IDS, Archive, Printed, listing
 
-from advisor import compiling
-from advisor.errors import InputError, UsageError
-from advisor.readers import otf2 as reader
-from advisor.readers.otf2 import advisor_read, advisor_sniff, decoding, read_trace
-from advisor.readers.otf2.languages import spoken
-from advisor.traces.events import Kind, Role, Trace
+from advisor.formats import otf2 as reader
+from advisor.formats.otf2 import advisor_read, advisor_sniff, decoding, read_trace
+from advisor.formats.otf2.languages import spoken
+from advisor.model.errors import InputError, UsageError
+from advisor.support import compiling
+from advisor.trace.events import Kind, Role, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -310,7 +310,7 @@ def test_large_archives_are_decoded_by_compiled_code(monkeypatch: pytest.MonkeyP
 
 def test_reading_a_small_archive_imports_neither_numba_nor_the_otf2_package() -> None:
     code = (
-        "import sys; from pathlib import Path; from advisor.readers.otf2 import read_trace;"
+        "import sys; from pathlib import Path; from advisor.formats.otf2 import read_trace;"
         f"read_trace(Path({str(anchor('eztrace-threads'))!r}));"
         "print([name for name in ('numba', 'otf2', '_otf2', 'scipy', 'rich') if name in sys.modules])"
     )
@@ -320,7 +320,7 @@ def test_reading_a_small_archive_imports_neither_numba_nor_the_otf2_package() ->
 def test_reading_works_where_the_shell_limits_memory() -> None:
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30));"
-        "from pathlib import Path; from advisor.readers.otf2 import read_trace;"
+        "from pathlib import Path; from advisor.formats.otf2 import read_trace;"
         f"print(len(read_trace(Path({str(anchor('eztrace-threads'))!r})).kind))"
     )
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}

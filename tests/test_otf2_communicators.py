@@ -10,17 +10,17 @@ import pytest
 from otf2_archives import BARRIER, OPENMP, Archive
 from otf2_archives import COMM_LOCATIONS as LOCATIONS
 
-from advisor.readers.otf2 import read_trace
-from advisor.readers.otf2.communicators import Communicators, candidates, choose
-from advisor.readers.otf2.contents import (
+from advisor.formats.otf2 import read_trace
+from advisor.formats.otf2.codes import (
     COMM_GROUP,
     COMM_LOCATION_GROUPS,
     COMM_LOCATIONS,
     COMM_SELF,
     MPI,
-    Places,
 )
-from advisor.traces.events import Location
+from advisor.formats.otf2.communicators import Communicators, candidates, choose
+from advisor.formats.otf2.contents import Places
+from advisor.trace.events import Location
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,12 +13,12 @@ import pytest
 from otf2_archives import Archive
 from otf2_writer import CHUNK, EVENTS, NONE_32, NONE_64, definition_file, event_file, pack_record, write_archive
 
-from advisor.errors import InputError
-from advisor.readers.otf2 import read_trace
-from advisor.readers.otf2.chunks import find_chunks
+from advisor.formats.otf2 import read_trace
+from advisor.formats.otf2.chunks import find_chunks
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from advisor.traces.events import Trace
+    from advisor.trace.events import Trace
 
 TRACES = Path(__file__).parent / "profiles" / "otf2"
 DEFINITIONS, FIRST, ANCHOR = "eztrace_log.def", "eztrace_log/0.evt", "eztrace_log.otf2"

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from otf2_writer import CHUNK, EVENTS, Order, definition_file, event_file, pack_record
 
-from advisor.errors import InputError
-from advisor.readers.otf2 import plain
-from advisor.readers.otf2.chunks import END_OF_CHUNK, END_OF_FILE, HEADER, find_chunks
-from advisor.readers.otf2.clock import ClockCorrection
-from advisor.readers.otf2.contents import COMM_LOCATIONS, MPI, PARADIGMS, ROLES
-from advisor.readers.otf2.decoding import choose_decoder, read_bytes
-from advisor.readers.otf2.definitions import read_definitions
-from advisor.readers.otf2.layout import COUNTER, ROW_KIND
-from advisor.readers.otf2.lookup import Lookup
-from advisor.readers.otf2.rows import PADDING, ROW_TYPES, Bytes, Context, Decoded, DecodingError, Rows
-from advisor.traces.events import Kind
+from advisor.formats.otf2 import plain
+from advisor.formats.otf2.chunks import END_OF_CHUNK, END_OF_FILE, HEADER, find_chunks
+from advisor.formats.otf2.clock import ClockCorrection
+from advisor.formats.otf2.codes import COMM_LOCATIONS, MPI, PARADIGMS, ROLES
+from advisor.formats.otf2.decoding import choose_decoder, read_bytes
+from advisor.formats.otf2.definitions import read_definitions
+from advisor.formats.otf2.layout import COUNTER, ROW_KIND
+from advisor.formats.otf2.lookup import Lookup
+from advisor.formats.otf2.rows import PADDING, ROW_TYPES, Bytes, Context, Decoded, DecodingError, Rows
+from advisor.model.errors import InputError
+from advisor.trace.events import Kind
 
 if TYPE_CHECKING:
     from pathlib import Path

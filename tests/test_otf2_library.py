@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from otf2_archives import COMM_IDS, REGION_IDS, Archive
 from otf2_writer import CHUNK, EVENTS, event_file
 
-from advisor.readers.otf2 import read_trace
-from advisor.readers.otf2.anchor import read_anchor
-from advisor.readers.otf2.layout import COUNTED
-from advisor.readers.otf2.lookup import Lookup
-from advisor.readers.otf2.reading import Reader
-from advisor.traces.events import Kind
+from advisor.formats.otf2 import read_trace
+from advisor.formats.otf2.anchor import read_anchor
+from advisor.formats.otf2.layout import COUNTED
+from advisor.formats.otf2.lookup import Lookup
+from advisor.formats.otf2.reading import Reader
+from advisor.trace.events import Kind
 
 pytest.importorskip("_otf2", reason="needs the otf2 wheel: CPython 3.10 or 3.11 on x86-64")
 import otf2_library

@@ -155,10 +155,11 @@ def test_others_still_get_the_foreign_package(from_wheel: Environment, vendor: P
 
 def test_a_foreign_package_that_is_already_imported_gives_way(from_wheel: Environment, vendor: Path) -> None:
     (vendor / "advisor" / "__init__.py").write_text("", encoding="utf-8")
-    (vendor / "advisor" / "model.py").write_text("", encoding="utf-8")
+    (vendor / "advisor" / "model").mkdir()
+    (vendor / "advisor" / "model" / "records.py").write_text("", encoding="utf-8")
     program = (
-        "import advisor.model as theirs, gapwatch; gapwatch.own_imports(); "
-        "import advisor.model; print(hasattr(advisor.model, 'Profile'), hasattr(theirs, 'Profile'))"
+        "import advisor.model.records as theirs, gapwatch; gapwatch.own_imports(); "
+        "import advisor.model.records; print(hasattr(advisor.model.records, 'Profile'), hasattr(theirs, 'Profile'))"
     )
     done = from_wheel.run("python", "-c", program, cwd=vendor.parent, PYTHONPATH=str(vendor))
     assert done.stdout == "True False\n", done.stderr
@@ -198,5 +199,5 @@ def test_an_installed_package_in_the_current_directory_stays_importable(
 def test_the_command_works_in_a_directory_that_is_gone(from_wheel: Environment, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    program = "import os, gapwatch; os.rmdir(os.getcwd()); gapwatch.own_imports(); import advisor.host"
+    program = "import os, gapwatch; os.rmdir(os.getcwd()); gapwatch.own_imports(); import advisor.extension.host"
     assert from_wheel.run("python", "-c", program, cwd=gone).returncode == 0

@@ -11,17 +11,18 @@ import paraver_files
 import pytest
 from paraver_files import HERE, event, message, trace_of, write
 
-from advisor import bounds, contract, efficiencies, gaps, soundness
-from advisor.errors import InputError, UsageError
-from advisor.model import Profile
-from advisor.readers import paraver
-from advisor.traces import nesting
-from advisor.traces.events import Kind, Role
+from advisor.analysis import bounds, efficiencies, gaps, soundness
+from advisor.formats import paraver
+from advisor.model.errors import InputError, UsageError
+from advisor.model.records import Profile
+from advisor.support import contract
+from advisor.trace import nesting
+from advisor.trace.events import Kind, Role
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.traces.events import Trace
+    from advisor.trace.events import Trace
 
 CASES = sorted(path.parent.name for path in HERE.glob("*/expected.txt"))
 PROGRAMS = [case for case in CASES if case != "faultlab-io256"]

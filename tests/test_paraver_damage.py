@@ -10,13 +10,13 @@ import damage
 import paraver_files
 import pytest
 
-from advisor.errors import InputError
-from advisor.readers import paraver
+from advisor.formats import paraver
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model import Profile
+    from advisor.model.records import Profile
 
 SMALL = paraver_files.HERE / "npb-bt.S.1"
 

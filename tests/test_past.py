@@ -17,21 +17,21 @@ from hypothesis import strategies as st
 from site_folder import beside_readers, plugin
 
 from advisor import cli, pipeline
-from advisor.errors import StoreError
-from advisor.model import Finding
-from advisor.past import Applied, Earlier, spread_s
+from advisor.advice.past import Applied, Earlier, spread_s
+from advisor.advice.ranking import elsewhere, realised
+from advisor.history.database import NAME, Writer, read
+from advisor.history.items import Items
+from advisor.history.past import StoredPast
+from advisor.history.runs import Runs, Unit
+from advisor.model.errors import StoreError
+from advisor.model.records import Finding
 from advisor.pipeline import Options
-from advisor.ranking import elsewhere, realised
-from advisor.store.database import NAME, Writer, read
-from advisor.store.items import Items
-from advisor.store.past import StoredPast
-from advisor.store.runs import Runs, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.model import Advice
-    from advisor.store.items import Item
+    from advisor.history.items import Item
+    from advisor.model.records import Advice
 
 FIGURE = Path(__file__).parent / "profiles" / "fig4.json"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from advisor import contract, soundness
-from advisor.errors import InputError
-from advisor.model import Processor, Profile
-from advisor.readers import perf, perf_stat
-from advisor.readers.perf import samples
-from advisor.readers.perf.lines import Frame, frame_of
-from advisor.readers.perf.sites import MPI_LIBRARY, Region, site_of
-from advisor.traces.events import Role
+from advisor.analysis import soundness
+from advisor.formats import perf, perf_stat
+from advisor.formats.perf import samples
+from advisor.formats.perf.lines import Frame, frame_of
+from advisor.formats.perf.sites import MPI_LIBRARY, Region, site_of
+from advisor.model.errors import InputError
+from advisor.model.records import Processor, Profile
+from advisor.support import contract
+from advisor.trace.events import Role
 
 FOLDER = Path(__file__).parent / "profiles" / "perf"
 IMBALANCE = FOLDER / "faultlab-imbalance30"

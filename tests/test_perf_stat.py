@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from advisor import contract, soundness
-from advisor.errors import InputError
-from advisor.model import Processor, Profile
-from advisor.readers import perf_stat
+from advisor.analysis import soundness
+from advisor.formats import perf_stat
+from advisor.model.errors import InputError
+from advisor.model.records import Processor, Profile
+from advisor.support import contract
 
 FOLDER = Path(__file__).parent / "profiles" / "perf" / "stat"
 CLOCK = "400.00,msec,task-clock,400000000,100.00,0.800,CPUs utilized\n"

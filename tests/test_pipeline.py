@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from site_folder import plugin
 
-from advisor import host, pipeline
-from advisor.errors import DocumentError, UsageError
+from advisor import pipeline
+from advisor.extension import host
+from advisor.model.errors import DocumentError, UsageError
 
 FIG4 = Path(__file__).parent / "profiles" / "fig4.json"
 

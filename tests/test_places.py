@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor import cli, kept
+from advisor import cli
 from advisor.cli import history_places, places
+from advisor.support import kept
 
 FIG4 = Path(__file__).parent / "profiles" / "fig4.json"
 

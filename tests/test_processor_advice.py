@@ -12,9 +12,11 @@ import pytest
 from patience import PATIENCE_S
 from test_processor_probe import model
 
-from advisor import host, machine_rates, machines, pipeline
-from advisor.model import Advice, Phase, Processor, Profile, Region
-from advisor.writing import write
+from advisor import pipeline
+from advisor.analysis import machine_rates, machines
+from advisor.extension import host
+from advisor.formats.writing import write
+from advisor.model.records import Advice, Phase, Processor, Profile, Region
 from advisor_processor import counts as documents
 from advisor_processor.compiled import analysis
 from advisor_processor.probe import document

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patience import PATIENCE_S
 
-from advisor.errors import InputError
-from advisor.machines.records import FunctionalUnit, Machine, Number, Source
+from advisor.analysis.machines.records import FunctionalUnit, Machine, Number, Source
+from advisor.model.errors import InputError
 from advisor_processor.compiled import binary, executions, opinions
 from advisor_processor.compiled.chains import chain_cycles, strides
 from advisor_processor.compiled.executions import is_work

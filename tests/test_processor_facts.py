@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from test_machine_bounds import counted, table
 
-from advisor import bounds, gaps, machines, merging
-from advisor.errors import InputError
-from advisor.machines.records import Cache, FunctionalUnit, Machine, Memory, Number, Source
+from advisor.analysis import bounds, gaps, machines, merging
+from advisor.analysis.machines.records import Cache, FunctionalUnit, Machine, Memory, Number, Source
+from advisor.model.errors import InputError
 from advisor_processor import finite_cache
 from advisor_processor.compiled import remarks
 from advisor_processor.counts import read

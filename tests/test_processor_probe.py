@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor import bounds, gaps, machine_rates, machines
-from advisor.errors import UsageError
-from advisor.machines.records import Cache, Count, Machine, Memory, Number, Source
-from advisor.reports import Table
+from advisor.analysis import bounds, gaps, machine_rates, machines
+from advisor.analysis.machines.records import Cache, Count, Machine, Memory, Number, Source
+from advisor.model.errors import UsageError
+from advisor.model.reports import Table
 from advisor_processor.probe import command, document, measure, tools
 from advisor_processor.probe.machine import machine_of
 from advisor_processor.probe.samples import Samples, all_noise, parsed, rate_of, whole_cycles

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patience import PATIENCE_S
 
-from advisor.errors import AdvisorError, InputError, UsageError
+from advisor.model.errors import AdvisorError, InputError, UsageError
 from advisor_processor import count as command
 from advisor_processor.counts import read
 from advisor_processor.source import counting, instrument, model, structure, symbols

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from profile_strategies import profiles
 from strategies import build, phase
 
-from advisor import bounds, gaps, quality
-from advisor.model import Grade, Note, Phase, Profile, Region
-from advisor.readers import native
+from advisor.analysis import bounds, gaps, quality
+from advisor.formats import native
+from advisor.model.records import Grade, Note, Phase, Profile, Region
 
 ROOT = Path(__file__).parents[1]
 

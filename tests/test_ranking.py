@@ -13,16 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profile_strategies import profiles
 
-from advisor import bounds, facts, gaps, ranking, rules
-from advisor.loads import summarize
-from advisor.model import Gap, Grade, HowTo, Note, Profile, Recommendation
-from advisor.ranking import Gain
-from advisor.ranking.drafts import NEARLY
-from advisor.rules.case_profiles import profile_of
-from advisor.rules.cases import cases, sheet_of
+from advisor.advice import facts, ranking, rules
+from advisor.advice.ranking import Gain
+from advisor.advice.ranking.drafts import NEARLY
+from advisor.advice.rules.case_profiles import profile_of
+from advisor.advice.rules.cases import cases, sheet_of
+from advisor.analysis import bounds, gaps
+from advisor.analysis.loads import summarize
+from advisor.model.records import Gap, Grade, HowTo, Note, Profile, Recommendation
 
 if TYPE_CHECKING:
-    from advisor.ranking import Ranking
+    from advisor.advice.ranking import Ranking
 
 BOOK = rules.load_default()
 GOOD = Grade("A", 1.0, ())
@@ -222,8 +223,8 @@ def test_conflicts_are_those_that_fire_too() -> None:
 def test_how_to_speaks_the_programs_language(
     paradigms: tuple[str, ...], language: str | None, models: set[str], languages: set[str] | None
 ) -> None:
-    from advisor.facts.sheet import model_of
-    from advisor.ranking.effects import how_to
+    from advisor.advice.facts.sheet import model_of
+    from advisor.advice.ranking.effects import how_to
 
     profile = replace(profile_of(cases()["skewed-load"]), paradigms=paradigms, language=language)
     for action in BOOK.actions:
@@ -239,7 +240,7 @@ def test_how_to_speaks_the_programs_language(
 
 
 def test_languages_are_chosen_from_what_there_is() -> None:
-    from advisor.ranking.effects import how_to
+    from advisor.advice.ranking.effects import how_to
 
     action = BOOK.action("A-28")
     assert action is not None

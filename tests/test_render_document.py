@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.model import BOUND_NAMES, Evidence
-from advisor.render.document import document, schema, to_json
+from advisor.model.records import BOUND_NAMES, Evidence
+from advisor.output.document import document, schema, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model import Advice
+    from advisor.model.records import Advice
 
 SAMPLES = (samples.full, samples.expected, samples.without_phases, samples.nothing, samples.insufficient)
 

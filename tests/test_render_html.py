@@ -20,13 +20,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_samples import EVERYTHING
 
-from advisor import overview, pictures
-from advisor.model import Advice, Phase, Profile
-from advisor.render import numbers
-from advisor.render.html import figures, filling, index, reports
-from advisor.render.html.charts import DARK, LIGHT, picture
-from advisor.render.html.page import page
-from advisor.reports import Axis, Bar, Bars, Code, Column, HeatMap, Line, Report, Series, Table, Text
+from advisor.history import overview
+from advisor.model.records import Advice, Phase, Profile
+from advisor.model.reports import Axis, Bar, Bars, Code, Column, HeatMap, Line, Report, Series, Table, Text
+from advisor.output import numbers, pictures
+from advisor.output.html import figures, filling, index, reports
+from advisor.output.html.charts import DARK, LIGHT, picture
+from advisor.output.html.page import page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -185,7 +185,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_text_and_lines_stand_out_on_light_and_dark_paper() -> None:
-    style = (files("advisor.render") / "html" / "page.css").read_text("utf-8")
+    style = (files("advisor.output") / "html" / "page.css").read_text("utf-8")
     themes = [dict(re.findall(r"--(\w+): (#\w+)", rows)) for rows in style.splitlines()[:2]]
     for colours, theme in zip(themes, (LIGHT, DARK), strict=True):
         for text in ("ink", "faint", "gap", "bad"):
@@ -268,7 +268,7 @@ def test_pictures_show_who_works_more() -> None:
 def test_without_its_libraries_the_page_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    from advisor.errors import AdvisorError
+    from advisor.model.errors import AdvisorError
 
     filling._environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)

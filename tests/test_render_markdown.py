@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from advisor import cli
-from advisor.comparison import compare
-from advisor.errors import UsageError
-from advisor.past import base_of
-from advisor.render.markdown import comment
+from advisor.advice.past import base_of
+from advisor.analysis.comparison import compare
+from advisor.model.errors import UsageError
+from advisor.output.markdown import comment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model import Advice
+    from advisor.model.records import Advice
 
 FIGURE = Path(__file__).parent / "profiles" / "fig4.json"
 HOSTILE = (

@@ -10,7 +10,7 @@ import pytest
 import advisor
 
 PACKAGE = Path(advisor.__file__).parent
-SOURCES = sorted([*(PACKAGE / "render").glob("*.py"), *(PACKAGE / "cli").glob("*.py")])
+SOURCES = sorted([*(PACKAGE / "output").glob("*.py"), *(PACKAGE / "cli").glob("*.py")])
 #: Ways of rich to read markup, emoji codes or highlights out of a string.
 FORBIDDEN = {"from_markup", "render_str", "render_markup", "assemble", "from_ansi", "rule", "log", "status", "input"}
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from advisor.render import numbers
+from advisor.output import numbers
 
 
 def test_a_column_has_one_unit_and_one_number_of_decimals() -> None:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from report_samples import BARS, CODE, DIVERGING, EVERYTHING, RISING, SERIES, TABLE, WAVE
 from rich.cells import cell_len
 
-from advisor.host import answers
-from advisor.render import scales
-from advisor.render.document import to_json
-from advisor.render.page import Page
-from advisor.render.report import document, text
-from advisor.reports import Axis, Bar, Bars, Code, HeatMap, Line, Part, Report, Series
+from advisor.extension.host import answers
+from advisor.model.reports import Axis, Bar, Bars, Code, HeatMap, Line, Part, Report, Series
+from advisor.output import scales
+from advisor.output.document import to_json
+from advisor.output.page import Page
+from advisor.output.report import document, text
 
 PARTS = {"code": CODE, "table": TABLE, "bars": BARS, "series": SERIES, "wave": WAVE, "map": DIVERGING, "wide": RISING}
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from advisor.render.document import to_json
-from advisor.render.page import Page
-from advisor.render.report import document, text
-from advisor.reports import Column, Report, Table, Text
+from advisor.model.reports import Column, Report, Table, Text
+from advisor.output.document import to_json
+from advisor.output.page import Page
+from advisor.output.report import document, text
 
 SAMPLE = Report(
     "Coupling of the kernels",

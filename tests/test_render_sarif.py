@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from advisor.render.sarif import FINGERPRINT, sarif
+from advisor.output.sarif import FINGERPRINT, sarif
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model import Advice
+    from advisor.model.records import Advice
 
 SCHEMA = Path(__file__).parent / "schemas" / "sarif-schema-2.1.0.json"
 CHECK = Draft7Validator(json.loads(SCHEMA.read_text()))

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from advisor.render.clean import clean
-from advisor.render.page import Page
-from advisor.render.terminal import screen
+from advisor.output.clean import clean
+from advisor.output.page import Page
+from advisor.output.terminal import screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model import Advice
+    from advisor.model.records import Advice
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 SAMPLES = (

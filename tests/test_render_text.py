@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from advisor.render.clean import clean
-from advisor.render.text import line, pad, shorten, shorten_all, wrap
+from advisor.output.clean import clean
+from advisor.output.text import line, pad, shorten, shorten_all, wrap
 
 HOSTILE = (
     "\x1b]0;title\x07", "\x1b[2J", "\x9b31m", "a\rb", "a\nb", "\u202egnp.exe", "\u2066x\u2069", "a\u2028b", "z\u200bw",

@@ -12,11 +12,11 @@ import pytest
 from replay_programs import Do, halo, program
 from replay_traces import trace_of
 
-from advisor import host as hosts
+from advisor.extension import host as hosts
+from advisor.formats.otf2 import advisor_trace as of_otf2
 from advisor.pipeline import Options, advise
-from advisor.readers.otf2 import advisor_trace as of_otf2
-from advisor.traces.events import Kind
-from advisor.traces.profile import from_trace
+from advisor.trace.events import Kind
+from advisor.trace.profile import from_trace
 from advisor_simulation.replay import conversion, costs, engine, rebuilding, told
 from advisor_simulation.replay.facts import facts
 from advisor_simulation.replay.findings import of_trace
@@ -24,8 +24,8 @@ from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Op, Program
 
 if TYPE_CHECKING:
-    from advisor.model import Profile
-    from advisor.traces.events import Trace
+    from advisor.model.records import Profile
+    from advisor.trace.events import Trace
 
 PROFILES = Path(__file__).parent / "profiles"
 PARAVER = PROFILES / "paraver"

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from replay_programs import Do, halo, program
 
-from advisor.errors import UsageError
-from advisor.readers.otf2 import advisor_trace
+from advisor.formats.otf2 import advisor_trace
+from advisor.model.errors import UsageError
 from advisor_simulation.replay import altered, conversion, outcome
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Op, Program
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 TRACE = Path(__file__).parent / "profiles" / "otf2" / "scorep-multiphase"
 NETWORK = Network(1e-5, 1e9)

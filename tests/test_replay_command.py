@@ -15,10 +15,10 @@ import pytest
 from replay_programs import Do, halo, program
 from replay_traces import trace_of
 
-from advisor import machines
+from advisor.analysis import machines
 from advisor.cli import main
-from advisor.errors import UsageError
-from advisor.readers import native
+from advisor.formats import native
+from advisor.model.errors import UsageError
 from advisor_simulation.replay import (
     contention,
     conversion,

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from advisor.errors import InputError
-from advisor.readers.dimemas import advisor_trace
+from advisor.formats.dimemas import advisor_trace
+from advisor.model.errors import InputError
 from advisor_simulation.replay import contention, conversion, dimemas_config
 from advisor_simulation.replay.network import MEGABYTE, Network
 

@@ -17,7 +17,7 @@ from advisor_simulation.replay.program import Op, Program
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 LATENCY, BANDWIDTH = 1e-5, 1e8
 

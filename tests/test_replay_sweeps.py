@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given, settings
 from replay_programs import halo, networks, programs
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_simulation.replay import engine, fitting, path, piecewise, slopes, study, sweeps
 from advisor_simulation.replay.network import Network
 

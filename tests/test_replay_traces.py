@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from replay_traces import trace_of
 
-from advisor.traces.profile import from_trace
+from advisor.trace.profile import from_trace
 from advisor_simulation.replay import conversion, outcome, rebuilding, sections
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Op, Program

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from mutate_rules import mutants, name_of, scaled, swapped, text_of
 
-from advisor import bounds, gaps, rules, soundness
-from advisor.model import GAP_NAMES
-from advisor.rules.case_profiles import profile_of
-from advisor.rules.cases import cases, run_examples, sheet_of
+from advisor.advice import rules
+from advisor.advice.rules.case_profiles import profile_of
+from advisor.advice.rules.cases import cases, run_examples, sheet_of
+from advisor.analysis import bounds, gaps, soundness
+from advisor.model.records import GAP_NAMES
 
 BOOK = rules.load_default()
 CASES = sorted(cases())

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor.rules.book import bundled_book
-from advisor.rules.cases import try_example
-from advisor.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Leaf, Not, When
+from advisor.advice.rules.book import bundled_book
+from advisor.advice.rules.cases import try_example
+from advisor.advice.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Leaf, Not, When
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.rules.records import Action
+    from advisor.advice.rules.records import Action
 
 NUMBER = re.compile(r"(>=|<=|>|<) (\d+(?:\.\d+)?)(.*)")
 #: Mutants that no whole number can tell from the rule: more than 1 thread is more than 1.2 threads.

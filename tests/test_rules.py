@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor import facts, rules
-from advisor.errors import DocumentError
-from advisor.model import Need
-from advisor.rules.book import action_files
-from advisor.rules.cases import run_examples, sheet_of, try_example
-from advisor.rules.lint import check, lint
-from advisor.rules.matching import is_about_run, matches_of
+from advisor.advice import facts, rules
+from advisor.advice.rules.book import action_files
+from advisor.advice.rules.cases import run_examples, sheet_of, try_example
+from advisor.advice.rules.lint import check, lint
+from advisor.advice.rules.matching import is_about_run, matches_of
+from advisor.model.errors import DocumentError
+from advisor.model.records import Need
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.rules.records import Action
+    from advisor.advice.rules.records import Action
 
 ACTION = """
 - id: {id}

@@ -10,17 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from advisor import host, rules
-from advisor.documents import yaml_nodes
-from advisor.errors import DocumentError
-from advisor.facts import Fact
-from advisor.rules import book as reading
-from advisor.rules import kept_rules
+from advisor.advice import rules
+from advisor.advice.facts import Fact
+from advisor.advice.rules import book as reading
+from advisor.advice.rules import kept_rules
+from advisor.extension import host
+from advisor.model.errors import DocumentError
+from advisor.support.documents import yaml_nodes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.rules import RuleBook
+    from advisor.advice.rules import RuleBook
 
 ACTION = """
 - id: site-1

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor.errors import InputError
-from advisor.readers import safe_xml
+from advisor.formats import safe_xml
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

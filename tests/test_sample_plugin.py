@@ -10,10 +10,10 @@ import pytest
 from installed import ROOT, Environment, build, environment
 from native_documents import PROFILES
 
-from advisor import host
-from advisor.model import Advice, Gap, Grade, Profile, Total
-from advisor.readers import native
-from advisor.reports import Axis, Column, Line, Series, Table, Text
+from advisor.extension import host
+from advisor.formats import native
+from advisor.model.records import Advice, Gap, Grade, Profile, Total
+from advisor.model.reports import Axis, Column, Line, Series, Table, Text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from patience import wait_until
 
-from advisor.sampling import procfs, sampler, syscalls
-from advisor.sampling.records import Blocked
+from advisor.collect import procfs, sampler, syscalls
+from advisor.collect.records import Blocked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +110,7 @@ def test_a_rank_of_our_own_says_nothing_about_others() -> None:
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_calls_that_readers_know(machine: str) -> None:
-    from advisor.facts.events import DATA, FORCING, METADATA, traits
+    from advisor.advice.facts.events import DATA, FORCING, METADATA, traits
 
     known = set(syscalls.names(machine).values())
     for names, trait in (("read pread write pwrite", DATA), ("fsync fdatasync", FORCING), ("open unlink", METADATA)):

@@ -9,19 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sampled_runs import process, recording, thread
 
-from advisor import bounds, gaps, quality, soundness, writing
-from advisor.errors import AdvisorError
-from advisor.model import CAUSE_CATEGORIES
-from advisor.readers import native
-from advisor.sampling.procfs import Counters
-from advisor.sampling.profile import profile_of, sampled
-from advisor.sampling.records import UNKNOWN, Blocked
+from advisor.analysis import bounds, gaps, quality, soundness
+from advisor.collect.procfs import Counters
+from advisor.collect.profile import profile_of
+from advisor.collect.records import UNKNOWN, Blocked
+from advisor.collect.sampled import sampled
+from advisor.formats import native, writing
+from advisor.model.errors import AdvisorError
+from advisor.model.records import CAUSE_CATEGORIES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model import Profile
-    from advisor.sampling.records import Recording
+    from advisor.collect.records import Recording
+    from advisor.model.records import Profile
 
 FSYNC = Blocked("file", "fsync", "/data/out")
 SLEEP = Blocked("other", "nanosleep")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from sampled_runs import process, thread
 
-from advisor.sampling import roles
+from advisor.collect import roles
 
 
 def names(*processes: roles.Process) -> list[str]:

@@ -8,17 +8,17 @@ import advice_samples
 import pytest
 from sampled_runs import process, recording
 
-from advisor.model import Bound, Need, Note
-from advisor.render.page import Page
-from advisor.render.report import text
-from advisor.sampling import table, tools
-from advisor.sampling.profile import sampled
-from advisor.sampling.records import Blocked
+from advisor.collect import table, tools
+from advisor.collect.records import Blocked
+from advisor.collect.sampled import sampled
+from advisor.model.records import Bound, Need, Note
+from advisor.output.page import Page
+from advisor.output.report import text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.sampling.profile import Sampled
+    from advisor.collect.sampled import Sampled
 
 MPIRUN = ("mpirun", "-n", "2", "--bind-to", "none", "./app", "-x", "a b")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from patience import PATIENCE_S, has_ended, wait_until
 
-from advisor.sandbox import Limits, TaskFailed, Worker
+from advisor.extension.sandbox import Limits, TaskFailed, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +129,7 @@ def test_a_child_is_replaced_after_its_number_of_tasks() -> None:
 def test_a_child_ends_with_its_parent_however_that_ends(tmp_path: Path) -> None:
     script = (
         "import os, signal\n"
-        "from advisor.sandbox import Limits, Worker\n"
+        "from advisor.extension.sandbox import Limits, Worker\n"
         "print(Worker('sandbox_tasks', Limits()).ask({'do': 'pid'}), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.documents import scalars
+from advisor.support.documents import scalars
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,15 @@ import scaling_npb as npb
 from patience import PATIENCE_S
 from scaling_runs import Serving, run, runs
 
-from advisor import machines
-from advisor.errors import InputError, UsageError
-from advisor.reports import Code, Series, Table, Text
+from advisor.analysis import machines
+from advisor.model.errors import InputError, UsageError
+from advisor.model.reports import Code, Series, Table, Text
 from advisor_scaling import collect, command, dominance, equations, extrap_files, next_run, study, targets
 from advisor_scaling.linear import application, expressions, sent
 
 if TYPE_CHECKING:
-    from advisor.model import Profile
-    from advisor.reports import Report
+    from advisor.model.records import Profile
+    from advisor.model.reports import Report
 
 TEXT = """\
 # a comment

@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor import machines
-from advisor.errors import DocumentError, UsageError
+from advisor.analysis import machines
+from advisor.model.errors import DocumentError, UsageError
 from advisor_scaling import locality
 from advisor_scaling.linear import application, comparing, expressions, model, polynomials
 from advisor_scaling.linear.application import Application, ArrayUse, Sizes

@@ -11,18 +11,20 @@ import numpy as np
 import pytest
 from scaling_runs import run
 
-from advisor import bounds, gaps, host, rules
-from advisor.errors import UsageError
-from advisor.facts import told
-from advisor.model import Advice, Grade, Total
-from advisor.rules import cases
-from advisor.rules.lint import check
+from advisor.advice import rules
+from advisor.advice.facts import told
+from advisor.advice.rules import cases
+from advisor.advice.rules.lint import check
+from advisor.analysis import bounds, gaps
+from advisor.extension import host
+from advisor.model.errors import UsageError
+from advisor.model.records import Advice, Grade, Total
 from advisor_scaling import advisor_facts, advisor_findings, advisor_rules, advisor_services, outlook
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model import Gap, Profile
+    from advisor.model.records import Gap, Profile
 
 
 OWN = ("T-1", "T-2", "T-3", "T-4", "T-5", "T-6")

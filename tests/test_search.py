@@ -11,18 +11,18 @@ from native_documents import PROFILES
 from site_folder import load
 
 from advisor import pipeline
-from advisor.errors import InputError, UnknownFormatError
-from advisor.host import load as installed
-from advisor.host import search
+from advisor.extension.host import load as installed
+from advisor.extension.host import search
+from advisor.model.errors import InputError, UnknownFormatError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.host import Host
+    from advisor.extension.host import Host
 
 #: A reader of single files that begin with its word, and one of whole directories of such files.
 SINGLE = """
-    from advisor.readers import native
+    from advisor.formats import native
     @hookimpl
     def advisor_sniff(path):
         return {sure} if path.is_file() and path.read_bytes().startswith(b"{word}") else None
@@ -31,7 +31,7 @@ SINGLE = """
         return native.advisor_read(path)
 """
 MANY = """
-    from advisor.readers import native
+    from advisor.formats import native
     def mine(path):
         return path.is_file() and path.read_bytes().startswith(b"part")
     @hookimpl

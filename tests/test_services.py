@@ -16,13 +16,13 @@ from site_folder import plugin
 from advisor import cli
 from advisor.cli import parsers, progress
 from advisor.cli.services import Services
-from advisor.commands import Argument, Command
-from advisor.errors import InputError, PluginError, UsageError
-from advisor.host import load
+from advisor.extension.commands import Argument, Command
+from advisor.extension.host import load
+from advisor.history.database import Writer
+from advisor.history.runs import Runs, Unit
+from advisor.model.errors import InputError, PluginError, UsageError
+from advisor.model.reports import Report
 from advisor.pipeline import Options, advise
-from advisor.reports import Report
-from advisor.store.database import Writer
-from advisor.store.runs import Runs, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

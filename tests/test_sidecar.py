@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 import pytest
 from native_documents import PROFILES
 
-from advisor import sidecar
-from advisor.errors import InputError
-from advisor.readers import native
+from advisor.collect import sidecar
+from advisor.formats import native
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model import Profile
+    from advisor.model.records import Profile
 
 FIGURE = native.advisor_read(PROFILES / "fig4.json")
 ALL = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from patience import PATIENCE_S
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_similarity.compiling import compiler
 from advisor_similarity.parallelism import observe
 from advisor_similarity.places import places

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from similar_advice import advice, item, profile
 
-from advisor import host, pipeline
-from advisor.errors import InputError, UsageError
-from advisor.past import Applied
-from advisor.store.runs import slim
+from advisor import pipeline
+from advisor.advice.past import Applied
+from advisor.extension import host
+from advisor.history.runs import slim
+from advisor.model.errors import InputError, UsageError
 from advisor_similarity import library, measures
 from advisor_similarity.experience import Tried, experience
 from advisor_similarity.features import distances, features, features_of

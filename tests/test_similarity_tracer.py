@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from patience import PATIENCE_S
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_similarity import tracing
 from advisor_similarity.compiling import compiler
 from advisor_similarity.notes import notes

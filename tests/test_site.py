@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor import host as hosts
+from advisor.advice.facts import VOCABULARY
+from advisor.advice.rules import load_default
 from advisor.cli import parsers
 from advisor.cli.commands import COMMANDS
 from advisor.cli.rule_pages import condition
-from advisor.facts import VOCABULARY
-from advisor.rules import load_default
+from advisor.extension import host as hosts
 from docsite import building, hooks, plugins, rules, tree
 
 if TYPE_CHECKING:

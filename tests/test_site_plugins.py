@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 from site_folder import load, plugin, problem
 
-from advisor import host
-from advisor.errors import PluginError
-from advisor.host import site_plugins
+from advisor.extension import host
+from advisor.extension.host import site_plugins
+from advisor.model.errors import PluginError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from native_documents import FULL, written
 from profile_strategies import profiles
 
-from advisor import soundness
-from advisor.contract import ContractError
-from advisor.model import Note, Phase, Processor, Profile
-from advisor.readers import native
+from advisor.analysis import soundness
+from advisor.formats import native
+from advisor.model.records import Note, Phase, Processor, Profile
+from advisor.support.contract import ContractError
 
 if TYPE_CHECKING:
     from pathlib import Path

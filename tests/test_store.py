@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING
 import pytest
 from native_documents import PROFILES
 
-from advisor.errors import StoreError
-from advisor.host import load
+from advisor.extension.host import load
+from advisor.history import filesystems
+from advisor.history.database import NAME, Writer, copy, read
+from advisor.history.ledger import Ledger, Signature
+from advisor.history.runs import Runs, Unit
+from advisor.history.schema import VERSION
+from advisor.model.errors import StoreError
+from advisor.output.document import document
 from advisor.pipeline import Options, advise
-from advisor.render.document import document
-from advisor.store import filesystems
-from advisor.store.database import NAME, Writer, copy, read
-from advisor.store.ledger import Ledger, Signature
-from advisor.store.runs import Runs, Unit
-from advisor.store.schema import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.model import Advice
+    from advisor.model.records import Advice
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ADVICE = advise([PROFILES / "fig4.json"], Options(), load())
@@ -156,7 +156,7 @@ def test_a_lost_log_is_noticed_though_sqlite_calls_it_sound(tmp_path: Path) -> N
     script = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from advisor.store.database import Writer\n"
+        "from advisor.history.database import Writer\n"
         "made = Writer(Path(sys.argv[1]))\n"
         "for n in range(20):\n"
         "    with made.transaction() as connection:\n"
@@ -194,7 +194,7 @@ def test_old_runs_can_be_dropped_and_their_files_stay_known(writer: Writer) -> N
 KILLED = """
 import sys
 from pathlib import Path
-from advisor.store.database import Writer
+from advisor.history.database import Writer
 made = Writer(Path(sys.argv[1]))
 print(made.connection.execute("SELECT count(*) FROM folders").fetchone()[0], flush=True)
 while True:

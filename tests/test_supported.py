@@ -63,7 +63,7 @@ def test_the_subset_reads_every_format_and_draws_every_screen() -> None:
     readers = {
         module.rpartition(".")[2]
         for module in PROJECT["project"]["entry-points"]["advisor"].values()
-        if module.startswith("advisor.readers.")
+        if module.startswith("advisor.formats.")
     }
     # Tests of OTF2 write archives with the otf2 wheel, which is for Python 3.11; test_every_format reads others.
     expected = {f"tests/test_{reader}.py" for reader in readers - {"otf2"}} | {"tests/test_every_format.py"}

@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from advisor import contract, gaps, soundness
-from advisor.bounds import compute
-from advisor.errors import InputError
-from advisor.model import Profile
-from advisor.readers import talp
-from advisor.readers.talp import json_document
-from advisor.readers.talp.nesting import divide
-from advisor.traces.events import Role
+from advisor.analysis import gaps, soundness
+from advisor.analysis.bounds import compute
+from advisor.formats import talp
+from advisor.formats.talp import json_document
+from advisor.formats.talp.nesting import divide
+from advisor.model.errors import InputError
+from advisor.model.records import Profile
+from advisor.support import contract
+from advisor.trace.events import Role
 
 HERE = Path(__file__).parent / "profiles" / "talp"
 JSON = sorted(HERE.glob("*/talp.json"))

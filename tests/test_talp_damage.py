@@ -8,7 +8,7 @@ from pathlib import Path
 import damage
 import pytest
 
-from advisor.readers import talp
+from advisor.formats import talp
 
 HERE = Path(__file__).parent / "profiles" / "talp"
 JSON = HERE / "faultlab-clean-preload" / "talp.json"

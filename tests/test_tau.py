@@ -16,18 +16,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor import contract, gaps, soundness
-from advisor.bounds import compute
-from advisor.errors import InputError
-from advisor.model import Profile
-from advisor.readers import tau
-from advisor.readers.tau import layout, names, sheet
-from advisor.traces.events import Role
+from advisor.analysis import gaps, soundness
+from advisor.analysis.bounds import compute
+from advisor.formats import tau
+from advisor.formats.tau import layout, names, sheet
+from advisor.model.errors import InputError
+from advisor.model.records import Profile
+from advisor.support import contract
+from advisor.trace.events import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.callpaths.records import CallPaths
+    from advisor.trace.callpaths.records import CallPaths
 
 PROFILES = Path(__file__).parent / "profiles"
 RUNS = sorted(path for path in (PROFILES / "tau").iterdir() if path.is_dir() and path.name != "trace")
@@ -514,7 +515,7 @@ def test_folders_of_metrics_go_before_files_beside_them(tmp_path: Path) -> None:
 
 
 def test_more_functions_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from advisor.readers.tau import table
+    from advisor.formats.tau import table
 
     count = 1500
     lines = [f'".TAU application" 1 {count} 0 {sum(range(count))} 0 GROUP="TAU_UTILITY" ']
@@ -559,7 +560,7 @@ NUMBERS = st.one_of(
 def test_compiled_and_plain_reading_agree_to_the_last_bit(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, list[str]]]
 ) -> None:
-    compiled = pytest.importorskip("advisor.readers.tau.compiled", reason="needs numba: pip install 'gapwatch[fast]'")
+    compiled = pytest.importorskip("advisor.formats.tau.compiled", reason="needs numba: pip install 'gapwatch[fast]'")
     lines = [f'"{name}" {" ".join(numbers)} GROUP="TAU_USER" ' for name, numbers in rows]
     path = written(tmp_path_factory.mktemp("run"), 0, *lines)
     part = sheet.frame(path)
@@ -576,7 +577,7 @@ def test_compiled_and_plain_reading_agree_to_the_last_bit(
 
 
 def test_names_in_another_order_are_looked_up(tmp_path: Path) -> None:
-    compiled = pytest.importorskip("advisor.readers.tau.compiled", reason="needs numba: pip install 'gapwatch[fast]'")
+    compiled = pytest.importorskip("advisor.formats.tau.compiled", reason="needs numba: pip install 'gapwatch[fast]'")
     lines = [f'"function {n}" {n} 0 {n}.25 {n}.25 0 GROUP="TAU_USER" ' for n in range(5000)]
     found = sheet.Names()
     parser = compiled.Parser(found)
@@ -589,12 +590,12 @@ def test_names_in_another_order_are_looked_up(tmp_path: Path) -> None:
 
 
 def test_small_profiles_do_not_load_the_compiler() -> None:
-    code = "import sys, pathlib, advisor.readers.tau as tau; tau.advisor_read(pathlib.Path(sys.argv[1]))"
+    code = "import sys, pathlib, advisor.formats.tau as tau; tau.advisor_read(pathlib.Path(sys.argv[1]))"
     code += "; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code, str(IMBALANCE)], check=False).returncode == 0
 
 
 def test_sniffing_imports_nothing_heavy() -> None:
-    code = "import sys, advisor.readers.tau; sys.exit(bool({'numpy', 'defusedxml', 'numba'} & set(sys.modules)))"
+    code = "import sys, advisor.formats.tau; sys.exit(bool({'numpy', 'defusedxml', 'numba'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert layout.form(IMBALANCE) == "profile"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import damage
 import pytest
 
-from advisor.readers import tau
+from advisor.formats import tau
 
 if TYPE_CHECKING:
-    from advisor.model import Profile
+    from advisor.model.records import Profile
 
 PROFILES = Path(__file__).parent / "profiles" / "tau"
 FLAT = PROFILES / "faultlab-imbalance30"

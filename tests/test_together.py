@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor import host, pipeline
-from advisor.model import BOUND_NAMES
+from advisor import pipeline
+from advisor.extension import host
+from advisor.model.records import BOUND_NAMES
 
 ROOT = Path(__file__).parents[1]
 TOGETHER = ROOT / "tests" / "profiles" / "together"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.traces.events import Role
-from advisor.traces.regions import classify, place
+from advisor.trace.events import Role
+from advisor.trace.regions import classify, place
 
 
 @pytest.mark.parametrize(

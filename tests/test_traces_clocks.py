@@ -13,29 +13,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_builder import NUMBER, Line, build
 
-from advisor.bounds import compute
-from advisor.gaps import attribute
-from advisor.loads import summarize
-from advisor.quality import grade
-from advisor.traces import clocks, locations
-from advisor.traces.clock_constraints import (
+from advisor.analysis.bounds import compute
+from advisor.analysis.gaps import attribute
+from advisor.analysis.loads import summarize
+from advisor.analysis.quality import grade
+from advisor.trace import clocks, locations
+from advisor.trace.clock_constraints import (
     ClockConstraints,
     are_clocks_consistent,
     collect_constraints,
     combine_constraints,
 )
-from advisor.traces.clock_intervals import largest_violation
-from advisor.traces.clock_observations import observe_domains
-from advisor.traces.events import Kind
-from advisor.traces.matching import collectives, messages
-from advisor.traces.nesting import pair
-from advisor.traces.profile import from_trace
+from advisor.trace.clock_intervals import largest_violation
+from advisor.trace.clock_observations import observe_domains
+from advisor.trace.events import Kind
+from advisor.trace.matching import collectives, messages
+from advisor.trace.nesting import pair
+from advisor.trace.profile import from_trace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from stencil_traces import NodeClocks, stencil
 
 if TYPE_CHECKING:
-    from advisor.traces.events import Trace
+    from advisor.trace.events import Trace
 
 
 def barriers(ranks: int, rounds: int, spread_s: float, lag_s: float) -> Trace:

@@ -14,14 +14,14 @@ from test_traces_nesting import nested_lines
 from test_traces_windows import assert_same, programs, threaded_programs
 from trace_builder import Line, build
 
-from advisor.readers import otf2
-from advisor.traces import accounts, causes, matching
-from advisor.traces.nesting import pair
-from advisor.traces.phases import Division
-from advisor.traces.profile import from_trace
+from advisor.formats import otf2
+from advisor.trace import accounts, causes, matching
+from advisor.trace.nesting import pair
+from advisor.trace.phases import Division
+from advisor.trace.profile import from_trace
 
 if TYPE_CHECKING:
-    from advisor.traces.events import Trace
+    from advisor.trace.events import Trace
 
 pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trace_builder import NUMBER, REGIONS, Line, build
 
-from advisor.traces.events import Kind
-from advisor.traces.nesting import WORKING_ROLES, occurrence, outermost, pair
+from advisor.trace.events import Kind
+from advisor.trace.nesting import WORKING_ROLES, occurrence, outermost, pair
 
 NAMES = ("main", "work", "more", "MPI_Barrier", "write", "parallel")
 

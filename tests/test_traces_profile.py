@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_builder import Line, build
 
-from advisor import soundness
-from advisor.bounds import compute
-from advisor.errors import InputError
-from advisor.traces.cycles import identities, longest
-from advisor.traces.events import Kind
-from advisor.traces.profile import from_trace
+from advisor.analysis import soundness
+from advisor.analysis.bounds import compute
+from advisor.model.errors import InputError
+from advisor.trace.cycles import identities, longest
+from advisor.trace.events import Kind
+from advisor.trace.profile import from_trace
 
 if TYPE_CHECKING:
-    from advisor.model import Profile
+    from advisor.model.records import Profile
 
 
 def loop(work: list[list[list[float]]], *, late: float = 0.0, sync: float = 0.01) -> Profile:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from trace_builder import NUMBER, REGIONS, Line, build
 
-from advisor.traces.events import Kind, Trace
-from advisor.traces.matching import collectives, messages
-from advisor.traces.nesting import pair
-from advisor.traces.teams import find
-from advisor.traces.waits import KINDS, split
+from advisor.trace.events import Kind, Trace
+from advisor.trace.matching import collectives, messages
+from advisor.trace.nesting import pair
+from advisor.trace.teams import find
+from advisor.trace.waits import KINDS, split
 
 NOBODY = np.zeros(0, dtype=np.int64)
 

@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_builder import NUMBER, Line, build
 
-from advisor.readers import dimemas, otf2, paraver
-from advisor.readers.dimemas import virtual
-from advisor.readers.paraver import labels
-from advisor.traces import spool
-from advisor.traces.events import COLUMNS, Kind, Trace
-from advisor.traces.profile import from_trace
-from advisor.traces.windows import Windows
+from advisor.formats import dimemas, otf2, paraver
+from advisor.formats.dimemas import virtual
+from advisor.formats.paraver import labels
+from advisor.trace import spool
+from advisor.trace.events import COLUMNS, Kind, Trace
+from advisor.trace.profile import from_trace
+from advisor.trace.windows import Windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model import Profile
+    from advisor.model.records import Profile
 
 PROFILES = Path(__file__).parent / "profiles"
 ARCHIVES = sorted(path.parent for path in (PROFILES / "otf2").rglob("*.otf2"))

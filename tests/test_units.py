@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor import units
+from advisor.model import units
 
 
 @pytest.mark.parametrize(

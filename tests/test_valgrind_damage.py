@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import damage
 import pytest
 
-from advisor.readers import cachegrind, callgrind
+from advisor.formats import cachegrind, callgrind
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor import host, pipeline
+from advisor import pipeline
+from advisor.extension import host
 
 if TYPE_CHECKING:
     from types import ModuleType

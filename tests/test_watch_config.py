@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor.errors import DocumentError, UsageError
-from advisor.watch import config
-from advisor.watch.config import Config
+from advisor.daemon import config
+from advisor.daemon.config import Config
+from advisor.model.errors import DocumentError, UsageError
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from advisor.store.ledger import Signature
-from advisor.watch.settling import Settling
+from advisor.daemon.settling import Settling
+from advisor.history.ledger import Signature
 
 HERE, OTHER = Path("/data"), Path("/data/deeper")
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from advisor import bounds, gaps
-from advisor.model import Phase, PhaseKind, Processor, Profile, Region
+from advisor.analysis import bounds, gaps
+from advisor.model.records import Phase, PhaseKind, Processor, Profile, Region
 from advisor_simulation.whatif.changes import CHANGES
 from advisor_simulation.whatif.gains import joint, tried
 from advisor_simulation.whatif.runs import Run, of_profile

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from patience import PATIENCE_S
 
-from advisor import machines
+from advisor.analysis import machines
 from advisor_simulation.model.checks import read
 from advisor_simulation.whatif.models import Bench, best_plan, candidates
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from advisor import cli, host, pipeline
+from advisor import cli, pipeline
+from advisor.extension import host
 from advisor_simulation.whatif import hook
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from advisor import machines, rules
+from advisor.advice import rules
+from advisor.analysis import machines
 from advisor_simulation.whatif.modelled.setting import parallel_loops
 from advisor_simulation.whatif.modelled.table import CHANGES, OF_MODELS
 from advisor_simulation.whatif.models import Bench, candidates

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from replay_programs import Do, program
 
-from advisor import host, rules
-from advisor.traces.events import Role
+from advisor.advice import rules
+from advisor.extension import host
+from advisor.trace.events import Role
 from advisor_simulation.replay import outcome
 from advisor_simulation.replay.collectives import TODAY
 from advisor_simulation.replay.network import Network

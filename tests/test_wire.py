@@ -9,12 +9,12 @@ from hypothesis import given
 from native_documents import PROFILES
 from profile_strategies import plain, profiles
 
-from advisor import wire
-from advisor.contract import ContractError
-from advisor.host import load
-from advisor.model import Advice, Profile, Region
+from advisor.extension.host import load
+from advisor.model.records import Advice, Profile, Region
+from advisor.output.document import document
 from advisor.pipeline import Options, advise
-from advisor.render.document import document
+from advisor.support import wire
+from advisor.support.contract import ContractError
 
 
 @given(profiles())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from advisor.traces.events import Kind, Location, Role, Trace, TraceRegion
+from advisor.trace.events import Kind, Location, Role, Trace, TraceRegion
 
 REGIONS = (
     TraceRegion("main", Role.USER),

@@ -13,8 +13,8 @@ from advisor.cli import forms, gates, history_places, output, places, progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model import Advice
-    from advisor.past import Earlier, Past
+    from advisor.advice.past import Earlier, Past
+    from advisor.model.records import Advice
     from advisor.pipeline import Study
 
 NAME = "advise"
@@ -78,8 +78,8 @@ def _as_it_stands(advice: Advice, args: argparse.Namespace) -> Advice:
     folder = history_places.state(args)
     if not (advice.recommendations and folder.is_dir()):
         return advice
-    from advisor.errors import StoreError
-    from advisor.store.past import StoredPast
+    from advisor.history.past import StoredPast
+    from advisor.model.errors import StoreError
 
     try:
         return StoredPast(folder).as_it_stands(advice)
@@ -99,7 +99,7 @@ def study_of(paths: Sequence[Path], args: argparse.Namespace, past: Past | None)
 
 def deliver(advice: Advice, earlier: Earlier, args: argparse.Namespace, head: str = "") -> None:
     """Write advice, in text behind ``head``, then judge the gates."""
-    from advisor.past import base_of
+    from advisor.advice.past import base_of
 
     text = forms.written(advice, earlier, args)
     comment = args.form == "markdown"

@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from advisor.cli import gates, history_places, output, reports
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from advisor.comparison import Change, Comparison
-    from advisor.model import Advice
-    from advisor.reports import Report
-    from advisor.store.runs import Entry, Runs
+    from advisor.analysis.comparison import Change, Comparison
+    from advisor.history.runs import Entry, Runs
+    from advisor.model.records import Advice
+    from advisor.model.reports import Report
 
 NAME = "compare"
 HELP = "say which gap moved between two builds or runs, where, and whether that is more than noise"
@@ -40,8 +40,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare and show; returns the exit code."""
-    from advisor.comparison import compare
-    from advisor.past import NOISE_BUILDS, Base
+    from advisor.advice.past import NOISE_BUILDS, Base
+    from advisor.analysis.comparison import compare
 
     with history_places.open_runs(args) as runs:
         program, before, after = _chosen(runs, args)
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     found = compare(first, second, earlier)
     found = replace(found, before=_called(args.before, before), after=_called(args.after, after))
     if args.form == "markdown":
-        from advisor.render.markdown import comment
+        from advisor.output.markdown import comment
 
         output.emit(comment(second[-1], found), args.output, "utf-8")
     else:
@@ -117,7 +117,7 @@ def _advice(runs: Runs, entries: list[Entry]) -> list[Advice]:
 
 
 def _report(found: Comparison) -> Report:
-    from advisor.reports import Column, Report, Table, Text
+    from advisor.model.reports import Column, Report, Table, Text
 
     columns = (
         Column("gap"), Column("before", "s"), Column("after", "s"), Column("change", "s"), Column("noise", "s"),
@@ -130,7 +130,7 @@ def _report(found: Comparison) -> Report:
 
 
 def _row(change: Change, found: Comparison) -> tuple[str | float | None, ...]:
-    from advisor.render import numbers
+    from advisor.output import numbers
 
     beyond = {None: "unknown", True: "yes", False: "unsure" if found.unsure(change) else "no"}[change.beyond_noise]
     largest = max((abs(seconds) for _, seconds in change.places), default=0.0)
@@ -155,7 +155,7 @@ def _sentence(found: Comparison) -> str:
         unsure = [change.name for change in found.changes if change.delta_s > 0 and found.unsure(change)]
         more = f" Of {' and '.join(unsure)} too few runs tell: repeat them." if unsure else ""
         return f"No gap grew by more than noise.{more}"
-    from advisor.render import numbers
+    from advisor.output import numbers
 
     where = f", most of it in {worst.places[0][0]}" if worst.places else ""
     name = "The run time" if worst.name == "actual" else worst.name

@@ -11,7 +11,7 @@ from advisor.cli import output, places, reports, subcommands
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.watch.config import Config
+    from advisor.daemon.config import Config
 
 NAME = "config"
 _UNIT: Final = """\
@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def file(args: argparse.Namespace) -> Path | None:
     """Return the configuration file that is named or the user's own; None where there is none."""
-    from advisor.watch.config import NAME as FILE_NAME
+    from advisor.daemon.config import NAME as FILE_NAME
 
     own = places.config() / FILE_NAME
     return args.config or getattr(args, "file", None) or (own if own.is_file() else None)
@@ -58,7 +58,7 @@ def file(args: argparse.Namespace) -> Path | None:
 
 def read(args: argparse.Namespace) -> Config:
     """Return the configuration of the file, else the defaults; raises ``UsageError`` with all mistakes."""
-    from advisor.watch import config
+    from advisor.daemon import config
 
     path = file(args)
     return config.Config() if path is None else config.read(path)
@@ -66,8 +66,8 @@ def read(args: argparse.Namespace) -> Config:
 
 def run(args: argparse.Namespace) -> int:
     """Show or check the configuration, or write the unit; returns the exit code."""
-    from advisor.reports import Column, Report, Table, Text
-    from advisor.watch import config
+    from advisor.daemon import config
+    from advisor.model.reports import Column, Report, Table, Text
 
     found = read(args)
     if args.what == "systemd":

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import advise
-from advisor.errors import AdvisorError
+from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
     import argparse

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import history_places, output, places, progress
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -35,17 +35,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Explain; returns the exit code."""
-    from advisor.explaining import explain
-    from advisor.render import explained
+    from advisor.advice.explaining import explain
+    from advisor.output import explained
 
     study = _study(_paths(args), args)
     found = explain(study, args.what)
     if args.profile is not None:
-        from advisor import writing
+        from advisor.formats import writing
 
         writing.write(study.advice.profile, args.profile)
     if args.form == "json":
-        from advisor.render.document import to_json
+        from advisor.output.document import to_json
 
         text = to_json(explained.document(found))
     else:

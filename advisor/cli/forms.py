@@ -11,8 +11,8 @@ from advisor.cli import output
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.model import Advice
-    from advisor.past import Earlier
+    from advisor.advice.past import Earlier
+    from advisor.model.records import Advice
 
 FORMS = ("text", "json", "markdown", "sarif", "html")
 
@@ -32,24 +32,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def written(advice: Advice, earlier: Earlier, args: argparse.Namespace) -> str:
     """Return the advice in the form that the arguments ask for; ``earlier`` is the past of its program."""
     if args.form == "json":
-        from advisor.render.document import document, to_json
+        from advisor.output.document import document, to_json
 
         return to_json(document(advice))
     if args.form == "markdown":
-        from advisor.past import base_of
-        from advisor.render.markdown import comment
+        from advisor.advice.past import base_of
+        from advisor.output.markdown import comment
 
         base = base_of(advice, earlier.advice(), args.base)
         return comment(advice, base.change if base else None)
     if args.form == "sarif":
-        from advisor.render.sarif import sarif
+        from advisor.output.sarif import sarif
 
         return sarif(advice, os.path.abspath(args.source_root) if args.source_root else None)
     if args.form == "html":
-        from advisor import pictures
-        from advisor.render.html.page import page
+        from advisor.output import pictures
+        from advisor.output.html.page import page
 
         return page(advice, pictures.of_run(advice, earlier.advice()))
-    from advisor.render.terminal import screen
+    from advisor.output.terminal import screen
 
     return screen(advice, output.page(args, verbose=args.verbose))

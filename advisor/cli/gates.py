@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from advisor.cli import output
-from advisor.errors import GateCrossed, UsageError
+from advisor.model.errors import GateCrossed, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from advisor.model import Advice, Gap
-    from advisor.past import Base
+    from advisor.advice.past import Base
+    from advisor.model.records import Advice, Gap
 
 #: Gates on what changed since the base build.
 SINCE = ("new", "regression")
@@ -60,8 +60,8 @@ def add_option(parser: argparse.ArgumentParser, words: str = "exit with 1 if it 
 
 def parse(text: str) -> Gate | Since:
     """Return the gate that ``text`` describes; the type of the argument ``--fail-on``."""
-    from advisor import units
-    from advisor.model import GAP_NAMES
+    from advisor.model import units
+    from advisor.model.records import GAP_NAMES
 
     if text.strip() in SINCE:
         return Since(text.strip())
@@ -107,8 +107,8 @@ def _changed(gate: Since, advice: Advice, base: Base | None) -> Iterator[str]:
 
 
 def _new(advice: Advice, base: Base) -> Iterator[str]:
-    from advisor.past import appeared
-    from advisor.render import numbers
+    from advisor.advice.past import appeared
+    from advisor.output import numbers
 
     sound = [one for one in base.runs if one.verdict != "insufficient evidence"]
     if not sound:
@@ -121,7 +121,7 @@ def _new(advice: Advice, base: Base) -> Iterator[str]:
 
 
 def _grown(base: Base) -> Iterator[str]:
-    from advisor.render import numbers
+    from advisor.output import numbers
 
     change = base.change
     if change.actual.noise_s is None:
@@ -156,7 +156,7 @@ def _crossing(gate: Gate, advice: Advice) -> Gap | None:
 
 
 def _reason(gate: Gate, gap: Gap) -> str:
-    from advisor.render import numbers
+    from advisor.output import numbers
 
     return (
         f"{gap.name} is {numbers.seconds(gap.seconds)}, {numbers.share(gap.share)} of the run; the gate is {gate.text}"

@@ -11,9 +11,9 @@ from advisor.cli import history_places, output, reports
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.reports import Report, Table
-    from advisor.store.items import Item
-    from advisor.store.runs import Entry
+    from advisor.history.items import Item
+    from advisor.history.runs import Entry
+    from advisor.model.reports import Report, Table
 
 NAME = "history"
 HELP = "list the runs of a program and what became of each item of advice"
@@ -40,10 +40,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> Report:
-    from advisor.reports import Report, Text
-    from advisor.store.database import read
-    from advisor.store.items import Items
-    from advisor.store.runs import Runs
+    from advisor.history.database import read
+    from advisor.history.items import Items
+    from advisor.history.runs import Runs
+    from advisor.model.reports import Report, Text
 
     with closing(read(history_places.state(args))) as connection:
         runs = Runs(connection)
@@ -64,7 +64,7 @@ def _report(args: argparse.Namespace) -> Report:
 
 
 def _runs(entries: tuple[Entry, ...]) -> Table:
-    from advisor.reports import Column, Table
+    from advisor.model.reports import Column, Table
 
     columns = ("number", "program", "build", "started", "ranks", "run time", "grade", "verdict", "read by")
     rows = tuple(
@@ -86,7 +86,7 @@ def _runs(entries: tuple[Entry, ...]) -> Table:
 
 def _items(items: Sequence[Item], title: str) -> Table:
     """Return the table of items, with a column of notes where any has one."""
-    from advisor.reports import Column, Table
+    from advisor.model.reports import Column, Table
 
     columns = [
         Column("item"), Column("action"), Column("title"), Column("at"), Column("state"), Column("since run"),

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import places
-from advisor.kept import system_folder
+from advisor.support.kept import system_folder
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from advisor.past import Past
-    from advisor.store.runs import Runs
+    from advisor.advice.past import Past
+    from advisor.history.runs import Runs
 
 STATE_VARIABLE = "GAPWATCH_STATE"
 
@@ -49,7 +49,7 @@ def _configured() -> Path | None:
     own = places.config() / "gapwatch.toml"
     if not own.is_file():
         return None
-    from advisor.watch import config
+    from advisor.daemon import config
 
     return config.read(own).state
 
@@ -59,7 +59,7 @@ def past(args: argparse.Namespace) -> Past | None:
     folder = state(args)
     if not folder.is_dir():
         return None
-    from advisor.store.past import StoredPast
+    from advisor.history.past import StoredPast
 
     return StoredPast(folder)
 
@@ -68,7 +68,7 @@ def known(program: str | None, runs: Runs) -> None:
     """Raise ``UsageError`` where the history holds no run of ``program``, if one is named."""
     programs = runs.programs()
     if program is not None and program not in programs:
-        from advisor.errors import UsageError
+        from advisor.model.errors import UsageError
 
         raise UsageError(f"no run of {program!r} in the history; there are {', '.join(programs) or 'none'}")
 
@@ -76,8 +76,8 @@ def known(program: str | None, runs: Runs) -> None:
 @contextmanager
 def open_runs(args: argparse.Namespace) -> Iterator[Runs]:
     """Give the runs of the history, to read; the connection is closed afterwards. Raises ``StoreError``."""
-    from advisor.store.database import read
-    from advisor.store.runs import Runs
+    from advisor.history.database import read
+    from advisor.history.runs import Runs
 
     with closing(read(state(args))) as connection:
         yield Runs(connection)

@@ -32,7 +32,7 @@ def _configure_export(parser: argparse.ArgumentParser) -> None:
 
 def _export(args: argparse.Namespace) -> int:
     """Write one advice document a line; returns the exit code."""
-    from advisor.render.document import document
+    from advisor.output.document import document
 
     with history_places.open_runs(args) as runs:
         history_places.known(args.program, runs)
@@ -48,7 +48,7 @@ def _configure_backup(parser: argparse.ArgumentParser) -> None:
 
 def _backup(args: argparse.Namespace) -> int:
     """Write a complete copy of the history, also while the daemon runs; returns the exit code."""
-    from advisor.store.database import copy
+    from advisor.history.database import copy
 
     copy(history_places.state(args), args.file)
     return 0

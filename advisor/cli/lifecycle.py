@@ -13,7 +13,7 @@ from advisor.cli import history_places, output
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from advisor.store.items import Item, ItemState
+    from advisor.history.items import Item, ItemState
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -42,10 +42,10 @@ class Command:
 
     def run(self, args: argparse.Namespace) -> int:
         """Note it in the history; returns the exit code."""
-        from advisor.render import numbers
-        from advisor.render.clean import clean
-        from advisor.store.database import briefly
-        from advisor.store.items import Items
+        from advisor.history.database import briefly
+        from advisor.history.items import Items
+        from advisor.output import numbers
+        from advisor.output.clean import clean
 
         reason, until = getattr(args, "reason", None), getattr(args, "until", None)
         with briefly(history_places.state(args)) as connection:
@@ -62,9 +62,9 @@ class Command:
 
 def _won_s(connection: Connection, item: Item) -> float:
     """Return what a resolved item has won; raises ``UsageError`` where the history cannot tell."""
-    from advisor.errors import UsageError
-    from advisor.store.items import won_already_s
-    from advisor.store.runs import Runs
+    from advisor.history.items import won_already_s
+    from advisor.history.runs import Runs
+    from advisor.model.errors import UsageError
 
     won_s = won_already_s(Runs(connection), item)
     if won_s is None:

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
+from advisor.advice.past import change_since
 from advisor.cli import output
 from advisor.cli.progress import time_left
-from advisor.errors import StoreError
-from advisor.past import change_since
-from advisor.render import watching
-from advisor.render.page import draw, live
-from advisor.store.database import read
-from advisor.store.ledger import Ledger
-from advisor.store.past import StoredPast
-from advisor.watch.events import Backlog, FileSettled, Remark, RunTaken
+from advisor.daemon.events import Backlog, FileSettled, Remark, RunTaken
+from advisor.history.database import read
+from advisor.history.ledger import Ledger
+from advisor.history.past import StoredPast
+from advisor.model.errors import StoreError
+from advisor.output import watching
+from advisor.output.page import draw, live
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from rich.live import Live
 
-    from advisor.render.page import Page
-    from advisor.watch.config import Config
-    from advisor.watch.events import Event
+    from advisor.daemon.config import Config
+    from advisor.daemon.events import Event
+    from advisor.output.page import Page
 
 _PROGRAMS: Final = 3
 _TROUBLES: Final = 3

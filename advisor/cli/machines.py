@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from advisor.reports import Report
+    from advisor.model.reports import Report
 
 NAME = "machines"
 HELP = "list machine models, show one with the source of every number, or measure this machine"
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     found = (*places.machine_folders(), *places.load_host().machines())
     if args.what == "list":
         return reports.show(_listed(found), args)
-    from advisor import machines
+    from advisor.analysis import machines
 
     document = machines.as_document(machines.load(args.machine, found))
     return reports.show_document(document, _shown(document), args)
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _probed(name: str) -> Report:
     from advisor.cli.services import Services
-    from advisor.host import answers
+    from advisor.extension.host import answers
 
     services = Services(places.load_host())
     folder = services.folder("config") / "machine_models"
@@ -54,8 +54,8 @@ def _probed(name: str) -> Report:
 
 
 def _listed(found: tuple[Path, ...]) -> Report:
-    from advisor import machines
-    from advisor.reports import Column, Report, Table
+    from advisor.analysis import machines
+    from advisor.model.reports import Column, Report, Table
 
     names = machines.names(found)
     rows = tuple((name, machines.load(name, found).title) for name in names)
@@ -63,7 +63,7 @@ def _listed(found: tuple[Path, ...]) -> Report:
 
 
 def _shown(document: dict[str, object]) -> Report:
-    from advisor.reports import Column, Report, Table, Text
+    from advisor.model.reports import Column, Report, Table, Text
 
     sources = document.get("sources")
     told = {key: content for key, content in document.items() if key not in ("sources", "name", "title")}

@@ -11,12 +11,12 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from advisor.errors import AdvisorError
+from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.render.page import Page
+    from advisor.output.page import Page
 
 #: The width of text that no terminal limits.
 PIPE_WIDTH = 120
@@ -52,7 +52,7 @@ def _width(text: str) -> int:
 
 def page(args: argparse.Namespace, *, verbose: bool = False) -> Page:
     """Return the page that the arguments ask for, on the stream that the text goes to."""
-    from advisor.render.page import Page
+    from advisor.output.page import Page
 
     to_file = getattr(args, "output", None) is not None
     stream = None if to_file else sys.stdout
@@ -147,7 +147,7 @@ def complain(*messages: str) -> None:
 
     Where they can't be written, nothing is kept: Python would try again when it ends, and change the exit code.
     """
-    from advisor.render.clean import clean
+    from advisor.output.clean import clean
 
     encoding = encoding_of(sys.stderr, os.environ)
     with suppress(ValueError, AttributeError):

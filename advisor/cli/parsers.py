@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from advisor.cli import output, reports
 from advisor.cli.commands import COMMANDS
-from advisor.errors import UsageError
-from advisor.render.clean import clean
+from advisor.model.errors import UsageError
+from advisor.output.clean import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from advisor.cli.commands import BuiltIn
-    from advisor.commands import Argument, Command
+    from advisor.extension.commands import Argument, Command
 
 DESCRIPTION = (
     "Lower bounds on the run time of a parallel program, the gaps between them in seconds, and what to do next."

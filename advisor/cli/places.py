@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.kept import user_folder
+from advisor.support.kept import user_folder
 
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.host import Host
+    from advisor.extension.host import Host
 
 PLUGINS_VARIABLE = "GAPWATCH_PLUGINS"
 
@@ -54,6 +54,6 @@ def machine(name: str | None) -> str | None:
 
 def load_host() -> Host:
     """Return the host with all plugins of installed packages and of the directories."""
-    from advisor import host
+    from advisor.extension import host
 
     return host.load(plugin_folders())

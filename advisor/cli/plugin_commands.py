@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from advisor.cli import output, places, reports
 from advisor.cli.commands import COMMANDS
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def _look(sending: int) -> None:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nowhere, descriptor)
-        from advisor import command_list
+        from advisor.extension import command_list
 
         commands = [(command.name, command.help) for command in command_list.listed(places.plugin_folders())]
         with os.fdopen(sending, "w", encoding="ascii") as stream:
@@ -81,7 +81,7 @@ def run(name: str, arguments: Sequence[str]) -> int:
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
-    from advisor.documents import scalars
+    from advisor.support.documents import scalars
 
     near = scalars.nearest(name, known)
     hint = f"; did you mean {near}?" if near else ""

@@ -9,8 +9,8 @@ from advisor.cli import output, places, reports
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.host import Host
-    from advisor.reports import Report
+    from advisor.extension.host import Host
+    from advisor.model.reports import Report
 
 NAME = "plugins"
 HELP = "list plugins: where each comes from, what it does, why one failed"
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(host: Host) -> Report:
     from advisor.cli.commands import COMMANDS
-    from advisor.reports import Column, Report, Table
+    from advisor.model.reports import Column, Report, Table
 
     loading = {*host.problems}
     commands = tuple((command.name, command.plugin, command.help) for command in host.commands(tuple(COMMANDS)))

@@ -101,8 +101,8 @@ def _shown(steps: _Steps) -> Iterator[_Steps]:
 
 
 def _tell(stream: TextIO, steps: _Steps, done: Event, start: float) -> None:
-    from advisor.render.clean import clean
-    from advisor.render.text import head
+    from advisor.output.clean import clean
+    from advisor.output.text import head
 
     widest = 0
     patience = _PATIENCE

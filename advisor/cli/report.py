@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.cli import history_places, output, places, progress
-from advisor.errors import AdvisorError
-from advisor.whole_files import replacing
+from advisor.model.errors import AdvisorError
+from advisor.support.whole_files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from advisor.model import Advice
-    from advisor.overview import Seen
+    from advisor.history.overview import Seen
+    from advisor.model.records import Advice
 
 NAME = "report"
 HELP = "write pages over programs and builds, with an index: of the runs in directories, or of the history"
@@ -49,8 +49,8 @@ def _most(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Write the pages and say where; returns the exit code."""
-    from advisor import overview
-    from advisor.render.html import index
+    from advisor.history import overview
+    from advisor.output.html import index
 
     folder: Path = args.folder
     _prepare(folder)
@@ -98,8 +98,9 @@ def _newest(found: Sequence[tuple[Advice, Sequence[Advice]]], most: int) -> Iter
 
 def _written(advice: Advice, earlier: Sequence[Advice], file: Path) -> Seen:
     """Write the page of a run."""
-    from advisor import overview, pictures
-    from advisor.render.html.page import page
+    from advisor.history import overview
+    from advisor.output import pictures
+    from advisor.output.html.page import page
 
     _write(file, page(advice, pictures.of_run(advice, earlier), _INDEX))
     return overview.seen(advice, earlier, file.name)
@@ -107,7 +108,7 @@ def _written(advice: Advice, earlier: Sequence[Advice], file: Path) -> Seen:
 
 def _prepare(folder: Path) -> None:
     """Make the folder; refuses one that holds an index which is not of gapwatch."""
-    from advisor.render.html.filling import MARK
+    from advisor.output.html.filling import MARK
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

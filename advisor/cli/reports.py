@@ -12,12 +12,12 @@ FORMS = ("text", "json", "html")
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.reports import Report
+    from advisor.model.reports import Report
 
 
 def show(report: Report, args: argparse.Namespace) -> int:
     """Write the report as text, as JSON or as a page; returns the exit code 0."""
-    from advisor.render.report import document
+    from advisor.output.report import document
 
     return show_document(document(report), report, args)
 
@@ -26,15 +26,15 @@ def show_document(document: object, report: Report, args: argparse.Namespace) ->
     """Write a report that has a JSON document of its own; returns the exit code 0."""
     form = getattr(args, "form", "text")
     if form == "html":
-        from advisor.render.html import reports
+        from advisor.output.html import reports
 
         text = reports.page(report)
     elif form == "json":
-        from advisor.render.document import to_json
+        from advisor.output.document import to_json
 
         text = to_json(document)
     else:
-        from advisor.render import report as drawn
+        from advisor.output import report as drawn
 
         text = drawn.text(report, output.page(args))
     output.emit(text, getattr(args, "output", None))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from advisor.render import numbers
-from advisor.render.words import EFFORTS, how_words
-from advisor.reports import Column, Report, Table, Text
-from advisor.rules.conditions import AllOf, AnyOf, FactIs, GapShare, Not
+from advisor.advice.rules.conditions import AllOf, AnyOf, FactIs, GapShare, Not
+from advisor.model.reports import Column, Report, Table, Text
+from advisor.output import numbers
+from advisor.output.words import EFFORTS, how_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from advisor.errors import Problem
-    from advisor.model import HowTo
-    from advisor.rules import RuleBook
-    from advisor.rules.cases import ExampleResult
-    from advisor.rules.conditions import When
-    from advisor.rules.records import Action
+    from advisor.advice.rules import RuleBook
+    from advisor.advice.rules.cases import ExampleResult
+    from advisor.advice.rules.conditions import When
+    from advisor.advice.rules.records import Action
+    from advisor.model.errors import Problem
+    from advisor.model.records import HowTo
 
 
 def listed(book: RuleBook) -> Report:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import output, places, progress, reports, subcommands
-from advisor.errors import AdvisorError, UsageError
+from advisor.model.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.host import Host
-    from advisor.rules import RuleBook
+    from advisor.advice.rules import RuleBook
+    from advisor.extension.host import Host
 
 NAME = "rules"
 HELP = "list the rules, show one, check a file of one's own, run the examples"
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _book(args: argparse.Namespace, host: Host) -> RuleBook:
-    from advisor import rules
+    from advisor.advice import rules
 
     return rules.load_default((*host.rules(), *places.rule_files(), *args.rules), host.facts())
 
@@ -55,7 +55,7 @@ def _list(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     from advisor.cli import rule_pages
-    from advisor.documents import scalars
+    from advisor.support.documents import scalars
 
     book = _book(args, places.load_host())
     action = book.action(args.action)
@@ -69,8 +69,8 @@ def _show(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     """Write every mistake as ``file:line:column: what``, the form that editors understand; exit code 2 if there are."""
+    from advisor.advice.rules import lint
     from advisor.cli import rule_pages
-    from advisor.rules import lint
 
     facts = places.load_host().facts()
     problems = [problem for file in args.files for problem in lint.check(file, facts)]
@@ -84,8 +84,8 @@ def _check(args: argparse.Namespace) -> int:
 
 def _test(args: argparse.Namespace) -> int:
     """Write the examples that did not come true; exit code 2 if there are."""
+    from advisor.advice.rules import cases
     from advisor.cli import rule_pages
-    from advisor.rules import cases
 
     host = places.load_host()
     with progress.working("running the examples"):

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.cli import advise, history_places, output
-from advisor.errors import AdvisorError, UsageError
+from advisor.model.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
-    from advisor.model import Profile
-    from advisor.sampling.records import Recording
+    from advisor.collect.records import Recording
+    from advisor.model.records import Profile
 
 NAME = "run"
 HELP = "run a program, sample its processes, and advise on that; no profiler needed"
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _interval(text: str) -> float:
-    from advisor import units
+    from advisor.model import units
 
     try:
         seconds = units.parse(text, "time")
@@ -58,14 +58,14 @@ def _interval(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Run the program and advise on it; returns its exit status if that is not 0, 128 + n after signal n."""
-    from advisor.sampling.launch import record
+    from advisor.collect.launch import record
 
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command or not command[0]:
         raise UsageError("which program? gapwatch run -- CMD (gapwatch run --help says more)")
     _flush()
     recording = record(command, args.interval)
-    from advisor.sampling import notes  # only now, as what follows: the program had the machine for itself
+    from advisor.collect import notes  # only now, as what follows: the program had the machine for itself
 
     if recording.code:
         output.complain(notes.ending(recording.code))
@@ -87,15 +87,17 @@ def _flush() -> None:
 
 
 def _advise(recording: Recording, args: argparse.Namespace) -> None:
-    from advisor.sampling import profile, table, tools
+    from advisor.collect import table, tools
+    from advisor.collect.profile import profile_of
+    from advisor.collect.sampled import sampled
 
-    found = profile.sampled(recording)
-    file = _keep(profile.profile_of(found, tools.next_command(found)), args.profile)
+    found = sampled(recording)
+    file = _keep(profile_of(found, tools.next_command(found)), args.profile)
     output.complain(f"sampled into {file}; gapwatch advise reads it again")
     study = advise.study_of([file], args, history_places.past(args))
     head = ""
     if args.form == "text":
-        from advisor.render import report
+        from advisor.output import report
 
         head = report.text(table.report(found), output.page(args)) + "\n"
     advise.deliver(tools.here(study.advice, found), study.earlier, args, head)
@@ -103,7 +105,7 @@ def _advise(recording: Recording, args: argparse.Namespace) -> None:
 
 def _keep(profile: Profile, file: Path | None) -> Path:
     """Write the profile where the user wants it, else into this directory, else where temporary files are."""
-    from advisor import writing
+    from advisor.formats import writing
 
     if file is not None:
         writing.write(profile, file)

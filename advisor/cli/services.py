@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.cli import places, progress
-from advisor.errors import AdvisorError, InputError
-from advisor.kept import system_folder
+from advisor.model.errors import AdvisorError, InputError
+from advisor.support.kept import system_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from advisor.host import Host
-    from advisor.machines import Machine
-    from advisor.model import Advice, Profile
-    from advisor.past import Applied
-    from advisor.store.past import StoredPast
-    from advisor.traces.events import Trace
+    from advisor.advice.past import Applied
+    from advisor.analysis.machines import Machine
+    from advisor.extension.host import Host
+    from advisor.history.past import StoredPast
+    from advisor.model.records import Advice, Profile
+    from advisor.trace.events import Trace
 
 #: So many runs of a program are handed over, the newest.
 HISTORY_LIMIT: Final = 1_000
@@ -27,7 +27,7 @@ HISTORY_LIMIT: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The services of ``advisor.commands``, with the plugins of ``host``."""
+    """The services of ``advisor.extension.commands``, with the plugins of ``host``."""
 
     host: Host
 
@@ -69,13 +69,13 @@ class Services:
     @staticmethod
     def _past() -> StoredPast:
         from advisor.cli import history_places
-        from advisor.store.past import StoredPast
+        from advisor.history.past import StoredPast
 
         return StoredPast(history_places.default())
 
     def machine(self, name: str | None) -> Machine:
         """Return a model of a machine, of this host for None."""
-        from advisor import machines
+        from advisor.analysis import machines
 
         if name is None:
             return machines.host()

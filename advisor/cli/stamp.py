@@ -61,8 +61,8 @@ def _parameter(text: str) -> tuple[str, str | float]:
 
 def run(args: argparse.Namespace) -> int:
     """Write the sidecar, then run the command if there is one; returns its exit status, else 0."""
-    from advisor import builds, sidecar
-    from advisor.errors import UsageError
+    from advisor.collect import builds, sidecar
+    from advisor.model.errors import UsageError
 
     command = _split(args)
     build = args.build or os.environ.get(sidecar.BUILD_VARIABLE) or builds.of_source(args.source)
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     file = sidecar.write(args.folder, {"build": build}, dict(args.parameter))
     if command:
         return _ran(command, {**os.environ, sidecar.BUILD_VARIABLE: build})
-    from advisor.render.clean import clean
+    from advisor.output.clean import clean
 
     output.emit(clean(f"{file}: build {build}") + "\n")
     return 0
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 def _ran(command: Sequence[str], environment: dict[str, str]) -> int:
     import subprocess
 
-    from advisor.errors import UsageError
+    from advisor.model.errors import UsageError
 
     try:
         code = subprocess.run(command, env=environment, check=False).returncode

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from sqlite3 import Connection
 
-    from advisor.reports import Report
-    from advisor.store.runs import Runs
+    from advisor.history.runs import Runs
+    from advisor.model.reports import Report
 
 NAME = "status"
 HELP = "say whether the daemon runs, what became of every file, and what is in the way"
@@ -36,7 +36,7 @@ def _runs(runs: Runs) -> str:
 
 
 def _report(args: argparse.Namespace) -> Report:
-    from advisor.store.database import read
+    from advisor.history.database import read
 
     folder = history_places.state(args)
     with closing(read(folder)) as connection:
@@ -44,11 +44,11 @@ def _report(args: argparse.Namespace) -> Report:
 
 
 def _report_of(folder: Path, connection: Connection) -> Report:
-    from advisor.reports import Column, Report, Table, Text
-    from advisor.store.database import holder
-    from advisor.store.ledger import Ledger
-    from advisor.store.remarks import Remarks
-    from advisor.store.runs import Runs
+    from advisor.history.database import holder
+    from advisor.history.ledger import Ledger
+    from advisor.history.remarks import Remarks
+    from advisor.history.runs import Runs
+    from advisor.model.reports import Column, Report, Table, Text
 
     who = holder(folder)
     counts = Ledger(connection).counts()

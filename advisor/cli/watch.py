@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from advisor.cli import config as config_command
 from advisor.cli import gates, history_places, output, places
-from advisor.errors import AdvisorError, UsageError
+from advisor.model.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
-    from advisor.model import Advice
-    from advisor.past import Base
-    from advisor.watch.config import Config
-    from advisor.watch.events import Event
+    from advisor.advice.past import Base
+    from advisor.daemon.config import Config
+    from advisor.daemon.events import Event
+    from advisor.model.records import Advice
 
 NAME = "watch"
 HELP = "watch directories, and advise on every run that profilers write there"
@@ -48,9 +48,9 @@ def _jobs(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Watch until a signal ends it; returns the exit code."""
     from advisor.cli.watchers import watcher
-    from advisor.watch import manners
-    from advisor.watch.daemon import Daemon
-    from advisor.watch.events import RunTaken
+    from advisor.daemon import manners
+    from advisor.daemon.daemon import Daemon
+    from advisor.daemon.events import RunTaken
 
     if args.fail_on and not args.once:
         raise UsageError("--fail-on judges what --once has read; a daemon that watches on never ends with a verdict")
@@ -86,15 +86,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _base(advice: Advice, state: Path) -> Base | None:
     """Return the build before that of a run in the history."""
-    from advisor.past import base_in
-    from advisor.store.past import StoredPast
+    from advisor.advice.past import base_in
+    from advisor.history.past import StoredPast
 
     return base_in(StoredPast(state), advice)
 
 
 def _settings(args: argparse.Namespace) -> Config:
     """Return what the file and the command line say; raises ``UsageError``."""
-    from advisor.watch import config
+    from advisor.daemon import config
 
     flags = {
         "roots": tuple(path.absolute() for path in args.roots) or None,

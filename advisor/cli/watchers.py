@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Protocol, Self
 
+from advisor.advice.past import change_since
 from advisor.cli import output
-from advisor.past import change_since
-from advisor.render import watching
-from advisor.store.past import StoredPast
-from advisor.watch.events import FileSettled, Remark, RunTaken
+from advisor.daemon.events import FileSettled, Remark, RunTaken
+from advisor.history.past import StoredPast
+from advisor.output import watching
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.render.page import Page
-    from advisor.watch.config import Config
-    from advisor.watch.events import Event
+    from advisor.daemon.config import Config
+    from advisor.daemon.events import Event
+    from advisor.output.page import Page
 
 
 class Watcher(Protocol):
@@ -68,7 +68,7 @@ class _Lines:
 class _Documents(_Lines):
     def tell(self, event: Event) -> None:
         """Write the advice on a run as one line of JSON; all else goes to standard error."""
-        from advisor.render.document import document
+        from advisor.output.document import document
 
         if isinstance(event, RunTaken):
             output.emit(json.dumps(document(StoredPast(self._state).as_it_stands(event.advice))) + "\n")

@@ -13,7 +13,7 @@ from docsite import markdown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from advisor.commands import Command
+    from advisor.extension.commands import Command
 
 _WIDTH = 76
 _TABLE = re.compile(r"(<!-- commands: .*? -->\n).*?(<!-- end of commands -->\n)", re.DOTALL)

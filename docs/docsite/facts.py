@@ -9,8 +9,8 @@ from docsite import markdown, rules
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.facts import Fact
-    from advisor.rules import RuleBook
+    from advisor.advice.facts import Fact
+    from advisor.advice.rules import RuleBook
 
 _SCOPES = {"run": "the run", "phase": "a phase, or small phases of a kind"}
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import advisor
-from advisor import hookspecs
+from advisor.extension import hookspecs
 from docsite import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.host import Loaded
+    from advisor.extension.host import Loaded
 
 PACKAGE = Path(advisor.__file__).parent
 
@@ -32,7 +32,7 @@ def additions(plugins: Sequence[Loaded]) -> Mapping[str, str]:
 
 def methods(hook: str) -> tuple[str, ...]:
     """Return the methods of ``Host`` that call a hook."""
-    tree = ast.parse((PACKAGE / "host" / "__init__.py").read_text(encoding="utf-8"))
+    tree = ast.parse((PACKAGE / "extension" / "host" / "plugin_host.py").read_text(encoding="utf-8"))
     return tuple(
         node.name
         for node in ast.walk(tree)
@@ -64,7 +64,7 @@ def _addition(hook: str, plugins: Sequence[Loaded]) -> str:
             "\n## In the contract\n",
             markdown.block(signature, "python"),
             *(f"{paragraph}\n" for paragraph in (inspect.getdoc(function) or "").replace("``", "`").split("\n\n")),
-            f"Called by {by} (`advisor/host/__init__.py`), for {where}.\n",
+            f"Called by {by} (`advisor/extension/host/plugin_host.py`), for {where}.\n",
             f"Of the plugins that come along these implement it: {implementing or 'none'}.\n",
         )
     )

@@ -6,14 +6,14 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from advisor.hookspecs import GROUP
+from advisor.extension.hookspecs import GROUP
 from docsite import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.commands import Command
-    from advisor.host import Loaded
+    from advisor.extension.commands import Command
+    from advisor.extension.host import Loaded
 
 #: Readers whose format is told on another reader's page.
 TOLD_ON = {"perf_stat": "perf"}
@@ -27,7 +27,7 @@ def modules() -> Mapping[str, str]:
 
 def readers(plugins: Sequence[Loaded]) -> tuple[Loaded, ...]:
     """Return the readers that come along."""
-    return tuple(one for one in plugins if modules().get(one.name, "").startswith("advisor.readers."))
+    return tuple(one for one in plugins if modules().get(one.name, "").startswith("advisor.formats."))
 
 
 def others(plugins: Sequence[Loaded]) -> tuple[Loaded, ...]:
@@ -37,7 +37,7 @@ def others(plugins: Sequence[Loaded]) -> tuple[Loaded, ...]:
 
 def page_of(plugin: Loaded) -> str:
     """Return the page of a plugin that comes along, by its path below ``docs/``."""
-    folder = "formats" if modules()[plugin.name].startswith("advisor.readers.") else "plugins"
+    folder = "formats" if modules()[plugin.name].startswith("advisor.formats.") else "plugins"
     return f"{folder}/{TOLD_ON.get(plugin.name, plugin.name)}.md"
 
 

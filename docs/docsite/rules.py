@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from advisor.cli import rule_pages
-from advisor.render.numbers import share
-from advisor.render.words import EFFORTS, how_words
+from advisor.output.numbers import share
+from advisor.output.words import EFFORTS, how_words
 from docsite import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from advisor.model import HowTo
-    from advisor.rules import RuleBook
-    from advisor.rules.records import Action
+    from advisor.advice.rules import RuleBook
+    from advisor.advice.rules.records import Action
+    from advisor.model.records import HowTo
 
 _OPERATORS = {">=": "is at least", ">": "is more than", "<=": "is at most", "<": "is less than", "!=": "is not"}
 

@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor import host as hosts
+from advisor.advice.facts import VOCABULARY
+from advisor.advice.rules import load_default
 from advisor.cli.commands import COMMANDS
-from advisor.facts import VOCABULARY
-from advisor.rules import load_default
+from advisor.extension import host as hosts
 from docsite import commands, facts, hooks, markdown, plugins, rules
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from advisor import bounds, gaps, machines
-from advisor.machines.records import Number, Source
+from advisor.analysis import bounds, gaps, machines
+from advisor.analysis.machines.records import Number, Source
 from advisor_simulation.mds.report import by_kind
 from advisor_simulation.mds.run import simulate
 from advisor_simulation.model.checks import read

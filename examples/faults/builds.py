@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.model import Advice
+    from advisor.model.records import Advice
 
 HERE = Path(__file__).resolve().parent
 KEPT = HERE.parents[1] / "tests" / "profiles" / "builds" / "runs.json"
@@ -102,8 +102,9 @@ def _run(folder: Path, launcher: str, build: str, flags: str) -> Path:
 
 def keep(folder: Path) -> None:
     """Read all recordings, and keep of each run its bounds and where its gaps are."""
-    from advisor import host, pipeline
-    from advisor.render.document import document
+    from advisor import pipeline
+    from advisor.extension import host
+    from advisor.output.document import document
 
     plugins = host.load()
     runs = []
@@ -132,7 +133,7 @@ def _digest(document: dict[str, Any]) -> dict[str, Any]:
 
 def builds(path: Path = KEPT) -> dict[str, list[Advice]]:
     """Return the runs of each build, as far as comparing them looks at them."""
-    from advisor.model import Advice, Bound, Gap, Grade, Profile, Share, Total
+    from advisor.model.records import Advice, Bound, Gap, Grade, Profile, Share, Total
 
     found: dict[str, list[Advice]] = {}
     for number, run in enumerate(json.loads(path.read_text(encoding="utf-8"))):
@@ -154,7 +155,7 @@ def builds(path: Path = KEPT) -> dict[str, list[Advice]]:
 
 def alarms(found: dict[str, list[Advice]]) -> list[str]:
     """Return what was called a change in builds without one, each compared with the build before."""
-    from advisor.comparison import compare
+    from advisor.analysis.comparison import compare
 
     groups = [found[f"clean {number}"] for number in range(CLEAN)]
     said = []
@@ -167,7 +168,7 @@ def alarms(found: dict[str, list[Advice]]) -> list[str]:
 
 def named(found: dict[str, list[Advice]]) -> dict[str, tuple[str | None, str | None, bool]]:
     """Return gap and region that are named for each build with a fault, and whether they are right."""
-    from advisor.comparison import compare
+    from advisor.analysis.comparison import compare
 
     groups = [found[f"clean {number}"] for number in range(CLEAN)]
     said: dict[str, tuple[str | None, str | None, bool]] = {}

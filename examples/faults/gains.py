@@ -173,7 +173,8 @@ class Judged:
 
 def judged(rows: list[dict[str, Any]] | None = None, recorded: Path = RECORDED) -> list[Judged]:
     """Return every case, predicted from its recording and measured."""
-    from advisor import host, rules
+    from advisor.advice import rules
+    from advisor.extension import host
     from advisor_simulation.whatif.gains import tried
     from advisor_simulation.whatif.report import working_in
     from advisor_simulation.whatif.runs import of_profile

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import yaml
 
-from advisor import host, pipeline
-from advisor.errors import InputError
+from advisor import pipeline
+from advisor.extension import host
+from advisor.model.errors import InputError
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

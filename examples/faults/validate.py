@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from advisor import host, pipeline
+from advisor import pipeline
+from advisor.extension import host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.model import Advice
+    from advisor.model.records import Advice
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from advisor import machine_rates, machines
+from advisor.analysis import machine_rates, machines
 from advisor_processor import finite_cache
 from advisor_processor.compiled import analysis, opinions
 from advisor_processor.source import counting

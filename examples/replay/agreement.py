@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor import host
-from advisor.errors import AdvisorError
+from advisor.extension import host
+from advisor.model.errors import AdvisorError
 from advisor_simulation.replay import calibration, conversion, outcome
 from advisor_simulation.replay.network import Network
 

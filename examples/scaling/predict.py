@@ -21,7 +21,7 @@ from advisor_scaling.linear import application, setup
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_scaling.study import Study
 
 HERE = Path(__file__).resolve().parent

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from predict import table_of
 
-from advisor.traces.events import Role
+from advisor.trace.events import Role
 from advisor_scaling import collect, forecasts, study
 from advisor_scaling.linear import application, setup
 from advisor_scaling.study import Series

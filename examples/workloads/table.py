@@ -18,7 +18,7 @@ from advisor_similarity.neighbours import pairwise_distances
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_similarity.library import Entry
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "validation.md"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor import units
-from advisor.model import Finding
+from advisor.model import units
+from advisor.model.records import Finding
 from advisor_coupling import orders, report, sentences, words
 
 if TYPE_CHECKING:
-    from advisor.model import Profile, Recommendation
-    from advisor.traces.events import Trace
+    from advisor.model.records import Profile, Recommendation
+    from advisor.trace.events import Trace
     from advisor_coupling.losses import Losses
 
 

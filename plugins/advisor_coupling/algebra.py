@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import IntArray
+    from advisor.model.records import IntArray
 
     Array = npt.NDArray[Any]
 

@@ -12,7 +12,7 @@ from advisor_coupling.algebra import Combination, windows
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 #: The metric that every experiment has.
 SECONDS: Final = "seconds"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.errors import AdvisorError, InputError, PluginError, UsageError
-from advisor.reports import Code, Report, Text
+from advisor.model.errors import AdvisorError, InputError, PluginError, UsageError
+from advisor.model.reports import Code, Report, Text
 from advisor_coupling import experiment, forecasts, keeping, manifest, report, results, transitions
 from advisor_coupling.cases import SECONDS
 from advisor_coupling.model import model
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from advisor.commands import Services
-    from advisor.machines import Machine
+    from advisor.analysis.machines import Machine
+    from advisor.extension.commands import Services
     from advisor_coupling.manifest import Manifest
     from advisor_coupling.results import Document
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import InputError, UsageError
+from advisor.model.errors import InputError, UsageError
 from advisor_coupling import launching, results
 from advisor_coupling.algebra import windows
 from advisor_coupling.cases import SECONDS

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_coupling import algebra, planning, transitions
 from advisor_coupling.cases import SECONDS
 from advisor_coupling.selection import best_length
@@ -23,7 +23,7 @@ from advisor_coupling.wording import Expression
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_coupling.cases import Case
     from advisor_coupling.model import CaseModel
     from advisor_coupling.results import CacheRecord, Document

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.distributions import student_t_quantile
+from advisor.analysis.distributions import student_t_quantile
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_coupling.cases import Case, Chain
 
 #: The probability of every interval: a table has dozens of couplings, and of 95 % one or two would be wrong in each.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from advisor.kept import system_folder
+from advisor.support.kept import system_folder
 
 #: What the names of their files end in.
 SUFFIX: Final = ".coupling.json"

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import InputError
+from advisor.model.errors import InputError
 from advisor_coupling.cases import SECONDS
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from advisor_coupling.model import TOLERANCE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.model import Profile
+    from advisor.model.records import Profile
     from advisor_coupling.model import CaseModel, Coupling
     from advisor_coupling.results import Document
     from advisor_coupling.transitions import Level

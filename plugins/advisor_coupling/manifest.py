@@ -5,10 +5,10 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from advisor import documents
-from advisor.documents import Between, Mark, Marked, suggestion
-from advisor.errors import DocumentError, Problem
-from advisor.units import Seconds
+from advisor.model.errors import DocumentError, Problem
+from advisor.model.units import Seconds
+from advisor.support import documents
+from advisor.support.documents import Between, Mark, Marked, suggestion
 from advisor_coupling.algebra import Combination
 from advisor_coupling.cases import SECONDS
 from advisor_coupling.wording import Expression, KernelName, Name, Pattern, Template

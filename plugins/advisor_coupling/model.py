@@ -11,7 +11,7 @@ from advisor_coupling import algebra, intervals
 from advisor_coupling.cases import SECONDS, Metric
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_coupling.cases import Case, Chain
     from advisor_coupling.intervals import Estimate
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.errors import InputError
+from advisor.model.errors import InputError
 from advisor_coupling import keeping, results
 from advisor_coupling.model import model
 

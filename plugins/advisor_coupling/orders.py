@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.traces.events import Kind, Role
+from advisor.trace.events import Kind, Role
 from advisor_coupling import intervals
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
-    from advisor.traces.events import Trace
+    from advisor.model.records import FloatArray, IntArray
+    from advisor.trace.events import Trace
     from advisor_coupling.intervals import Estimate
 
 #: So often must a kernel follow each of two others.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.reports import Column, HeatMap, Report, Table, Text
+from advisor.model.reports import Column, HeatMap, Report, Table, Text
 from advisor_coupling import noise, planning, sentences
 from advisor_coupling.cases import SECONDS
 from advisor_coupling.selection import best_length, where_summation_fails
@@ -13,7 +13,7 @@ from advisor_coupling.transitions import transitions
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from advisor.reports import Cell, Part, Unit
+    from advisor.model.reports import Cell, Part, Unit
     from advisor_coupling.cases import Metric
     from advisor_coupling.forecasts import Forecast
     from advisor_coupling.model import CaseModel, Coupling

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from advisor.errors import InputError
-from advisor.whole_files import replacing
+from advisor.model.errors import InputError
+from advisor.support.whole_files import replacing
 from advisor_coupling.algebra import Combination
 from advisor_coupling.cases import SECONDS, Case, Metric, canonical
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_coupling.cases import Chain
 
 SCHEMA: Final = "gapwatch/coupling/1"

@@ -13,7 +13,7 @@ from advisor_coupling.cases import SECONDS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_coupling.cases import Case
     from advisor_coupling.model import CaseModel
 

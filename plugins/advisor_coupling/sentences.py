@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from advisor import units
+from advisor.model import units
 from advisor_coupling.cases import SECONDS
 from advisor_coupling.intervals import FEWEST, LEVEL
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
 
 #: Up to so many values all orders are counted; beyond, their number of inversions is nearly normally distributed.
 _COUNTED: Final = 33

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.facts import Fact
+from advisor.advice.facts import Fact
 from advisor_coupling import keeping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.facts.vocabulary import Unit, Value
-    from advisor.model import Profile
+    from advisor.advice.facts.vocabulary import Unit, Value
+    from advisor.model.records import Profile
     from advisor_coupling.losses import Losses
 
 #: The actions of ``rules.yaml``: what each of them removes of the loss.

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.hookspecs import hookimpl
+from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from advisor.commands import Registry, Services
-    from advisor.facts import Fact
-    from advisor.machines import Machine
-    from advisor.model import Finding, Gap, Profile
-    from advisor.reports import Report
+    from advisor.advice.facts import Fact
+    from advisor.analysis.machines import Machine
+    from advisor.extension.commands import Registry, Services
+    from advisor.model.records import Finding, Gap, Profile
+    from advisor.model.reports import Report
 
 SCHEMA = b"gapwatch/operations/1"
 

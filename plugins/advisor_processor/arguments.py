@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from advisor.commands import Argument
+from advisor.extension.commands import Argument
 
 INCORE: Final = (
     Argument("path", "what callgrind --dump-instr=yes wrote (a file, or a directory of ranks), or a program", Path),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor import units
-from advisor.errors import InputError, UsageError
-from advisor.reports import Column, Report, Table, Text
+from advisor.model import units
+from advisor.model.errors import InputError, UsageError
+from advisor.model.reports import Column, Report, Table, Text
 from advisor_processor.counts import gathered, write
 from advisor_processor.source import counting, model
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-    from advisor.commands import Services
-    from advisor.reports import Cell
+    from advisor.extension.commands import Services
+    from advisor.model.reports import Cell
     from advisor_processor.source.model import LoopCount, Model
 
 READER: Final = "count"

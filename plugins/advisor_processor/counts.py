@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from advisor import documents, strict_json
-from advisor.documents import FieldErrors
-from advisor.errors import DocumentError, InputError
-from advisor.model import Note, Phase, Processor, Profile, Region
-from advisor.whole_files import replacing
+from advisor.model.errors import DocumentError, InputError
+from advisor.model.records import Note, Phase, Processor, Profile, Region
+from advisor.support import documents, strict_json
+from advisor.support.documents import FieldErrors
+from advisor.support.whole_files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from advisor.facts import Fact
+from advisor.advice.facts import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model import Profile
+    from advisor.model.records import Profile
 
 _COMMAND: Final = (
     "{launch}valgrind --tool=callgrind --dump-instr=yes --cache-sim=yes ./PROGRAM, "

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.machines import Machine
+    from advisor.analysis.machines import Machine
 
 ASSUMPTION: Final = (
     "roofline: transfers and the schedule overlap perfectly; ECM: transfers follow each other, computation overlaps; "
@@ -50,7 +50,7 @@ def compose(
     (``misses.LL``), and the lines written that missed it (``writes.LL``). None where they, or the machine's clock and
     caches, are not known.
     """
-    from advisor.machine_rates import clock_hz
+    from advisor.analysis.machine_rates import clock_hz
 
     clock = clock_hz(machine)
     levels = list(machine.caches.values())

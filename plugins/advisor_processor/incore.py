@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Final
 
-from advisor import machine_rates
-from advisor.errors import InputError, UsageError
-from advisor.reports import Column, Report, Table, Text
-from advisor.units import format_count, format_seconds
+from advisor.analysis import machine_rates
+from advisor.model.errors import InputError, UsageError
+from advisor.model.reports import Column, Report, Table, Text
+from advisor.model.units import format_count, format_seconds
 from advisor_processor import finite_cache
 from advisor_processor.compiled import analysis, opinions, remarks
 from advisor_processor.counts import gathered, write
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from advisor.commands import Services
-    from advisor.machines import Machine
-    from advisor.reports import Cell
+    from advisor.analysis.machines import Machine
+    from advisor.extension.commands import Services
+    from advisor.model.reports import Cell
     from advisor_processor.compiled.analysis import Analysed, Run
     from advisor_processor.compiled.remarks import Remark
     from advisor_processor.compiled.schedule import LoopSchedule

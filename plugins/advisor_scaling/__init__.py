@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.commands import Argument
-from advisor.hookspecs import hookimpl
+from advisor.extension.commands import Argument
+from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Mapping, Sequence
 
-    from advisor.commands import Registry, Services
-    from advisor.facts import Fact
-    from advisor.model import Advice, Finding, Gap, Profile
-    from advisor.reports import Report
+    from advisor.advice.facts import Fact
+    from advisor.extension.commands import Registry, Services
+    from advisor.model.records import Advice, Finding, Gap, Profile
+    from advisor.model.reports import Report
 
 advisor_api = 1
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor import bounds, gaps, loads
-from advisor.errors import UsageError
+from advisor.analysis import bounds, gaps, loads
+from advisor.model.errors import UsageError
 from advisor_scaling.locality_sections import LONGEST, TOTAL
 from advisor_scaling.study import FEWEST_POINTS, Series, Study
 from advisor_scaling.terms import PROCESSORS
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from advisor.model import FloatArray, Gap, Profile
+    from advisor.model.records import FloatArray, Gap, Profile
     from advisor_scaling.extrap_files import Measurements
 
     Observation = tuple[Mapping[str, float], Mapping[Series, float]]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.errors import UsageError
-from advisor.reports import Code, Column, Report, Table, Text
+from advisor.model.errors import UsageError
+from advisor.model.reports import Code, Column, Report, Table, Text
 from advisor_scaling import collect, extrap_files, locality_sections, plots, sections, study, targets
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from advisor.commands import Services
-    from advisor.model import FloatArray, Profile
-    from advisor.reports import Part
+    from advisor.extension.commands import Services
+    from advisor.model.records import FloatArray, Profile
+    from advisor.model.reports import Part
     from advisor_scaling.study import Study
 
 

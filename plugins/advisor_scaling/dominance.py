@@ -13,7 +13,7 @@ from advisor_scaling.terms import PROCESSORS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_scaling.engine import Fits
     from advisor_scaling.forecasts import Forecast
     from advisor_scaling.study import Study

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from fractions import Fraction
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_scaling.engine import Fits
 
 Language = Literal["text", "latex", "python", "c", "json"]

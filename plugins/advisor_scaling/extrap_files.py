@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from advisor.errors import InputError
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.distributions import student_t_density, student_t_probability
+from advisor.analysis.distributions import student_t_density, student_t_probability
 from advisor_scaling import engine, terms
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_scaling.engine import Fits
 
 #: The search for a quantile ends when it moves by this share of it, or after so many steps.

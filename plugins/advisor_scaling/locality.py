@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.distributions import student_t_probability
+from advisor.analysis.distributions import student_t_probability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 #: A term is significant where chance alone would make it as large in fewer cases than this.
 SIGNIFICANT: Final = 0.05

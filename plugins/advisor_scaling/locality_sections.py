@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.reports import Column, Table, Text
+from advisor.model.reports import Column, Table, Text
 from advisor_scaling import locality
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from advisor.model import FloatArray
-    from advisor.reports import Part
+    from advisor.model.records import FloatArray
+    from advisor.model.reports import Part
     from advisor_scaling.locality import Estimate
     from advisor_scaling.study import Study
 

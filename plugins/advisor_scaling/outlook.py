@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.errors import AdvisorError, UsageError
-from advisor.model import Finding
+from advisor.model.errors import AdvisorError, UsageError
+from advisor.model.records import Finding
 from advisor_scaling import collect, dominance, engine, forecasts, sections, study, targets
 from advisor_scaling.collect import RUN
 from advisor_scaling.dominance import axis_of
+from advisor_scaling.names import KIND, TARGET
 from advisor_scaling.study import Series
 from advisor_scaling.terms import PROCESSORS
-from advisor_scaling.words import KIND, TARGET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from advisor.model import Advice, FloatArray, Gap, Profile
+    from advisor.model.records import Advice, FloatArray, Gap, Profile
     from advisor_scaling.forecasts import Forecast
     from advisor_scaling.study import Study
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.errors import UsageError
-from advisor.extras import install_line
-from advisor.whole_files import replacing
+from advisor.model.errors import UsageError
+from advisor.support.extras import install_line
+from advisor.support.whole_files import replacing
 from advisor_scaling import dominance
 
 if TYPE_CHECKING:

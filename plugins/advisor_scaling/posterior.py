@@ -12,7 +12,7 @@ from advisor_scaling.search import evidence
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
 
 #: A sum of terms that is that much less probable than the best one is forgotten.
 NEGLIGIBLE: Final = 1e-4

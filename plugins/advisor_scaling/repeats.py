@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.distributions import trigamma
+from advisor.analysis.distributions import trigamma
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 #: A repeat this many robust standard deviations off the median of its point does not count.
 OUTLIER: Final = 5.0

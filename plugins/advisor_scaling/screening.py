@@ -11,7 +11,7 @@ from advisor_scaling.terms import ONE, Factor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_scaling.terms import Library
 
 #: How many factors of each parameter are combined, by the number of parameters.

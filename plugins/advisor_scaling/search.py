@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.distributions import log_gamma
+from advisor.analysis.distributions import log_gamma
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
 
     Mask = npt.NDArray[np.bool_]
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from advisor.reports import Axis, Code, Column, Line, Series, Table, Text
+from advisor.model.reports import Axis, Code, Column, Line, Series, Table, Text
 from advisor_scaling import dominance, equations, forecasts, next_run, study
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from advisor.model import FloatArray
-    from advisor.reports import Cell, Part
+    from advisor.model.records import FloatArray
+    from advisor.model.reports import Cell, Part
     from advisor_scaling.engine import Fits
     from advisor_scaling.forecasts import Forecast
     from advisor_scaling.study import Study

@@ -12,7 +12,7 @@ from advisor_scaling import engine, equations, forecasts
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_scaling.engine import Fits
     from advisor_scaling.equations import Equation
     from advisor_scaling.forecasts import Forecast

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.documents import suggestion
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
+from advisor.support.documents import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_scaling.study import Study
 
 _PAIR: Final = re.compile(r"([^\s=]+)\s*=\s*([^\s=]+)")

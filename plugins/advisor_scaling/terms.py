@@ -19,7 +19,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 Shape = Literal["all", "beyond", "until"]
 

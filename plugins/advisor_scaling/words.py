@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.facts import Fact
+from advisor.advice.facts import Fact
+from advisor_scaling.names import KIND, TARGET
 
 if TYPE_CHECKING:
-    from advisor.facts.vocabulary import Compute, Unit
-    from advisor.model import Profile
+    from advisor.advice.facts.vocabulary import Compute, Unit
+    from advisor.model.records import Profile
 
-#: The kind of the findings that tell them; the subject is the run, its gaps, or one gap that grows.
-KIND: Final = "scaling"
-#: The parameter of a profile that says what scale the program is meant for, such as "P=1024 N=8192".
-TARGET: Final = "target"
 _STATE: Final = "gapwatch stamp DIR --parameter 'target=P=1024'"
 _ADVISE: Final = "gapwatch advise --target 'P=1024' RUN-1 RUN-2 RUN-3, of one program at three numbers of ranks or more"
 #: Gaps of which rules ask, by the word for what costs there.

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.commands import Argument
-from advisor.hookspecs import hookimpl
+from advisor.extension.commands import Argument
+from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from advisor.commands import Registry, Services
-    from advisor.model import Finding, Gap, Profile
-    from advisor.past import Applied
-    from advisor.reports import Report
+    from advisor.advice.past import Applied
+    from advisor.extension.commands import Registry, Services
+    from advisor.model.records import Finding, Gap, Profile
+    from advisor.model.reports import Report
 
 advisor_api = 1
 
@@ -91,7 +91,7 @@ def _suite(args: Namespace, services: Services) -> Report:
 @hookimpl
 def advisor_findings(profile: Profile, gaps: Sequence[Gap], applied: Sequence[Applied]) -> Sequence[Finding]:
     """Return which known workloads the run resembles, and what actions won there."""
-    from advisor.kept import system_folder
+    from advisor.support.kept import system_folder
 
     folder = system_folder("data")
     if not applied and not (folder / "workloads.json").exists():

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.errors import UsageError
-from advisor.reports import Text
+from advisor.model.errors import UsageError
+from advisor.model.reports import Text
 from advisor_similarity.compiling import compiler
 from advisor_similarity.histogram import ROWS, frequent_cells
 from advisor_similarity.library import entry_of, keep, kept_as
@@ -21,8 +21,8 @@ from advisor_similarity.tracing import Plan
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from advisor.commands import Services
-    from advisor.reports import Report
+    from advisor.extension.commands import Services
+    from advisor.model.reports import Report
 
 
 def run(args: Namespace, services: Services) -> Report:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model import Advice
-    from advisor.past import Applied
+    from advisor.advice.past import Applied
+    from advisor.model.records import Advice
 
 #: A run that is faster by less than this share is not faster.
 _LEAST_SHARE: Final = 0.005

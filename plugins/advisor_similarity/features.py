@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.errors import InputError
-from advisor.model import CAUSE_CATEGORIES, GAP_NAMES
+from advisor.model.errors import InputError
+from advisor.model.records import CAUSE_CATEGORIES, GAP_NAMES
 from advisor_similarity import measures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.model import Advice, Causes, FloatArray, Gap, Phase, Profile
+    from advisor.model.records import Advice, Causes, FloatArray, Gap, Phase, Profile
 
 Features = dict[str, float]
 #: How many regions are looked at by their rank, the heaviest first.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.model import Finding
-from advisor.ranking import elsewhere, realised
+from advisor.advice.ranking import elsewhere, realised
+from advisor.model.records import Finding
 from advisor_similarity.features import features
 from advisor_similarity.library import Entry
 from advisor_similarity.neighbours import Neighbour, nearest
@@ -13,7 +13,7 @@ from advisor_similarity.neighbours import Neighbour, nearest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model import Gap, Profile
+    from advisor.model.records import Gap, Profile
 
 PLUGIN: Final = "similarity"
 #: Workloads farther away than this teach nothing; a choice, as no labelled set of profiles is at hand to fit it on.

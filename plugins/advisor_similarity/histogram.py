@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.reports import Axis, Column, Line, Series, Table, Text
+from advisor.model.reports import Axis, Column, Line, Series, Table, Text
 from advisor_similarity.classes import COARSE, UNKNOWN
 from advisor_similarity.measures import most_frequent, parallelism_matrix
 
 if TYPE_CHECKING:
-    from advisor.model import IntArray
-    from advisor.reports import Part
+    from advisor.model.records import IntArray
+    from advisor.model.reports import Part
     from advisor_similarity.measures import Cells, Matrix
     from advisor_similarity.parallelism import Observed
 

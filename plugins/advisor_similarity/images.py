@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.errors import InputError
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model import IntArray
+    from advisor.model.records import IntArray
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from advisor_similarity.steps import ALSO, GATHER, IF_TOUCHED, LOAD, LOW_BYTE, S
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model import IntArray
+    from advisor.model.records import IntArray
 
 Octets = npt.NDArray[np.uint8]
 Function = TypeVar("Function", bound="Callable[..., Any]")

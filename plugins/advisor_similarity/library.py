@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from advisor.errors import InputError
+from advisor.model.errors import InputError
 from advisor_similarity.classes import COARSE, FINE_NAMES
 from advisor_similarity.experience import Tried, tried
 from advisor_similarity.features import Features, features_of
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
     from pathlib import Path
 
-    from advisor.model import FloatArray
-    from advisor.past import Applied
+    from advisor.advice.past import Applied
+    from advisor.model.records import FloatArray
     from advisor_similarity.workload import Workload
 
 OWN: Final = "workloads.json"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 Matrix = dict[tuple[int, ...], float]
 #: Cells of a parallelism matrix and their shares.

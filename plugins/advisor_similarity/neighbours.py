@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_similarity import features, measures
 from advisor_similarity.classes import COARSE, FINE_NAMES
 from advisor_similarity.library import centroids, fine_vectors
@@ -15,7 +15,7 @@ from advisor_similarity.library import centroids, fine_vectors
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_similarity.library import Entry
 
 #: What an entry must hold to be compared.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_similarity.tracing import Plan, Traced, architecture_of, trace
 from advisor_similarity.workload import Sampled, Workload, main_image, sampling_error, summary
 

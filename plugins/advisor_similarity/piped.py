@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_similarity.decoding import Decodings, kept_file
 from advisor_similarity.images import Block, Image, Mapped, Stream, mapped
 from advisor_similarity.instructions import decoder
@@ -24,7 +24,7 @@ from advisor_similarity.kernel import INSTRUCTION, Machine, book_of, parsed
 from advisor_similarity.tracing import Plan, Traced, architecture_of, find_program
 
 if TYPE_CHECKING:
-    from advisor.model import IntArray
+    from advisor.model.records import IntArray
     from advisor_similarity.kernel import Octets
 
 #: The first piece of text is small, so that the process is still there when its code is read.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.reports import Axis, Bar, Bars, Column, Line, Report, Series, Table, Text
+from advisor.model.reports import Axis, Bar, Bars, Column, Line, Report, Series, Table, Text
 from advisor_similarity.classes import COARSE, UNKNOWN
 from advisor_similarity.histogram import histogram
 from advisor_similarity.notes import notes
 from advisor_similarity.places import places
 
 if TYPE_CHECKING:
-    from advisor.reports import Cell, Part
+    from advisor.model.reports import Cell, Part
     from advisor_similarity.images import Stream
     from advisor_similarity.parallelism import Observed
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import InputError, UsageError
-from advisor.reports import Bar, Bars, Column, Report, Table, Text
+from advisor.model.errors import InputError, UsageError
+from advisor.model.reports import Bar, Bars, Column, Report, Table, Text
 from advisor_similarity import library
 from advisor_similarity.experience import experience
 from advisor_similarity.features import features_of, groups
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from advisor.commands import Services
-    from advisor.reports import Part
+    from advisor.extension.commands import Services
+    from advisor.model.reports import Part
     from advisor_similarity.neighbours import Neighbour
 
 _MEANS: Final = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from advisor.documents import suggestion
-from advisor.errors import UsageError
-from advisor.reports import Column, HeatMap, Report, Table, Text
+from advisor.model.errors import UsageError
+from advisor.model.reports import Column, HeatMap, Report, Table, Text
+from advisor.support.documents import suggestion
 from advisor_similarity.neighbours import has, pairwise_distances
 from advisor_similarity.similar import known_entries
 from advisor_similarity.suite import coverage, redundant, representatives
@@ -15,9 +15,9 @@ from advisor_similarity.suite import coverage, redundant, representatives
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from advisor.commands import Services
-    from advisor.model import FloatArray
-    from advisor.reports import Part
+    from advisor.extension.commands import Services
+    from advisor.model.records import FloatArray
+    from advisor.model.reports import Part
     from advisor_similarity.library import Entry
 
 _MOST_IN_MAP = 30

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_similarity.compiling import compiled
 from advisor_similarity.decoding import Decodings, DecodingServer, kept_file
 from advisor_similarity.elf import loader

@@ -13,7 +13,7 @@ from advisor_similarity.places import fine_counts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_similarity.images import Image, Stream
     from advisor_similarity.steps import Template
 

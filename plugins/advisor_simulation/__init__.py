@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.hookspecs import hookimpl
+from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.commands import Registry
-    from advisor.facts import Fact
-    from advisor.machines import Machine
-    from advisor.model import Finding, Profile, Recommendation
-    from advisor.traces.events import Trace
+    from advisor.advice.facts import Fact
+    from advisor.analysis.machines import Machine
+    from advisor.extension.commands import Registry
+    from advisor.model.records import Finding, Profile, Recommendation
+    from advisor.trace.events import Trace
 
 
 @hookimpl

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.commands import Argument
-from advisor.facts import Fact
-from advisor.hookspecs import hookimpl
-from advisor.model import Finding
-from advisor.reports import Axis, Column, Line, Report, Series, Table, Text
+from advisor.advice.facts import Fact
+from advisor.extension.commands import Argument
+from advisor.extension.hookspecs import hookimpl
+from advisor.model.records import Finding
+from advisor.model.reports import Axis, Column, Line, Report, Series, Table, Text
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Mapping, Sequence
 
-    from advisor.commands import Registry, Services
-    from advisor.model import Gap, Profile
+    from advisor.extension.commands import Registry, Services
+    from advisor.model.records import Gap, Profile
 
 advisor_api = 1  # the version of the plugin contract that this was written for
 

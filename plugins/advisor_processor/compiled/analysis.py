@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import InputError
+from advisor.model.errors import InputError
 from advisor_processor.compiled import binary, executions
 from advisor_processor.compiled.instructions import decode
 from advisor_processor.compiled.schedule import FunctionSchedule, schedule
@@ -14,7 +14,7 @@ from advisor_processor.compiled.schedule import FunctionSchedule, schedule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from advisor.machines import Machine
+    from advisor.analysis.machines import Machine
     from advisor_processor.compiled.binary import Binary, Function
     from advisor_processor.compiled.executions import Executions
 

@@ -6,8 +6,8 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import InputError, UsageError
-from advisor.extras import install_line
+from advisor.model.errors import InputError, UsageError
+from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.machines.records import FunctionalUnit, Machine
+    from advisor.analysis.machines.records import FunctionalUnit, Machine
     from advisor_processor.compiled.instructions import Instruction, Place
 
 #: So many iterations are followed; the second half tells the pace.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import InputError
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
-from advisor.errors import InputError
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

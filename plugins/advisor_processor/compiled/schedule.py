@@ -12,7 +12,7 @@ from advisor_processor.compiled.throughput import busy_cycles, operations
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.machines import Machine
+    from advisor.analysis.machines import Machine
     from advisor_processor.compiled.instructions import Instruction, Place
 
 #: Instructions that the largest cores of today hold at once: by so many a loop may overlap with what comes after it.

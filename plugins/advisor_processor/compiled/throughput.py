@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from advisor.machines.records import FunctionalUnit, Machine
+    from advisor.analysis.machines.records import FunctionalUnit, Machine
     from advisor_processor.compiled.instructions import Instruction
 
 #: Comparisons that become one operation with the jump behind them.

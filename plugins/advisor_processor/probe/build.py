@@ -7,7 +7,7 @@ import shutil
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_processor.programs import output
 
 if TYPE_CHECKING:

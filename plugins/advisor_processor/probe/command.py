@@ -8,11 +8,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor import machines
-from advisor.errors import UsageError
-from advisor.machines import local_machine
-from advisor.reports import Column, Report, Table, Text
-from advisor.whole_files import replacing
+from advisor.analysis import machines
+from advisor.analysis.machines import local_machine
+from advisor.model.errors import UsageError
+from advisor.model.reports import Column, Report, Table, Text
+from advisor.support.whole_files import replacing
 from advisor_processor.probe import build, document, measure, tools
 from advisor_processor.probe.machine import machine_of
 from advisor_processor.probe.samples import NOISY, all_noise
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from advisor.machines import Machine
+    from advisor.analysis.machines import Machine
     from advisor_processor.probe.machine import Found
 
     Working = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]

@@ -6,8 +6,8 @@ import json
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor.documents.field_types import dimension_of, fields_of, members
-from advisor.machines.records import Count, Machine, Number
+from advisor.analysis.machines.records import Count, Machine, Number
+from advisor.support.documents.field_types import dimension_of, fields_of, members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.machines.records import (
+from advisor.analysis.machines.records import (
     Cache,
     FunctionalUnit,
     Machine,
@@ -17,14 +17,14 @@ from advisor.machines.records import (
     Synchronization,
     numbers,
 )
-from advisor.units import format_bytes
+from advisor.model.units import format_bytes
 from advisor_processor.probe.samples import Samples, rate_of, whole_cycles
 from advisor_processor.probe.tools import BANDWIDTHS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.machines.records import CacheName, UnitName
+    from advisor.analysis.machines.records import CacheName, UnitName
 
 Found = dict[str, Samples]
 #: Additions and multiplications at once are this much faster than either alone where they have pipes of their own.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from advisor.machines import Machine
+    from advisor.analysis.machines import Machine
 
 _LIMIT_S: Final = 30.0
 _UNITS: Final = ("fp_add", "fp_mul", "fp_fma", "fp_div")

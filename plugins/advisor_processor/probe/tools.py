@@ -7,7 +7,7 @@ import shutil
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final, cast, get_args
 
-from advisor.machines.records import Cache, CacheName, Count, Machine, Number, Source, numbers
+from advisor.analysis.machines.records import Cache, CacheName, Count, Machine, Number, Source, numbers
 from advisor_processor.probe.samples import Samples
 from advisor_processor.programs import output
 

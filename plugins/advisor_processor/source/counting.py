@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import InputError, UsageError
+from advisor.model.errors import InputError, UsageError
 from advisor_processor.programs import output
 from advisor_processor.source import instrument, structure
 from advisor_processor.source.fortran import analyse as analyse_fortran

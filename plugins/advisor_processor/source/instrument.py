@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import UsageError
-from advisor.extras import install_line
+from advisor.model.errors import UsageError
+from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
     from pathlib import Path

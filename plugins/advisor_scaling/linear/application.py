@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from advisor import documents
-from advisor.documents import FieldErrors
+from advisor.support import documents
+from advisor.support.documents import FieldErrors
 from advisor_scaling.linear import expressions
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import sympy
 
-    from advisor.machines import Machine
+    from advisor.analysis.machines import Machine
 
 #: The columns of X: arithmetic, loops that are started, lines that miss in a cache, pages, messages, bytes sent.
 Column = Literal["operations", "loops", "misses", "page_faults", "messages", "bytes"]

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_scaling.linear.application import Column
     from advisor_scaling.linear.model import LinearModel
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_scaling import collect, equations, study, targets
 from advisor_scaling.linear import derive, polynomials
 from advisor_scaling.linear.sent import messages
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import sympy
 
-    from advisor.commands import Services
+    from advisor.extension.commands import Services
     from advisor_scaling.linear.application import Column
     from advisor_scaling.study import Study
 

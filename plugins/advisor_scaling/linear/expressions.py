@@ -8,8 +8,8 @@ import operator
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from advisor.errors import UsageError
-from advisor.extras import install_line
+from advisor.model.errors import UsageError
+from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_scaling.linear import expressions
 from advisor_scaling.linear.application import COLUMNS, Column
 from advisor_scaling.linear.nnls import solve_nnls
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import sympy
 
-    from advisor.machines import Machine
-    from advisor.model import FloatArray
+    from advisor.analysis.machines import Machine
+    from advisor.model.records import FloatArray
     from advisor_scaling.linear.application import Application
 
 #: What a cost is made of, for the derivatives by parameters of the machine.

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 #: A gradient below this share of its terms' size is rounding.
 _ROUNDING: Final = 1e-13

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import sympy
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
     #: How a part depends on the ranks, and the powers of the size that it has.
     Shape = Mapping[str, tuple[int, ...]]

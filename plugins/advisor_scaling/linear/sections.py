@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.reports import Axis, Code, Column, Line, Series, Table, Text
+from advisor.model.reports import Axis, Code, Column, Line, Series, Table, Text
 from advisor_scaling.linear import comparing, expressions, model
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.model import FloatArray
-    from advisor.reports import Cell, Part
+    from advisor.model.records import FloatArray
+    from advisor.model.reports import Cell, Part
     from advisor_scaling.linear.model import LinearModel
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_scaling import targets
 from advisor_scaling.linear import application, derive, expressions, model
 from advisor_scaling.linear.application import Sizes, sizes_of
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     import sympy
 
-    from advisor.machines import Machine
-    from advisor.model import FloatArray
+    from advisor.analysis.machines import Machine
+    from advisor.model.records import FloatArray
     from advisor_scaling.linear.application import Application, Column
     from advisor_scaling.linear.model import LinearModel
     from advisor_scaling.study import Study
@@ -101,7 +101,7 @@ def _fitted(stated: Application, each: Study, runs: Measured) -> LinearModel:
 
 
 def _host_sizes() -> Sizes:
-    from advisor import machines
+    from advisor.analysis import machines
 
     return sizes_of(machines.host())
 

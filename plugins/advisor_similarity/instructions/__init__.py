@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from advisor.errors import UsageError
-from advisor.extras import install_line
+from advisor.model.errors import UsageError
+from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
     from advisor_similarity.steps import Template

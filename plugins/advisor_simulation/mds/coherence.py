@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.mds.references import Stream
 
 Bits = npt.NDArray[np.uint64]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import log2
 from typing import TYPE_CHECKING
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from advisor.machines import Machine
+    from advisor.analysis.machines import Machine
     from advisor_simulation.model.records import Costs, Model
 
 #: Line of a cache whose line is not known, bytes.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.errors import DocumentError, UsageError
+from advisor.model.errors import DocumentError, UsageError
 from advisor_simulation.mds.coherence import COHERENCE, Prices, Traffic, caches, refer
 from advisor_simulation.mds.log import Entry, Log, Span, entry
 from advisor_simulation.mds.references import Stream, granule_of, stream, working_sets
@@ -23,7 +23,7 @@ from advisor_simulation.model import records
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.mds.costs import MachineCosts
     from advisor_simulation.model.records import Parallel, Serial, Step
     from advisor_simulation.model.world import World

@@ -12,7 +12,7 @@ from advisor_simulation.mds.coherence import COHERENCE, KINDS
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model import CAUSE_CATEGORIES, Causes, Note, Phase, Processor, Profile, Region
+from advisor.model.records import CAUSE_CATEGORIES, Causes, Note, Phase, Processor, Profile, Region
 from advisor_simulation.mds.coherence import COHERENCE, KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.model import FloatArray, Status
+    from advisor.model.records import FloatArray, Status
     from advisor_simulation.mds.costs import MachineCosts
     from advisor_simulation.mds.log import Entry, Log, Span
     from advisor_simulation.model.records import Model

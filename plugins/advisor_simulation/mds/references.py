@@ -17,8 +17,8 @@ from advisor_simulation.model.world import at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from advisor.documents import Marked
-    from advisor.model import IntArray
+    from advisor.model.records import IntArray
+    from advisor.support.documents import Marked
     from advisor_simulation.model.expressions import Access
     from advisor_simulation.model.layout import Placed
     from advisor_simulation.model.world import World

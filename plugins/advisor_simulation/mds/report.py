@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor import bounds, gaps, units
-from advisor.errors import UsageError
-from advisor.reports import Bar, Bars, Column, HeatMap, Report, Table, Text
-from advisor.whole_files import replacing
-from advisor.writing import write
+from advisor.analysis import bounds, gaps
+from advisor.formats.writing import write
+from advisor.model import units
+from advisor.model.errors import UsageError
+from advisor.model.reports import Bar, Bars, Column, HeatMap, Report, Table, Text
+from advisor.support.whole_files import replacing
 from advisor_simulation.mds.coherence import COHERENCE, KINDS
 from advisor_simulation.mds.engine import Settings
 from advisor_simulation.mds.references import addresses
@@ -22,9 +23,9 @@ from advisor_simulation.model.checks import processors_of, read
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from advisor.commands import Services
-    from advisor.model import FloatArray, IntArray, Profile
-    from advisor.reports import Cell, Part
+    from advisor.extension.commands import Services
+    from advisor.model.records import FloatArray, IntArray, Profile
+    from advisor.model.reports import Cell, Part
     from advisor_simulation.mds.log import Log
     from advisor_simulation.mds.references import Stream
     from advisor_simulation.mds.run import Simulated

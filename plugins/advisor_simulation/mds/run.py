@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_simulation.mds.costs import costs_of
 from advisor_simulation.mds.engine import Settings, Simulation
 from advisor_simulation.mds.profile import profile_of
@@ -14,8 +14,8 @@ from advisor_simulation.model.world import build
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.machines import Machine
-    from advisor.model import Profile
+    from advisor.analysis.machines import Machine
+    from advisor.model.records import Profile
     from advisor_simulation.mds.costs import MachineCosts
     from advisor_simulation.mds.log import Log
     from advisor_simulation.model.records import Model

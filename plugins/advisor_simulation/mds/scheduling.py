@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
 
 #: Pieces that a loop is handed out in, at most; beyond that chunks grow.
 MOST_PIECES = 200_000

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor import units
-from advisor.documents import load, suggestion
-from advisor.errors import DocumentError, Problem, UsageError
+from advisor.model import units
+from advisor.model.errors import DocumentError, Problem, UsageError
+from advisor.support.documents import load, suggestion
 from advisor_simulation.model import records
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
-    from advisor.documents import Mark, Marked
+    from advisor.support.documents import Mark, Marked
     from advisor_simulation.model.expressions import Expression
     from advisor_simulation.model.records import Decomposition, Model, Parallel, Serial, Step, Weight
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.commands import Argument
-from advisor.errors import InputError, UsageError
-from advisor.reports import Code, Report
-from advisor.whole_files import replacing
+from advisor.extension.commands import Argument
+from advisor.model.errors import InputError, UsageError
+from advisor.model.reports import Code, Report
+from advisor.support.whole_files import replacing
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from advisor.commands import Registry, Services
+    from advisor.extension.commands import Registry, Services
 
 
 def register(registry: Registry) -> None:

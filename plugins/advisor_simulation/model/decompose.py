@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.errors import PluginError
-from advisor.extras import install_line
+from advisor.model.errors import PluginError
+from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.model.tables import Ragged
 
     Mask = npt.NDArray[np.bool_]

@@ -18,7 +18,7 @@ from advisor_simulation.whatif.runs import of_profile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model import FloatArray, Phase, Profile
+    from advisor.model.records import FloatArray, Phase, Profile
     from advisor_simulation.whatif.runs import PhaseRun
 
 #: Numbers in all tables together; beyond that a phase gets its mean by processor.

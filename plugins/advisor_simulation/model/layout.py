@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from advisor.errors import DocumentError
+from advisor.model.errors import DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.documents import Marked
+    from advisor.support.documents import Marked
     from advisor_simulation.model.expressions import Expression
     from advisor_simulation.model.records import Array, Model
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from advisor.documents import Between, Mark, Marked
-from advisor.units import DIMENSIONS
+from advisor.model.units import DIMENSIONS
+from advisor.support.documents import Between, Mark, Marked
 from advisor_simulation.model.expressions import Access, Expression
 
 Formula = Marked[Expression]

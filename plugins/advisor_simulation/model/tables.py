@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.errors import DocumentError
+from advisor.model.errors import DocumentError
 from advisor_simulation.model import records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.model.records import Computed, FromFile, Grid, Model, Table
 
 LARGEST = 50_000_000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from advisor.errors import DocumentError
+from advisor.model.errors import DocumentError
 from advisor_simulation.model.decompose import owners
 from advisor_simulation.model.layout import Placed, place
 from advisor_simulation.model.tables import Ragged, read_tables
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from advisor.documents import Mark, Marked
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
+    from advisor.support.documents import Mark, Marked
     from advisor_simulation.model.expressions import Expression, Values
     from advisor_simulation.model.records import Decomposition, Domain, Model, Weight
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_simulation.replay import engine, recording
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Op, Program
@@ -19,7 +19,7 @@ from advisor_simulation.replay.program import Op, Program
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 
 def scaled(program: Program, factors: FloatArray) -> Program:

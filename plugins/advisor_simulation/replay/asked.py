@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from advisor import units
-from advisor.errors import UsageError
-from advisor.reports import Report
+from advisor.model import units
+from advisor.model.errors import UsageError
+from advisor.model.reports import Report
 from advisor_simulation.replay import (
     calibration,
     conversion,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from advisor.commands import Services
-    from advisor.reports import Part
+    from advisor.extension.commands import Services
+    from advisor.model.reports import Part
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
 

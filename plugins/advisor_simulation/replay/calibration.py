@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_simulation.replay import engine, spans
 from advisor_simulation.replay.simplex import minimize_simplex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from advisor.errors import UsageError
-from advisor.traces.events import Role
+from advisor.model.errors import UsageError
+from advisor.trace.events import Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.commands import Argument
+from advisor.extension.commands import Argument
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from advisor.commands import Registry, Services
-    from advisor.reports import Report
+    from advisor.extension.commands import Registry, Services
+    from advisor.model.reports import Report
 
 NETWORK = (
     Argument("--latency", "latency of a message, such as '5 us'"),

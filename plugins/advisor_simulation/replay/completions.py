@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.traces.events import Role
+from advisor.trace.events import Role
 from advisor_simulation.replay.program import Op
 
 if TYPE_CHECKING:
-    from advisor.model import IntArray
-    from advisor.traces.events import Trace
+    from advisor.model.records import IntArray
+    from advisor.trace.events import Trace
     from advisor_simulation.replay.scanning import Rows
 
 

@@ -21,7 +21,7 @@ from advisor_simulation.replay.network import nodes
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
     from advisor_simulation.replay.steps import Steps

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.errors import InputError
-from advisor.traces import clocks, locations, matching, nesting
-from advisor.traces.clock_constraints import are_clocks_consistent, collect_constraints
+from advisor.model.errors import InputError
+from advisor.trace import clocks, locations, matching, nesting
+from advisor.trace.clock_constraints import are_clocks_consistent, collect_constraints
 from advisor_simulation.replay import completions, joining, pairing
 from advisor_simulation.replay.program import Op, Program
 from advisor_simulation.replay.scanning import SETTING_UP, Rows
@@ -17,8 +17,8 @@ from advisor_simulation.replay.scanning import SETTING_UP, Rows
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
-    from advisor.traces.events import Trace
+    from advisor.model.records import FloatArray, IntArray
+    from advisor.trace.events import Trace
     from advisor_simulation.replay.joining import Joint
 
 _COLUMNS = ("time_s", "kind", "region", "comm", "partner", "tag", "size", "request")

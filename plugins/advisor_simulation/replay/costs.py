@@ -20,7 +20,7 @@ from advisor_simulation.replay.program import Op
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.errors import AdvisorError
+from advisor.model.errors import AdvisorError
 from advisor_simulation.replay.program import Op
 
 if TYPE_CHECKING:

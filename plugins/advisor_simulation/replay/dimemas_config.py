@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.errors import InputError
+from advisor.model.errors import InputError
 from advisor_simulation.replay.network import MEGABYTE, Network
 
 if TYPE_CHECKING:

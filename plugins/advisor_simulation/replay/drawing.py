@@ -7,10 +7,10 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from advisor import units
-from advisor.errors import UsageError
-from advisor.reports import Text
-from advisor.whole_files import replacing
+from advisor.model import units
+from advisor.model.errors import UsageError
+from advisor.model.reports import Text
+from advisor.support.whole_files import replacing
 from advisor_simulation.replay.program import Op
 from advisor_simulation.replay.sections import spread
 from advisor_simulation.replay.waits import starts
@@ -18,7 +18,7 @@ from advisor_simulation.replay.waits import starts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.outcome import Outcome
 
 #: Columns of time, and rows of ranks at most; more ranks share rows.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.facts import Fact
+from advisor.advice.facts import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.facts.vocabulary import TraceCompute, Unit
-    from advisor.model import Profile
-    from advisor.traces.events import Trace
+    from advisor.advice.facts.vocabulary import TraceCompute, Unit
+    from advisor.model.records import Profile
+    from advisor.trace.events import Trace
     from advisor_simulation.replay.costs import Share
     from advisor_simulation.replay.told import Told
 

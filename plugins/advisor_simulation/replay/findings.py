@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor import units
-from advisor.model import Finding
+from advisor.model import units
+from advisor.model.records import Finding
 from advisor_simulation.replay import costs, told
 
 if TYPE_CHECKING:
-    from advisor.machines import Machine
-    from advisor.traces.events import Trace
+    from advisor.analysis.machines import Machine
+    from advisor.trace.events import Trace
     from advisor_simulation.replay.costs import Costs, Share
     from advisor_simulation.replay.told import OnNetwork, Told
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.distributions import student_t_probability
-from advisor.errors import UsageError
+from advisor.analysis.distributions import student_t_probability
+from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 #: A coefficient is significant where its p value is at most this.
 SIGNIFICANT: Final = 0.05

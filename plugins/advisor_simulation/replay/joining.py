@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.traces.events import Role
+from advisor.trace.events import Role
 from advisor_simulation.replay import pairing
 from advisor_simulation.replay.collectives import short_name
 from advisor_simulation.replay.program import Collectives
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
-    from advisor.traces.events import Trace
+    from advisor.model.records import FloatArray, IntArray
+    from advisor.trace.events import Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from advisor.traces.events import Role
+from advisor.trace.events import Role
 from advisor_simulation.replay import collectives
 from advisor_simulation.replay.compiling import fitting, helper
 from advisor_simulation.replay.network import nodes
@@ -16,7 +16,7 @@ from advisor_simulation.replay.steps import INNER, Step, Steps, ratios
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
 

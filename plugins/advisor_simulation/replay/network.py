@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_simulation.replay.collectives import DIMEMAS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.machines import Machine
-    from advisor.model import IntArray
+    from advisor.analysis.machines import Machine
+    from advisor.model.records import IntArray
     from advisor_simulation.replay.collectives import Models
     from advisor_simulation.replay.program import Program
 

@@ -11,7 +11,7 @@ from advisor_simulation.replay import contention, engine, path, recording
 from advisor_simulation.replay.waits import computed_s, waits
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.path import Path
     from advisor_simulation.replay.program import Program

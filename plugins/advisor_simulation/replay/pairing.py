@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import IntArray
+    from advisor.model.records import IntArray
 
 
 def pair(sends: IntArray, receives: IntArray) -> tuple[IntArray, IntArray]:

@@ -15,7 +15,7 @@ import numpy as np
 from advisor_simulation.replay.steps import INNER, WAITING, Step
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.engine import Ordered, Run
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program

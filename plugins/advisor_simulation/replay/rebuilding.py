@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.traces.events import Kind, Location, Role, Trace, TraceRegion
-from advisor.traces.regions import classify
+from advisor.trace.events import Kind, Location, Role, Trace, TraceRegion
+from advisor.trace.regions import classify
 from advisor_simulation.replay.program import Op
 from advisor_simulation.replay.waits import starts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.program import Program
 
 _KINDS: Final = {

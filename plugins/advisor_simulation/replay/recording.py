@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.errors import UsageError
-from advisor.traces.events import Role
+from advisor.model.errors import UsageError
+from advisor.trace.events import Role
 from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op
 from advisor_simulation.replay.steps import Lowering, Step, Steps, ratios
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
 

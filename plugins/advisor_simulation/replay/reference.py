@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.traces.events import Role
+from advisor.trace.events import Role
 from advisor_simulation.replay import collectives, deadlocks
 from advisor_simulation.replay.network import nodes
 from advisor_simulation.replay.program import Op
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.traces.events import Kind, Role
+from advisor.trace.events import Kind, Role
 from advisor_simulation.replay.compiling import fitting, helper
 from advisor_simulation.replay.program import Op
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
-    from advisor.traces.events import Trace
+    from advisor.model.records import FloatArray, IntArray
+    from advisor.trace.events import Trace
 
 ENTER, LEAVE = int(Kind.ENTER), int(Kind.LEAVE)
 SENDRECV: Final = int(Role.SENDRECV)

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor import bounds as bounds_of
-from advisor import gaps as gaps_of
-from advisor import units, writing
-from advisor.errors import UsageError
-from advisor.reports import Bar, Bars, Column, HeatMap, Table, Text
-from advisor.traces.profile import from_trace
+from advisor.analysis import bounds as bounds_of
+from advisor.analysis import gaps as gaps_of
+from advisor.formats import writing
+from advisor.model import units
+from advisor.model.errors import UsageError
+from advisor.model.reports import Bar, Bars, Column, HeatMap, Table, Text
+from advisor.trace.profile import from_trace
 from advisor_simulation.replay import outcome, rebuilding
 from advisor_simulation.replay.program import Op
 from advisor_simulation.replay.waits import CAUSES, starts
@@ -19,8 +20,8 @@ from advisor_simulation.replay.waits import CAUSES, starts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model import FloatArray, IntArray, Profile
-    from advisor.reports import Part
+    from advisor.model.records import FloatArray, IntArray, Profile
+    from advisor.model.reports import Part
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.outcome import Outcome
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor import units
-from advisor.errors import UsageError
+from advisor.model import units
+from advisor.model.errors import UsageError
 from advisor_simulation.replay import collectives, dimemas_config
 from advisor_simulation.replay.network import IDEAL, Network, of_machine
 from advisor_simulation.replay.program import Op
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from advisor.commands import Services
+    from advisor.extension.commands import Services
     from advisor_simulation.replay.program import Program
 
 

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
 
 #: The corners of the first simplex differ from its start by this share in one coordinate each.
 _FIRST_STEP: Final = 0.05

@@ -25,7 +25,7 @@ from advisor_simulation.replay.kernels import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.engine import Ordered
     from advisor_simulation.replay.network import Network
 

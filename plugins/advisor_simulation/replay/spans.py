@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.traces.events import Role
-from advisor.traces.regions import classify
+from advisor.trace.events import Role
+from advisor.trace.regions import classify
 from advisor_simulation.replay.program import Op
 from advisor_simulation.replay.waits import starts
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.program import Program
 
 

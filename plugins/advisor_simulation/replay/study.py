@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.errors import UsageError
+from advisor.model.errors import UsageError
 from advisor_simulation.replay import fitting, piecewise, sweeps
 from advisor_simulation.replay.program import total_burst_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_simulation.replay.fitting import Model, Plane
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.errors import UsageError
-from advisor.extras import install_line
+from advisor.model.errors import UsageError
+from advisor.support.extras import install_line
 from advisor_simulation.replay import contention, engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
 

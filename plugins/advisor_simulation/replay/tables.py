@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor import units
-from advisor.errors import UsageError
-from advisor.reports import Axis, Column, Line, Series, Table, Text
-from advisor.whole_files import replacing
+from advisor.model import units
+from advisor.model.errors import UsageError
+from advisor.model.reports import Axis, Column, Line, Series, Table, Text
+from advisor.support.whole_files import replacing
 from advisor_simulation.replay import study, told
 from advisor_simulation.replay.sections import longest, words
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from advisor.model import FloatArray
-    from advisor.reports import Cell, Part
+    from advisor.model.records import FloatArray
+    from advisor.model.reports import Cell, Part
     from advisor_simulation.replay.calibration import Calibration
     from advisor_simulation.replay.costs import Costs, Share
     from advisor_simulation.replay.fitting import Coefficient, Plane

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.errors import AdvisorError
+from advisor.model.errors import AdvisorError
 from advisor_simulation.replay import calibration, conversion, costs, engine
 from advisor_simulation.replay.network import Network, of_machine
 
 if TYPE_CHECKING:
-    from advisor.machines import Machine
-    from advisor.traces.events import Trace
+    from advisor.analysis.machines import Machine
+    from advisor.trace.events import Trace
     from advisor_simulation.replay.costs import Costs, Share
     from advisor_simulation.replay.program import Program
 

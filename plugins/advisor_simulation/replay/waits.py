@@ -10,7 +10,7 @@ import numpy as np
 from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, last_ops
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.program import Program
 
 CAUSES: Final = ("late sender", "late receiver", "collective", "resource")

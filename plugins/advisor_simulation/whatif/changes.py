@@ -17,7 +17,7 @@ from advisor_simulation.whatif import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
     from advisor_simulation.whatif.runs import PhaseRun, Run
 
     Change = Callable[[Run, set[int]], Run | None]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.commands import Argument
-from advisor.errors import UsageError
+from advisor.extension.commands import Argument
+from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from advisor.commands import Registry, Services
-    from advisor.reports import Report
+    from advisor.extension.commands import Registry, Services
+    from advisor.model.reports import Report
 
 
 #: What only a run is asked, what only a model, and what only a mapping to nodes needs.

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model import CAUSE_CATEGORIES
+from advisor.model.records import CAUSE_CATEGORIES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import Causes, FloatArray
+    from advisor.model.records import Causes, FloatArray
     from advisor_simulation.whatif.runs import PhaseRun, Run
 
 #: Names of calls that wait for the disk.

@@ -7,7 +7,7 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from advisor import rules
+from advisor.advice import rules
 from advisor_simulation.whatif.gains import tried
 from advisor_simulation.whatif.runs import of_profile
 from advisor_simulation.whatif.trial import of_run
@@ -15,9 +15,9 @@ from advisor_simulation.whatif.trial import of_run
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.machines import Machine
-    from advisor.model import Profile, Recommendation
-    from advisor.traces.events import Trace
+    from advisor.analysis.machines import Machine
+    from advisor.model.records import Profile, Recommendation
+    from advisor.trace.events import Trace
     from advisor_simulation.whatif.gains import Tried
     from advisor_simulation.whatif.named_model import Modelled
     from advisor_simulation.whatif.trial import Trial

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.errors import UsageError
-from advisor.reports import Column, Report, Table, Text
-from advisor.units import format_quantity, format_seconds
+from advisor.model.errors import UsageError
+from advisor.model.reports import Column, Report, Table, Text
+from advisor.model.units import format_quantity, format_seconds
 from advisor_simulation.replay import calibration, conversion, outcome
 from advisor_simulation.replay.network import Network, of_machine
 from advisor_simulation.replay.setup import quantity
@@ -22,8 +22,8 @@ from advisor_simulation.whatif.placing import outside, placed
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from advisor.commands import Services
-    from advisor.model import FloatArray, IntArray
+    from advisor.extension.commands import Services
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.program import Program
 
 

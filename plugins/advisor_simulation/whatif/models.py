@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor import bounds, gaps, rules, units
-from advisor.reports import Column, Report, Table, Text
+from advisor.advice import rules
+from advisor.analysis import bounds, gaps
+from advisor.model import units
+from advisor.model.reports import Column, Report, Table, Text
 from advisor_simulation.mds.costs import costs_of
 from advisor_simulation.mds.report import by_kind, profiles, told_holes
 from advisor_simulation.mds.run import simulate
@@ -23,11 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from advisor.commands import Services
-    from advisor.machines import Machine
-    from advisor.model import IntArray, Profile
-    from advisor.reports import Cell, Part
-    from advisor.rules.records import Action
+    from advisor.advice.rules.records import Action
+    from advisor.analysis.machines import Machine
+    from advisor.extension.commands import Services
+    from advisor.model.records import IntArray, Profile
+    from advisor.model.reports import Cell, Part
     from advisor_simulation.mds.run import Simulated
     from advisor_simulation.model.records import Model
     from advisor_simulation.model.world import Profiles

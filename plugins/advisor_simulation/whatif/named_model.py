@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.errors import AdvisorError
+from advisor.model.errors import AdvisorError
 from advisor_simulation.model.checks import read
 from advisor_simulation.whatif.gains import EIGHTY, REMEDY
 from advisor_simulation.whatif.modelled.table import CHANGES
 from advisor_simulation.whatif.models import Bench
 
 if TYPE_CHECKING:
-    from advisor.machines import Machine
-    from advisor.model import Profile
+    from advisor.analysis.machines import Machine
+    from advisor.model.records import Profile
     from advisor_simulation.model.records import Model
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from advisor import rules, units
-from advisor.documents import suggestion
-from advisor.errors import InputError, UsageError
-from advisor.reports import Bar, Bars, Column, Report, Table, Text
+from advisor.advice import rules
+from advisor.model import units
+from advisor.model.errors import InputError, UsageError
+from advisor.model.reports import Bar, Bars, Column, Report, Table, Text
+from advisor.support.documents import suggestion
 from advisor_simulation.whatif.gains import ENOUGH, compared, joint, tried
 from advisor_simulation.whatif.plan import Candidate, plan
 from advisor_simulation.whatif.reasons import OF_RUNS
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from advisor.commands import Services
-    from advisor.model import Advice, Profile
-    from advisor.reports import Part
-    from advisor.rules import RuleBook
-    from advisor.rules.records import Action
-    from advisor.traces.events import Trace
+    from advisor.advice.rules import RuleBook
+    from advisor.advice.rules.records import Action
+    from advisor.extension.commands import Services
+    from advisor.model.records import Advice, Profile
+    from advisor.model.reports import Part
+    from advisor.trace.events import Trace
     from advisor_simulation.whatif.gains import Tried
     from advisor_simulation.whatif.plan import State, Taken
     from advisor_simulation.whatif.trial import Trial

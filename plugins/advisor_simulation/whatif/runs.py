@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from advisor.loads.arrays import team_of
-from advisor.measures import quantities
+from advisor.analysis.loads.arrays import team_of
+from advisor.analysis.measures import quantities
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.loads.arrays import Team, Terms
-    from advisor.model import FloatArray, IntArray, Phase, Profile
+    from advisor.analysis.loads.arrays import Team, Terms
+    from advisor.model.records import FloatArray, IntArray, Phase, Profile
 
 #: How a phase ends: everybody waits for everybody, for neighbours in rank only, or nobody waits.
 End = Literal["all", "neighbours", "none"]

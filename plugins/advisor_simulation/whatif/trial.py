@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from advisor import bounds, gaps
-from advisor.errors import AdvisorError
+from advisor.analysis import bounds, gaps
+from advisor.model.errors import AdvisorError
 from advisor_simulation.whatif.changes import CHANGES
 from advisor_simulation.whatif.runs import faster as faster_phases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.traces.events import Trace
+    from advisor.trace.events import Trace
     from advisor_simulation.whatif.runs import Run
     from advisor_simulation.whatif.traced.operations import Traced
 

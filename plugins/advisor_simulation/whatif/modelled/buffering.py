@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from advisor.documents import Marked
+from advisor.support.documents import Marked
 from advisor_simulation.model import records
 from advisor_simulation.model.expressions import Access, Expression
 from advisor_simulation.whatif.modelled.setting import own_row

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.documents import Marked
+from advisor.support.documents import Marked
 from advisor_simulation.model import records
 from advisor_simulation.model.expressions import Expression
 from advisor_simulation.whatif.modelled.setting import each_step, parallel_loops
@@ -16,8 +16,8 @@ from advisor_simulation.whatif.placing import placed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from advisor.documents import Mark
-    from advisor.model import FloatArray
+    from advisor.model.records import FloatArray
+    from advisor.support.documents import Mark
     from advisor_simulation.model.records import Decomposition, Domain, Model, Parallel, Step
     from advisor_simulation.model.world import World
     from advisor_simulation.whatif.modelled.setting import Setting

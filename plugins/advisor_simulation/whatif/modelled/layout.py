@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.documents import Marked
+from advisor.support.documents import Marked
 from advisor_simulation.model import records
 from advisor_simulation.model.expressions import Access, Expression
 from advisor_simulation.whatif.modelled.setting import own_row, parallel_loops, sequences, uses

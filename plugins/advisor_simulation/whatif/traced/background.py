@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.traces.events import Role
+from advisor.trace.events import Role
 from advisor_simulation.replay.program import Op
 from advisor_simulation.replay.steps import Step
 from advisor_simulation.whatif.changes import HIDDEN
@@ -21,7 +21,7 @@ from advisor_simulation.whatif.traced.sections import stretches
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
 
     Mask = npt.NDArray[np.bool_]
 

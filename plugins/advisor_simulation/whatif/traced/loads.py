@@ -11,7 +11,7 @@ from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.traced.rows import OWN, WAIT, Rows
 
 if TYPE_CHECKING:
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.whatif.runs import PhaseRun, Run
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.traces.events import Role
+from advisor.trace.events import Role
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.traced.background import of_role
 from advisor_simulation.whatif.traced.sections import stretches

@@ -16,7 +16,7 @@ from advisor_simulation.whatif.traced.sections import ends, means, since, stretc
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import IntArray
+    from advisor.model.records import IntArray
     from advisor_simulation.whatif.traced.rows import Rows
 
     Mask = npt.NDArray[np.bool_]

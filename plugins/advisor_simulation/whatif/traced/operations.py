@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.errors import AdvisorError
-from advisor.traces.profile import from_trace
+from advisor.model.errors import AdvisorError
+from advisor.trace.profile import from_trace
 from advisor_simulation.replay import conversion, rebuilding
 from advisor_simulation.whatif.traced import background, loads, meetings, messages, pipelines, rows
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from advisor.model import IntArray, Profile
-    from advisor.traces.events import Trace
+    from advisor.model.records import IntArray, Profile
+    from advisor.trace.events import Trace
     from advisor_simulation.whatif.runs import Run
     from advisor_simulation.whatif.traced.rows import Rows
 

@@ -20,7 +20,7 @@ from advisor_simulation.whatif.traced.sections import Stretches, ends, since, st
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
 
     Mask = npt.NDArray[np.bool_]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.traces.events import Role
+from advisor.trace.events import Role
 from advisor_simulation.replay import engine
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, Program
@@ -23,7 +23,7 @@ from advisor_simulation.replay.waits import starts
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
 
     Mask = npt.NDArray[np.bool_]
 

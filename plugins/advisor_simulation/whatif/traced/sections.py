@@ -16,7 +16,7 @@ from advisor_simulation.replay.program import RECEIVED, SENDING, Op
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model import FloatArray, IntArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.whatif.traced.rows import Rows
 
     Mask = npt.NDArray[np.bool_]

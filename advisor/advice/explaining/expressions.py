@@ -1,0 +1,142 @@
+"""Formulas as data: what a program needs to compute a number of an explanation again from the raw profile.
+
+An expression is a number, the name of an array, or a list that begins with what is done to the rest (docs/concepts.md
+has the list). Arrays are those of the phase at hand: seconds (processors, iterations), summed over the regions; the
+threads of a rank are charged with what its first one spends outside parallel regions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from advisor.advice.ranking.ceilings import IMBALANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from advisor.analysis.loads import Loads
+    from advisor.analysis.measures import Quantity
+    from advisor.model.records import Profile
+
+Expression = Any
+
+ACTUAL: Final[Expression] = ["profile", "actual_s"]
+#: Levels below and above the gaps that lie in phases, by what a processor's time is made of.
+_LEVELS: Final = {"P": ("I", "IP"), "C'": ("IP", "IPC"), "O": ("IPC", "IPCO")}
+
+
+def load(quantity: Quantity, *, own: bool = False) -> Expression:
+    """Return a signed sum of arrays; ``own``: of what each processor spent itself."""
+    names = [(["own", name] if own else name, sign) for name, sign in quantity.terms]
+    if len(names) == 1 and names[0][1] == 1.0:
+        return names[0][0]
+    if len(names) > 1 and names[0][1] == 1.0 and all(sign == -1.0 for _, sign in names[1:]):
+        return ["-", *(name for name, _ in names)]
+    return ["+", *(name if sign == 1.0 else ["*", sign, name] for name, sign in names)]
+
+
+def phases(numbers: Iterable[int], body: Expression) -> Expression:
+    """Return the sum over phases of what ``body`` is in each."""
+    return ["phases", list(numbers), body]
+
+
+def each(quantity: Expression, numbers: Iterable[int]) -> Expression:
+    """Return the seconds of each processor in phases."""
+    return phases(numbers, ["sum", quantity, "iterations"])
+
+
+def largest(quantity: Expression) -> Expression:
+    """Return in a phase which processor has the largest load in each iteration."""
+    return ["argmax", quantity, "processors"]
+
+
+def largest_of_each_iteration(quantity: Expression) -> Expression:
+    """Return in a phase the sum over its iterations of the largest load."""
+    return ["sum", ["max", quantity, "processors"]]
+
+
+def mean_of_each_iteration(quantity: Expression) -> Expression:
+    """Return in a phase the sum over its iterations of the mean load."""
+    return ["sum", ["mean", quantity, "processors"]]
+
+
+class Terms:
+    """The expressions of bounds, gaps and their parts in phases of one profile; None for what has none."""
+
+    def __init__(self, profile: Profile, loads: Loads) -> None:
+        self.profile, self._loads = profile, loads
+        kinds = loads.quantities
+        self.work = load(kinds.work) if kinds.work.known else None
+        self._made_of = {"I": kinds.computation, "IP": kinds.computation, "IPC": kinds.communication}
+        every = range(len(profile.phases))
+        self.serial = [p for p in every if loads.phases[p].kind == "serial"]
+        self.parallel = [p for p in every if loads.phases[p].kind != "serial"]
+
+    def average(self, bound: str, phase: int) -> Expression:
+        """Return what a phase adds to one of the bounds I to IPCO."""
+        quantity = load(self._made_of.get(bound, self._loads.quantities.work), own=bound == "I")
+        serial = phase in self.serial and bound != "I"
+        return phases([phase], (largest_of_each_iteration if serial else mean_of_each_iteration)(quantity))
+
+    def synchronizing(self, phase: int) -> Expression:
+        """Return what the processors with the largest work spend on synchronizing in a phase."""
+        return phases([phase], ["sum", ["at", load(self._loads.quantities.sync), largest(self.work)]])
+
+    def duration(self, numbers: Iterable[int]) -> Expression:
+        """Return how long phases last, from synchronization to synchronization."""
+        return phases(numbers, ["sum", "duration_s"])
+
+    def steady(self, numbers: Iterable[int]) -> Expression:
+        """Return B, by how much the largest work of a processor exceeds the mean, in each phase by itself."""
+        total = ["sum", self.work, "iterations"]
+        return phases((p for p in numbers if p in self.parallel), ["-", ["max", total], ["mean", total]])
+
+    def dynamic(self, numbers: Iterable[int]) -> Expression:
+        """Return D, by how much the largest works of the iterations exceed those of the slowest processor."""
+        total = ["max", ["sum", self.work, "iterations"]]
+        return phases((p for p in numbers if p in self.parallel), ["-", largest_of_each_iteration(self.work), total])
+
+    def bound(self, name: str) -> Expression | None:
+        """Return a bound from I up, whose value is known."""
+        every = range(len(self.profile.phases))
+        if name == "actual":
+            return ACTUAL
+        if name == "IPCOLMDSW":
+            return self.duration(every)
+        if name in ("I", "IP", "IPC", "IPCO"):
+            return ["+", *(self.average(name, p) for p in every)]
+        if name not in ("IPCOL", "IPCOLM", "IPCOLMD", "IPCOLMDS"):
+            return None
+        alone = phases(self.serial, largest_of_each_iteration(self.work))
+        if name == "IPCOL":
+            return ["+", alone, ["max", each(self.work, self.parallel)]]
+        if name == "IPCOLM":
+            return ["+", alone, phases(self.parallel, ["max", ["sum", self.work, "iterations"]])]
+        peaks = phases(every, largest_of_each_iteration(self.work))
+        if name == "IPCOLMD":
+            return peaks
+        return ["+", peaks, *(self.synchronizing(p) for p in every)]
+
+    def gap(self, lower: str, upper: str) -> Expression | None:
+        """Return the difference of two bounds."""
+        ends = [self.bound(upper), self.bound(lower)]
+        return None if None in ends else ["-", *ends]
+
+    def part(self, letter: str, numbers: Sequence[int]) -> Expression | None:
+        """Return the seconds of a gap in phases."""
+        if letter in _LEVELS:
+            lower, upper = _LEVELS[letter]
+            return ["-", *(["+", *(self.average(bound, p) for p in numbers)] for bound in (upper, lower))]
+        if not self.profile.has_phases:
+            return None
+        if letter == "D":
+            return self.dynamic(numbers)
+        if letter in IMBALANCE:
+            gap = self.gap("IPCO", "IPCOL") if letter == "L" else self.gap("IPCOL", "IPCOLM")
+            return ["/", ["*", gap, self.steady(numbers)], self.steady(self.parallel)]
+        if letter == "S'":
+            return ["+", *(self.synchronizing(p) for p in numbers)]
+        if letter == "W":
+            busy = [phases(numbers, largest_of_each_iteration(self.work)), *map(self.synchronizing, numbers)]
+            return ["-", self.duration(numbers), *busy]
+        return None

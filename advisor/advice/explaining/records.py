@@ -1,0 +1,63 @@
+"""What an explanation is made of: numbers, each with its formula, what goes into it, and where that comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from advisor.advice.explaining.expressions import Expression
+    from advisor.model.records import Status
+
+Kind = Literal["run", "bound", "gap", "efficiency", "quality", "evidence", "ceiling", "expected", "confidence", "order"]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One value that goes into a number; ``source`` says from which array, bound, rule or machine model it is.
+
+    ``expression`` computes it from the raw profile; None where it comes from elsewhere, or is no number.
+    """
+
+    name: str
+    value: float | str | bool | None
+    unit: str
+    source: str
+    expression: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number of the advice: ``formula`` in words, its ``inputs``, and ``parts`` that add up to it.
+
+    ``about`` is the action and place that it belongs to, empty for numbers of the run; ``condition`` the threshold that
+    it was compared with, ``place`` the file and line of the rule. ``expression`` is the formula as data: it computes
+    the value from the ``inputs`` and the raw profile; None where neither tell it.
+    """
+
+    kind: Kind
+    name: str
+    words: str
+    value: float | str | bool | None
+    unit: str
+    status: Status
+    formula: str
+    inputs: tuple[Input, ...] = ()
+    parts: tuple[Input, ...] = ()
+    about: str = ""
+    condition: str | None = None
+    place: str | None = None
+    notes: tuple[str, ...] = ()
+    expression: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How the numbers of one run came about; ``files`` are what it was read from."""
+
+    program: str
+    run: str
+    reader: str
+    files: tuple[str, ...]
+    machine: str | None
+    numbers: tuple[Number, ...]

@@ -1,0 +1,100 @@
+"""The places at which rules are asked: phases that take enough time, and small ones of a kind taken together.
+
+What is too small to matter is named here, once. A loop that does two hundred reductions in a row has two hundred phases
+of which each is nothing; together, as one site, they are what the run spends its time on.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from advisor.analysis.loads import Loads
+    from advisor.model.records import FloatArray, Phase, Profile
+
+#: A phase below either of these is too small to be looked at by itself: share of the run time, and seconds.
+LEAST_SHARE: Final = 0.01
+LEAST_SECONDS: Final = 1e-3
+
+_NUMBER: Final = re.compile(r" \(\d+\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One site: the phases (indices into ``Profile.phases``, in their order) that are looked at as one.
+
+    ``family`` are all phases of the same kind, closing call and name, in which events are counted per iteration: a
+    loop with ten reductions in a row does ten per iteration, although each of them ends a phase. Without phases it
+    is the whole run.
+    """
+
+    phases: tuple[int, ...]
+    family: tuple[int, ...]
+    name: str | None
+    seconds: float
+
+
+def family_name(name: str) -> str:
+    """Return the name of a phase without the number that tells it from others of that name."""
+    return _NUMBER.sub("", name)
+
+
+def durations(profile: Profile, loads: Loads) -> FloatArray:
+    """Return the seconds that each phase takes (P,): from synchronization to synchronization, else its largest load."""
+    found = [_duration(phase, loads, p) for p, phase in enumerate(profile.phases)]
+    return np.array(found, dtype=np.float64)
+
+
+def _duration(phase: Phase, loads: Loads, p: int) -> float:
+    if phase.duration_s is not None:
+        return float(phase.duration_s.sum())
+    if loads.phases[p].known:
+        return float(loads.phases[p].peak.sum())
+    wall = phase.arrays.get("wall_s")
+    return float(wall.sum(axis=(0, 2)).max(initial=0.0)) if wall is not None else 0.0
+
+
+def places(profile: Profile, seconds: FloatArray) -> tuple[Place, ...]:
+    """Return the sites of ``profile``, the run itself not among them, in the order of their first phases.
+
+    ``seconds`` are the durations of the phases.
+    """
+    families: dict[tuple[str, str | None, str], list[int]] = {}
+    for p, phase in enumerate(profile.phases):
+        families.setdefault((phase.kind, phase.closed_by, family_name(phase.name)), []).append(p)
+    found = [place for family in families.values() for place in _of_family(profile, seconds, tuple(family))]
+    found += _of_what_is_left(profile, seconds, {p for place in found for p in place.phases})
+    return tuple(sorted(found, key=lambda place: place.phases))
+
+
+def _of_what_is_left(profile: Profile, seconds: FloatArray, taken: set[int]) -> list[Place]:
+    """Return the small phases of each kind that are alone with their names, as one where they matter together."""
+    found = []
+    for kind in dict.fromkeys(phase.kind for phase in profile.phases):
+        left = tuple(p for p, phase in enumerate(profile.phases) if phase.kind == kind and p not in taken)
+        together = float(seconds[list(left)].sum())
+        if left and is_significant(together, profile.actual_s):
+            found.append(Place(left, left, f"{len(left)} small phases", together))
+    return found
+
+
+def is_significant(seconds: float, actual_s: float) -> bool:
+    """Return whether ``seconds`` are enough of a run of ``actual_s`` to be worth a word."""
+    return seconds >= max(LEAST_SHARE * actual_s, LEAST_SECONDS)
+
+
+def _of_family(profile: Profile, seconds: FloatArray, family: tuple[int, ...]) -> list[Place]:
+    """Return the large phases one by one and the small ones as one, where they matter together."""
+    large = [p for p in family if is_significant(float(seconds[p]), profile.actual_s)]
+    small = tuple(p for p in family if p not in large)
+    found = [Place((p,), family, profile.phases[p].name, float(seconds[p])) for p in large]
+    together = float(seconds[list(small)].sum())
+    if small and is_significant(together, profile.actual_s):
+        name = profile.phases[small[0]].name
+        label = name if len(small) == 1 else f"{family_name(name)} ({len(small)} phases)"
+        found.append(Place(small, family, label, together))
+    return found

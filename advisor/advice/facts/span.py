@@ -1,0 +1,22 @@
+"""What is known of a gap at one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from advisor.model.records import Need
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The seconds of a gap at a site, as far as known: one value, or limits where levels of the hierarchy are missing.
+
+    ``formula`` says how it is computed, ``need`` what would tell it exactly.
+    """
+
+    low: float
+    high: float
+    formula: str
+    need: Need | None = None

@@ -1,0 +1,197 @@
+"""From fired rules to recommendations, each by itself: its place, ceiling, confidence and effects."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from advisor.advice.facts.places import family_name
+from advisor.advice.facts.sheet import processors_of
+from advisor.advice.ranking.ceilings import ceiling, confidence, letters_of
+from advisor.advice.ranking.effects import effects, how_to, spot
+from advisor.model.records import Recommendation
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from advisor.advice.ranking.ceilings import Ledger
+    from advisor.advice.ranking.effects import Spot
+    from advisor.advice.rules import Match, Matches
+    from advisor.model.records import Profile
+
+Claim = tuple[int, str]
+
+#: Gaps that one processor, or a few, are to blame for.
+_BLAMED = ("L", "M'", "D", "P", "O")
+#: Changes of the decomposition, or of how the program is started: one for all phases.
+_OF_PROGRAM = frozenset({"rebalance", "volume", "mapping", "locality", "ranks", "placement"})
+
+#: A phase with this share of a ceiling is named beside the one that is shown.
+WORTH_NAMING = 0.05
+#: Of several places of one cause, the first with this share of the largest one's seconds is shown. Items of one action
+#: whose worth differs by no more stand in the order of their places.
+NEARLY = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A recommendation before it is compared with others.
+
+    ``claims`` are the (site, gap) whose seconds it is about, ``match`` the rule where it matters most.
+    """
+
+    match: Match
+    claims: tuple[Claim, ...]
+    recommendation: Recommendation
+
+    @property
+    def score(self) -> float:
+        """Seconds that such a change usually wins, times confidence, over effort (docs/rules.md).
+
+        A simulation carries the change out to perfection, so what it promises counts by the prior as a ceiling does.
+        What was won before, here or in similar programs, counts as it is.
+        """
+        made = self.recommendation
+        seconds = made.ceiling_s if made.expected_s is None else made.expected_s
+        usual = 1.0 if made.basis in ("history", "similar") else self.match.action.prior
+        return seconds * usual * made.confidence / made.effort
+
+    @property
+    def key(self) -> tuple[float, int, tuple[str, int], tuple[int, ...]]:
+        """Sorts the best first; of equals the more specific one, then by number of the action and by place."""
+        score = float(f"{self.score:.9g}")
+        return -score, -len(self.match.action.comparisons), _number(self.match.action.id), self.position
+
+    @property
+    def position(self) -> tuple[int, ...]:
+        """The phases of its place in their order; nothing for the whole run, which comes first."""
+        place = self.match.site.place
+        return place.phases if place else ()
+
+
+def _number(action: str) -> tuple[str, int]:
+    found = re.search(r"\d+$", action)
+    return (action[: found.start()], int(found[0])) if found else (action, 0)
+
+
+def drafts(matches: Matches, profile: Profile, book: Ledger) -> Iterator[Draft]:
+    """Yield a draft for each action and cause.
+
+    What fires in phases of one family is one; so is what changes the program as a whole, or is about M' alone.
+    """
+    groups: dict[tuple[str, tuple[str, ...], tuple[int, ...]], list[Match]] = {}
+    for match in matches.fired:
+        letters = letters_of(match)
+        place = match.site.place
+        family = place.family if place and not _is_of_program(match, letters) else ()
+        groups.setdefault((match.action.id, letters, family), []).append(match)
+    conflicting = {match.action.id for match in matches.fired}
+    for (_, letters, _), group in groups.items():
+        held = tuple(dict.fromkeys(book.gap_of(letter) for letter in letters))
+        names = tuple(name for name in held if book.total(name) > 0) or held
+        draft = _draft(matches, group, names, profile, book, conflicting)
+        shown = names if all(name in book.gaps for name in names) else letters
+        yield replace(draft, recommendation=replace(draft.recommendation, gaps=shown))
+
+
+def _is_of_program(match: Match, letters: tuple[str, ...]) -> bool:
+    return letters == ("M'",) or not _OF_PROGRAM.isdisjoint(match.action.change)
+
+
+def _draft(
+    matches: Matches, group: list[Match], names: tuple[str, ...], profile: Profile, book: Ledger, fired: Collection[str]
+) -> Draft:
+    claims = tuple((site, name) for match in group for site in _sites(matches, match) for name in names)
+    main = _leading(matches, group, names, book)
+    whole = _is_of_program(main, names)
+    phases = sorted({p for match in ([main] if whole else group) if match.site.place for p in match.site.place.phases})
+    where = spot([book.gaps[n] for n in names if n in book.gaps], {profile.phases[p].name for p in phases})
+    action, most = main.action, ceiling(book, claims)
+    gain, loss = effects(matches.book, action, names, book)
+    blamed = processors_of(matches.sheet, main.site) if set(names) & set(_BLAMED) else ()
+    made = Recommendation(
+        rank=0,
+        action=action.id,
+        title=action.title,
+        step=int(action.step),
+        issue=str(action.issue),
+        gaps=names,
+        phase=main.site.place.name if main.site.place else None,
+        region=where.region,
+        file=where.file,
+        line=where.line,
+        processors=tuple(profile.processors[q].name for q in blamed),
+        ceiling_s=most,
+        expected_s=None,
+        interval_s=None,
+        basis=None,
+        confidence=confidence(book, main, names, most),
+        effort=action.effort,
+        may_help=gain,
+        may_hurt=loss,
+        conflicts=tuple(str(other) for other in action.conflicts if other in fired),
+        alternatives=(),
+        how=how_to(action, profile, matches.sheet.model),
+        why=action.why,
+        evidence=main.outcome.evidence,
+        fingerprint=_fingerprint(profile, main, where, whole=whole),
+        rule_place=action.place,
+        more_phases=_more_phases(main, claims, book),
+    )
+    return Draft(main, claims, made)
+
+
+def _more_phases(main: Match, claims: tuple[Claim, ...], book: Ledger) -> tuple[str, ...]:
+    """Return the other phases in which an action at one phase wins a share worth naming, the largest first."""
+    place, seconds = main.site.place, dict[str, float]()
+    for site, gap in claims if place else ():
+        here = book.sheet.sites[site].place if site >= 0 else None
+        if here and here.name and here != place:
+            seconds[here.name] = seconds.get(here.name, 0.0) + book.part(gap, site)
+    least = WORTH_NAMING * ceiling(book, claims)
+    return tuple(sorted((name for name in seconds if seconds[name] >= least), key=lambda name: -seconds[name]))
+
+
+def _leading(matches: Matches, group: list[Match], names: tuple[str, ...], book: Ledger) -> Match:
+    """Return the match that is shown: the first that comes near the largest, so that noise does not choose."""
+    seconds = [ceiling(book, ((s, n) for s in _sites(matches, match) for n in names)) for match in group]
+    return next(match for match, own in zip(group, seconds, strict=True) if own >= NEARLY * max(seconds))
+
+
+def _sites(matches: Matches, match: Match) -> tuple[int, ...]:
+    """Return the number of a match's site; all, and what lies outside of them, for the run."""
+    if match.site.place is None:
+        return (*range(len(matches.sheet.sites)), -1)
+    return tuple(number for number, site in enumerate(matches.sheet.sites) if site.place == match.site.place)
+
+
+def restricted(draft: Draft, claims: tuple[Claim, ...], book: Ledger) -> Draft:
+    """Return the draft about some of its claims only."""
+    made, names = draft.recommendation, tuple(dict.fromkeys(name for _, name in claims))
+    most = ceiling(book, claims)
+    phases = _more_phases(draft.match, claims, book)
+    made = replace(made, ceiling_s=most, confidence=confidence(book, draft.match, names, most), more_phases=phases)
+    if all(name in book.gaps for name in names):
+        made = replace(made, gaps=names)
+    if made.expected_s is not None and made.interval_s is not None:
+        low, high = made.interval_s
+        made = replace(made, expected_s=min(made.expected_s, most), interval_s=(min(low, most), min(high, most)))
+    return replace(draft, claims=claims, recommendation=made)
+
+
+def _fingerprint(profile: Profile, match: Match, where: Spot, *, whole: bool) -> str:
+    """Return an identity of the cause that no measured number and no line of the source changes."""
+    gaps = "+".join(sorted(map(str, match.action.targets)) or [match.action.id])
+    place = match.site.place
+    if whole or place is None:
+        return digest(profile.program, gaps)
+    phase = profile.phases[place.phases[0]]
+    region, file = (where.region, where.file) if where.dominant else (None, None)
+    return digest(profile.program, gaps, family_name(phase.name), phase.closed_by or "", region or "", file or "")
+
+
+def digest(*parts: str) -> str:
+    """Return a short identity of these texts."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]

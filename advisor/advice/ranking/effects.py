@@ -1,0 +1,112 @@
+"""What an action may do to other gaps, and where in the source it belongs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from advisor.model.records import Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from advisor.advice.ranking.ceilings import Ledger
+    from advisor.advice.rules import RuleBook
+    from advisor.advice.rules.records import Action
+    from advisor.model.records import Gap, HowTo, Profile, Share
+
+#: A region names a cause if it holds at least this share of its seconds.
+DOMINANT: Final = 0.5
+_NOWHERE: Final = ("in no region", "others")
+#: What profiles call the languages of the how-to.
+_LANGUAGES: Final = {"c": "c", "c++": "cxx", "cxx": "cxx", "cpp": "cxx", "fortran": "fortran"}
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """The region with most of the seconds at a place; ``dominant`` if it holds half of them or more."""
+
+    region: str | None = None
+    file: str | None = None
+    line: int | None = None
+    dominant: bool = False
+
+
+def effects(
+    book: RuleBook, action: Action, own: Collection[str], seconds: Ledger
+) -> tuple[tuple[Effect, ...], tuple[Effect, ...]]:
+    """Return the gaps that an action may shrink besides its ``own`` and those it may grow, with their present seconds.
+
+    Issues are turned into gaps by ``RuleBook.gaps_of_issue``. A gap that the action moves without a word on the
+    direction may grow.
+    """
+    helped = {gap for issue in action.helps for gap in book.gaps_of_issue(issue)} - set(own) - set(action.targets)
+    hurt = {gap for issue in action.hurts for gap in book.gaps_of_issue(issue)}
+    moved = set(map(str, action.affects)) - {"M"}
+    hurt = (hurt | (moved - helped)) - set(own) - set(action.targets)
+    gain = tuple(effect for effect in _listed(helped - hurt, seconds) if effect.seconds > 0)
+    return gain, _listed(hurt, seconds)
+
+
+def _listed(letters: Iterable[str], seconds: Ledger) -> tuple[Effect, ...]:
+    """Return the known gaps that hold these letters, in the order of the hierarchy."""
+    names = {seconds.gap_of(letter) for letter in letters}
+    return tuple(Effect(name, gap.seconds) for name, gap in seconds.gaps.items() if name in names)
+
+
+def spot(gaps: Sequence[Gap], phases: Collection[str]) -> Spot:
+    """Return where the seconds of these gaps lie in the named phases (all, if there are none).
+
+    A call of a library without a place in the source has the place of the code that calls it, as far as known.
+    """
+    shares = [share for gap in gaps for share in gap.regions if _lies(share, phases)]
+    seconds: dict[tuple[str, str | None, int | None], float] = {}
+    for share in shares:
+        key = (share.name, share.file, share.line)
+        seconds[key] = seconds.get(key, 0.0) + share.seconds
+    if not seconds:
+        return Spot()
+    name, file, line = max(seconds, key=lambda key: (seconds[key], key[0]))
+    dominant = seconds[name, file, line] >= DOMINANT * sum(seconds.values())
+    if file is None:
+        file, line = _caller(gaps, phases, name)
+    return Spot(name, file, line, dominant)
+
+
+def _lies(share: Share, phases: Collection[str]) -> bool:
+    return (
+        share.seconds > 0
+        and share.name not in _NOWHERE
+        and share.phase is not None
+        and (not phases or share.phase in phases)
+    )
+
+
+def _caller(gaps: Sequence[Gap], phases: Collection[str], call: str) -> tuple[str | None, int | None]:
+    causes = [share for gap in gaps for share in gap.causes if _lies(share, phases) and share.file]
+    largest = max((share for share in causes if share.name.startswith(call)), key=lambda s: s.seconds, default=None)
+    return (largest.file, largest.line) if largest else (None, None)
+
+
+def how_to(action: Action, profile: Profile, model: str | None) -> tuple[HowTo, ...]:
+    """Return the instructions for the program's model and, as far as there are any, for its language.
+
+    The first ones of a model say what is to be done in any language; of those in another one only the words stay.
+    """
+    models = {"mpi", "openmp"} if model in ("hybrid", None) else {model}
+    fitting = tuple(how for how in action.instructions if how.model in models | {"any"}) or action.instructions
+    language = _LANGUAGES.get((profile.language or "").lower())
+    if language is None:
+        return fitting
+    return tuple(
+        how for name in dict.fromkeys(how.model for how in fitting) for how in _spoken(fitting, name, language)
+    )
+
+
+def _spoken(fitting: Sequence[HowTo], model: str, language: str) -> Sequence[HowTo]:
+    """Return the instructions for one model in one language, all of them if there are none in it."""
+    every = [how for how in fitting if how.model == model]
+    chosen = [how for how in every if how.language in (language, None)]
+    if not chosen or chosen[0] is every[0]:
+        return chosen or every
+    return [replace(every[0], language=None, before=None, after=None), *chosen]

@@ -1,0 +1,185 @@
+"""Fired rules -> one order of recommendations: one for each cause, what they win together, what to look at again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from advisor.advice.facts.places import is_significant
+from advisor.advice.ranking.ceilings import ceiling, ledger
+from advisor.advice.ranking.drafts import NEARLY, digest, drafts, restricted
+from advisor.advice.ranking.outlook import matters_later, with_outlook
+from advisor.model.records import Total
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from advisor.advice.ranking.ceilings import Ledger
+    from advisor.advice.ranking.drafts import Claim, Draft
+    from advisor.advice.ranking.gains import Gain
+    from advisor.advice.rules import Matches, RuleBook
+    from advisor.model.records import Gap, Grade, Profile, Recommendation
+
+
+class Ranking(NamedTuple):
+    """The recommendations in their order, what they win together, and the steps to look at again afterwards.
+
+    ``drafts`` are what each recommendation was made of.
+    """
+
+    recommendations: tuple[Recommendation, ...]
+    total: Total
+    steps_to_revisit: tuple[int, ...]
+    drafts: tuple[Draft, ...] = ()
+
+
+def rank(
+    matches: Matches,
+    profile: Profile,
+    gaps: Sequence[Gap],
+    *,
+    order: Literal["seconds", "steps"] = "seconds",
+    grade: Grade | None = None,
+    noise_s: float = 0.0,
+    gain: Callable[[Recommendation], Gain | None] = lambda _: None,
+    later: Mapping[str, str] | None = None,
+) -> Ranking:
+    """Return one recommendation for each cause, the best first (or in the order of the steps).
+
+    The best action of a cause leads, the others are its alternatives. ``gain`` says what a change is expected to win,
+    ``noise_s`` what runs of one build differ by. ``later`` holds gaps that will matter at the scale the program is
+    meant for, with words on each: an action against one of them stays although it wins little today, and says so.
+    """
+    words = later or {}
+    book = ledger(matches.sheet, gaps, grade, noise_s)
+    found = [_expected(draft, gain) for draft in drafts(matches, profile, book)]
+    worth = (draft for draft in found if _is_worth_it(draft, profile) or matters_later(draft, words))
+    ordered = sorted(worth, key=lambda draft: draft.key)
+    chosen = [with_outlook(draft, words) for draft in _steadied(_one_per_cause(ordered, profile, book))]
+    if order == "steps":
+        kept = [d for d in chosen if matters_later(d, words) or _has_gap(d, matches.book, profile, book)]
+        chosen = sorted(kept, key=lambda draft: draft.recommendation.step)
+    recommendations = _told_apart(chosen)
+    revisit = _steps_to_revisit(matches.book, chosen)
+    return Ranking(recommendations, _total(chosen, gaps, profile, book), revisit, tuple(chosen))
+
+
+def _expected(draft: Draft, gain: Callable[[Recommendation], Gain | None]) -> Draft:
+    """Return the draft with what its change is expected to win, which is never more than the ceiling."""
+    made = draft.recommendation
+    found = gain(made)
+    if found is None:
+        return draft
+    most = made.ceiling_s
+    interval = (min(found.low_s, most), min(found.high_s, most))
+    better = replace(made, expected_s=min(found.expected_s, most), interval_s=interval, basis=found.basis)
+    return replace(draft, recommendation=better)
+
+
+def _steadied(ordered: Sequence[Draft]) -> list[Draft]:
+    """Return the drafts, those of one action that are nearly as good in the order of their places.
+
+    So noise does not choose between phases that are alike.
+    """
+    found = list(ordered)
+    for action in {draft.recommendation.action for draft in ordered}:
+        left = [at for at, draft in enumerate(ordered) if draft.recommendation.action == action]
+        while left:
+            best = ordered[left[0]].score
+            near = [at for at in left if at == left[0] or NEARLY * best <= ordered[at].score <= best / NEARLY]
+            steady = sorted((ordered[at] for at in near), key=lambda draft: draft.position)
+            for at, draft in zip(near, steady, strict=True):
+                found[at] = draft
+            left = [at for at in left if at not in near]
+    return found
+
+
+def _one_per_cause(ordered: Iterable[Draft], profile: Profile, book: Ledger) -> list[Draft]:
+    """Return the drafts whose seconds no better one is about, with the others as alternatives of those."""
+    chosen: list[Draft] = []
+    owner: dict[Claim, int] = {}
+    for draft in ordered:
+        free = tuple(claim for claim in draft.claims if claim not in owner)
+        taken: dict[int, float] = {}
+        for claim in draft.claims:
+            if claim in owner:
+                taken[owner[claim]] = taken.get(owner[claim], 0.0) + book.part(claim[1], claim[0])
+        left = sum(book.part(name, site) for site, name in free)
+        little = left < sum(taken.values()) or not is_significant(ceiling(book, free), profile.actual_s)
+        if taken and (little or _place_taken(draft, owner, book)):
+            most = max(taken, key=lambda number: (taken[number], -number))
+            chosen[most] = _with_alternative(chosen[most], draft.match.action.id)
+            continue
+        owner |= dict.fromkeys(free, len(chosen))
+        chosen.append(draft if not taken else restricted(draft, free, book))
+    return chosen
+
+
+def _place_taken(draft: Draft, owner: Collection[Claim], book: Ledger) -> bool:
+    """Return whether a better draft is about all that this one is about at the place that it would show."""
+    place, sites = draft.match.site.place, book.sheet.sites
+    here = [claim for claim in draft.claims if claim[0] >= 0 and sites[claim[0]].place == place]
+    return bool(here) and all(claim in owner for claim in here)
+
+
+def _with_alternative(draft: Draft, action: str) -> Draft:
+    made = draft.recommendation
+    if action == made.action or action in made.alternatives:
+        return draft
+    return replace(draft, recommendation=replace(made, alternatives=(*made.alternatives, action)))
+
+
+def _is_worth_it(draft: Draft, profile: Profile) -> bool:
+    return is_significant(draft.recommendation.ceiling_s, profile.actual_s)
+
+
+def _has_gap(draft: Draft, book: RuleBook, profile: Profile, seconds: Ledger) -> bool:
+    """Return whether a gap of the draft's step is significant; else the step is skipped (source, section 3.2.2)."""
+    step = draft.recommendation.step
+    listed = next((entry.gaps for entry in book.steps if entry.id == step), ())
+    letters = (*listed, *draft.recommendation.gaps)
+    return any(is_significant(seconds.total(seconds.gap_of(letter)), profile.actual_s) for letter in letters)
+
+
+def _told_apart(chosen: Iterable[Draft]) -> tuple[Recommendation, ...]:
+    """Return the recommendations with their ranks, and with different fingerprints where phases share a name."""
+    made = [draft.recommendation for draft in chosen]
+    plain = {one.fingerprint: one for one in sorted(made, key=lambda one: (one.phase or "", one.action), reverse=True)}
+    return tuple(
+        replace(one, rank=number, fingerprint=one.fingerprint if plain[one.fingerprint] is one else _other(one))
+        for number, one in enumerate(made, 1)
+    )
+
+
+def _other(one: Recommendation) -> str:
+    return digest(one.fingerprint, one.action, one.phase or "")
+
+
+def _total(chosen: Sequence[Draft], gaps: Sequence[Gap], profile: Profile, book: Ledger) -> Total:
+    """Return what all of them win together: each second of a gap counts once, and nothing below the lowest bound."""
+    claims = [claim for draft in chosen for claim in draft.claims]
+    made = [draft.recommendation for draft in chosen]
+    apart = sum((one.ceiling_s for one in made), 0.0)
+    most = min(apart, ceiling(book, claims), _above_lowest(claims, gaps, profile))
+    expected = [one.expected_s for one in made if one.expected_s is not None]
+    if not expected:
+        return Total(most)
+    lows, highs = zip(*(one.interval_s for one in made if one.interval_s is not None), strict=True)
+    return Total(most, min(sum(expected), most), (min(max(lows), most), min(sum(highs), most)))
+
+
+def _above_lowest(claims: Iterable[Claim], gaps: Sequence[Gap], profile: Profile) -> float:
+    """Return the run time above the lower bound of the lowest gap that is claimed."""
+    names = {name for _, name in claims}
+    lowest = next((number for number, gap in enumerate(gaps) if gap.name in names), None)
+    if lowest is None or not names <= {gap.name for gap in gaps}:
+        return profile.actual_s
+    return max(sum(gap.seconds for gap in gaps[lowest:]), 0.0)
+
+
+def _steps_to_revisit(book: RuleBook, chosen: Iterable[Draft]) -> tuple[int, ...]:
+    """Return the steps that arrows lead to from those of the recommendations (Hung and Davidson, figure 6)."""
+    touched = {draft.recommendation.step for draft in chosen}
+    reached = {arrow.to for arrow in book.arrows if arrow.from_ in touched}
+    reached |= {arrow.from_ for arrow in book.arrows if arrow.kind == "conflict" and arrow.to in touched}
+    return tuple(sorted(reached))

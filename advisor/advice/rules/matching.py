@@ -1,0 +1,105 @@
+"""The book of rules held against a run: which actions fire where, and what would have to be measured to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from advisor.advice.facts.places import is_significant
+from advisor.advice.rules.conditions import FactIs, evaluate, truth
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from advisor.advice.facts import FactSheet, Site
+    from advisor.advice.facts.span import Span
+    from advisor.advice.facts.vocabulary import Fact
+    from advisor.advice.rules.conditions import Outcome
+    from advisor.advice.rules.records import Action, RuleBook
+    from advisor.model.records import Need
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An action at a site, and what its conditions say there."""
+
+    action: Action
+    site: Site
+    outcome: Outcome
+
+    @property
+    def stake_s(self) -> float:
+        """The seconds that the action's gaps can hold here at most."""
+        return max((span.high for span in self._spans()), default=0.0)
+
+    @property
+    def known_s(self) -> float:
+        """The seconds that one of the action's gaps holds here for certain."""
+        return max((span.low for span in self._spans()), default=0.0)
+
+    def _spans(self) -> list[Span]:
+        gaps = self.action.targets or [leaf.gap for leaf in self.action.comparisons if not isinstance(leaf, FactIs)]
+        return [self.site.gap(gap) for gap in gaps]
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The actions that fire, and those that something unknown keeps from firing or staying silent."""
+
+    book: RuleBook
+    sheet: FactSheet
+    fired: tuple[Match, ...]
+    undecided: tuple[Match, ...]
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What should be measured, once each: what decides about the most seconds first, about few not at all.
+
+        Seconds that a gap is known to hold come before those that it can hold at most.
+        """
+        stakes: dict[Need, tuple[float, float]] = {}
+        for match in self.undecided:
+            low, high = match.known_s, match.stake_s
+            for need in match.outcome.needs:
+                known, most = stakes.get(need, (0.0, 0.0))
+                stakes[need] = max(known, low), max(most, high)
+        actual_s = self.sheet.run.actual_s
+        worth = [need for need, (_, most) in stakes.items() if need.command and is_significant(most, actual_s)]
+        return tuple(sorted(worth, key=lambda need: (*(-seconds for seconds in stakes[need]), need.fact)))
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether a gap is known to be significant where something unknown keeps an action for it undecided."""
+        return any(is_significant(match.known_s, self.sheet.run.actual_s) for match in self.undecided)
+
+
+def match(book: RuleBook, sheet: FactSheet) -> Matches:
+    """Return what fires and what stays undecided, in the order of the book and of the sites."""
+    found = [
+        Match(action, site, evaluate(action.when, site))
+        for action in book.actions
+        for site in _sites(action, sheet)
+        if truth(action.when, site) is not False
+    ]
+    fired = tuple(one for one in found if one.outcome.truth)
+    undecided = tuple(one for one in found if one.outcome.truth is None)
+    return Matches(book, sheet, fired, undecided)
+
+
+def matches_of(action: Action, sheet: FactSheet) -> Iterator[Match]:
+    """Yield what the conditions of an action say at each site; nothing if it does not fit the program's model."""
+    for site in _sites(action, sheet):
+        yield Match(action, site, evaluate(action.when, site))
+
+
+def _sites(action: Action, sheet: FactSheet) -> Sequence[Site]:
+    """Return where the conditions of an action are asked."""
+    if sheet.model is not None and sheet.model not in action.applies_to:
+        return ()
+    return (sheet.run,) if is_about_run(action, sheet.run.vocabulary) else sheet.sites
+
+
+def is_about_run(action: Action, vocabulary: Mapping[str, Fact]) -> bool:
+    """Return whether an action is asked once, of the run: it names only facts of the run, or targets X alone."""
+    scopes = {vocabulary[leaf.fact].scope for leaf in action.comparisons if isinstance(leaf, FactIs)}
+    return scopes == {"run"} or tuple(action.targets) == ("X",)

@@ -1,0 +1,133 @@
+"""Machine x Profile -> lower bounds on the run time, each adding one constraint (Hung and Davidson, section 3.2.1).
+
+Formulas and symbols are those of docs/concepts.md: N processors, c computation, w work (``wall - wait - sync``), SEQ
+and PAR the serial and parallel phases. A bound that cannot be computed says why, and which command would help.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.analysis.loads import summarize
+from advisor.analysis.machine_bounds import COUNTS, machine_bound
+from advisor.analysis.measures import command, joined, missing, worst
+from advisor.model.records import BOUND_NAMES, Bound
+
+if TYPE_CHECKING:
+    from advisor.analysis.loads import Loads
+    from advisor.analysis.machines import Machine
+    from advisor.analysis.measures import Quantity
+    from advisor.model.records import FloatArray, Profile
+
+#: Bounds that are averages over the processors: their seconds are laid out by ``loads.summarize``.
+AVERAGES: Final = ("I", "IP", "IPC", "IPCO")
+#: Bounds that exist only where synchronizations divide the run.
+NEED_PHASES: Final = ("IP", "IPCOLM", "IPCOLMD", "IPCOLMDS", "IPCOLMDSW")
+#: Bounds whose seconds cannot be told apart when processors share cores.
+NEED_OWN_CORES: Final = ("IPC", "IPCOLMDS")
+
+WITHOUT_PHASES: Final = "without phases a serial part counts as imbalance"
+ONE_ITERATION: Final = "every phase has one iteration, so changes between iterations cannot show"
+
+
+def compute(profile: Profile, machine: Machine | None = None, loads: Loads | None = None) -> tuple[Bound, ...]:
+    """Return all bounds of ``model.LEVELS`` in their order, in seconds.
+
+    ``loads`` spares the pass over the arrays if it was made already (``loads.summarize``).
+    """
+    loads = loads or summarize(profile)
+    values = seconds(loads)
+    return tuple(
+        machine_bound(name, profile, machine) if name in COUNTS else _bound(name, profile, loads, values)
+        for name in BOUND_NAMES
+    )
+
+
+def seconds(loads: Loads) -> dict[str, float]:
+    """Return the bounds I to IPCOLMDS, as far as the quantities are known, whether or not phases are.
+
+    I = sum_q c / N. With x for computation (IP), computation with transfer (IPC) and w (IPCO): sum over the instances
+    of SEQ of max_q x, plus sum of x over PAR / N. IPCOL = SEQ + max_q of w in PAR; IPCOLM = SEQ + sum over phases of
+    max_q w; IPCOLMD = SEQ + sum over phases and iterations of max_q w; IPCOLMDS + sync of the deciding processors.
+    """
+    found = {name: float(spread.iterations.sum()) for name, spread in loads.spreads.items() if name in AVERAGES}
+    if not loads.quantities.work.known:
+        return found
+    serial = sum(float(phase.peak.sum()) for phase in loads.phases if phase.kind == "serial")
+    parallel = [phase for phase in loads.phases if phase.kind != "serial"]
+    total = loads.parallel_work
+    found["IPCO"] = serial + float(total.mean())
+    found["IPCOL"] = serial + float(total.max())
+    found["IPCOLM"] = serial + sum(float(phase.work[phase.slowest]) for phase in parallel)
+    found["IPCOLMD"] = found["IPCOLM"] + sum(phase.dynamic_s for phase in parallel)
+    if "sync" in loads.spreads:
+        found["IPCOLMDS"] = found["IPCOLMD"] + float(loads.spreads["sync"].iterations.sum())
+    return found
+
+
+def durations_known(profile: Profile) -> bool:
+    """Return whether the time between the synchronizations is known for every phase."""
+    return profile.has_phases and all(phase.duration_s is not None for phase in profile.phases)
+
+
+def instance_durations(profile: Profile) -> FloatArray:
+    """Return how long each instance lasted, phase by phase, seconds; where ``durations_known``."""
+    return np.concatenate([phase.duration_s for phase in profile.phases if phase.duration_s is not None])
+
+
+def _bound(name: str, profile: Profile, loads: Loads, values: dict[str, float]) -> Bound:
+    if name == "actual" and profile.timed:
+        return Bound(name, profile.actual_s, "measured")
+    needs = _needs(name, profile, loads)
+    lacking = [need for need in needs if not need.known]
+    if lacking:
+        reason, collect = joined(need.reason for need in lacking), joined(need.collect for need in lacking)
+        return Bound(name, None, "unavailable", reason, collect)
+    if name == "IPCOLMDSW":
+        return Bound(name, float(instance_durations(profile).sum()), "measured")
+    return _qualified(Bound(name, values[name], worst(need.status for need in needs)), profile, needs)
+
+
+def _needs(name: str, profile: Profile, loads: Loads) -> list[Quantity]:
+    """Return everything that a bound needs; what is missing says so."""
+    kinds = loads.quantities
+    made_of = {"I": [kinds.computation], "IP": [kinds.computation], "IPC": [kinds.communication]}
+    if name == "actual":
+        return [missing(profile, "actual_s")]
+    needs = list(made_of.get(name, [kinds.work]))
+    if name == "IPCOLMDS":
+        needs.append(kinds.sync)
+    if name == "IPCOLMDSW":
+        needs = [] if durations_known(profile) else [missing(profile, "duration_s")]
+    if name in NEED_PHASES and not profile.has_phases and loads.processors > 1:
+        return [missing(profile, "phases")]
+    return needs
+
+
+def _qualified(bound: Bound, profile: Profile, needs: list[Quantity]) -> Bound:
+    """Return ``bound`` with the reasons that keep it from being measured."""
+    reasons = [need.reason for need in needs]
+    commands = [need.collect for need in needs]
+    status = bound.status
+    if bound.name == "IPCOL" and not profile.has_phases and len(profile.processors) > 1:
+        status = worst(("estimated", status))
+        reasons.append(WITHOUT_PHASES)
+        commands.append(command(profile, "phases"))
+    if bound.name in NEED_OWN_CORES and (shared := shared_cores(profile)):
+        status = worst(("estimated", status))
+        reasons.append(shared)
+    if bound.name == "IPCOLMD" and all(phase.iterations == 1 for phase in profile.phases):
+        reasons.append(ONE_ITERATION)
+    return Bound(bound.name, bound.seconds, status, joined(reasons), joined(commands))
+
+
+def shared_cores(profile: Profile) -> str | None:
+    """Return why transfer, waiting and system time cannot be told apart, if processors share cores."""
+    if profile.cores is None or len(profile.processors) <= profile.cores:
+        return None
+    cores = "1 core" if profile.cores == 1 else f"{profile.cores} cores"
+    return (
+        f"{len(profile.processors)} processors share {cores}, so transfer, waiting and system time cannot be told apart"
+    )

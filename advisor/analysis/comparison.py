@@ -1,0 +1,220 @@
+"""Two builds of a program side by side: which gap moved by how many seconds, where, and is that more than noise?
+
+Repeated runs of one build are the noise. With a single run of each nothing is ever called more than noise. What
+disturbs a run, other work on the machine, only makes it longer: repeats that took far longer than the fastest of their
+build are left out, and that is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.analysis.distributions import student_t_quantile
+from advisor.model.records import BOUND_NAMES, LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.model.records import Advice, FloatArray, Gap
+
+#: How unlikely a change must be for unchanged builds, all gaps of a comparison taken together.
+UNLIKELY: Final = 1e-3
+#: A change below this share of the run is not worth a word, however sure it is.
+LEAST_SHARE: Final = 0.01
+#: A repeat was disturbed if it took longer than the fastest run of its build by so many times what is usual.
+DISTURBED: Final = 4.0
+#: A change of so many times its noise looks like one, though too few repeats may keep it from being called that.
+SEEMING: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Seconds before and after (means over the runs), and the spread of such a difference by noise alone.
+
+    ``noise_s`` is None without repeated runs; then ``beyond_noise`` is None as well: nobody knows. ``places`` name the
+    regions that moved most, with their seconds, largest first.
+    """
+
+    name: str
+    before_s: float
+    after_s: float
+    noise_s: float | None
+    beyond_noise: bool | None
+    places: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def delta_s(self) -> float:
+        """How many seconds more there are after than before."""
+        return self.after_s - self.before_s
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changed from one build to another: the first bound and the gaps, which add up to the run time ``actual``.
+
+    Of the ``runs`` of each build so many were ``disturbed`` and left out.
+    """
+
+    program: str
+    before: str
+    after: str
+    runs: tuple[int, int]
+    actual: Change
+    changes: tuple[Change, ...]
+    disturbed: tuple[int, int] = (0, 0)
+
+    @property
+    def grown(self) -> tuple[Change, ...]:
+        """The gaps, and the first bound, that grew by more than noise; the run time where none of them did."""
+        grown = tuple(change for change in self.changes if change.beyond_noise and change.delta_s > 0)
+        return grown or ((self.actual,) if self.actual.beyond_noise and self.actual.delta_s > 0 else ())
+
+    def unsure(self, change: Change) -> bool:
+        """Return whether a change is no more than noise only because too few repeats tell what the noise is."""
+        if change.beyond_noise is not False or change.noise_s is None:
+            return False
+        return abs(change.delta_s) > max(SEEMING * change.noise_s, LEAST_SHARE * self.actual.before_s)
+
+    @property
+    def worst(self) -> Change | None:
+        """The largest increase beyond noise, None where there is none."""
+        return max(self.grown, key=lambda change: change.delta_s, default=None)
+
+
+def compare(before: Sequence[Advice], after: Sequence[Advice], earlier: Sequence[Sequence[Advice]] = ()) -> Comparison:
+    """Return what changed from the runs of one build to those of another, each at least one.
+
+    ``earlier`` holds the runs of further builds, which tell more of the noise. Runs that were disturbed are left out
+    (``undisturbed``). Gaps are those between the bounds that all runs know; the noise of a difference is the pooled
+    standard deviation of repeats, times sqrt(1/n_before + 1/n_after); it is exceeded where Student's t says that
+    ``UNLIKELY`` is less likely, Bonferroni's correction for the number of gaps included, and the change is at least
+    ``LEAST_SHARE`` of the run.
+    """
+    all_runs = len(before), len(after)
+    before, after, *earlier = undisturbed((before, after, *earlier))
+    known = _known((*before, *after))
+    names = ("actual", *_gap_names(known))
+    groups = [_table(group, known) for group in (before, after)]
+    noise = [*groups, *(_table(group, known) for group in earlier if _knows(group, known))]
+    spread, freedom = _pooled(noise)
+    error = None if spread is None else spread * np.sqrt(1 / len(before) + 1 / len(after))
+    means = [group.mean(axis=0) for group in groups]
+    least = LEAST_SHARE * float(means[0][0])
+    limit = _quantile(freedom, len(names)) if freedom else 0.0
+    places = _places(before, after, names)
+    changes = tuple(
+        Change(
+            name,
+            float(first),
+            float(second),
+            None if error is None else float(error[n]),
+            None if error is None else bool(abs(second - first) > max(limit * error[n], least)),
+            places.get(name, ()),
+        )
+        for n, (name, first, second) in enumerate(zip(names, *means, strict=True))
+    )
+    profile = after[-1].profile
+    return Comparison(
+        profile.program,
+        _build(before),
+        _build(after),
+        all_runs,
+        changes[0],
+        changes[1:],
+        (all_runs[0] - len(before), all_runs[1] - len(after)),
+    )
+
+
+def undisturbed(groups: Sequence[Sequence[Advice]]) -> list[list[Advice]]:
+    """Return the runs of each build without those that the machine disturbed.
+
+    Such a run took longer than the fastest of its build by more than ``LEAST_SHARE``, and by more than ``DISTURBED``
+    times the median of what repeats took longer than the fastest of theirs, over all builds. Of normally distributed
+    times that are fewer than one in a hundred; where more than half of all repeats were disturbed, the median is large
+    and nothing is left out. Equal times, of coarse clocks, do not count in the median.
+    """
+    fastest = [min((one.profile.actual_s for one in group), default=0.0) for group in groups]
+    pairs = list(zip(groups, fastest, strict=True))
+    longer = [one.profile.actual_s - least for group, least in pairs for one in group if one.profile.actual_s > least]
+    most = DISTURBED * float(np.median(longer)) if longer else 0.0
+    return [
+        [one for one in group if one.profile.actual_s - least <= max(most, LEAST_SHARE * least)]
+        for group, least in pairs
+    ]
+
+
+def _build(group: Sequence[Advice]) -> str:
+    profile = group[-1].profile
+    return profile.build or f"run {profile.run}"
+
+
+def _known(group: Sequence[Advice]) -> tuple[str, ...]:
+    """Return the bounds that all runs know, lowest first."""
+    known = [{bound.name for bound in advice.bounds if bound.seconds is not None} for advice in group]
+    return tuple(name for name in BOUND_NAMES if all(name in each for each in known))
+
+
+def _knows(group: Sequence[Advice], known: Sequence[str]) -> bool:
+    return bool(group) and set(known) <= set(_known(group))
+
+
+def _gap_names(known: Sequence[str]) -> tuple[str, ...]:
+    """Return the first bound and the gaps between the known ones, merged ones joined by ``+``."""
+    order = {level.bound: number for number, level in enumerate(LEVELS)}
+    gaps = (
+        "+".join(str(level.gap) for level in LEVELS[order[low] + 1 : order[high] + 1]) for low, high in pairwise(known)
+    )
+    return (known[0], *gaps)
+
+
+def _table(group: Sequence[Advice], known: Sequence[str]) -> FloatArray:
+    """Return run time, first bound and gaps of each run (runs, 2 + gaps), seconds."""
+    rows = []
+    for advice in group:
+        seconds = {bound.name: bound.seconds or 0.0 for bound in advice.bounds}
+        levels = np.array([seconds[name] for name in known])
+        rows.append(np.r_[levels[-1], levels[0], np.diff(levels)])
+    return np.array(rows)
+
+
+def _pooled(tables: Sequence[FloatArray]) -> tuple[FloatArray | None, int]:
+    """Return the standard deviation of runs of one build, over all builds, and its degrees of freedom."""
+    repeats = [table for table in tables if len(table) > 1]
+    freedom = sum(len(table) - 1 for table in repeats)
+    if not freedom:
+        return None, 0
+    squares = sum(((table - table.mean(axis=0)) ** 2).sum(axis=0) for table in repeats)
+    return np.sqrt(np.asarray(squares) / freedom), freedom
+
+
+def _quantile(freedom: int, tests: int) -> float:
+    return student_t_quantile(1 - UNLIKELY / tests / 2, freedom)
+
+
+def _places(
+    before: Sequence[Advice], after: Sequence[Advice], names: Sequence[str], most: int = 3
+) -> dict[str, tuple[tuple[str, float], ...]]:
+    """Return by gap the regions whose seconds changed most."""
+    found = {}
+    for name in names:
+        first, second = _by_region(before, name), _by_region(after, name)
+        moved = {
+            region: second.get(region, 0.0) - first.get(region, 0.0) for region in dict.fromkeys((*first, *second))
+        }
+        largest = sorted(moved.items(), key=lambda each: -abs(each[1]))[:most]
+        found[name] = tuple((region, seconds) for region, seconds in largest if seconds)
+    return found
+
+
+def _by_region(group: Sequence[Advice], name: str) -> dict[str, float]:
+    """Return the mean seconds of a gap by region."""
+    found: dict[str, float] = {}
+    for advice in group:
+        gap: Gap | None = next((gap for gap in advice.gaps if gap.name == name), None)
+        for share in gap.regions if gap else ():
+            found[share.name] = found.get(share.name, 0.0) + share.seconds / len(group)
+    return found

@@ -1,0 +1,107 @@
+"""POP efficiencies beside the gaps: shares between 0 and 1, of which other tools speak.
+
+Definitions of the POP Centre of Excellence: load balance = mean / max of computation over the processors;
+communication efficiency = max of computation / elapsed time; parallel efficiency = mean of computation / elapsed time,
+the product of the two. Elapsed time is that of all phases, without start-up and shutdown, where phases are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from advisor.analysis.bounds import durations_known, instance_durations
+from advisor.analysis.loads import summarize
+from advisor.analysis.measures import MISSING
+from advisor.model.records import Efficiency
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.analysis.loads import Loads
+    from advisor.model.records import Finding, Profile
+
+NEEDS_REPLAY: Final = "needs a replay of the trace on a network without latency and of infinite bandwidth"
+OF_WORK: Final = "of work in parallel phases, as computation is not known"
+TOO_LONG: Final = "a processor computes longer than the time that elapses"
+IDLE: Final = "no processor computes in any phase"
+#: Those that a plugin may tell: a finding of this kind, about the efficiency, with this measure.
+TOLD: Final = ("serialization", "transfer")
+KIND: Final = "efficiency"
+MEASURE: Final = "value"
+#: The clocks of CPU and wall time may differ by this share.
+SLACK: Final = 0.01
+
+
+def efficiencies(profile: Profile, loads: Loads | None = None) -> tuple[Efficiency, ...]:
+    """Return load balance, communication, parallel, serialization and transfer efficiency, each with its status."""
+    loads = loads or summarize(profile)
+    return (
+        _load_balance(loads),
+        *_of_elapsed(profile, loads),
+        Efficiency("serialization", None, "unavailable", NEEDS_REPLAY),
+        Efficiency("transfer", None, "unavailable", NEEDS_REPLAY),
+    )
+
+
+def modelled(known: Sequence[Efficiency], findings: Sequence[Finding]) -> tuple[Efficiency, ...]:
+    """Return the efficiencies with what findings say of those that need a replay, the first finding on each.
+
+    Only values from 0 to 1 are taken; an efficiency that is known stays.
+    """
+    told: dict[str, Finding] = {}
+    for finding in findings:
+        value = finding.measures.get(MEASURE)
+        if finding.kind == KIND and finding.subject in TOLD and value is not None and 0.0 <= value <= 1.0:
+            told.setdefault(finding.subject, finding)
+    return tuple(
+        replace(one, value=told[one.name].measures[MEASURE], status="modelled", reason=told[one.name].text)
+        if one.value is None and one.name in told
+        else one
+        for one in known
+    )
+
+
+def _load_balance(loads: Loads) -> Efficiency:
+    kinds = loads.quantities
+    status, reason = kinds.computation.status, kinds.computation.reason
+    if kinds.computation.known:
+        each = loads.spreads["I"].processors
+    elif kinds.work.known:
+        each, status, reason = loads.parallel_work, "estimated", OF_WORK
+    else:
+        return Efficiency("load_balance", None, "unavailable", reason)
+    largest = float(each.max())
+    if largest <= 0.0:
+        return Efficiency("load_balance", None, "unavailable", IDLE)
+    return Efficiency("load_balance", float(each.mean()) / largest, status, reason)
+
+
+def _of_elapsed(profile: Profile, loads: Loads) -> tuple[Efficiency, Efficiency]:
+    """Return communication and parallel efficiency."""
+    computation = loads.quantities.computation
+    elapsed = profile.actual_s
+    if durations_known(profile):
+        elapsed = float(instance_durations(profile).sum())
+    if not computation.known:
+        return _unavailable(computation.reason)
+    if not profile.timed:
+        return _unavailable(MISSING["actual_s"].what)
+    if elapsed <= 0.0:
+        return _unavailable(IDLE)
+    each = loads.spreads["I"].processors * loads.processors / elapsed
+    if each.max() > 1.0 + SLACK:
+        return _unavailable(TOO_LONG)
+    status, reason = computation.status, computation.reason
+    return (
+        Efficiency("communication", float(each.max()), status, reason),
+        Efficiency("parallel", float(each.mean()), status, reason),
+    )
+
+
+def _unavailable(reason: str | None) -> tuple[Efficiency, Efficiency]:
+    """Return communication and parallel efficiency without values."""
+    return (
+        Efficiency("communication", None, "unavailable", reason),
+        Efficiency("parallel", None, "unavailable", reason),
+    )

@@ -1,0 +1,281 @@
+"""Where the seconds of a gap come from: regions, processors, iterations, and what lies outside all phases.
+
+The three layouts of a gap each add up to it. Gaps between averages (up to IPCO) are differences of what the two bounds
+are made of. L, M' and D follow docs/concepts.md: for each parallel phase r, B_r is what its slowest processor has more
+than the mean and D_r what changing sides costs; L and M' take their share of all B_r. Beyond IPCOLMD it is the time of
+the processor that decides each instance. A merged gap is the sum of its parts, as far as they are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.analysis.bounds import durations_known, instance_durations, seconds
+from advisor.analysis.gaps import inner_waits
+from advisor.analysis.loads import Loads, Spread, summarize
+from advisor.analysis.machine_bounds import COUNTS, seconds_by_place
+from advisor.model.records import BOUND_NAMES, LEVELS
+from advisor.support.grouping import sums
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor.analysis.machines import Machine
+    from advisor.model.records import Bound, FloatArray, Profile
+
+_PLACE: Final = {name: place for place, name in enumerate(BOUND_NAMES)}
+#: Seconds below this share of the run are rounding, whatever their sign.
+ROUNDING: Final = 1e-9
+#: Imbalance below this share of the work is rounding and cannot be laid out.
+LEAST_IMBALANCE: Final = 1e-13
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What attribution works on; ``machine`` tells which functional unit decides MA and MAC.
+
+    ``values`` are the bounds from I on as far as they can be computed, also those that are not reported.
+    """
+
+    profile: Profile
+    loads: Loads
+    values: Mapping[str, float]
+    machine: Machine | None = None
+
+
+def source(profile: Profile, loads: Loads | None = None, machine: Machine | None = None) -> Source:
+    """Return what attribution works on; ``loads`` spares the pass over the arrays."""
+    loads = loads or summarize(profile)
+    values = seconds(loads) | {"actual": profile.actual_s}
+    if durations_known(profile):
+        values["IPCOLMDSW"] = float(instance_durations(profile).sum())
+    return Source(profile, loads, values, machine)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The part of a gap that belongs to ``letters``; several where they cannot be told apart."""
+
+    letters: tuple[str, ...]
+    spread: Spread
+
+
+def between(source: Source, lower: Bound, upper: Bound) -> tuple[Piece, ...]:
+    """Return the seconds between two bounds that have a value, laid out; the pieces add up to the gap."""
+    low, high = lower.seconds or 0.0, upper.seconds or 0.0
+    if _PLACE[upper.name] <= _PLACE["IPCO"]:
+        return _averages(source, lower, upper.name, _average(source, upper.name, high))
+    if lower.name == "IPC" and source.loads.quantities.all_but_io:
+        return _io_and_rest(source, upper, high - low)
+    if not source.loads.quantities.work.known:
+        return (_without_work(source, lower, upper),)
+    pieces: tuple[Piece, ...] = ()
+    reached = low
+    if _PLACE[lower.name] < _PLACE["IPCO"]:
+        work = source.loads.spreads["IPCO"]
+        pieces, reached = _averages(source, lower, "IPCO", work), float(work.iterations.sum())
+    if _PLACE[lower.name] < _PLACE["IPCOLMD"]:
+        pieces, reached = pieces + _imbalance(source, lower.name, upper.name), source.values["IPCOLMD"]
+    return pieces + _beyond(source, lower.name, upper.name, high - reached)
+
+
+def total(source: Source, pieces: tuple[Piece, ...]) -> Spread:
+    """Return the sum of the pieces."""
+    spread = source.loads.empty
+    for piece in pieces:
+        spread = spread.plus(piece.spread)
+    return spread
+
+
+def letters_between(lower: str, upper: str) -> tuple[str, ...]:
+    """Return the letters of the gaps from one bound up to another."""
+    levels = LEVELS[_PLACE[lower] + 1 : _PLACE[upper] + 1]
+    return tuple(level.gap for level in levels if level.gap)
+
+
+def letters(source: Source, lower: str, upper: str) -> tuple[str, ...]:
+    """Return the letters of the gap between two bounds that have a value.
+
+    Where nothing but I/O is told apart, everything else is in IPC, and all that lies above it is the I/O that was seen,
+    with X where processors' times do not fill the run.
+    """
+    if lower != "IPC" or not source.loads.quantities.all_but_io:
+        return letters_between(lower, upper)
+    gap = source.values.get(upper, 0.0) - source.values["IPC"]
+    left = gap - float(_seen_io(source).iterations.sum())
+    return ("O",) if abs(left) <= ROUNDING * source.profile.actual_s else ("O", "X")
+
+
+def _io_and_rest(source: Source, upper: Bound, gap_s: float) -> tuple[Piece, ...]:
+    """Return the I/O that was seen, a mean over the processors, and what lies outside of their times."""
+    seen = Piece(("O",), _seen_io(source))
+    if letters(source, "IPC", upper.name) == ("O",):
+        return (seen,)
+    return (seen, Piece(("X",), _outside(source, gap_s - float(seen.spread.iterations.sum()))))
+
+
+def _seen_io(source: Source) -> Spread:
+    """Return the mean over the processors of their I/O seconds."""
+    loads, profile = source.loads, source.profile
+    arrays = [phase.arrays["io_s"] for phase in profile.phases]
+    share = 1.0 / loads.processors
+    return Spread(
+        np.concatenate([each.sum(axis=(1, 2)) for each in arrays]) * share,
+        loads.empty.rest,
+        sum((each.sum(axis=(0, 2)) for each in arrays), np.zeros(loads.processors)) * share,
+        np.concatenate([each.sum(axis=(0, 1)) for each in arrays]) * share,
+    )
+
+
+def _averages(source: Source, lower: Bound, upper: str, top: Spread) -> tuple[Piece, ...]:
+    """Return the differences of neighbouring averages, those between the two bounds included where they are known."""
+    names = [name for name in source.loads.spreads if _PLACE[lower.name] < _PLACE.get(name, 0) < _PLACE[upper]]
+    steps = [(lower.name, _average(source, lower.name, lower.seconds or 0.0))]
+    steps += [(name, source.loads.spreads[name]) for name in sorted(names, key=_PLACE.__getitem__)]
+    return tuple(
+        Piece(letters_between(low, high), above.plus(below, -1.0))
+        for (low, below), (high, above) in pairwise([*steps, (upper, top)])
+    )
+
+
+def _average(source: Source, name: str, total: float) -> Spread:
+    """Return what an average bound is made of."""
+    return _machine(source, name, total) if name in COUNTS else source.loads.spreads[name]
+
+
+def _machine(source: Source, name: str, total: float) -> Spread:
+    """Return the seconds of a machine bound; counts have no phases, so they follow the lowest bound that has."""
+    loads, profile = source.loads, source.profile
+    place = seconds_by_place(name, profile, source.machine, total)
+    guide = next((loads.spreads[each] for each in ("I", "IP", "IPC", "IPCO") if each in loads.spreads), loads.empty)
+    region = np.concatenate([np.zeros(0, dtype=np.int64), *(phase.regions for phase in profile.phases)])
+    weight = np.maximum(guide.regions, 0.0)
+    count = len(profile.regions)
+    known = sums(region, weight, count)
+    weight = np.where(known[region] > 0, weight, 1.0)
+    all_weights = sums(region, weight, count)
+    each = place.sum(axis=1)
+    regions = np.divide(weight * each[region], all_weights[region])
+    nowhere = float(each[all_weights == 0].sum())
+    spread = loads.empty.plus(Spread(regions, np.zeros(len(profile.phases)), place.sum(axis=0), loads.empty.iterations))
+    iterations = _over_iterations(loads, loads.by_phase(spread), guide.iterations)
+    outside = {"outside all phases": nowhere} if nowhere else {}
+    return Spread(spread.regions, spread.rest, spread.processors, iterations, outside)
+
+
+def _over_iterations(loads: Loads, of_phase: FloatArray, guide: FloatArray) -> FloatArray:
+    """Return the seconds of each phase shared out over its iterations as ``guide`` is."""
+    lengths = np.diff(loads.iteration_first)
+    phase = np.repeat(np.arange(len(lengths)), lengths)
+    weight = np.maximum(guide, 0.0)
+    weight = np.where(sums(phase, weight, len(lengths))[phase] > 0, weight, 1.0)
+    shared: FloatArray = of_phase[phase] * weight / sums(phase, weight, len(lengths))[phase]
+    return shared
+
+
+def _imbalance(source: Source, lower: str, upper: str) -> tuple[Piece, ...]:
+    """Return L, M' and D, those of them that lie between two bounds."""
+    loads, values = source.loads, source.values
+    steady = loads.spreads.get("steady", loads.empty)
+    everything = float(steady.iterations.sum())
+    pieces = []
+    for letter, low, high in (("L", "IPCO", "IPCOL"), ("M'", "IPCOL", "IPCOLM"), ("D", "IPCOLM", "IPCOLMD")):
+        if _PLACE[low] < _PLACE[lower] or _PLACE[upper] < _PLACE[high]:
+            continue
+        if letter == "D":
+            pieces.append(Piece((letter,), loads.spreads.get("dynamic", loads.empty)))
+        elif everything > LEAST_IMBALANCE * abs(values["IPCOLM"]):
+            pieces.append(Piece((letter,), loads.empty.plus(steady, (values[high] - values[low]) / everything)))
+    return tuple(pieces)
+
+
+def _beyond(source: Source, lower: str, upper: str, rest: float) -> tuple[Piece, ...]:
+    """Return synchronization, waiting inside the phases and what lies outside them, ``rest`` seconds together."""
+    loads = source.loads
+    pieces: list[Piece] = []
+    if "sync" in loads.spreads and _PLACE[lower] < _PLACE["IPCOLMDS"] <= _PLACE[upper]:
+        pieces.append(Piece(("S'",), loads.spreads["sync"]))
+    if _PLACE[lower] < _PLACE["IPCOLMDSW"] <= _PLACE[upper]:
+        pieces.append(Piece(("W",) if "sync" in loads.spreads else ("S'", "W"), _waiting(source)))
+    if upper == "actual":
+        inside = sum(float(piece.spread.iterations.sum()) for piece in pieces)
+        pieces.append(Piece(("X",), _outside(source, rest - inside)))
+    return tuple(pieces)
+
+
+def _waiting(source: Source) -> Spread:
+    """Return W: what each instance takes longer than its deciding processor works and synchronizes."""
+    loads, profile = source.loads, source.profile
+    waits = loads.spreads.get("wait", loads.empty)
+    if not durations_known(profile):
+        return waits
+    spent = np.concatenate([phase.peak for phase in loads.phases])
+    if "sync" in loads.spreads:
+        spent = spent + loads.spreads["sync"].iterations
+    iterations = instance_durations(profile) - spent
+    decider = np.concatenate([phase.decider for phase in loads.phases])
+    processors = sums(decider, iterations, loads.processors)
+    total = np.add.reduceat(iterations, loads.iteration_first[:-1])
+    inner = inner_waits.rows(profile, loads, total)
+    regions = inner_waits.by_region(profile, loads, inner, total)
+    explained = loads.by_phase(Spread(regions, np.zeros(len(total)), processors, iterations)) != 0
+    regions = np.where(np.repeat(explained, np.diff(loads.region_first)), regions, waits.regions)
+    rest = np.where(explained, 0.0, total - loads.by_phase(waits))
+    return Spread(regions, rest, processors, iterations)
+
+
+def _outside(source: Source, total: float) -> Spread:
+    """Return ``total`` seconds outside all phases by their parts; every processor spends them."""
+    loads, profile = source.loads, source.profile
+    empty = loads.empty
+    processors = np.full(loads.processors, total / loads.processors)
+    named = _edges(profile)
+    if not profile.has_phases and loads.phases and loads.phases[0].known:
+        slowest = loads.phases[0].slowest
+        processors = total * (np.arange(loads.processors) == slowest)
+        named = {name: float(each[slowest]) for name, each in profile.outside.items()}
+    return Spread(empty.regions, empty.rest, processors, empty.iterations, _limited(named, total, profile.actual_s))
+
+
+def _edges(profile: Profile) -> dict[str, float]:
+    """Return the seconds before the first instance and after the last."""
+    if durations_known(profile) and all(phase.start_s is not None for phase in profile.phases):
+        starts = [phase.start_s for phase in profile.phases if phase.start_s is not None]
+        lengths = [phase.duration_s for phase in profile.phases if phase.duration_s is not None]
+        first = min(float(start.min()) for start in starts)
+        last = max(float((start + length).max()) for start, length in zip(starts, lengths, strict=True))
+        if first >= 0.0 and last <= profile.actual_s * (1 + ROUNDING):
+            return {"start-up": first, "shutdown": profile.actual_s - last}
+    return {name: float(profile.outside[name].mean()) for name in ("start-up", "shutdown") if name in profile.outside}
+
+
+def _limited(named: Mapping[str, float], total: float, actual_s: float) -> dict[str, float]:
+    """Return parts that add up to ``total``: never more than it, and the rest by that name."""
+    known = {name: part for name, part in named.items() if part > 0}
+    claimed = sum(known.values())
+    if claimed > max(total, 0.0):
+        known = {name: part * max(total, 0.0) / claimed for name, part in known.items()} if total > 0 else {}
+    rest = total - sum(known.values())
+    if known and abs(rest) <= ROUNDING * actual_s:
+        largest = max(known, key=known.__getitem__)
+        return known | {largest: known[largest] + rest}
+    return known | {"rest": rest} if rest else known
+
+
+def _without_work(source: Source, lower: Bound, upper: Bound) -> Piece:
+    """Return a gap across the work of the processors where that is not known: by phase and iteration only."""
+    loads, profile = source.loads, source.profile
+    gap = (upper.seconds or 0.0) - (lower.seconds or 0.0)
+    rest, iterations = loads.empty.rest, loads.empty.iterations
+    if durations_known(profile) and lower.name != "IPCOLMDSW":
+        iterations = instance_durations(profile) - _average(source, lower.name, lower.seconds or 0.0).iterations
+        rest = np.add.reduceat(iterations, loads.iteration_first[:-1])
+    left = gap - float(iterations.sum())
+    outside = _limited(_edges(profile), left, profile.actual_s) if upper.name == "actual" else {}
+    processors = np.full(loads.processors, gap / loads.processors)
+    spread = Spread(loads.empty.regions, rest, processors, iterations, outside)
+    return Piece(letters_between(lower.name, upper.name), spread)

@@ -1,0 +1,211 @@
+"""bounds -> gaps: the seconds between neighbouring known bounds, and where they come from (docs/concepts.md).
+
+A gap takes the letter of the constraint that the upper bound adds; levels without a value merge their letters. The
+first known bound and all gaps add up to the actual time. A negative gap is kept and explained, never clipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.analysis.gaps.attribution import ROUNDING, between, letters, source, total
+from advisor.analysis.gaps.causes import causes_of, grouped
+from advisor.analysis.measures import joined, worst
+from advisor.model.records import BOUND_NAMES, Bound, Gap, Share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.analysis.gaps.attribution import Source
+    from advisor.analysis.gaps.causes import Rows
+    from advisor.analysis.loads import Loads, Spread
+    from advisor.analysis.machines import Machine
+    from advisor.model.records import FloatArray, IntArray, Profile, Status
+
+
+#: How many regions, processors or iterations of a gap are listed; the others are added up in one line.
+LIMIT: Final = 1000
+#: Of a gap that merges more levels than this, no one can say which of them is to blame.
+FEW: Final = 2
+OTHERS: Final = "others"
+
+SEEN_IO: Final = (
+    "this is the input and output that was seen; what else the operating system took cannot be told from computation "
+    "without CPU times"
+)
+#: Why a gap may be negative, by its letter.
+NEGATIVE: Final = {
+    "A": "the busiest unit needs less time than the peak rate allows: the machine model and the counts do not fit",
+    "C": "the compiler removed operations that the source holds",
+    "S": "the schedule is shorter than its busiest unit allows: the machine model and the counts do not fit",
+    "$": "the program computed faster than its schedule allows: the machine model or the counts do not fit",
+    "P": "some times are negative by the resolution of the clock",
+    "C'": "some times of transfer are negative by the resolution of the clock",
+    "O": "CPU times exceed wall times by the resolution of their clocks",
+    "S'": "some times of synchronizing are negative by the resolution of the clock",
+    "W": "work and synchronization of the deciding processors exceed the time between the boundaries: their clocks are "
+    "not quite aligned, they leave a synchronization before the last one, or threads take turns on a core",
+    "X": "the phases last longer than the run: their times overlap",
+}
+
+
+def attribute(
+    profile: Profile, bounds: Sequence[Bound], loads: Loads | None = None, machine: Machine | None = None
+) -> tuple[Gap, ...]:
+    """Return the gaps between neighbouring bounds that have a value, laid out, in seconds.
+
+    By region (and what lies in none), by processor and by iteration each add up to the gap. ``loads`` spares the pass
+    over the arrays (``loads.summarize``), ``machine`` is the model that the bounds were computed with.
+    """
+    origin = source(profile, loads, machine)
+    rows = grouped(profile.causes) if profile.causes is not None else None
+    known = [bound for bound in bounds if bound.seconds is not None]
+    return tuple(_gap(origin, rows, bounds, lower, upper) for lower, upper in pairwise(known))
+
+
+def phase_shares(profile: Profile, gap: Gap, loads: Loads | None = None, machine: Machine | None = None) -> FloatArray:
+    """Return the seconds of ``gap`` in each phase (P,); what lies outside all phases is in none of them."""
+    origin = source(profile, loads, machine)
+    lower, upper = _ends(gap, origin)
+    return origin.loads.by_phase(total(origin, between(origin, lower, upper)))
+
+
+def ceiling(
+    profile: Profile, gaps: Sequence[Gap], gap_name: str, phase_index: int, loads: Loads | None = None
+) -> float:
+    """Return the most that fixing one phase can win of a gap, in seconds; of the whole run for ``phase_index`` -1.
+
+    For L, M' and D that is B_r + D_r of the phase, as making it even removes both, else what the gap holds there; never
+    more than the gap, never negative (docs/concepts.md).
+    """
+    gap = next((gap for gap in gaps if gap.name == gap_name), None)
+    if gap is None or gap.seconds <= 0.0:
+        return 0.0
+    if phase_index < 0:
+        return gap.seconds
+    origin = source(profile, loads)
+    if gap_name in ("L", "M'", "D"):
+        phase = origin.loads.phases[phase_index]
+        most = phase.steady_s + phase.dynamic_s
+    else:
+        most = float(phase_shares(profile, gap, origin.loads)[phase_index])
+    return min(max(most, 0.0), gap.seconds)
+
+
+def _ends(gap: Gap, origin: Source) -> tuple[Bound, Bound]:
+    """Return the two bounds of a gap; of machine bounds only their difference is known."""
+    upper = origin.values.get(gap.upper, gap.seconds)
+    return Bound(gap.lower, upper - gap.seconds, gap.status), Bound(gap.upper, upper, gap.status)
+
+
+def _gap(origin: Source, rows: Rows | None, bounds: Sequence[Bound], lower: Bound, upper: Bound) -> Gap:
+    seconds = (upper.seconds or 0.0) - (lower.seconds or 0.0)
+    members = letters(origin, lower.name, upper.name)
+    pieces = between(origin, lower, upper)
+    spread = total(origin, pieces)
+    actual = origin.profile.actual_s
+    gap = Gap(
+        name="+".join(members),
+        members=members,
+        lower=lower.name,
+        upper=upper.name,
+        seconds=seconds,
+        share=seconds / actual if actual else 0.0,
+        status=_status(origin, lower, upper),
+        regions=_regions(origin, spread),
+        processors=_processors(origin, spread),
+        iterations=_iterations(origin, spread),
+        causes=causes_of(origin, rows, pieces, seconds),
+    )
+    return replace(gap, reason=_reason(origin.profile, gap, bounds, lower, upper))
+
+
+def _status(origin: Source, lower: Bound, upper: Bound) -> Status:
+    """Return how sure a gap is: as its bounds; of I/O seen alone as that, whatever else the lower bound holds."""
+    if lower.name == "IPC" and origin.loads.quantities.all_but_io:
+        return worst((origin.profile.status.get("io_s", "measured"), upper.status))
+    return worst((lower.status, upper.status))
+
+
+def _reason(profile: Profile, gap: Gap, bounds: Sequence[Bound], lower: Bound, upper: Bound) -> str | None:
+    """Return what keeps a gap from being single, measured and positive."""
+    reasons: list[str | None] = []
+    between_them = bounds[BOUND_NAMES.index(lower.name) + 1 : BOUND_NAMES.index(upper.name)]
+    for why in dict.fromkeys(bound.reason for bound in between_them):
+        names = ", ".join(bound.name for bound in between_them if bound.reason == why)
+        reasons.append(f"without {names}: {', '.join((why or 'not known').split('; '))}")
+    if lower.status != "measured":
+        reasons.append(lower.reason)
+    reasons.append(upper.reason)
+    if "O" in gap.members and not profile.has("cpu_s") and profile.has("io_s"):
+        reasons.append(SEEN_IO)
+    if gap.seconds < -ROUNDING * profile.actual_s:
+        causes = [NEGATIVE[member] for member in gap.members if member in NEGATIVE]
+        few = causes if len(causes) <= FEW else []
+        reasons.append(f"negative: {', or '.join(few) or 'the times do not fit together'}")
+    return joined(reasons)
+
+
+def _regions(origin: Source, spread: Spread) -> tuple[Share, ...]:
+    """Return the seconds by region of each phase, the largest first, with what lies in no region and in no phase."""
+    profile = origin.profile
+    indices = np.concatenate([np.zeros(0, dtype=np.int64), *(phase.regions for phase in profile.phases)])
+    phase_of = np.repeat(np.arange(len(profile.phases)), np.diff(origin.loads.region_first))
+    everything = np.concatenate((spread.regions, spread.rest))
+    chosen = _largest(everything)
+
+    def share(place: int) -> Share:
+        seconds = float(everything[place])
+        if place >= len(indices):
+            return Share("in no region", seconds, profile.phases[place - len(indices)].name)
+        region = profile.regions[indices[place]]
+        return Share(region.name, seconds, profile.phases[phase_of[place]].name, region.file, region.line)
+
+    outside = [Share(name, seconds) for name, seconds in spread.outside.items() if seconds]
+    listed = sorted([share(int(place)) for place in chosen] + outside, key=lambda each: -each.seconds)
+    return (*listed, *_others(everything, chosen))
+
+
+def _processors(origin: Source, spread: Spread) -> tuple[Share, ...]:
+    chosen = _largest(spread.processors)
+    ordered = chosen[np.argsort(-spread.processors[chosen], kind="stable")]
+    listed = [Share(origin.profile.processors[q].name, float(spread.processors[q])) for q in ordered]
+    return (*listed, *_others(spread.processors, chosen))
+
+
+def _iterations(origin: Source, spread: Spread) -> tuple[Share, ...]:
+    """Return the seconds by iteration of each phase, in their order, with what lies in no phase."""
+    first, phases = origin.loads.iteration_first, origin.profile.phases
+    phase_of = np.repeat(np.arange(len(phases)), np.diff(first))
+    chosen = _largest(spread.iterations)
+    listed = [
+        Share(
+            f"iteration {place - first[phase_of[place]] + 1}",
+            float(spread.iterations[place]),
+            phases[phase_of[place]].name,
+        )
+        for place in chosen
+    ]
+    outside = [Share(name, seconds) for name, seconds in spread.outside.items() if seconds]
+    return (*listed, *outside, *_others(spread.iterations, chosen))
+
+
+def _largest(values: FloatArray) -> IntArray:
+    """Return where the values are that are worth a line, in order: all but zeros, the largest if there are many."""
+    some = np.flatnonzero(values)
+    if len(some) > LIMIT:
+        some = np.sort(some[np.argpartition(-np.abs(values[some]), LIMIT)[:LIMIT]])
+    return some
+
+
+def _others(values: FloatArray, chosen: IntArray) -> tuple[Share, ...]:
+    """Return one line for all values that were not chosen."""
+    if len(chosen) == np.count_nonzero(values):
+        return ()
+    left = np.ones(len(values), dtype=bool)
+    left[chosen] = False
+    return (Share(OTHERS, float(values[left].sum())),)

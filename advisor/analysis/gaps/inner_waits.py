@@ -1,0 +1,77 @@
+"""Waiting inside the phases, apart from waiting for the end of each.
+
+Where a message comes late, the ranks that need it wait in the middle of the phase and everybody else waits for them at
+its end. What W costs is decided in the middle: the end only passes it on. So W belongs to the calls in the middle
+wherever there is any waiting in them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.model.records import CAUSE_CATEGORIES
+from advisor.support.grouping import sums
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.analysis.loads import Loads
+    from advisor.model.records import Causes, FloatArray, IntArray, Profile
+
+#: Kinds of waiting in a call that may be the one that closes the phase.
+CLOSING_KINDS = ("barrier", "collective", "thread barrier", "end of run")
+#: The part of W of a phase that must have been waited, over all processors, for the middle to explain it.
+EXPLAINING = 0.5
+
+
+def rows(profile: Profile, loads: Loads, waiting_s: FloatArray) -> npt.NDArray[np.bool_]:
+    """Return which causes are waiting inside phases whose W, ``waiting_s`` (P,), they explain."""
+    causes = profile.causes
+    if causes is None or not profile.has_phases:
+        return np.zeros(0 if causes is None else len(causes.seconds), dtype=bool)
+    inner = _inner(profile, causes)
+    total = sums(causes.phase[inner], causes.seconds[inner], len(loads.phases))
+    explained = (total > 0) & (total >= EXPLAINING * waiting_s)
+    return inner & explained[np.maximum(causes.phase, 0)]
+
+
+def by_region(profile: Profile, loads: Loads, chosen: npt.NDArray[np.bool_], waiting_s: FloatArray) -> FloatArray:
+    """Return W of the phases that the ``chosen`` causes explain, laid out as ``Spread.regions``.
+
+    It stands at the function that calls, where one is known below the program itself, else at the call.
+    """
+    laid_out = np.zeros(int(loads.region_first[-1]))
+    causes = profile.causes
+    if causes is None:
+        return laid_out
+    place = _places(profile, causes)
+    for number in np.unique(causes.phase[chosen]).tolist():
+        mine = chosen & (causes.phase == number)
+        by_place = sums(place[mine], causes.seconds[mine], len(profile.regions))
+        seconds = by_place[profile.phases[number].regions]
+        part = slice(int(loads.region_first[number]), int(loads.region_first[number + 1]))
+        laid_out[part] = seconds / max(seconds.sum(), np.finfo(float).tiny) * waiting_s[number]
+    return laid_out
+
+
+def _places(profile: Profile, causes: Causes) -> IntArray:
+    """Return the region at which each cause is shown: its caller's, or its own if only the program itself called."""
+    shown = np.array([region.name != profile.program for region in profile.regions], dtype=bool)
+    named = (causes.caller >= 0) & shown[np.maximum(causes.caller, 0)]
+    for number, phase in enumerate(profile.phases):
+        named &= (causes.phase != number) | np.isin(causes.caller, phase.regions)
+    return np.where(named, causes.caller, causes.call)
+
+
+def _inner(profile: Profile, causes: Causes) -> npt.NDArray[np.bool_]:
+    """Return which causes are waiting in another call than the one that closes their phase."""
+    names = [region.name for region in profile.regions]
+    closes = np.array([kind in CLOSING_KINDS for kind in causes.kinds], dtype=bool)[causes.kind]
+    closing = [phase.closed_by for phase in profile.phases]
+    pairs = zip(causes.phase.tolist(), causes.call.tolist(), strict=True)
+    at_end = np.array([phase >= 0 and closing[phase] in (names[call], None) for phase, call in pairs], dtype=bool)
+    waiting = (causes.category == CAUSE_CATEGORIES.index("wait")) & (causes.phase >= 0)
+    inner: npt.NDArray[np.bool_] = waiting & ~(closes & at_end)
+    return inner

@@ -1,0 +1,226 @@
+"""What the bounds are made of: sums of a profile's arrays, how sure they are, and what to run where one is missing.
+
+Unmeasured is absent, never zero: a quantity without one of its arrays is unavailable, says why, and names the command
+that would record it. All texts and commands of missing measurements stand in the table ``MISSING``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from advisor.model.records import Profile, Status
+
+_RANK: Final[dict[Status, int]] = {"measured": 0, "estimated": 1, "modelled": 2, "unavailable": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What was not recorded, in words, and the command that records it: ``{launch}`` starts all ranks."""
+
+    what: str
+    command: str
+
+
+_TRACE: Final = '{launch}eztrace -t "{modules}" ./PROGRAM'
+_FUNCTIONS: Final = "scorep {compiler} SOURCES -o PROGRAM && SCOREP_ENABLE_TRACING=true {launch}./PROGRAM"
+_CPU_TIMES: Final = "TAU_METRICS=TIME,CPU_TIME {launch}tau_exec ./PROGRAM"
+
+_INSTRUCTIONS: Final = (
+    "{launch}valgrind --tool=callgrind --dump-instr=yes --cache-sim=yes ./PROGRAM"
+    " && gapwatch incore . --write PROGRAM.operations.json"
+)
+
+#: Compilers by language, of programs on one rank and on several.
+_COMPILERS: Final = ({"cxx": "g++", "fortran": "gfortran"}, {"cxx": "mpicxx", "fortran": "mpif90"})
+
+#: Everything that a bound may lack.
+MISSING: Final[dict[str, Missing]] = {
+    "wall_s": Missing("the wall times of regions are not known", _TRACE),
+    "work_s": Missing("the wall times of regions are not known", _TRACE),
+    "cpu_s": Missing("the CPU times are not known", _CPU_TIMES),
+    "transfer_s": Missing("the time that communication takes is not known", _TRACE),
+    "wait_s": Missing("the time spent waiting is not known", _TRACE),
+    "sync_s": Missing("the cost of synchronizing is not known", _TRACE),
+    "io_s": Missing("the time of input and output is not known", _TRACE),
+    "phases": Missing("no synchronizations are known that divide the run into phases", _TRACE),
+    "duration_s": Missing("the times between synchronizations are not known", _TRACE),
+    "actual_s": Missing("the wall time of the run is not known", _TRACE),
+    "functions": Missing("the functions of the program are not told apart", _FUNCTIONS),
+    "machine": Missing("no machine model was given", "gapwatch advise --machine host PATH"),
+    "peak": Missing("the machine model knows no rate for these operations", "gapwatch machines list"),
+    "clock": Missing("the machine model knows no clock", "gapwatch machines list"),
+    "source_ops": Missing(
+        "the operations of the source were not counted",
+        'gapwatch count SOURCES --build "{compiler} SOURCES -o PROGRAM" --program PROGRAM'
+        " --write PROGRAM.source.operations.json -- {launch}./PROGRAM",
+    ),
+    "compiled_ops": Missing("the compiled operations were not counted", _INSTRUCTIONS),
+    "scheduled_cycles": Missing("the compiler's schedule was not analysed", _INSTRUCTIONS),
+}
+
+#: How measures are called in reasons.
+WORDS: Final = {
+    "wall_s": "wall time",
+    "work_s": "work",
+    "cpu_s": "CPU time",
+    "transfer_s": "time of transfer",
+    "wait_s": "waiting",
+    "sync_s": "time of synchronizing",
+    "io_s": "time of input and output",
+}
+HELD_WAITING: Final = (
+    "only input and output are told apart, so waiting, synchronizing and imbalance are in here, up to the whole run"
+)
+HELD_OS: Final = "no CPU times were recorded, so computation holds what the operating system took"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A signed sum of a profile's arrays; ``unavailable`` with reason and command where one of them is missing."""
+
+    terms: tuple[tuple[str, float], ...]
+    status: Status
+    reason: str | None = None
+    collect: str | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a value."""
+        return self.status != "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantities:
+    """Seconds of computation, computation with transfer, work (``wall - wait - sync``), sync and wait.
+
+    ``all_but_io`` tells that nothing but I/O is told apart: then computation with transfer holds everything else.
+    """
+
+    computation: Quantity
+    communication: Quantity
+    work: Quantity
+    sync: Quantity
+    wait: Quantity
+    all_but_io: bool = False
+
+
+def quantities(profile: Profile) -> Quantities:
+    """Return what the arrays of ``profile`` make up (docs/concepts.md).
+
+    Work is ``work_s`` where it is stated, else ``wall_s - wait_s - sync_s``. Computation is ``cpu_s``, else work
+    without transfer and I/O, which then holds what the operating system took and is estimated. Where a tool recorded
+    nothing but I/O, computation with transfer is all the rest.
+    """
+    work = _work(profile)
+    all_but_io = _only_io(profile) and not work.known
+    return Quantities(
+        computation=_computation(profile, work),
+        communication=_all_but_io(profile) if all_but_io else _communication(profile, work),
+        work=work,
+        sync=_sum(profile, ("sync_s", 1.0)),
+        wait=_sum(profile, ("wait_s", 1.0)),
+        all_but_io=all_but_io,
+    )
+
+
+def joined(reasons: Iterable[str | None]) -> str | None:
+    """Return all reasons in one line, none of their parts twice."""
+    parts = [part for reason in reasons if reason for part in reason.split("; ")]
+    return "; ".join(dict.fromkeys(parts)) or None
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """Return the least sure of ``statuses``; ``measured`` if there are none."""
+    return max(statuses, key=_RANK.__getitem__, default="measured")
+
+
+def command(profile: Profile, name: str) -> str:
+    """Return the command that would record what ``MISSING`` lists as ``name``, for this program's number of ranks."""
+    ranks = max(profile.ranks, profile.ranks_expected or 0)
+    text = MISSING[name].command
+    if text == _TRACE and _threaded(profile):
+        text = _FUNCTIONS.replace("SOURCES", "-fopenmp SOURCES")
+    parallel = ranks > 1 or "mpi" in profile.paradigms
+    return text.format(
+        launch=f"mpirun -n {ranks} " if parallel else "",
+        modules="openmpi posixio" if parallel else "posixio",
+        compiler=_COMPILERS[parallel].get(profile.language or "c", "mpicc" if parallel else "gcc"),
+    )
+
+
+def missing(profile: Profile, *names: str) -> Quantity:
+    """Return the unavailable quantity that lacks ``names``."""
+    reason = joined(MISSING[name].what for name in names)
+    return Quantity((), "unavailable", reason, joined(command(profile, name) for name in names))
+
+
+def _threaded(profile: Profile) -> bool:
+    return profile.ranks < len(profile.processors)
+
+
+def _alone(profile: Profile) -> bool:
+    """Return whether there is nobody to communicate with, so that doing so took exactly no time."""
+    return len(profile.processors) == 1 and not profile.paradigms and (profile.ranks_expected or 1) == 1
+
+
+def _work(profile: Profile) -> Quantity:
+    if profile.has("work_s"):
+        return _sum(profile, ("work_s", 1.0))
+    return _sum(profile, ("wall_s", 1.0), ("wait_s", -1.0), ("sync_s", -1.0))
+
+
+def _computation(profile: Profile, work: Quantity) -> Quantity:
+    if profile.has("cpu_s"):
+        return _sum(profile, ("cpu_s", 1.0))
+    return _without_system(profile, work, "transfer_s", "io_s")
+
+
+def _communication(profile: Profile, work: Quantity) -> Quantity:
+    if profile.has("cpu_s"):
+        return _sum(profile, ("cpu_s", 1.0), ("transfer_s", 1.0))
+    return _without_system(profile, work, "io_s")
+
+
+def _only_io(profile: Profile) -> bool:
+    """Return whether a tool told input and output, and nothing else, from the rest of the wall time."""
+    others = ("cpu_s", "transfer_s", "wait_s", "sync_s")
+    whole = not profile.has_phases and profile.has("wall_s") and profile.has("io_s")
+    return whole and not any(profile.has(name) for name in others)
+
+
+def _all_but_io(profile: Profile) -> Quantity:
+    rest = _sum(profile, ("wall_s", 1.0), ("io_s", -1.0))
+    status = worst(("estimated", rest.status))
+    return Quantity(rest.terms, status, joined((HELD_WAITING, rest.reason)), command(profile, "wait_s"))
+
+
+def _without_system(profile: Profile, work: Quantity, *names: str) -> Quantity:
+    """Return work less the measures of ``names``, as far as known: an estimate, as it holds what the system took."""
+    if not work.known:
+        return work
+    rest = _sum(profile, *work.terms, *((name, -1.0) for name in names))
+    if not rest.known:
+        return rest
+    return Quantity(
+        rest.terms, worst(("estimated", rest.status)), joined((HELD_OS, rest.reason)), command(profile, "cpu_s")
+    )
+
+
+def _sum(profile: Profile, *terms: tuple[str, float]) -> Quantity:
+    """Return the signed sum of arrays; what one processor alone cannot have spent is left out."""
+    zero = {"transfer_s", "wait_s", "sync_s"} if _alone(profile) else set()
+    absent = [name for name, _ in terms if not profile.has(name) and name not in zero]
+    if absent:
+        return missing(profile, *absent)
+    present = tuple((name, sign) for name, sign in terms if profile.has(name))
+    statuses = {name: profile.status.get(name, "measured") for name, _ in present}
+    return Quantity(present, worst(statuses.values()), _doubts(statuses))
+
+
+def _doubts(statuses: dict[str, Status]) -> str | None:
+    """Return which measures are not measured, in words."""
+    return "; ".join(f"{WORDS[name]} is {status}" for name, status in statuses.items() if status != "measured") or None

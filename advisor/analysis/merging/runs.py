@@ -1,0 +1,81 @@
+"""Which recordings belong to one run."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from advisor.analysis.measures import quantities
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.model.records import IntArray, Profile
+
+import numpy as np
+
+#: Names of programs are cut to this length by the system (``comm`` of a process), so as long a beginning is the name.
+_COMM: Final = 15
+
+
+def together(recordings: Sequence[Profile]) -> list[list[Profile]]:
+    """Return the recordings by run, the oldest run first, and those without a run time before all others.
+
+    Recordings of one run come from different readers, and agree on program, build, parameters and, as far as they are
+    timed, on the number of ranks. Of several runs that a recording could belong to, it goes to the one nearest in time.
+    """
+    runs: list[list[Profile]] = []
+    for recording in sorted(recordings, key=weight, reverse=True):
+        fitting = [run for run in runs if all(_belong(recording, other) for other in run)]
+        if fitting:
+            min(fitting, key=lambda run: _distance(recording, run[0])).append(recording)
+        else:
+            runs.append([recording])
+    return sorted(runs, key=_age)
+
+
+def _age(run: Sequence[Profile]) -> tuple[bool, str]:
+    return any(one.timed for one in run), min((one.started for one in run if one.started), default="")
+
+
+def weight(recording: Profile) -> tuple[bool, bool, bool, int]:
+    """Return what decides which recording leads: phases, then times of waiting, then times at all, then regions."""
+    return recording.has_phases, quantities(recording).work.known, recording.timed, len(recording.regions)
+
+
+def matching_processors(leader: Profile, other: Profile) -> IntArray | None:
+    """Return the place of each of the leader's processors in ``other``; None where some are missing there."""
+    places = {(processor.rank, processor.thread): q for q, processor in enumerate(other.processors)}
+    found = [places.get((processor.rank, processor.thread)) for processor in leader.processors]
+    known = [place for place in found if place is not None]
+    return np.array(known, dtype=np.int64) if len(known) == len(found) else None
+
+
+def _belong(one: Profile, other: Profile) -> bool:
+    shared = one.parameters.keys() & other.parameters.keys()
+    return (
+        one.reader != other.reader
+        and _same_program(one.program, other.program)
+        and (one.build is None or other.build is None or one.build == other.build)
+        and all(one.parameters[name] == other.parameters[name] for name in shared)
+        and (one.ranks == other.ranks or not (one.timed and other.timed))
+    )
+
+
+def _same_program(one: str, other: str) -> bool:
+    """Return whether two names can be of one program: without directories, and one perhaps cut off or unknown."""
+    first, second = PurePath(one).name, PurePath(other).name
+    if not first or not second or first == second:
+        return True
+    short, long = sorted((first, second), key=len)
+    return len(short) == _COMM and long.startswith(short)
+
+
+def _distance(one: Profile, other: Profile) -> float:
+    """Return how far apart two recordings began, seconds; infinite where that is not known of both."""
+    try:
+        first, second = (datetime.fromisoformat(run.started or "").replace(tzinfo=None) for run in (one, other))
+    except ValueError:
+        return float("inf")
+    return abs((first - second).total_seconds())

@@ -1,0 +1,202 @@
+"""Is this profile good enough to advise from? A grade from A to F, with every reason and what to do about it.
+
+Each doubt is a note with a fixed penalty (``PENALTIES``, explained in ``docs/quality.md``); notes of the reader count
+too. The score is one less all penalties; F, or any penalty of 1, means insufficient evidence.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from advisor.analysis.bounds import durations_known, instance_durations, shared_cores
+from advisor.analysis.loads import summarize
+from advisor.analysis.measures import command
+from advisor.model.records import Grade, Note
+from advisor.model.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from advisor.analysis.loads import Loads
+    from advisor.model.records import Bound, Gap, Profile
+
+#: What each doubt takes off the score.
+PENALTIES: Final = {
+    "no run time": 1.0,
+    "too short": 1.0,
+    "impossible values": 1.0,
+    "most processors missing": 1.0,
+    "times exceed the run": 0.5,
+    "processors missing": 0.3,
+    "processors share cores": 0.3,
+    "negative times": 0.3,
+    "short phases": 0.2,
+    "instances near the clock's resolution": 0.2,
+    "clock uncertainty": 0.2,
+    "negative gap": 0.2,
+    "waiting unknown": 0.2,
+    "no phases": 0.1,
+    "one region": 0.1,
+    "few iterations": 0.05,
+    "cores unknown": 0.02,
+}
+#: The note of a profile in which waiting counts as work, since processors poll while they wait: what it shows of
+#: imbalance is the least there is, and that it shows nothing means nothing.
+HIDDEN: Final = "waiting hidden"
+#: The note of a profile that does not tell work from waiting at all.
+UNTOLD: Final = "waiting unknown"
+#: The lowest score of each letter.
+LETTERS: Final[tuple[tuple[Literal["A", "B", "C", "D", "F"], float], ...]] = (
+    ("A", 0.9),
+    ("B", 0.75),
+    ("C", 0.6),
+    ("D", 0.4),
+    ("F", 0.0),
+)
+
+SHORTEST_RUN_S: Final = 0.1
+#: Differences of clock readings fall below zero by this much.
+RESOLUTION_S: Final = 1e-6
+#: An instance should last this many times the resolution.
+RESOLUTIONS: Final = 10
+#: Changes between iterations show from this many on.
+ITERATIONS: Final = 3
+#: Waiting of less than this share of the run needs no exact clock.
+WAITING_MATTERS: Final = 0.01
+#: The error of the clocks may be this share of the waiting.
+CLOCK_SHARE: Final = 0.25
+#: Work in a single region of at least this share cannot be told apart.
+ONE_REGION: Final = 0.95
+#: Times may exceed the run, or a gap be negative, by this much and this share of the run.
+SLACK_S: Final = 1e-3
+SLACK: Final = 0.01
+
+
+def grade(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap], loads: Loads | None = None) -> Grade:
+    """Return the grade of ``profile`` with its notes, the gravest first; letter F means insufficient evidence.
+
+    ``loads`` spares one of the passes over the arrays (``loads.summarize``).
+    """
+    loads = loads or summarize(profile)
+    if not profile.timed:
+        note = _note("no run time", "the wall time of the run is not known", command(profile, "actual_s"))
+        return Grade("F", 0.0, (note, *profile.notes))
+    found = [*profile.notes, *_of_run(profile), *_of_processors(profile), *_of_values(profile, bounds, gaps)]
+    found += [*_of_phases(profile, loads), *_of_clocks(profile)]
+    notes = tuple(sorted(found, key=lambda note: -note.penalty))
+    score = min(max(1.0 - sum(note.penalty for note in notes), 0.0), 1.0)
+    fatal = any(note.penalty >= 1.0 for note in notes)
+    letter = "F" if fatal else next(letter for letter, least in LETTERS if round(score, 9) >= least)
+    return Grade(letter, score, notes)
+
+
+def _note(name: str, text: str, collect: str | None = None) -> Note:
+    return Note(name, text, PENALTIES[name], collect)
+
+
+def _of_run(profile: Profile) -> Iterator[Note]:
+    """Yield doubts about the length of the run."""
+    if profile.actual_s < SHORTEST_RUN_S:
+        how = f"the run took {format_seconds(profile.actual_s)}; below {format_seconds(SHORTEST_RUN_S)} noise decides"
+        yield _note("too short", how, "run a larger problem or more iterations")
+    if not durations_known(profile):
+        return
+    lengths = instance_durations(profile)
+    together = float(lengths.sum())
+    if together < SHORTEST_RUN_S <= profile.actual_s:
+        how = f"all phases together took {format_seconds(together)}; the rest is start-up and shutdown"
+        yield _note("short phases", how, "run a larger problem or more iterations")
+    brief = float(lengths[lengths < RESOLUTIONS * RESOLUTION_S].sum())
+    if brief > 0.5 * together:
+        how = f"{format_share(brief / together)} of the time is in instances shorter than "
+        yield _note("instances near the clock's resolution", how + format_seconds(RESOLUTIONS * RESOLUTION_S))
+
+
+def _of_processors(profile: Profile) -> Iterator[Note]:
+    """Yield doubts about the number of processors."""
+    ranks, expected = profile.ranks, profile.ranks_expected
+    if expected is not None and ranks < expected:
+        name = "processors missing" if 2 * ranks >= expected else "most processors missing"
+        yield _note(name, f"{ranks} of {expected} ranks are in the profile", "copy the files of all ranks, or run anew")
+    cores = profile.cores
+    if cores is None:
+        yield _note("cores unknown", "the number of cores is not known; processors that share cores would not show")
+    elif shared := shared_cores(profile):
+        yield _note("processors share cores", shared, f"run with at most {cores} processors, each on a core of its own")
+
+
+def _of_values(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap]) -> Iterator[Note]:
+    """Yield doubts about values that cannot be."""
+    lowest = {
+        name: min(float(phase.arrays[name].min()) for phase in profile.phases if name in phase.arrays)
+        for name in sorted({name for phase in profile.phases for name in phase.arrays})
+    }
+    numbers = [*lowest.values(), *(bound.seconds for bound in bounds if bound.seconds is not None)]
+    if not np.isfinite(numbers).all():
+        yield _note("impossible values", "some times are not finite numbers")
+        return
+    negative = [name for name, least in lowest.items() if name != "os_s" and least < -RESOLUTION_S]
+    if negative:
+        yield _note("negative times", f"{', '.join(negative)} hold times below zero, beyond the clock's resolution")
+    slack = SLACK_S + SLACK * profile.actual_s
+    beyond = _longest(profile) - profile.actual_s
+    highest = max((bound for bound in bounds if bound.seconds is not None), key=lambda bound: bound.seconds or 0.0)
+    if beyond > slack:
+        yield _note("times exceed the run", f"a processor's times exceed those of the run by {format_seconds(beyond)}")
+    elif (highest.seconds or 0.0) - profile.actual_s > slack:
+        how = f"the bound {highest.name} is {format_seconds(highest.seconds or 0.0)}, more than the run took"
+        model = "; the machine model or the counts do not fit" if highest.status == "modelled" else ""
+        yield _note("times exceed the run", how + model)
+    wrong = [gap.name for gap in gaps if gap.seconds < -slack]
+    if wrong:
+        one = f"the gap {wrong[0]} is negative; see its reason"
+        many = f"the gaps {', '.join(wrong)} are negative; see their reasons"
+        yield _note("negative gap", one if len(wrong) == 1 else many)
+
+
+def _longest(profile: Profile) -> float:
+    """Return the seconds of the processor with the most wall time, inside and outside the phases."""
+    if not profile.has("wall_s"):
+        return 0.0
+    total = np.zeros(len(profile.processors))
+    for phase in profile.phases:
+        total += phase.arrays["wall_s"].sum(axis=2).sum(axis=0)
+    for seconds in profile.outside.values():
+        total += seconds
+    return float(total.max())
+
+
+def _of_phases(profile: Profile, loads: Loads) -> Iterator[Note]:
+    """Yield doubts about how finely the profile tells apart."""
+    if not loads.quantities.work.known:
+        how = "waiting is not known, so load, communication and waiting cannot be told apart"
+        yield _note(UNTOLD, how, command(profile, "wait_s"))
+    if not profile.has_phases and len(profile.processors) > 1:
+        how = "no synchronizations are known, so imbalance, synchronization and waiting cannot be told apart"
+        yield _note("no phases", how, command(profile, "phases"))
+    elif profile.has_phases and max(phase.iterations for phase in profile.phases) < ITERATIONS:
+        how = f"no phase has {ITERATIONS} iterations or more, so changes between iterations hardly show"
+        yield _note("few iterations", how, "run more iterations")
+    spread = loads.spreads.get("IPCO") or loads.spreads.get("I")
+    if spread is None:
+        return
+    region = np.concatenate([phase.regions for phase in profile.phases])
+    each = np.bincount(region, weights=spread.regions)
+    if each.max() >= ONE_REGION * each.sum() > 0:
+        how = f"{format_share(float(each.max() / each.sum()))} of the work is in one region, so places are coarse"
+        yield _note("one region", how, command(profile, "functions"))
+
+
+def _of_clocks(profile: Profile) -> Iterator[Note]:
+    """Yield a doubt where the clocks' uncertainty is large against the waiting that they measure."""
+    uncertainty = profile.clock_uncertainty_s
+    if not uncertainty or not profile.has("wait_s"):
+        return
+    waited = sum(float(phase.arrays["wait_s"].sum()) for phase in profile.phases) / len(profile.processors)
+    instances = sum(phase.iterations for phase in profile.phases)
+    error = uncertainty * instances
+    if waited >= WAITING_MATTERS * profile.actual_s and error > CLOCK_SHARE * waited:
+        how = f"the clocks agree to {format_seconds(uncertainty)}, up to {format_seconds(error)} over all instances, "
+        yield _note("clock uncertainty", how + f"while processors wait {format_seconds(waited)}")

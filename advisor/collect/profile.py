@@ -1,0 +1,211 @@
+"""From a recording to a Profile (docs/formats/run.md says what each array holds, and how sure it is)."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.collect import notes
+from advisor.collect.spent import ON_DISK, by_call
+from advisor.model.records import CAUSE_CATEGORIES, Causes, Phase, Profile, Region
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.collect.records import Recording
+    from advisor.collect.sampled import Sampled
+    from advisor.model.records import FloatArray, Status
+
+READER: Final = "gapwatch run"
+#: The seconds outside the program in which other programs held its processors.
+DISPLACED: Final = "other programs"
+BUILD_VARIABLE: Final = "GAPWATCH_BUILD"
+#: If a larger share of the time in files is in calls without a name, nothing is said about the calls.
+_UNNAMED: Final = 0.25
+_COMMAND_LIMIT: Final = 4000
+_READING: Final = ("read", "pread")
+_WRITING: Final = ("write", "pwrite")
+
+
+def profile_of(run: Sampled, collect: str | None = None) -> Profile:
+    """Return the Profile of a sampled run; ``collect`` is the command that would show more of it on this machine."""
+    recording = run.recording
+    table = _Table(run)
+    return Profile(
+        program=_busiest(run),
+        run=f"{recording.started} {recording.processes[0].pid}",
+        reader=READER,
+        actual_s=recording.wall_s,
+        processors=run.processors,
+        regions=table.regions,
+        phases=(Phase("run", "whole", np.arange(len(table.regions), dtype=np.int64), table.arrays()),),
+        status=table.status(),
+        build=os.environ.get(BUILD_VARIABLE, "").strip() or None,
+        started=recording.started,
+        cores=run.cores or None,
+        parameters=_parameters(recording),
+        outside=_outside(run),
+        counts=table.counts(),
+        causes=table.causes(),
+        notes=notes.of(run, collect),
+        ranks_expected=max((lane.process.ranks or 0 for lane in run.lanes), default=0) or None,
+    )
+
+
+def _busiest(run: Sampled) -> str:
+    """Return the name of the program on which most time was spent."""
+    total: dict[str, float] = defaultdict(float)
+    for lane, one in zip(run.lanes, run.spent, strict=True):
+        total[lane.process.name] += one.cpu_s + sum(one.io_s.values()) + 1e-3 * one.life_s
+    return max(total, key=lambda name: total[name])
+
+
+def _parameters(recording: Recording) -> dict[str, str | float]:
+    command = shlex.join(recording.arguments).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return {
+        "command": command if len(command) <= _COMMAND_LIMIT else f"{command[:_COMMAND_LIMIT]}…",
+        "exit status": recording.code,
+        "sampling interval (s)": recording.interval_s,
+        "samples": recording.samples,
+        "CPU time of sampling (s)": round(recording.cost_s, 6),
+    }
+
+
+def _outside(run: Sampled) -> dict[str, FloatArray]:
+    """Return the seconds in which nothing of the program ran yet or any more, and those without this processor."""
+    wall_s = run.recording.wall_s
+    first = min(one.start_s for one in run.spent)
+    last = min(max(one.start_s + one.life_s for one in run.spent), wall_s)
+    there = np.zeros(len(run.processors))
+    np.add.at(there, list(run.processor), [one.life_s for one in run.spent])
+    each = np.ones(len(run.processors))
+    parts = {
+        "start-up": first * each,
+        "shutdown": (wall_s - last) * each,
+        "not running": np.maximum(last - first - there, 0.0),
+    }
+    if run.displaced:
+        parts[DISPLACED] = np.zeros(len(run.processors))
+        np.add.at(parts[DISPLACED], list(run.processor), [one.delay_s for one in run.spent])
+    return parts
+
+
+class _Table:
+    """The rows of the arrays: the programs, then the calls in which time went into files."""
+
+    def __init__(self, run: Sampled) -> None:
+        self.run = run
+        self.programs = list(dict.fromkeys(lane.process.name for lane in run.lanes))
+        self.calls = list(by_call(run.spent))
+        self.regions = tuple(Region(name, threaded=self._threaded) for name in (*self.programs, *self.calls))
+
+    @property
+    def _threaded(self) -> bool:
+        return any(processor.thread > 0 for processor in self.run.processors)
+
+    def _row(self, call: str) -> int:
+        return len(self.programs) + self.calls.index(call)
+
+    def _zeros(self) -> FloatArray:
+        return np.zeros((len(self.regions), len(self.run.processors), 1))
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """Return the measures (regions, processors, 1), those that a processor alone has or those of several."""
+        own = {name: self._zeros() for name in ("wall_s", "cpu_s", "work_s", "io_s", "wait_s", "os_s")}
+        for lane, one, q in zip(self.run.lanes, self.run.spent, self.run.processor, strict=True):
+            row = self.programs.index(lane.process.name)
+            delay_s = 0.0 if self.run.displaced else one.delay_s
+            own["wall_s"][row, q] += one.cpu_s + one.wait_s + delay_s
+            own["cpu_s"][row, q] += one.cpu_s
+            own["work_s"][row, q] += one.cpu_s + delay_s
+            own["wait_s"][row, q] += one.wait_s
+            own["os_s"][row, q] += delay_s + (one.wait_s if self.run.alone else 0.0)
+            for (call, _), seconds in one.io_s.items():
+                for name in ("wall_s", "work_s", "io_s"):
+                    own[name][self._row(call), q] += seconds
+        absent = ("work_s", "wait_s") if self.run.alone else ("cpu_s",)
+        return {name: array for name, array in own.items() if name not in absent}
+
+    def status(self) -> dict[str, Status]:
+        """Return how sure each measure is: all but the wall time hang on what was seen at the samples."""
+        return {name: "measured" if name == "wall_s" else "estimated" for name in self.arrays()}
+
+    def counts(self) -> dict[str, FloatArray]:
+        """Return counts (regions, processors) of the programs: switches, memory, bytes and calls."""
+        found: dict[str, FloatArray] = defaultdict(lambda: self._zeros()[:, :, 0])
+        seen: set[int] = set()
+        for lane, q in zip(self.run.lanes, self.run.processor, strict=True):
+            at = self.programs.index(lane.process.name), q
+            found["switches.voluntary"][at] += lane.thread.switches[0]
+            found["switches.involuntary"][at] += lane.thread.switches[1]
+            if id(lane.process) in seen:
+                continue
+            seen.add(id(lane.process))
+            found["memory.peak_resident_B"][at] = max(found["memory.peak_resident_B"][at], lane.process.peak_B)
+            own = self.run.counters.get(id(lane.process))
+            for name, value in own._asdict().items() if own else ():
+                found[f"files.{name}"][at] += value
+        return dict(found)
+
+    def causes(self) -> Causes | None:
+        """Return why time went into files: a row per call, file and processor.
+
+        None where most of the calls could not be named: rules would take that for knowledge about them.
+        """
+        seconds = by_call(self.run.spent)
+        if not seconds or seconds.get(ON_DISK, 0.0) > _UNNAMED * sum(seconds.values()):
+            return None
+        return _columns([row for number in range(len(self.run.lanes)) for row in self._rows(number)])
+
+    def _rows(self, number: int) -> list[_Row]:
+        """Return the rows of one lane; what a process read and wrote stands in those that took the longest."""
+        lane, one, q = self.run.lanes[number], self.run.spent[number], self.run.processor[number]
+        own = self.run.counters.get(id(lane.process))
+        first = all(lane.process is not other.process for other in self.run.lanes[:number])
+        moved = {_READING: (0, 0), _WRITING: (0, 0)}
+        if own is not None and first:
+            moved = {_READING: (own.reads, own.read_B), _WRITING: (own.writes, own.written_B)}
+        rows = []
+        for (call, target), seconds in sorted(one.io_s.items(), key=lambda item: -item[1]):
+            kind = next((names for names in moved if call in names), None)
+            count, size = moved.pop(kind) if kind else (0, 0)
+            rows.append(_Row(self._row(call), self.programs.index(lane.process.name), q, target, seconds, count, size))
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    call: int
+    caller: int
+    processor: int
+    target: str | None
+    seconds: float
+    count: int
+    bytes: int
+
+
+def _columns(rows: Sequence[_Row]) -> Causes:
+    targets = list(dict.fromkeys(row.target for row in rows if row.target is not None))
+    like = np.zeros(len(rows), dtype=np.int64)
+    sizes = [(row.bytes // row.count).bit_length() if row.count else -1 for row in rows]
+    return Causes(
+        kinds=("file",),
+        targets=tuple(notes.shown(target) for target in targets),
+        category=like + CAUSE_CATEGORIES.index("io"),
+        kind=like,
+        phase=like,
+        call=np.array([row.call for row in rows], dtype=np.int64),
+        caller=np.array([row.caller for row in rows], dtype=np.int64),
+        processor=np.array([row.processor for row in rows], dtype=np.int64),
+        partner=like - 1,
+        target=np.array([-1 if row.target is None else targets.index(row.target) for row in rows], dtype=np.int64),
+        size_class=np.array(sizes, dtype=np.int64),
+        seconds=np.array([row.seconds for row in rows], dtype=np.float64),
+        count=np.array([row.count for row in rows], dtype=np.int64),
+        bytes=np.array([row.bytes for row in rows], dtype=np.int64),
+    )

@@ -1,0 +1,94 @@
+"""One look at a directory tree: every file with what tells whether it changed, bounded in memory by one directory."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from advisor.history.ledger import Signature
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The files of one directory by name; ``special`` says of those that are no files what they are.
+
+    Of ``unclear`` names the system could not say what they are; where the directory itself could not be read that is
+    true of all names in and below it, and ``closed`` says so.
+    """
+
+    path: Path
+    files: dict[bytes, Signature] = field(default_factory=dict)
+    special: dict[bytes, tuple[Signature, str]] = field(default_factory=dict)
+    unclear: set[bytes] = field(default_factory=set)
+    closed: bool = False
+
+
+_KINDS = (
+    (stat.S_ISFIFO, "is a pipe"),
+    (stat.S_ISSOCK, "is a socket"),
+    (stat.S_ISCHR, "is a device"),
+    (stat.S_ISBLK, "is a device"),
+)
+
+
+_GONE = (errno.ENOENT, errno.ENOTDIR)
+
+
+def walk(root: Path, without: Collection[Path] = ()) -> Iterator[Folder]:
+    """Yield the directories at and below ``root``, except hidden ones and those ``without``; each only once.
+
+    Links to directories are not followed. What vanishes while looking is left out; what is there and cannot be looked
+    at (stale handles, errors of the disk, no right to enter) is told as it is: it is not gone.
+    """
+    seen: set[tuple[int, int]] = set()
+    rest = [root]
+    left_out = {path.resolve() for path in without}
+    while rest:
+        path = rest.pop()
+        try:
+            status = path.stat()
+            if (status.st_dev, status.st_ino) in seen or path.resolve() in left_out:
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            folder, inside = _look(path)
+        except OSError as error:
+            if error.errno not in _GONE:
+                yield Folder(path, closed=True)
+            continue
+        yield folder
+        rest += sorted(inside, reverse=True)
+
+
+def _look(path: Path) -> tuple[Folder, list[Path]]:
+    """Return the files of a directory and the directories in it."""
+    folder, inside = Folder(path), []
+    with os.scandir(os.fsencode(path)) as entries:
+        for entry in entries:
+            if entry.name.startswith(b"."):
+                continue
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    inside.append(path / os.fsdecode(entry.name))
+                elif not (entry.is_symlink() and entry.is_dir()):
+                    _note(folder, entry)
+            except OSError as error:
+                if error.errno not in _GONE:
+                    folder.unclear.add(entry.name)
+    return folder, inside
+
+
+def _note(folder: Folder, entry: os.DirEntry[bytes]) -> None:
+    status = entry.stat()
+    signature = Signature(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if stat.S_ISREG(status.st_mode):
+        folder.files[entry.name] = signature
+    else:
+        kind = next((words for test, words in _KINDS if test(status.st_mode)), "is no file")
+        folder.special[entry.name] = signature, kind

@@ -1,0 +1,73 @@
+"""The commands of all plugins by name, quickly: for ``gapwatch --help``, which must not load every plugin.
+
+The list is kept in the user's cache directory together with what would change if a plugin came, went or was edited:
+the search path, and the times of its directories, of the site plugins and of the plugins' own files. A list that does
+not fit any more is made anew by loading the plugins. It is not kept while a plugin is broken.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from advisor import __version__
+from advisor.support import kept
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from advisor.extension.host import Host
+
+
+class Listed(NamedTuple):
+    """A command of a plugin as the help lists it."""
+
+    name: str
+    help: str
+    plugin: str
+
+
+def listed(site_dirs: Sequence[Path] = (), blocked: Sequence[str] = ()) -> tuple[Listed, ...]:
+    """Return the plugins' commands by name; loads the plugins only if something has changed since the last time."""
+    settings: list[object] = [__version__, sys.version, sys.path, list(map(str, site_dirs)), sorted(blocked)]
+    known = _known(settings)
+    return _made(settings, site_dirs, blocked) if known is None else known
+
+
+def _known(settings: list[object]) -> tuple[Listed, ...] | None:
+    found = kept.read("commands", settings, None)
+    try:
+        if isinstance(found, dict) and found["times"] == _times(found["times"]):
+            return tuple(Listed(*map(str, command)) for command in found["commands"])
+    except (KeyError, TypeError):
+        pass
+    return None
+
+
+def _times(paths: Iterable[str]) -> dict[str, int]:
+    """Return when each path last changed (ns), 0 where there is none."""
+    return {path: kept.changed_ns(path) for path in paths}
+
+
+def _made(settings: list[object], site_dirs: Sequence[Path], blocked: Sequence[str]) -> tuple[Listed, ...]:
+    from advisor.extension import host  # loads what this module exists to do without
+
+    loaded = host.load(site_dirs, blocked)
+    commands = tuple(Listed(command.name, command.help, command.plugin) for command in loaded.commands())
+    if not loaded.problems:
+        times = _times(chain(sys.path, *map(_below, site_dirs), _module_files(loaded)))
+        kept.keep("commands", settings, None, {"times": times, "commands": commands})
+    return commands
+
+
+def _below(folder: Path) -> list[str]:
+    return [str(folder), *(str(entry) for entry in folder.glob("*"))]
+
+
+def _module_files(loaded: Host) -> list[str]:
+    """Return the files of all imported modules of the packages in which the plugins live."""
+    packages = {module.partition(".")[0] for module in loaded.modules}
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] in packages]
+    return [file for module in modules if isinstance(file := getattr(module, "__file__", None), str)]

@@ -1,0 +1,136 @@
+"""What a plugin's command is made of: how it is registered, what it may ask for, and what it returns.
+
+A command is ``run(args, services) -> Report``. It prints nothing: the report is data, and ``output`` draws it as
+text or JSON. This module imports nothing heavy, so that commands can be listed quickly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from advisor.model.errors import PluginError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from contextlib import AbstractContextManager
+
+    from advisor.advice.past import Applied
+    from advisor.analysis.machines import Machine
+    from advisor.model.records import Advice, Profile
+    from advisor.model.reports import Report
+    from advisor.trace.events import Trace
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
+
+ArgumentType = type[str] | type[int] | type[float] | type[Path] | type[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a command, positional or an option where ``name`` begins with ``--``.
+
+    The command finds its value in ``args``, under its name with underscores (``--node-hours``: ``args.node_hours``):
+    of ``type``, a list of them when ``several``, ``default`` when it is not given. An option of type ``bool`` is a
+    flag. A ``remainder`` takes everything behind ``--``, a command and its arguments for example, as a list of strings.
+    """
+
+    name: str
+    help: str
+    type: ArgumentType = str
+    default: str | int | float | bool | None = None
+    required: bool = False
+    several: bool = False
+    choices: tuple[str, ...] = ()
+    remainder: bool = False
+
+    @property
+    def is_option(self) -> bool:
+        """Whether the argument is given by name."""
+        return self.name.startswith("--")
+
+
+class Services(Protocol):
+    """What a command may ask the application for."""
+
+    def read(self, path: Path) -> Profile:
+        """Return the newest run recorded at ``path``; raises ``InputError``."""
+
+    def read_all(self, path: Path) -> tuple[Profile, ...]:
+        """Return every run recorded at ``path``, the oldest first; raises ``InputError``."""
+
+    def advise(self, path: Path) -> Advice:
+        """Return the advice on the run recorded at ``path``; raises ``InputError``."""
+
+    def trace(self, path: Path) -> Trace:
+        """Return the events of the trace at ``path``; raises ``InputError``, also for what is no trace."""
+
+    def history(self, program: str) -> tuple[Advice, ...]:
+        """Return the advice on the newest runs of a program that the daemon knows, at most 1,000, the oldest first.
+
+        Their profiles hold no arrays. Empty where there is no history.
+        """
+
+    def applied(self) -> tuple[Applied, ...]:
+        """Return what was applied to any program that the daemon knows, and what it won there."""
+
+    def machine(self, name: str | None) -> Machine:
+        """Return a model of a machine by its name or file, of this host for None; raises ``DocumentError``."""
+
+    def working(self, words: str, total: int | None = None) -> AbstractContextManager[Callable[[int], None]]:
+        """Show on a terminal what takes long; call what it yields with the number of steps that are done so far."""
+
+    def service(self, name: str) -> Callable[..., object]:
+        """Return what a plugin offers to others under ``name``; raises ``PluginError`` where nobody does."""
+
+    def folder(self, purpose: Literal["cache", "data", "config"]) -> Path:
+        """Return the user's directory of gapwatch for that purpose; it exists, and only the user may enter it."""
+
+
+Run = Callable[["Namespace", Services], "Report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of a plugin: ``gapwatch NAME ARGUMENTS``, described by one line of ``help``."""
+
+    plugin: str
+    name: str
+    help: str
+    arguments: tuple[Argument, ...]
+    run: Run
+
+
+class Registry:
+    """Collects the commands that one plugin registers; handed to the hook ``advisor_commands``."""
+
+    def __init__(self, plugin: str) -> None:
+        self._plugin = plugin
+        self._commands: dict[str, Command] = {}
+
+    def __call__(self, name: str, help: str, arguments: Sequence[Argument], run: Run) -> None:
+        """Register ``gapwatch NAME``; raises ``PluginError`` where that can't be a command."""
+        self._refuse(not _NAME.fullmatch(name), f"{name!r} is no name for a command")
+        self._refuse(name in self._commands, f"the command {name!r} is registered twice")
+        self._refuse(not help.strip(), f"the command {name!r} has no help text")
+        for argument in arguments:
+            bare = argument.name.removeprefix("--")
+            self._refuse(not _NAME.fullmatch(bare), f"{argument.name!r} is no name for an argument of {name!r}")
+            misplaced = argument.remainder and (argument.is_option or argument.type is not str)
+            self._refuse(misplaced, f"{argument.name!r} is the remainder of {name!r}: no option, and of type str")
+        remainders = sum(argument.remainder for argument in arguments)
+        self._refuse(remainders > 1, f"{name!r} has more than one remainder")
+        self._commands[name] = Command(self._plugin, name, help.strip().splitlines()[0], tuple(arguments), run)
+
+    @staticmethod
+    def _refuse(wrong: bool, reason: str) -> None:
+        if wrong:
+            raise PluginError(reason)
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """What was registered, in that order."""
+        return tuple(self._commands.values())

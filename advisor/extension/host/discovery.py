@@ -1,0 +1,183 @@
+"""Finding plugins and loading each by itself, so that one that is broken is a line in a list and nothing more."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final
+
+import pluggy
+
+from advisor.extension import hookspecs
+from advisor.extension.hookspecs import API_VERSION, GROUP
+from advisor.extension.host import installed, site_plugins
+from advisor.model.errors import AdvisorError, PluginError
+from advisor.support.documents.scalars import suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+OWN: Final = "gapwatch"  # the distribution whose plugins nobody can displace by taking their names
+_PREFIX: Final = "advisor_"
+_TEXT_LIMIT: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A plugin that was found: where it comes from, what it implements, or why it is not used.
+
+    ``origin`` is a distribution or a path, ``hooks`` the names of the hooks that it implements; with a ``problem`` the
+    plugin takes no part in anything.
+    """
+
+    name: str
+    origin: str
+    version: str | None
+    problem: str | None
+    hooks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    name: str
+    origin: str
+    version: str | None
+    load: Callable[[], object]
+
+
+def new_manager() -> pluggy.PluginManager:
+    """Return a manager that knows the published hooks and no plugin."""
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(hookspecs)
+    return manager
+
+
+def load(
+    manager: pluggy.PluginManager, site_dirs: Sequence[Path], blocked: Sequence[str], entry_points: bool
+) -> tuple[Loaded, ...]:
+    """Register all plugins but the ``blocked`` ones and return what was found, those of packages first."""
+    loaded: list[Loaded] = []
+    found = [*(_installed() if entry_points else ()), *(one for folder in site_dirs for one in _in_folder(folder))]
+    origins: dict[str, str] = {}
+    for candidate in found:
+        if isinstance(candidate, Loaded):
+            loaded.append(candidate)
+        elif candidate.name not in blocked:
+            loaded.append(_register(manager, candidate, origins))
+    return tuple(loaded)
+
+
+def versions(site_dirs: Sequence[Path]) -> dict[str, str]:
+    """Return what tells whether a plugin is still the same, by its name, without importing any.
+
+    That is the version of its package, or when its file was changed.
+    """
+    found = [*_installed(), *(one for folder in site_dirs for one in _in_folder(folder))]
+    return {one.name: one.version or _changed(one.origin) for one in found if isinstance(one, _Candidate)}
+
+
+def _changed(origin: str) -> str:
+    try:
+        status = os.stat(origin)
+    except OSError:
+        return ""
+    return f"{status.st_mtime_ns} {status.st_size}"
+
+
+def explain(error: BaseException) -> str:
+    """Return one line about an exception; what we raise ourselves needs no type in front of it."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
+    own = isinstance(error, AdvisorError | pluggy.PluginValidationError) and text
+    return (text if own else f"{type(error).__name__}: {text}".rstrip(": "))[:_TEXT_LIMIT]
+
+
+def _installed() -> list[_Candidate | Loaded]:
+    """Return the plugins of installed packages by name, our own first; a damaged package hides no other."""
+    points, broken = installed.points()
+    found: list[_Candidate | Loaded] = [_Candidate(p.name, p.package, p.version, p.load) for p in points]
+    for path, error in broken.items():
+        found.append(Loaded(path, "a package", None, f"its entry points can't be read: {explain(error)}"))
+    return sorted(found, key=lambda candidate: (candidate.origin != OWN, candidate.name))
+
+
+def _in_folder(folder: Path) -> Iterator[_Candidate | Loaded]:
+    try:
+        entries = site_plugins.candidates(folder)
+    except PluginError as error:
+        yield Loaded(folder.name, str(folder), None, explain(error))
+        return
+    for entry in entries:
+        yield _Candidate(entry.stem, str(entry), None, partial(site_plugins.load, entry))
+
+
+def _register(manager: pluggy.PluginManager, candidate: _Candidate, origins: dict[str, str]) -> Loaded:
+    hooks: tuple[str, ...] = ()
+    problem = None
+    try:
+        if candidate.name in origins:
+            raise PluginError(f"a plugin of this name is already loaded from {origins[candidate.name]}")
+        plugin = candidate.load()
+        _refuse_other_version(plugin)
+        hooks = _registered(manager, plugin, candidate.name)
+        origins[candidate.name] = candidate.origin
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        hooks, problem = (), explain(error)
+    return Loaded(candidate.name, candidate.origin, candidate.version, problem, hooks)
+
+
+def _refuse_other_version(plugin: object) -> None:
+    spoken = getattr(plugin, "advisor_api", 1)
+    if spoken != API_VERSION:
+        raise PluginError(
+            f"is written for plugin API {spoken!r}; this gapwatch speaks {API_VERSION}: update one of them"
+        )
+
+
+@cache
+def _published() -> frozenset[str]:
+    """Return the names of the hooks that plugins may implement."""
+    return frozenset(name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith(_PREFIX))
+
+
+def _registered(manager: pluggy.PluginManager, plugin: object, name: str) -> tuple[str, ...]:
+    """Register a plugin and return its hooks; one that is refused leaves nothing behind."""
+    manager.register(plugin, name)
+    try:
+        return _hooks(manager, plugin)
+    except BaseException:
+        manager.unregister(plugin, name)
+        raise
+
+
+def _hooks(manager: pluggy.PluginManager, plugin: object) -> tuple[str, ...]:
+    """Return the hooks that a plugin implements; raises ``PluginError`` for what its author can't have meant."""
+    found = set()
+    for caller in manager.get_hookcallers(plugin) or ():
+        own = next(one for one in caller.get_hookimpls() if one.plugin is plugin)
+        if not caller.has_spec() and not own.optionalhook:
+            raise PluginError(f"{caller.name} is no hook{suggestion(caller.name, _published())}")
+        if own.wrapper or own.hookwrapper:
+            raise PluginError(f"{caller.name} is a wrapper, which could change the results of others")
+        found.add(caller.name)
+    for name in sorted(_published().intersection(dir(plugin)) - found):
+        if manager.parse_hookimpl_opts(plugin, name) is None:
+            raise PluginError(f"{name} is not marked with @hookimpl")
+    _refuse_halves(found)
+    return tuple(sorted(found))
+
+
+def _refuse_halves(hooks: set[str]) -> None:
+    if not hooks:
+        raise PluginError("implements no hook")
+    if ("advisor_sniff" in hooks) != ("advisor_read" in hooks):
+        raise PluginError("a reader implements both advisor_sniff and advisor_read")
+    if "advisor_trace" in hooks and "advisor_read" not in hooks:
+        raise PluginError("only a reader implements advisor_trace")

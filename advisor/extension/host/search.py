@@ -1,0 +1,116 @@
+"""What lies at a path: each profile in it once, with the reader that is surest of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+#: How far below a directory profiles are looked for, and at how many files and directories at most.
+DEPTH: Final = 6
+MOST: Final = 20_000
+#: How sure a reader must be of a directory to read it; of a part of a profile it is less.
+PROFILE: Final = 0.5
+
+#: Asks readers, all of them or those of the given names, who recognises a path and how sure (0 to 1); the surest first.
+Sniff = Callable[[Path, "Collection[str] | None"], tuple[tuple[str, float], ...]]
+
+#: How files begin that were packed, and what unpacks them.
+_PACKED: Final = {
+    b"\x1f\x8b": "gunzip", b"BZh": "bunzip2", b"\xfd7zXZ\x00": "unxz", b"\x28\xb5\x2f\xfd": "unzstd",
+    b"PK\x03\x04": "unzip",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A profile that was found: a file or directory, and the name of the reader to read it with."""
+
+    path: Path
+    reader: str
+
+
+class Search:
+    """Looks through a directory once; ``seen`` counts the entries that were looked at."""
+
+    def __init__(self, sniff: Sniff) -> None:
+        self._sniff = sniff
+        self.seen = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the search ended before it had seen everything."""
+        return self.seen > MOST
+
+    def find(self, path: Path, taken: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[Found]:
+        """Yield the profiles at ``path``.
+
+        A reader that takes a directory as one profile (``taken``) reads everything of its format in it, and what it is
+        less than sure of, file or folder, is part of that; other readers may have files there as well.
+        """
+        self.seen += 1
+        folder = path.is_dir()
+        own = self._sniff(path, taken) if taken else ()
+        if own and (not folder or all(sure < PROFILE for _, sure in own)):
+            return
+        least = PROFILE if folder else 0.0
+        claims = tuple(reader for reader, sure in self._sniff(path, None) if reader not in taken and sure >= least)
+        if not folder:
+            yield from (Found(path, reader) for reader in claims[:1])
+            return
+        yield from (Found(path, reader) for reader in claims)
+        for entry in _entries(path) if depth < DEPTH else ():
+            if self.exhausted:
+                return
+            yield from self.find(entry, taken.union(claims), depth + 1)
+
+
+def _entries(folder: Path) -> list[Path]:
+    """Return the directories and the files that hold anything in ``folder``, by name; no hidden and no linked ones."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [Path(entry.path) for entry in entries if not entry.name.startswith(".") and _is_worth(entry)]
+    except OSError:
+        return []
+    return sorted(found)
+
+
+def _is_worth(entry: os.DirEntry[str]) -> bool:
+    try:
+        if entry.is_dir(follow_symlinks=False):
+            return True
+        return entry.is_file() and entry.stat().st_size > 0 and os.access(entry.path, os.R_OK)
+    except OSError:
+        return False
+
+
+def refuse_unreadable(path: Path) -> None:
+    """Raise ``InputError`` for what is neither a file nor a directory, or may not be read."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        raise InputError(path, getattr(error, "strerror", None) or str(error)) from error
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(path, "is neither a file nor a directory")
+    if not os.access(path, os.R_OK):
+        denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        raise InputError(path, f"may not be read: {denied.strerror}") from denied
+
+
+def packed(path: Path) -> str:
+    """Return what is said beside of a file that some tool packed, nothing of others."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as stream:
+        begins = stream.read(6)
+    how = next((how for magic, how in _PACKED.items() if begins.startswith(magic)), None)
+    return f"; it is packed, unpack it first: {how}" if how else ""

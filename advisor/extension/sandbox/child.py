@@ -1,0 +1,103 @@
+"""The child's side: takes one task after the other from standard input and answers on a descriptor of its own.
+
+Run as ``python -m advisor.extension.sandbox.child MODULE MEMORY CPU``: ``MODULE`` has ``prepare()``, called once, and
+``handle(task, at)``, which returns the answer to a task and calls ``at`` with the name of what may end the process
+next. What tasks print goes to standard error.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import resource
+import signal
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from advisor.extension.sandbox import frames
+from advisor.model.errors import AdvisorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+_PR_SET_PDEATHSIG: Final = 1
+_OOM_FIRST: Final = "800"
+#: What may be otherwise the next time: the data were not even seen.
+PASSING: Final = frozenset(
+    (
+        errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH,
+        errno.ENOTCONN, errno.EREMOTEIO, errno.EMFILE, errno.ENFILE, errno.EAGAIN,
+    )
+)  # fmt: skip
+
+
+def main(name: str, memory_B: int, cpu_s: int) -> None:
+    """Serve tasks until standard input ends."""
+    tasks, answers = os.dup(0), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    _end_with_parent()
+    module = import_module(name)
+    module.prepare()
+    resource.setrlimit(resource.RLIMIT_AS, (memory_B, memory_B))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    frames.send(answers, {"ready": os.getpid()})
+    while True:
+        try:
+            task = frames.receive(tasks)
+        except frames.FrameError:
+            return
+        _allow(cpu_s)
+        frames.send(answers, _answer(module, task, lambda name: frames.send(answers, {"at": name})))
+
+
+def _answer(module: ModuleType, task: frames.Document, at: Callable[[str], None]) -> frames.Document:
+    """Return what the task gives, or how it failed; only errors of ours are anything but faults."""
+    try:
+        return {"result": module.handle(task, at)}
+    except AdvisorError as error:
+        return {"unreachable" if _is_of_access(error) else "refused": str(error)}
+    except OSError as error:
+        return {"unreachable": str(error)}
+    except MemoryError:
+        return {"fault": "ran out of memory"}
+    except RecursionError:
+        return {"fault": "recursed too deeply"}
+    except Exception as error:
+        return {"fault": f"{type(error).__name__}: {error}"}
+
+
+def _is_of_access(error: BaseException | None) -> bool:
+    """Return whether an error goes back to a file that could not be opened or read for now."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in PASSING:
+            return True
+        error = error.__cause__
+    return False
+
+
+def _allow(cpu_s: int) -> None:
+    """Let this process use that many more seconds of CPU time; past them the system ends it."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    used = int(usage.ru_utime + usage.ru_stime) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (used + cpu_s, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def _end_with_parent() -> None:
+    """Ask the system to end this process when its parent dies, and to prefer it when memory runs out."""
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write(_OOM_FIRST)
+    except OSError:
+        pass  # an unusual system: the limit on memory still holds
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

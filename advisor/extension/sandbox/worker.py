@@ -1,0 +1,173 @@
+"""The parent's side: a worker starts its child when needed, asks it, and replaces it after a fault or many tasks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Thread
+from time import monotonic
+from typing import IO, TYPE_CHECKING, Final, Literal
+
+from advisor.extension.sandbox import frames
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: How much of what a child prints is kept, and how long it may take to start.
+_TAIL_BYTES: Final = 8 << 10
+_START_S: Final = 60.0
+#: How long a process that ends is waited for.
+_PATIENCE_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a task may take: memory of its child, wall and CPU seconds; ``tasks`` is how many a child serves."""
+
+    memory_B: int = 2 << 30
+    wall_s: float = 300.0
+    cpu_s: int = 300
+    tasks: int = 2000
+
+
+class TaskFailed(Exception):
+    """A task without a result: ``refused`` for its data, ``unreachable`` where these could not be read for now, a
+    ``fault`` of its code, or ``killed`` for its limits.
+
+    ``at`` names what the task was about when its child was lost, as far as the task said.
+    """
+
+    def __init__(
+        self, kind: Literal["refused", "unreachable", "fault", "killed"], reason: str, at: str | None = None
+    ) -> None:
+        self.kind = kind
+        self.reason = reason
+        self.at = at
+        super().__init__(reason)
+
+
+class Worker:
+    """One child at a time; not to be shared between threads, except for ``stop``."""
+
+    def __init__(self, module: str, limits: Limits, environment: Mapping[str, str] | None = None) -> None:
+        self._command = [
+            sys.executable, "-P", "-m", "advisor.extension.sandbox.child", module,
+            str(limits.memory_B), str(limits.cpu_s),
+        ]  # fmt: skip
+        self._limits = limits
+        self._environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **(environment or {})}
+        self._child: subprocess.Popen[bytes] | None = None
+        self._printed: deque[bytes] = deque(maxlen=8)
+        self._reader: Thread | None = None
+        self._served = 0
+        self._at: str | None = None
+
+    def ask(self, task: frames.Document) -> object:
+        """Return the result of a task; raises ``TaskFailed``. After a fault the next task gets a new child."""
+        child = self._ready()
+        try:
+            frames.send(_descriptor(child.stdin), task)
+            answer = self._answer(child, monotonic() + self._limits.wall_s)
+        except frames.Late as error:
+            raise self._lost(f"took more than {self._limits.wall_s:g} s") from error
+        except (frames.Ended, OSError) as error:
+            raise self._lost(_ending(child) or str(error)) from error
+        except frames.FrameError as error:
+            raise self._lost(str(error)) from error
+        self._served += 1
+        if "result" in answer:
+            return answer["result"]
+        for kind in ("refused", "unreachable"):
+            if kind in answer:
+                raise TaskFailed(kind, str(answer[kind]))
+        self.stop()
+        raise TaskFailed("fault", str(answer.get("fault", "an answer without a result")))
+
+    def _answer(self, child: subprocess.Popen[bytes], end: float) -> frames.Document:
+        """Return the answer to the task at hand, noting on the way what it is about."""
+        self._at = None
+        while True:
+            answer = frames.receive(_descriptor(child.stdout), max(end - monotonic(), 0.0))
+            if answer.keys() != {"at"}:
+                return answer
+            self._at = str(answer["at"])
+
+    def stop(self) -> None:
+        """End the child and everything that it started."""
+        child, self._child = self._child, None
+        if child is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when that lets it
+            child.wait(_PATIENCE_S)
+        for stream in (child.stdin, child.stdout):
+            with suppress(OSError):
+                if stream is not None:
+                    stream.close()
+
+    def _ready(self) -> subprocess.Popen[bytes]:
+        """Return a child that waits for a task."""
+        if self._child is not None and self._served >= self._limits.tasks:
+            self.stop()
+        if self._child is None:
+            self._start()
+        if self._child is None:
+            raise TaskFailed("killed", "was stopped")
+        return self._child
+
+    def _start(self) -> None:
+        self._served = 0
+        self._printed.clear()
+        try:
+            child = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env=self._environment, start_new_session=True, bufsize=0,
+            )  # fmt: skip
+        except OSError as error:
+            raise TaskFailed("unreachable", f"no process could be started: {error.strerror}") from error
+        self._reader = Thread(target=_drain, args=(child.stderr, self._printed), daemon=True)
+        self._reader.start()
+        self._child = child
+        try:
+            frames.receive(_descriptor(child.stdout), _START_S)
+        except frames.FrameError as error:
+            raise self._lost("did not start") from error
+
+    def _lost(self, reason: str) -> TaskFailed:
+        """Return the failure of a task whose child is gone from now on, with the last line that the child printed."""
+        self.stop()
+        if self._reader is not None:
+            self._reader.join(_PATIENCE_S)
+        said = b"".join(self._printed).decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
+        return TaskFailed("killed", f"{reason}{f' ({said[-300:]})' if said else ''}", self._at)
+
+
+def _ending(child: subprocess.Popen[bytes]) -> str | None:
+    """Return how a child ended that nobody stopped; None where that says nothing."""
+    try:
+        code = child.wait(_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return None
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}" if code else None
+
+
+def _descriptor(stream: IO[bytes] | None) -> int:
+    assert stream is not None
+    return stream.fileno()
+
+
+def _drain(stream: IO[bytes] | None, printed: deque[bytes]) -> None:
+    """Keep the last of what a child prints, so that it never has to wait for somebody to read it."""
+    assert stream is not None
+    with stream, suppress(OSError, ValueError):
+        while part := os.read(stream.fileno(), _TAIL_BYTES):
+            printed.append(part)

@@ -1,0 +1,107 @@
+"""Which files are Caliper's, told from their beginnings and ends."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Literal
+
+from advisor.formats.rank_numbers import by_name
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Layout = Literal["cali", "split", "records", "object"]
+
+_GLANCE: Final = 16 << 10  # bytes at each end of a file
+_BOM: Final = b"\xef\xbb\xbf"
+_SPLIT: Final = re.compile(rb'\{\s*"(data|columns|column_metadata|nodes)"\s*:\s*\[')
+#: What Caliper itself begins a json-split file with, down to the spaces.
+_SPLIT_AS_WRITTEN: Final = b'{\n  "data": [\n    [ '
+_RECORDS: Final = re.compile(rb"\[\s*\{")
+_OBJECT: Final = re.compile(rb'\{\s*"records"\s*:\s*\[')
+#: Keys that nobody else uses.
+_OWN_KEYS: Final = re.compile(rb'"(?:[a-z#]*time\.(?:inclusive\.)?duration[^"]*|mpi\.rank|Node order|aggregate\.slot)"')
+_PLAIN_RECORD: Final = re.compile(rb'\[\n\{\s*"path":"[^"]*",\s*"(?:Min |Max |Avg |Total )?[tT]ime[^"]*":[0-9]')
+_RANK_ATTRIBUTE: Final = re.compile(rb"__rec=node,id=([0-9]+),attr=8,data=mpi\.rank,")
+_FIRST_RECORD: Final = re.compile(rb"__rec=ctx,[^\n]*attr=([0-9=]+),data=([^\n,]*)")
+
+
+def layout(head: bytes) -> Layout | None:
+    """Return how a file that begins with ``head`` is laid out, None when that is no layout of Caliper."""
+    text = head.removeprefix(_BOM).lstrip()
+    if text.startswith(b"__rec="):
+        return "cali"
+    if _SPLIT.match(text):
+        return "split"
+    if _OBJECT.match(text):
+        return "object"
+    return "records" if _RECORDS.match(text) else None
+
+
+def sniff_file(path: Path) -> float | None:
+    """Return how sure it is that the file at ``path`` is Caliper's."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as stream:
+        head = stream.read(_GLANCE)
+        stream.seek(max(len(head), stream.seek(0, 2) - _GLANCE))
+        tail = stream.read()
+    found = layout(head)
+    if found == "cali":
+        return 1.0
+    if found == "split":
+        both = head + tail
+        if b'"column_metadata"' in both or (b'"label"' in both and b'"column"' in both):
+            return 1.0
+        return 0.5 if head.startswith(_SPLIT_AS_WRITTEN) else None
+    if found in ("records", "object") and _OWN_KEYS.search(head):
+        return 1.0
+    return 0.3 if found == "records" and _PLAIN_RECORD.match(head.removeprefix(_BOM)) else None
+
+
+def sniff_directory(path: Path) -> float | None:
+    """Return 1 for a directory whose ``.cali`` files are of different ranks, and so of one run."""
+    files = _native_files(path)
+    ranks = [_rank(file) for file in files]
+    if all(rank is None for rank in ranks):
+        apart = by_name([file.stem for file in files], ranks) is not None
+    else:
+        apart = None not in ranks and len(set(ranks)) == len(ranks)
+    return 1.0 if files and (apart or len(files) == 1) else None
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the files of the run at ``path``; raises ``InputError`` when there are none."""
+    if not path.is_dir():
+        return [path]
+    found = _native_files(path)
+    if not found:
+        raise InputError(path, "no .cali files of Caliper here")
+    return found
+
+
+def _native_files(directory: Path) -> list[Path]:
+    return [file for file in sorted(directory.iterdir()) if file.is_file() and _head(file).startswith(b"__rec=")]
+
+
+def _head(file: Path, size: int = 8) -> bytes:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(size)
+    except OSError:
+        return b""
+
+
+def _rank(file: Path) -> int | None:
+    """Return the rank that the first records of a ``.cali`` file name, None when they name none."""
+    head = _head(file, _GLANCE)
+    attribute = _RANK_ATTRIBUTE.search(head)
+    if attribute is None:
+        return None
+    for record in _FIRST_RECORD.finditer(head):
+        attributes, data = record[1].split(b"="), record[2].split(b"=")
+        if attribute[1] in attributes and len(attributes) == len(data):
+            text = data[attributes.index(attribute[1])]
+            return int(text) if text.isdigit() and len(text) < 10 else None
+    return None

@@ -1,0 +1,37 @@
+"""One file of Caliper, whatever its layout, as a ``Table``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advisor.formats.caliper import detection, native, records, split
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.formats.caliper.tables import Table
+
+LIMIT = 2 << 30  # bytes of a file
+_GLANCE = 4096  # bytes by which the layout is told
+
+
+def read(path: Path) -> Table:
+    """Return the records of the file at ``path``; raises ``InputError`` with the place of what is damaged."""
+    try:
+        with path.open("rb") as stream:
+            layout = detection.layout(stream.read(_GLANCE))
+            size = stream.seek(0, 2)
+            stream.seek(0)
+            if size > LIMIT:
+                raise InputError(path, f"is larger than {LIMIT:,} bytes, the limit for this format")
+            if layout == "cali":
+                return native.read(path, stream)
+            data = stream.read()
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error)) from error
+    if layout == "split":
+        return split.read(path, data)
+    if layout is None:
+        raise InputError(path, "is no Caliper profile: neither .cali nor JSON of cali-query", "byte 0")
+    return records.read(path, data, layout)

@@ -1,0 +1,207 @@
+"""The records of a log as cells: one for each file and rank, with seconds and operations of reading and writing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from advisor.formats.darshan import shares
+from advisor.formats.darshan.shares import Extreme
+
+if TYPE_CHECKING:
+    from advisor.formats.darshan.logs import Log, Table
+    from advisor.model.records import FloatArray, IntArray
+
+SHARED: Final = -1
+#: Stands for the file of several shared records that are taken together.
+OTHERS: Final = -2
+#: How many cells shared files may have.
+CELL_LIMIT: Final = 200_000
+#: What calls do: read, write (fsync and fflush are in here) and the rest: open, close, seek, stat.
+KINDS: Final = ("read", "write", "metadata")
+#: The upper ends of Darshan's classes of sizes, bytes; the last one is open.
+SIZES: Final = (100, 1 << 10, 10 << 10, 100 << 10, 1 << 20, 4 << 20, 10 << 20, 100 << 20, 1 << 30)
+_EDGES: Final = ("0", "100", "1K", "10K", "100K", "1M", "4M", "10M", "100M", "1G", "PLUS")
+_SIZE_NAMES: Final = tuple(f"{low}_{high}" for low, high in pairwise(_EDGES))
+
+#: Counters that add up to the operations of a kind, by module.
+_OPERATIONS: Final = {
+    "POSIX": (("READS",), ("WRITES",), ("OPENS", "SEEKS", "STATS", "MMAPS")),
+    "STDIO": (("READS",), ("WRITES",), ("OPENS", "FDOPENS", "SEEKS")),
+    "MPI-IO": (
+        ("INDEP_READS", "COLL_READS", "SPLIT_READS", "NB_READS"),
+        ("INDEP_WRITES", "COLL_WRITES", "SPLIT_WRITES", "NB_WRITES"),
+        ("INDEP_OPENS", "COLL_OPENS", "VIEWS"),
+    ),
+}
+#: Counters of operations that all ranks do together.
+COLLECTIVE: Final = (("COLL_READS", "SPLIT_READS"), ("COLL_WRITES", "SPLIT_WRITES"))
+_FORCING: Final = {"POSIX": ("FSYNCS", "FDSYNCS"), "STDIO": ("FLUSHES",), "MPI-IO": ("SYNCS",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """What ranks did with files through one interface.
+
+    ``record`` (n,) is the place in the module's table, ``file`` (n,) the record id, ``rank`` (n,). ``seconds`` and
+    ``operations`` (n, 3) are by ``KINDS``; ``sized`` (n, 2, 10) are reads and writes by class of size, ``bytes`` (n, 2)
+    what they moved. ``forced`` (n,) are calls of fsync and the like, ``unaligned`` (n,) operations at an offset that is
+    no multiple of the file system's block.
+    """
+
+    module: str
+    record: IntArray
+    file: IntArray
+    rank: IntArray
+    seconds: FloatArray
+    operations: IntArray
+    sized: IntArray
+    bytes: IntArray
+    forced: IntArray
+    unaligned: IntArray
+
+    def __len__(self) -> int:
+        return len(self.record)
+
+
+_COLUMNS: Final = tuple(field.name for field in fields(Cells) if field.name != "module")
+
+
+def cells_of(log: Log, module: str) -> Cells:
+    """Return the cells of a module; a file that all ranks share has one for each of them, estimated.
+
+    Where files times ranks are more than ``CELL_LIMIT``, the shared files with the fewest seconds are one, ``OTHERS``.
+    """
+    table = log.tables[module]
+    found = whole(module, table)
+    shared = np.flatnonzero(table.ranks == SHARED)
+    if not len(shared):
+        return found
+    own = chosen(found, np.flatnonzero(table.ranks != SHARED))
+    heat = _heat(log, module, own, found.bytes[shared].sum(axis=0))
+    order = shared[np.argsort(-found.seconds[shared].sum(axis=1), kind="stable")]
+    most = max(CELL_LIMIT // log.processes, 1)
+    parts = [_divided(found, n, _extremes(table, int(n)), log.processes, heat) for n in order[:most].tolist()]
+    if len(order) > most:
+        rest = _summed(found, order[most:])
+        parts.append(_divided(rest, 0, _Extremes(_NOBODY, _NOBODY, _NOBODY, _NOBODY), log.processes, heat))
+    return _joined(module, [own, *parts])
+
+
+def whole(module: str, table: Table) -> Cells:
+    """Return one cell for each record, with rank -1 for the shared ones."""
+    operations = np.column_stack([_sum(table, names) for names in _OPERATIONS[module]])
+    moved = np.column_stack([_sum(table, (name,)) for name in ("BYTES_READ", "BYTES_WRITTEN")])
+    return Cells(
+        module,
+        np.arange(len(table)),
+        table.ids,
+        table.ranks,
+        np.column_stack([np.maximum(table.times[f"{kind}_TIME"], 0.0) for kind in ("READ", "WRITE", "META")]),
+        operations,
+        _sized(module, table, operations, moved),
+        moved,
+        _sum(table, _FORCING[module]),
+        _sum(table, ("FILE_NOT_ALIGNED",)),
+    )
+
+
+def _sum(table: Table, names: tuple[str, ...]) -> IntArray:
+    """Return the sum of counters; those that Darshan could not observe (-1), or does not have, count nothing."""
+    found: IntArray = np.zeros(len(table), dtype=np.int64)
+    for name in names:
+        if name in table.counters:
+            found += np.maximum(table.counters[name], 0)
+    return found
+
+
+def _sized(module: str, table: Table, operations: IntArray, moved: IntArray) -> IntArray:
+    """Return the operations by class of size; where the module has no classes, all are in that of the mean."""
+    sized = np.zeros((len(table), 2, len(_SIZE_NAMES)), dtype=np.int64)
+    if module == "POSIX":
+        for kind, word in enumerate(("READ", "WRITE")):
+            for number, name in enumerate(_SIZE_NAMES):
+                sized[:, kind, number] = _sum(table, (f"SIZE_{word}_{name}",))
+        return sized
+    mean = moved / np.maximum(operations[:, :2], 1)
+    place = np.searchsorted(SIZES, mean)
+    for kind in range(2):
+        sized[np.arange(len(table)), kind, place[:, kind]] = operations[:, kind]
+    return sized
+
+
+def _heat(log: Log, module: str, own: Cells, shared: IntArray) -> list[FloatArray | None]:
+    """Return what each rank read and wrote in shared files, bytes (ranks,), where the heat map tells."""
+    found: list[FloatArray | None] = []
+    for kind in range(2):
+        heat, known = np.zeros(log.processes), np.zeros(log.processes)
+        for (name, rank), moved in log.heat.items():
+            if name == module and 0 <= rank < log.processes:
+                heat[rank] += moved[kind]
+        np.add.at(known, own.rank, own.bytes[:, kind].astype(np.float64))
+        found.append(shares.heat_left(heat, known, float(shared[kind])) if heat.any() else None)
+    return found
+
+
+class _Extremes(NamedTuple):
+    """The fastest and the slowest rank of a shared file: the bytes and the seconds of each."""
+
+    fewest: Extreme
+    most: Extreme
+    fastest: Extreme
+    slowest: Extreme
+
+
+_NOBODY: Final = Extreme(-1, 0.0)
+
+
+def _extremes(table: Table, n: int) -> _Extremes:
+    fast, slow = (int(table.counters[name][n]) for name in ("FASTEST_RANK", "SLOWEST_RANK"))
+    return _Extremes(
+        Extreme(fast, float(table.counters["FASTEST_RANK_BYTES"][n])),
+        Extreme(slow, float(table.counters["SLOWEST_RANK_BYTES"][n])),
+        Extreme(fast, float(table.times["FASTEST_RANK_TIME"][n])),
+        Extreme(slow, float(table.times["SLOWEST_RANK_TIME"][n])),
+    )
+
+
+def _divided(every: Cells, n: int, known: _Extremes, ranks: int, heat: list[FloatArray | None]) -> Cells:
+    """Return the cells of all ranks for record ``n``, which they share."""
+    moved = shares.of_ranks(float(every.bytes[n].sum()), ranks, known.fewest, known.most)
+    took = shares.of_ranks(float(every.seconds[n].sum()), ranks, known.fastest, known.slowest)
+    busy = [moved if part is None else part for part in heat]
+    weights = np.stack([*busy, np.ones(ranks)])
+    sized = [
+        np.stack([shares.whole(int(count), busy[kind]) for count in every.sized[n, kind]], axis=1) for kind in range(2)
+    ]
+    return Cells(
+        every.module,
+        np.full(ranks, every.record[n]),
+        np.full(ranks, every.file[n]),
+        np.arange(ranks),
+        shares.balanced(every.seconds[n], took, weights).T,
+        np.column_stack([shares.whole(int(count), weights[kind]) for kind, count in enumerate(every.operations[n])]),
+        np.stack(sized, axis=1),
+        np.column_stack([shares.whole(int(every.bytes[n, kind]), busy[kind]) for kind in range(2)]),
+        shares.whole(int(every.forced[n]), busy[1]),
+        shares.whole(int(every.unaligned[n]), busy[0] + busy[1]),
+    )
+
+
+def _summed(cells: Cells, rows: IntArray) -> Cells:
+    """Return one record with the sums of several."""
+    first = {"record": rows[:1], "file": np.array([OTHERS]), "rank": np.array([SHARED])}
+    sums = {name: getattr(cells, name)[rows].sum(axis=0, keepdims=True) for name in _COLUMNS if name not in first}
+    return Cells(cells.module, **first, **sums)
+
+
+def chosen(cells: Cells, rows: IntArray) -> Cells:
+    """Return some of the cells."""
+    return Cells(cells.module, **{name: getattr(cells, name)[rows] for name in _COLUMNS})
+
+
+def _joined(module: str, parts: list[Cells]) -> Cells:
+    return Cells(module, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS})

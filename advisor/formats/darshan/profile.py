@@ -1,0 +1,187 @@
+"""A log -> a Profile: the seconds of input and output by call, file and rank; the rest of the run is one whole.
+
+A log knows nothing of computing, communicating and waiting. Each rank's wall time is that of the run; what is not I/O
+stands in the region of the program.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.formats.darshan import cells, layers, rows
+from advisor.model.records import (
+    ALIGNED_FILE,
+    CAUSE_CATEGORIES,
+    SMALL_IO_B,
+    UNALIGNED_FILE,
+    Causes,
+    Note,
+    Phase,
+    Processor,
+    Profile,
+    Region,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from advisor.formats.darshan.cells import Cells
+    from advisor.formats.darshan.logs import Log
+    from advisor.formats.darshan.rows import Rows
+    from advisor.model.records import FloatArray, IntArray, Status
+
+#: Kinds of causes, by ``Rows.alignment``.
+KINDS: Final = ("file", ALIGNED_FILE, UNALIGNED_FILE)
+#: Interfaces that reach storage by themselves, of which nothing is read here.
+_UNREAD: Final = ("DFS", "DAOS", "BG/Q")
+_PENALTIES: Final = {"files left out": 0.3, "whole seconds": 0.1, "negative counters": 0.1, "interfaces left out": 0.1}
+#: Before this version of the format runs are timed in whole seconds, which matters in runs shorter than this.
+_FINE: Final = "3.41"
+_COARSE_S: Final = 20.0
+#: Negative seconds up to this much are rounding.
+_ROUNDING_S: Final = 1e-3
+
+
+def from_log(log: Log, path: Path) -> Profile:
+    """Return the profile of the run that ``log`` describes."""
+    found = _rows(log)
+    program = PurePosixPath(log.command.split(" ", 1)[0]).name or path.stem
+    names, call = np.unique(found.call, return_inverse=True)
+    regions = (Region(program), *(Region(rows.CALLS[name]) for name in names.tolist()))
+    io_s = _table(len(regions), log.processes, call + 1, found.rank, found.seconds)
+    wall_s = io_s.copy()
+    wall_s[0] = np.maximum(log.seconds - io_s.sum(axis=0), 0.0)
+    arrays = {"wall_s": wall_s[:, :, None], "io_s": io_s[:, :, None]}
+    return Profile(
+        program=program,
+        run=f"{log.job}.{log.start}",
+        reader="darshan",
+        actual_s=log.seconds,
+        processors=tuple(Processor(rank, 0, log.hosts.get(rank)) for rank in range(log.processes)),
+        regions=regions,
+        phases=(Phase("the whole run", "whole", np.arange(len(regions)), arrays),),
+        status={"wall_s": "measured", "io_s": _status(log)},
+        started=_started(log),
+        paradigms=("mpi",) if log.processes > 1 or "MPI-IO" in log.tables else (),
+        counts=_counts(found, call + 1, len(regions), log.processes),
+        causes=_causes(log, found, call + 1),
+        notes=tuple(_notes(log)),
+    )
+
+
+def _rows(log: Log) -> Rows:
+    """Return what all interfaces did; seconds of MPI-IO without those of POSIX below it."""
+    found = {name: cells.cells_of(log, name) for name, table in log.tables.items() if len(table)}
+    parts = [rows.metadata(each) for name, each in found.items() if name != "MPI-IO"]
+    parts += [rows.data(each, log.tables[name], log.traced) for name, each in found.items() if name != "MPI-IO"]
+    if "MPI-IO" in found:
+        mpi, table = found["MPI-IO"], log.tables["MPI-IO"]
+        posix = found.get("POSIX")
+        through = np.zeros(len(mpi), dtype=bool)
+        if posix is not None:
+            mpi, through = layers.without_posix(mpi, posix, log.names)
+        direct = cells.chosen(mpi, np.flatnonzero(~through))
+        parts += [rows.metadata(mpi), rows.through_others(mpi, table, through), rows.data(direct, table, {})]
+    return rows.joined(parts) if parts else rows.nothing()
+
+
+def _table(regions: int, processors: int, row: IntArray, column: IntArray, values: FloatArray | IntArray) -> FloatArray:
+    """Return values added up by region and processor (R, Q)."""
+    found = np.zeros((regions, processors))
+    np.add.at(found, (row, column), values)
+    return found
+
+
+def _counts(found: Rows, call: IntArray, regions: int, processors: int) -> dict[str, FloatArray]:
+    """Return what was counted (R, Q): calls, and of reads and writes how many, small, unaligned, in shared files."""
+    sized = found.each >= 0
+    shared = _shared_files(found.file, found.rank, found.count * sized)
+    columns = {
+        "calls": found.calls,
+        "io_bytes": found.bytes,
+        "io_operations": found.count * sized,
+        "io_small_operations": found.count * (sized & (found.each <= SMALL_IO_B)),
+        "io_unaligned_operations": found.count * (found.alignment == KINDS.index(UNALIGNED_FILE)),
+        "io_shared_file_operations": found.count * (sized & shared),
+    }
+    return {name: _table(regions, processors, call, found.rank, column) for name, column in columns.items()}
+
+
+def _shared_files(file: IntArray, rank: IntArray, count: IntArray) -> npt.NDArray[np.bool_]:
+    """Return which rows are on files that more than one rank reads or writes."""
+    used = np.unique(np.stack([file[count > 0], rank[count > 0]]), axis=1)
+    files, ranks = np.unique(used[0], return_counts=True)
+    return np.isin(file, files[ranks > 1])
+
+
+def _causes(log: Log, found: Rows, call: IntArray) -> Causes:
+    files, target = np.unique(found.file, return_inverse=True)
+    none = np.full(len(found.call), -1)
+    return Causes(
+        kinds=KINDS,
+        targets=tuple(_name(log, number) for number in files.tolist()),
+        category=np.full(len(none), CAUSE_CATEGORIES.index("io")),
+        kind=found.alignment,
+        phase=np.zeros(len(none), dtype=np.int64),
+        call=call,
+        caller=none,
+        processor=found.rank,
+        partner=none,
+        target=target,
+        size_class=np.where(found.each < 0, -1, np.ceil(np.log2(np.maximum(found.each, 0) + 1.0))).astype(np.int64),
+        seconds=found.seconds,
+        count=found.count,
+        bytes=found.bytes,
+    )
+
+
+def _name(log: Log, number: int) -> str:
+    if number == cells.OTHERS:
+        return "other shared files"
+    return log.names.get(number, "a file without a name")
+
+
+def _status(log: Log) -> Status:
+    """Return whether the I/O of each rank was measured, or shared out over the ranks from sums."""
+    if log.processes == 1:
+        return "measured"
+    shared = any(_shared_seconds(cells.whole(name, table)) > 0 for name, table in log.tables.items())
+    return "estimated" if shared else "measured"
+
+
+def _shared_seconds(every: Cells) -> float:
+    return float(every.seconds[every.rank == cells.SHARED].sum())
+
+
+def _started(log: Log) -> str | None:
+    try:
+        return datetime.fromtimestamp(log.start, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _notes(log: Log) -> Iterator[Note]:
+    if log.partial:
+        which = ", ".join(log.partial)
+        yield _note(
+            "files left out", f"Darshan ran out of memory for {which}, so files are missing", "DARSHAN_MODMEM=64"
+        )
+    if log.version < _FINE and log.seconds < _COARSE_S:
+        yield _note("whole seconds", f"Darshan's format {log.version} times a run in whole seconds, one too many")
+    if log.negative_s > _ROUNDING_S:
+        yield _note("negative counters", f"{log.negative_s:.3g} negative seconds of some files are left out")
+    if unread := [name for name in _UNREAD if name in log.modules]:
+        yield _note("interfaces left out", f"what went through {', '.join(unread)} is not in here")
+    if _status(log) == "estimated":
+        yield Note("shared files", "of files that all ranks share Darshan keeps sums: the parts of ranks are estimated")
+
+
+def _note(name: str, text: str, collect: str | None = None) -> Note:
+    return Note(name, text, _PENALTIES[name], collect)

@@ -1,0 +1,159 @@
+"""The tables in a file: for each region and group of events what each hardware thread counted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.formats.likwid.detection import form_of
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from advisor.model.records import FloatArray
+
+FILE_LIMIT: Final = 256 << 20
+ROW_LIMIT: Final = 10_000
+#: Nothing that is counted, and no time, is larger.
+_LARGEST: Final = 1e24
+_UNKNOWN: Final = frozenset({"-", "nan", "-nan", "inf", "-inf", "nil"})
+_CSV_TABLE: Final = re.compile(r"TABLE,(?:Region (.*),)?Group (\d{1,6}) (Raw|Metric)( STAT)?,([^,]*),(\d{1,6}),*")
+_TEXT_GROUP: Final = re.compile(r"(?:Region (.*), )?Group (\d{1,6}): (\S+)\s*")
+_KINDS: Final = {"Region Info": "info", "Event": "event", "Metric": "metric"}
+_SUMS: Final = ("Sum", "Min", "Max", "Avg")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A region measured with a group of events; ``region`` is None where the program was not divided."""
+
+    region: str | None
+    number: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; ``kind`` is ``info``, ``event`` or ``metric``, ``sums`` whether it holds sums over threads.
+
+    ``names`` (R,) are those of the rows, ``values`` (R, columns) what was counted, NaN where nothing is known.
+    """
+
+    group: Group
+    kind: str
+    sums: bool
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    values: FloatArray
+    line: int
+
+
+def read(path: Path) -> list[Table]:
+    """Return the tables in the file at ``path``; raises ``InputError`` with the line that is none."""
+    try:
+        if path.stat().st_size > FILE_LIMIT:
+            raise InputError(path, f"is larger than {FILE_LIMIT:,} bytes")
+        content = path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error)) from error
+    *lines, rest = content.split("\n")
+    if rest:
+        raise InputError(path, "the last line has no end", f"line {len(lines) + 1}")
+    lines = [line.removesuffix("\r") for line in lines]
+    tables = list(_csv(path, lines) if form_of(path) == "csv" else _text(path, lines))
+    if not any(table.kind == "event" and not table.sums for table in tables):
+        raise InputError(path, "there is no complete table of events")
+    return tables
+
+
+def _csv(path: Path, lines: list[str]) -> Iterator[Table]:
+    at = 0
+    while at < len(lines):
+        found = _CSV_TABLE.fullmatch(lines[at])
+        at += 1
+        if not found:
+            continue  # what else is printed, by the program as well
+        group = Group(found[1], int(found[2]), found[5])
+        number, at = int(found[6]), _next(lines, at)
+        if at < len(lines) and lines[at].startswith("Region Info,"):
+            yield _csv_table(path, lines, at, 2, group)
+            at = _next(lines, at + 3)
+        table = _csv_table(path, lines, at, number, group)
+        if table.kind != {"Raw": "event", "Metric": "metric"}[found[3]] or table.sums != bool(found[4]):
+            raise InputError(path, "another table than was announced", f"line {at + 1}")
+        yield table
+        at += number + 1
+
+
+def _next(lines: list[str], at: int) -> int:
+    while at < len(lines) and not lines[at].strip(" ,"):
+        at += 1
+    return at
+
+
+def _csv_table(path: Path, lines: list[str], at: int, number: int, group: Group) -> Table:
+    if number > ROW_LIMIT or at + number + 1 > len(lines):
+        raise InputError(path, f"the table of {number} rows is not complete", f"line {at + 1}")
+    rows = [line.split(",") for line in lines[at : at + number + 1]]
+    return _table(path, rows, at, group)
+
+
+def _text(path: Path, lines: list[str]) -> Iterator[Table]:
+    group: Group | None = None
+    at = 0
+    while at < len(lines):
+        found = _TEXT_GROUP.fullmatch(lines[at])
+        if found:
+            group = Group(found[1], int(found[2]), found[3])
+        boxed = lines[at].startswith("+-") and at + 1 < len(lines) and lines[at + 1].startswith("| ")
+        if not boxed or group is None:
+            at += 1
+            continue
+        inside = [lines[at + 1]]
+        end = at + 3
+        while end < len(lines) and lines[end].startswith("| "):
+            inside.append(lines[end])
+            end += 1
+        if end >= len(lines) or not (lines[at] == lines[at + 2] == lines[end]):
+            raise InputError(path, "the table is not complete", f"line {at + 1}")
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in inside]
+        if rows[0][0] in _KINDS:
+            yield _table(path, rows, at + 1, group)
+        at = end + 1
+
+
+def _table(path: Path, rows: list[list[str]], at: int, group: Group) -> Table:
+    """Return a table from its cells; the first row holds the titles, line ``at`` counted from 0."""
+    while rows[0] and not rows[0][-1].strip():
+        rows[0].pop()
+    title = rows[0][0] if rows[0] else ""
+    kind = _KINDS.get(title)
+    first = 2 if kind == "event" else 1
+    columns = tuple(rows[0][first:])
+    if kind is None or not columns or len(columns) != len(set(columns)):
+        raise InputError(path, "expected a row with the titles of columns", f"line {at + 1}")
+    values = np.empty((len(rows) - 1, len(columns)))
+    for n, row in enumerate(rows[1:]):
+        line = at + 1 + n
+        if len(row) < first + len(columns) or any(cell.strip() for cell in row[first + len(columns) :]):
+            raise InputError(path, f"expected {first + len(columns)} columns", f"line {line + 1}")
+        values[n] = [_number(path, cell.strip(), line) for cell in row[first : first + len(columns)]]
+    names = tuple(row[0] for row in rows[1:])
+    return Table(group, kind, columns == _SUMS, columns, names, values, at + 1)
+
+
+def _number(path: Path, text: str, line: int) -> float:
+    if text in _UNKNOWN:
+        return float("nan")
+    try:
+        found = float(text)
+    except ValueError:
+        raise InputError(path, f"{text[:40]!r} is no number", f"line {line + 1}") from None
+    if not -_LARGEST < found < _LARGEST or "_" in text:
+        raise InputError(path, f"the number {text[:40]} is impossible", f"line {line + 1}")
+    return found

@@ -1,0 +1,96 @@
+"""The files of an OTF2 archive: where they are, and which of them a file is."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+from advisor.formats.otf2.anchor import ORDER_AT, ORDERS
+from advisor.formats.otf2.chunks import CHUNK
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: How far below a directory an archive is looked for, and in how many directories of a level.
+_DEPTH, _MOST_FOLDERS = 4, 1000
+#: In the time that the plain decoder takes for each file, whatever it holds, it reads so many bytes of one.
+BYTES_A_FILE = 30_000
+#: An anchor file begins with a record type, the byte order and the magic; a chunk with a type and the byte order.
+_MAGIC = b"OTF2"
+
+
+def find_anchor(path: Path) -> Path | None:
+    """Return the anchor file at ``path`` or a few levels below, None when there is none.
+
+    Raises ``InputError`` when several archives lie equally deep.
+    """
+    found = anchors(path)
+    if len(found) > 1:
+        names = ", ".join(str(file.relative_to(path)) for file in found[:3])
+        raise InputError(path, f"{len(found)} OTF2 archives here ({names}{' …' if found[3:] else ''}): name one")
+    return found[0] if found else None
+
+
+def anchors(path: Path) -> list[Path]:
+    """Return the anchor files at ``path``, or those nearest below it, a few levels deep."""
+    if path.is_file():
+        return [path] if path.suffix == ".otf2" else []
+    level = [path]
+    for _ in range(_DEPTH):
+        inside = [entry for folder in level for entry in _entries(folder)]
+        found = sorted(entry for entry in inside if entry.suffix == ".otf2" and entry.is_file())
+        if found:
+            return found
+        level = [entry for entry in inside if entry.is_dir()][:_MOST_FOLDERS]
+    return []
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def anchors_in(folder: Path) -> list[Path]:
+    """Return what may be anchor files directly in a directory."""
+    return [entry for entry in _entries(folder) if entry.suffix == ".otf2"]
+
+
+def is_anchor(path: Path) -> bool:
+    """Whether the file begins as an OTF2 anchor file does: words such as ``[OTF2]`` are messages of the library."""
+    begin = _beginning(path)
+    return len(begin) > 1 and begin[ORDER_AT] in ORDERS and begin[2:].startswith(_MAGIC)
+
+
+def is_part(path: Path) -> bool:
+    """Whether the file begins as the files with events and definitions do."""
+    begin = _beginning(path)
+    return len(begin) > 1 and begin[0] == CHUNK and begin[ORDER_AT] in ORDERS
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return b""  # a pipe would wait for a writer
+        with path.open("rb") as file:
+            return file.read(8)
+    except OSError:
+        return b""
+
+
+def events(anchor: Path, location: int) -> Path:
+    """Return the path of a location's event file."""
+    return anchor.with_suffix("") / f"{location}.evt"
+
+
+def definitions(anchor: Path, location: int) -> Path:
+    """Return the path of a location's own definitions."""
+    return anchor.with_suffix("") / f"{location}.def"
+
+
+def decoding_effort(anchor: Path) -> int:
+    """Return the size of all event files together, in bytes, and what each costs the plain decoder beside them."""
+    sizes = [file.stat().st_size for file in anchor.with_suffix("").glob("*.evt")]
+    return sum(sizes) + BYTES_A_FILE * len(sizes)

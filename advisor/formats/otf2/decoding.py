@@ -1,0 +1,92 @@
+"""Decodes the chunks of all locations, several at a time where the decoder is compiled, and hands them on in order."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from advisor.formats.otf2 import plain
+from advisor.formats.otf2.chunks import END_OF_FILE, HEADER, Chunk
+from advisor.formats.otf2.rows import PADDING, Bytes, Context, Decoded, DecodingError, Rows
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Decoder = Callable[[Bytes, Context, Rows], Decoded]
+
+#: Chunks that wait or are being decoded, for each thread.
+_AHEAD = 2
+
+
+class Task(NamedTuple):
+    """A chunk to decode into ``target``, which has a row for each event that the chunk's header counts.
+
+    The target is part of ``buffer``, which may be used again once the rows have been taken.
+    """
+
+    location: int
+    chunk: Chunk
+    context: Context
+    target: Rows
+    buffer: Rows
+
+
+def choose_decoder(*, compiled: bool) -> Decoder:
+    """Return the decoder that numba compiles, or the plain one; importing numba takes half a second."""
+    if not compiled:
+        return plain.decode_events
+    from advisor.formats.otf2 import compiled as by_numba
+
+    return by_numba.decode_events
+
+
+def decode_chunks(tasks: Iterable[Task], *, compiled: bool) -> Iterator[tuple[Task, Decoded]]:
+    """Yield every task, in order, with what was in its chunk; raises ``InputError`` for the first damaged one."""
+    decoder = choose_decoder(compiled=compiled)
+    threads = len(os.sched_getaffinity(0)) if compiled else 1
+    if threads == 1:
+        for task in tasks:
+            yield task, _decode(task, decoder)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[tuple[Task, Future[Decoded]]] = deque()
+        try:
+            for task in tasks:
+                waiting.append((task, pool.submit(_decode, task, decoder)))
+                if len(waiting) > _AHEAD * threads:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            for first, future in waiting:
+                yield first, future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _decode(task: Task, decoder: Decoder) -> Decoded:
+    chunk = task.chunk
+    try:
+        decoded = decoder(read_bytes(chunk), task.context, task.target)
+    except DecodingError as error:
+        raise InputError(chunk.file, f"cannot be read: {error}", f"byte {chunk.begin + error.position}") from error
+    if (decoded.end_record == END_OF_FILE) != chunk.last:
+        reason = "ends between two chunks" if chunk.last else "goes on behind its last chunk"
+        raise InputError(chunk.file, f"cannot be read: {reason}", f"byte {chunk.begin + chunk.size}")
+    return decoded
+
+
+def read_bytes(chunk: Chunk) -> Bytes:
+    """Return the bytes of a chunk; a copy, since what is mapped would vanish with a file that becomes shorter."""
+    data = np.empty(chunk.size + PADDING, dtype=np.uint8)
+    data[chunk.size :] = 0
+    try:
+        with chunk.file.open("rb", buffering=0) as source:
+            source.seek(chunk.begin)
+            read = source.readinto(data[: chunk.size].data)
+    except OSError as error:
+        raise InputError(chunk.file, f"cannot be read: {error.strerror}") from error
+    return Bytes(data, read or 0, HEADER, chunk.big_endian)

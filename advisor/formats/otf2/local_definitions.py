@@ -1,0 +1,56 @@
+"""What a location's own definitions say: which global ids its local ids stand for, and how its clock is corrected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from advisor.formats.otf2.chunks import read_definition_records
+from advisor.formats.otf2.clock import ClockCorrection
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.formats.otf2.cursor import Cursor
+
+#: What an id map is about, as OTF2 numbers it.
+REGIONS, COMMUNICATORS, IO_HANDLES = 3, 6, 13
+_ID_MAP, _CLOCK_OFFSET = 5, 6
+_DENSE, _SPARSE = 0, 1
+
+#: Local ids and the global ids that they stand for; ids that are not listed stand for themselves.
+IdMap = dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalDefinitions:
+    """The id maps of a location by what they are about, and the correction of its clock."""
+
+    id_maps: dict[int, IdMap] = field(default_factory=dict)
+    clock: ClockCorrection = field(default_factory=ClockCorrection.none)
+
+
+def read_local_definitions(file: Path, chunk_bytes: int) -> LocalDefinitions:
+    """Return what the file says; raises ``InputError`` where it is damaged."""
+    id_maps: dict[int, IdMap] = {}
+    points: list[tuple[int, int]] = []
+    for kind, record in read_definition_records(file, chunk_bytes):
+        if kind == _ID_MAP:
+            about, id_map = _read_id_map(record)
+            id_maps[about] = id_map
+        elif kind == _CLOCK_OFFSET:
+            time, offset = record.raw(8), record.signed()
+            if points and time <= points[-1][0]:
+                raise record.error("damaged: clock offsets are not in the order of time")
+            points.append((time, offset))
+    return LocalDefinitions(id_maps, ClockCorrection.between(points) if len(points) > 1 else ClockCorrection.none())
+
+
+def _read_id_map(record: Cursor) -> tuple[int, IdMap]:
+    about, count, mode = record.raw(1), record.packed(8), record.raw(1)
+    if mode not in (_DENSE, _SPARSE) or count > record.left:
+        raise record.error(f"damaged: an id map of {count} ids in {record.left} bytes is impossible")
+    if mode == _DENSE:
+        return about, {local: record.packed(8) for local in range(count)}
+    pairs = ((record.packed(8), record.packed(8)) for _ in range(count))
+    return about, dict(pairs)

@@ -1,0 +1,52 @@
+"""Events of perf: which of them measure time, and how many seconds a sample of each stands for."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from advisor.formats.perf.samples import Script, Thread
+
+#: Their periods are nanoseconds on a processor.
+_CLOCKS: Final = frozenset({"cpu-clock", "task-clock"})
+#: Their periods are cycles on a processor.
+_CYCLES: Final = frozenset({"cycles", "cpu-cycles", "ref-cycles", "samples"})
+_MODIFIED: Final = re.compile(r"(?:cpu\w*/)?([\w-]+)/?(?::[ukhGHpPIDSWe]+|/[ukhGHpPIDSWe]*)?")
+
+
+def bare(event: str) -> str:
+    """Return the name of an event without the unit of the processor and modifiers: ``cpu_core/cycles/u``: cycles."""
+    found = _MODIFIED.fullmatch(event)
+    return found[1] if found else event
+
+
+def is_clock(event: str) -> bool:
+    """Return whether the periods of an event are nanoseconds."""
+    return bare(event) in _CLOCKS
+
+
+def time_events(events: Iterable[str]) -> frozenset[str]:
+    """Return the events that measure time on a processor: a clock, else cycles (of each kind of core), else none."""
+    found = sorted(set(events))
+    clocks = [event for event in found if is_clock(event)]
+    return frozenset(clocks[:1]) or frozenset(event for event in found if bare(event) in _CYCLES)
+
+
+def seconds_per_period(scripts: Sequence[Script], threads: Sequence[Thread], event: str) -> float | None:
+    """Return the seconds that one period of ``event`` stands for.
+
+    A period of a clock is a nanosecond. Of cycles, and of samples without their periods, the median of the seconds from
+    one sample of a thread to its next, by period: a thread runs most of the time in which it is sampled often. None
+    where no thread has two samples with times.
+    """
+    if is_clock(event) and all(script.has_periods for script in scripts):
+        return 1e-9
+    pairs = [thread.interval[event] for thread in threads if event in thread.interval]
+    since, periods = (np.concatenate([np.asarray(pair[n]) for pair in pairs] or [np.zeros(0)]) for n in (0, 1))
+    known = periods > 0
+    return float(np.median(since[known] / periods[known])) if known.any() else None

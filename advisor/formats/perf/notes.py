@@ -1,0 +1,124 @@
+"""What should be known about sampled times: how exact they are, and what samples can't tell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from advisor.analysis.quality import HIDDEN
+from advisor.formats.perf.events import is_clock
+from advisor.formats.perf.processes import samples_of
+from advisor.formats.perf.sites import MPI_LIBRARY
+from advisor.model.records import Note
+from advisor.model.units import format_seconds, format_share
+from advisor.trace.events import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from advisor.formats.perf.processes import Processes
+    from advisor.formats.perf.samples import Script
+    from advisor.formats.perf.sites import Region
+    from advisor.model.records import FloatArray
+
+PENALTIES: Final = {
+    "sampled": 0.05,
+    "few samples": 0.2,
+    HIDDEN: 0.1,
+    "MPI told by library": 0.05,
+    "order of ranks": 0.05,
+    "threads or processes": 0.1,
+    "samples lost": 0.2,
+    "samples missing": 0.3,
+    "period estimated": 0.05,
+    "blocked time not sampled": 0.05,
+}
+_FEW: Final = 100
+#: From this share of the run on, time off the processors is worth a note.
+_BLOCKED: Final = 0.1
+_NAMED: Final = 4
+_STACKS: Final = "perf record --call-graph dwarf -o perf.data.rank$OMPI_COMM_WORLD_RANK ./PROGRAM"
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the notes are about: files, threads, events that measure time, regions, seconds (regions, processors)."""
+
+    scripts: tuple[Script, ...]
+    processes: Processes
+    timing: frozenset[str]
+    regions: frozenset[Region]
+    wall_s: FloatArray
+    actual_s: float | None
+    cut_off: list[str]
+
+
+def notes(found: Findings) -> tuple[Note, ...]:
+    """Return the notes on a sampled run."""
+    return (*_of_samples(found), *_of_waiting(found), *_of_processes(found))
+
+
+def _note(name: str, text: str, collect: str | None = None) -> Note:
+    return Note(name, text, PENALTIES.get(name, 0.0), collect)
+
+
+def _of_samples(found: Findings) -> Iterator[Note]:
+    number = sum(samples_of(lane.thread) for lane in found.processes.lanes)
+    each = len(found.processes.lanes)
+    if found.wall_s.any():
+        apart = float(found.wall_s.sum()) / number
+        tenth = math.sqrt(10 * each / number)
+        how = (
+            f"{number:,} samples, one every {format_seconds(apart)} on a processor: a region with a tenth of the time "
+        )
+        yield _note("sampled", how + f"of a thread is known to some {format_share(min(tenth, 1.0))} of itself")
+    if number < _FEW * each:
+        how = f"only {number:,} samples of {each} threads"
+        yield _note("few samples", how, "perf record -F 999, and a larger problem")
+    clock = any(map(is_clock, found.timing)) and all(script.has_periods for script in found.scripts)
+    if found.timing and not clock:
+        how = "what a sample stands for is the median time from one sample of a thread to the next"
+        yield _note(
+            "period estimated", how, "perf script -F comm,pid,tid,time,period,event,ip,sym,dso; or record cpu-clock"
+        )
+    if not found.timing:
+        yield _note("no times", "no event measures time: record cpu-clock, task-clock or cycles as well")
+    if found.cut_off:
+        names = ", ".join(found.cut_off[:_NAMED])
+        yield _note("samples missing", f"{names}: the last sample is earlier than the header says")
+    if any(script.lost for script in found.scripts):
+        yield _note("samples lost", "perf says that it lost samples", "perf record with a lower frequency (-F)")
+
+
+def _of_waiting(found: Findings) -> Iterator[Note]:
+    """Yield what samples can't tell of communication and of time off the processors."""
+    communicates = any(Role.INIT <= region.role <= Role.LOCAL for region in found.regions)
+    ranks = len({lane.processor.rank for lane in found.processes.lanes})
+    if ranks > 1 and not communicates:
+        how = "no function of MPI was recognised, so communication and waiting count as work"
+        yield _note(HIDDEN, how, _STACKS)
+    if any(region.name == MPI_LIBRARY for region in found.regions):
+        how = "for part of the samples in MPI the call is not known, only the library: communication of any kind"
+        yield _note("MPI told by library", how, _STACKS)
+    if found.actual_s and found.wall_s.any():
+        first = [n for n, lane in enumerate(found.processes.lanes) if lane.processor.thread == 0]
+        off = 1.0 - float(found.wall_s[:, first].sum()) / (found.actual_s * len(first))
+        if off > _BLOCKED:
+            how = f"first threads were off the processors for {format_share(off)} of the run, blocked or displaced"
+            yield _note("blocked time not sampled", f"{how}: no sample tells where")
+
+
+def _of_processes(found: Findings) -> Iterator[Note]:
+    processes = found.processes
+    if processes.guessed:
+        how = "the files name no ranks, so ranks are numbered in the order of process ids: a guess"
+        yield _note("order of ranks", how, "perf record -o perf.data.rank$OMPI_COMM_WORLD_RANK")
+    if processes.undivided:
+        how = "process ids were not printed: threads with communication are taken for processes, others for threads"
+        yield _note("threads or processes", how, "perf script -F comm,pid,tid,time,period,event,ip,sym,dso")
+    if processes.others:
+        most = sorted(processes.others.items(), key=lambda item: -item[1])[:_NAMED]
+        yield _note("other programs", "left out: " + ", ".join(f"{name} ({count:,} samples)" for name, count in most))
+    if processes.helpers:
+        yield _note("helper threads", f"{processes.helpers} threads with {processes.helping} samples are left out")

@@ -1,0 +1,122 @@
+"""The tables that DLB writes (``--talp-output-file=….csv``): one line per region and rank, one line per region."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from advisor.formats.talp.recording import ALWAYS, VALUES, Application, Process, Recording, tabulate
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+LIMIT: Final = 128 << 20  # bytes
+PROCESSES: Final = "Region,Rank,PID,"
+SUMS: Final = "name,numCpus,"
+#: The ends of the two files' names, as DLB makes them from the one that was asked for.
+_ENDINGS: Final = ("-process.csv", "-pop.csv")
+#: Titles by their lower case; DLB 3.5 begins them with capitals.
+_TITLES: Final = {
+    **{name.lower(): name for name in VALUES},
+    "omploadimbalance": "ompLoadImbalanceTime",
+    "nummpiranks": "numMpiRanks",
+    "parallelefficiency": "parallelEfficiency",
+}
+_WHOLE: Final = re.compile(r"\d{1,18}")
+_DECIMAL: Final = re.compile(r"\d{1,18}(\.\d+)?")
+
+
+def beside(path: Path, processes: bool) -> Path | None:
+    """Return the table of processes, or of sums, that belongs to the table at ``path``; None where there is none."""
+    ending, other = _ENDINGS if not processes else reversed(_ENDINGS)
+    if not path.name.endswith(ending):
+        return None
+    found = path.with_name(path.name.removesuffix(ending) + other)
+    return found if found.is_file() else None
+
+
+def read(path: Path) -> Recording:
+    """Return the recording in the tables at and beside ``path``; raises ``InputError`` with the line of a mistake."""
+    if _first_line(path).startswith(SUMS):
+        processes = beside(path, processes=True)
+        if processes is None:
+            raise InputError(path, "only sums over all ranks; gapwatch needs the table of processes (…-process.csv)")
+        return read(processes)
+    runs = list(_runs(path))
+    sums = beside(path, processes=False)
+    found = tabulate(path, runs[-1])
+    return replace(found, totals=tuple(_totals(sums)) if sums else (), earlier_runs=len(runs) - 1)
+
+
+def _first_line(path: Path) -> str:
+    with path.open(encoding="utf-8", errors="surrogateescape") as stream:
+        return stream.readline(4096)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield number and cells of each line, by title."""
+    if path.stat().st_size > LIMIT:
+        raise InputError(path, f"is larger than {LIMIT:,} bytes")
+    text = path.read_bytes().decode("utf-8", "surrogateescape")
+    if not text.endswith("\n"):
+        raise InputError(path, "the last line has no end", f"line {text.count(chr(10)) + 1}")
+    rows = csv.reader(io.StringIO(text), strict=True)
+    titles: list[str] = []
+    try:
+        for row in rows:
+            titles = titles or row
+            more = len(row) - len(titles)
+            if more > 0 and titles[0] == "Region":
+                row[: more + 1] = [",".join(row[: more + 1])]  # DLB does not quote names, and they may hold commas
+            if len(row) != len(titles):
+                reason = f"{len(row)} cells below {len(titles)} titles; DLB writes JSON as well, which is safer"
+                raise InputError(path, reason, f"line {rows.line_num}")
+            if row is not titles and row[:3] != titles[:3]:
+                yield rows.line_num, dict(zip(titles, row, strict=True))
+    except csv.Error as error:
+        raise InputError(path, str(error), f"line {rows.line_num}") from error
+
+
+def _runs(path: Path) -> Iterator[list[Process]]:
+    """Yield the runs in a table of processes; DLB appends to a file that is there already."""
+    run: list[Process] = []
+    seen: set[tuple[str, int]] = set()
+    for line, cells in _lines(path):
+        place = f"line {line}"
+        missing = ALWAYS - {_TITLES.get(title.lower(), title.lower()) for title in cells}
+        if missing:
+            raise InputError(path, f"the column {min(missing)} is missing", "line 1")
+        rank = int(_checked(path, line, cells.get("Rank", ""), _WHOLE))
+        key = (cells.get("Region", ""), rank)
+        if key in seen:
+            yield run
+            run, seen = [], set()
+        seen.add(key)
+        run.append(Process(key[0], rank, cells.get("Hostname"), place, _values(path, line, cells, _WHOLE)))
+    yield run
+
+
+def _totals(path: Path) -> Iterator[Application]:
+    """Yield the sums over all ranks, of the last run in the file."""
+    found = {
+        cells.get("name", ""): Application(cells.get("name", ""), f"line {line}", _values(path, line, cells, _DECIMAL))
+        for line, cells in _lines(path)
+    }
+    yield from found.values()
+
+
+def _values(path: Path, line: int, cells: Mapping[str, str], form: re.Pattern[str]) -> dict[str, float]:
+    """Return the values that are used, by the names they have in JSON."""
+    known = {_TITLES[title.lower()]: cell for title, cell in cells.items() if title.lower() in _TITLES}
+    return {name: float(_checked(path, line, cell, form)) for name, cell in known.items()}
+
+
+def _checked(path: Path, line: int, cell: str, form: re.Pattern[str]) -> str:
+    if not cell.isascii() or not form.fullmatch(cell):
+        raise InputError(path, f"{cell[:40]!r} is impossible here", f"line {line}")
+    return cell

@@ -1,0 +1,76 @@
+"""What is to be said about the quality of a recording of TALP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.formats.talp.checks import disagreements
+from advisor.model.records import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from advisor.formats.talp.nesting import Division
+    from advisor.formats.talp.recording import Recording
+
+#: So many contradictions are repeated, of at most so many that are counted; and so many names of regions.
+_SHOWN: Final = 3
+_COUNTED: Final = 1000
+_NAME: Final = 40  # characters of a region's name
+
+
+def notes(recording: Recording, division: Division, threads: int) -> tuple[Note, ...]:
+    """Return a note for each doubt about ``recording``, and for what of it is not used."""
+    return (*_of_file(recording), *_of_regions(recording, division, threads), *_of_efficiency(recording, division))
+
+
+def _of_file(recording: Recording) -> Iterator[Note]:
+    wrong = []
+    for text in disagreements(recording):
+        wrong.append(text)
+        if len(wrong) == _COUNTED:
+            break
+    if wrong:
+        shown = "; ".join(wrong[:_SHOWN]) + ("; …" if len(wrong) > _SHOWN else "")
+        yield Note("contradictions in TALP's numbers", f"{len(wrong)}: {shown}", 0.3)
+    if recording.earlier_runs:
+        text = f"the file holds {recording.earlier_runs} runs before the last one, which alone is read"
+        yield Note("several runs in one file", text, 0.05)
+
+
+def _of_regions(recording: Recording, division: Division, threads: int) -> Iterator[Note]:
+    if division.whole < 0:
+        text = "no region spans the run, so all regions together are taken for it"
+        yield Note("no region of the whole run", text, 0.2, "DLB_ARGS='--talp --talp-region-select=all' mpirun …")
+    if len(division.parts) + len(division.left_out) > 1:
+        text = "TALP does not say which regions contain others; those that together fit into the run are told apart"
+        if division.left_out:
+            text += f"; left out: {_names(recording, division.left_out)}"
+        yield Note("regions taken apart", text)
+    if threads > 1:
+        yield Note(
+            "threads averaged", f"TALP adds up the {threads} threads of a rank; their mean stands for each", 0.05
+        )
+
+
+def _of_efficiency(recording: Recording, division: Division) -> Iterator[Note]:
+    """Yield how TALP's own efficiency of the run compares with that from the times of the ranks.
+
+    TALP divides by the time inside the region, not by the run time, and gives regions without MPI calls 1.00 whatever
+    their imbalance; so it is not used.
+    """
+    reported = {total.region: total.values.get("parallelEfficiency") for total in recording.totals}
+    whole = recording.regions[division.whole] if division.whole >= 0 else ""
+    value = reported.get(whole)
+    if value is not None:
+        row = division.whole
+        own = float(recording.of("usefulTime")[row].mean() / recording.of("elapsedTime")[row].max())
+        text = f"TALP's parallel efficiency of {whole}, {value:.2f}, is not used; from the times of all ranks {own:.3f}"
+        yield Note("TALP's efficiencies", "; ".join((text, *recording.doubts)))
+    elif recording.doubts:
+        yield Note("TALP's efficiencies", "; ".join(recording.doubts))
+
+
+def _names(recording: Recording, regions: tuple[int, ...]) -> str:
+    names = [recording.regions[n][:_NAME] for n in regions[:_SHOWN]]
+    return ", ".join(names) + (f" and {len(regions) - _SHOWN} more" if len(regions) > _SHOWN else "")

@@ -1,0 +1,216 @@
+"""One file of a profile: what is measured of each function on one thread, and what user events counted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from advisor.model.records import FloatArray, IntArray
+
+#: Bytes of one file, and lines of one table.
+FILE_LIMIT: Final = 1 << 30
+LINE_LIMIT: Final = 10_000_000
+#: No count and no time in microseconds is larger.
+LARGEST: Final = 1e18
+#: What is measured of each function: calls, calls from it, exclusive and inclusive value.
+CALLS, SUBRS, EXCL, INCL = range(4)
+
+_FIRST: Final = re.compile(rb"(\d{1,9}) templated_functions(?:_MULTI_([^\n]{1,500}?))? *\r?\n(# Name Calls [^\n]*)\n")
+_COLUMNS: Final = re.compile(rb"# Name Calls #?Subrs Excl Incl ProfileCalls(?![A-Za-z])")
+_NUMBER: Final = rb"([-+.\w]{1,40})"
+_FUNCTION: Final = re.compile(rb'"(.*)" ' + rb" ".join([_NUMBER] * 5) + rb'(?: GROUP="([^"]*)")? *\r?')
+_EVENT: Final = re.compile(rb'"(.*)" ' + rb" ".join([_NUMBER] * 5) + rb" *\r?")
+_AGGREGATES: Final = re.compile(rb"0 aggregates *\r?\n")
+_EVENTS: Final = re.compile(rb"(\d{1,9}) userevents *\r?\n# eventname numevents max min mean sumsqr *\r?\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a user event summed up; ``name`` as it stands in the file."""
+
+    name: bytes
+    number: float
+    most: float
+    least: float
+    mean: float
+    squares: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """The contents of a file.
+
+    ``ids`` (n,) are the numbers of the functions in ``Names``, ``values`` (n, 4) what is measured of each. ``events``
+    is None where the file does not speak of user events at all. ``header`` is the line with the metadata, ``negative``
+    says whether values a little below zero were taken as zero.
+    """
+
+    metric: str
+    header: bytes
+    ids: IntArray
+    values: FloatArray
+    events: tuple[Event, ...] | None
+    negative: bool
+
+
+@dataclass(slots=True)
+class Names:
+    """The names of functions over all files: ``known`` numbers them, ``groups`` holds the groups of each."""
+
+    known: dict[bytes, int] = field(default_factory=dict)
+    groups: list[bytes] = field(default_factory=list)
+    last: tuple[Sequence[bytes], IntArray] = field(default_factory=lambda: ((), np.zeros(0, dtype=np.int64)))
+
+    def number(self, name: bytes, group: bytes) -> int:
+        """Return the number of a name, a new one if it was not known."""
+        found = self.known.setdefault(name, len(self.groups))
+        if found == len(self.groups):
+            self.groups.append(group)
+        return found
+
+    def numbers(self, names: Sequence[bytes], groups: Iterable[bytes]) -> IntArray:
+        """Return the numbers of the names of a file, (n,); most files of a run name the same."""
+        if names != self.last[0]:
+            found = [self.number(name, group) for name, group in zip(names, groups, strict=True)]
+            self.last = (names, np.array(found, dtype=np.int64))
+        return self.last[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where things are in a file: the functions are ``count`` lines between ``start`` and ``end``."""
+
+    path: Path
+    content: bytes
+    metric: str
+    header: bytes
+    count: int
+    start: int
+    end: int
+
+
+def frame(path: Path) -> Frame:
+    """Return the parts of the file at ``path``; raises ``InputError`` where it does not look like a profile."""
+    try:
+        if path.stat().st_size > FILE_LIMIT:
+            raise InputError(path, f"is larger than {FILE_LIMIT:,} bytes")
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error)) from error
+    found = _FIRST.match(content)
+    if not found or not _COLUMNS.match(found[3]):
+        raise InputError(path, "does not begin as a profile of TAU", "line 1")
+    count = int(found[1])
+    start = found.end()
+    mark = content.rfind(b"\n0 aggregates", start - 1) + 1
+    if not mark:
+        raise InputError(path, f"ends before the last of {count} functions")
+    if count > LINE_LIMIT or count > mark - start:
+        raise InputError(path, f"{count} functions do not fit into the file", "line 1")
+    metric = (found[2] or b"TIME").decode("utf-8", "surrogateescape")
+    return Frame(path, content, metric, found[3], count, start, mark)
+
+
+def plain(part: Frame, names: Names) -> tuple[IntArray, FloatArray]:
+    """Return numbers (n,) and values (n, 4) of the functions of a file, without compiled code."""
+    pieces = part.content[part.start : part.end].split(b'"')
+    numbers = b"".join(pieces[2::4])
+    words = numbers.split()
+    # Lines are as they should be when quotes and words alternate with them; else a name holds quotes.
+    if (
+        len(pieces) == 4 * part.count + 1
+        and len(words) == 6 * part.count
+        and words[5::6].count(b"GROUP=") == part.count
+        and not pieces[0]
+        and {piece.strip(b" \r") for piece in set(pieces[4::4])} <= {b"\n"}
+        and b"\n" not in numbers
+        and b"_" not in numbers
+    ):
+        del words[5::6]
+        try:
+            values = np.array(list(map(float, words))).reshape(-1, 5)[:, :4]
+        except ValueError:
+            return by_line(part, names)
+        return names.numbers(pieces[1::4], pieces[3::4]), values
+    return by_line(part, names)
+
+
+def by_line(part: Frame, names: Names) -> tuple[IntArray, FloatArray]:
+    """Return what ``plain`` returns, line by line; raises ``InputError`` with the line that is none."""
+    lines = part.content[part.start : part.end].split(b"\n")[:-1]
+    if len(lines) != part.count:
+        raise InputError(part.path, f"{part.count} functions were announced, {len(lines)} are there", "line 1")
+    values = np.empty((part.count, 4))
+    ids = np.empty(part.count, dtype=np.int64)
+    for n, line in enumerate(lines):
+        ids[n], values[n] = function(part, line, n, names)
+    return ids, values
+
+
+def function(part: Frame, line: bytes, n: int, names: Names) -> tuple[int, list[float]]:
+    """Return number and values of the function in a line, the ``n``-th of the file."""
+    found = _FUNCTION.fullmatch(line)
+    numbers = _numbers(found) if found else None
+    if not found or numbers is None:
+        raise InputError(part.path, "expected a function and five numbers", f"line {n + 3}")
+    return names.number(found[1], found[7] or b""), numbers[:4]
+
+
+def _numbers(found: re.Match[bytes]) -> list[float] | None:
+    """Return the numbers in a line, behind the name."""
+    words = found.groups()[1:6]
+    try:
+        return None if any(b"_" in word for word in words) else [float(word) for word in words]
+    except ValueError:
+        return None
+
+
+def finish(part: Frame, ids: IntArray, values: FloatArray) -> Sheet:
+    """Return the sheet of a file whose functions were read; raises ``InputError`` for what cannot be."""
+    wrong = ~((values > -LARGEST) & (values < LARGEST)).all(axis=1)
+    if wrong.any():
+        raise InputError(part.path, "an impossible number", f"line {int(np.argmax(wrong)) + 3}")
+    negative = bool((values < 0).any())
+    if negative:
+        # Clocks of processors differ a little, and TAU takes its own cost off.
+        tolerated = max(1000.0, 1e-3 * float(values[:, INCL].max()))
+        wrong = (values < -tolerated).any(axis=1) | (values[:, :EXCL] < 0).any(axis=1)
+        if wrong.any():
+            raise InputError(part.path, "a number below zero", f"line {int(np.argmax(wrong)) + 3}")
+        values = np.maximum(values, 0.0)
+    return Sheet(part.metric, part.header, ids, values, _user_events(part), negative)
+
+
+def _user_events(part: Frame) -> tuple[Event, ...] | None:
+    content, line = part.content, part.count + 3
+    begin = _AGGREGATES.match(content, part.end)
+    if not begin:
+        raise InputError(part.path, "expected '0 aggregates'", f"line {line}")
+    if begin.end() == len(content):
+        return None
+    head = _EVENTS.match(content, begin.end())
+    if not head:
+        raise InputError(part.path, "expected the number of user events and a line of titles", f"line {line + 1}")
+    lines = content[head.end() :].split(b"\n")
+    if lines.pop().strip() or len(lines) != int(head[1]):
+        text = f"{int(head[1])} user events were announced, {len(lines)} are there"
+        raise InputError(part.path, text, f"line {line + 1}")
+    return tuple(_event(part, text, line + 3 + n) for n, text in enumerate(lines))
+
+
+def _event(part: Frame, line: bytes, number: int) -> Event:
+    found = _EVENT.fullmatch(line)
+    numbers = _numbers(found) if found else None
+    possible = numbers is not None and 0 <= numbers[0] < LARGEST and (np.isfinite(numbers).all() or not numbers[0])
+    if not found or numbers is None or not possible:
+        raise InputError(part.path, "expected a user event and five numbers", f"line {number}")
+    return Event(found[1], *numbers)

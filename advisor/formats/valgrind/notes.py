@@ -1,0 +1,123 @@
+"""What should be known about counts of valgrind: what they leave out, and where most of them were made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.formats.valgrind import counts
+from advisor.formats.valgrind.functions import UNKNOWN
+from advisor.model.records import Note
+from advisor.model.units import format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from advisor.formats.valgrind.dump import Dump
+    from advisor.formats.valgrind.functions import Functions
+    from advisor.formats.valgrind.processes import Processes
+    from advisor.model.records import FloatArray
+
+PENALTIES: Final = {"totals disagree": 0.3, "order of ranks": 0.05, "functions folded": 0.1, "unknown events": 0.1}
+CACHES: Final = "valgrind --tool=callgrind --cache-sim=yes --branch-sim=yes ./PROGRAM"
+_NAMED: Final = 4
+#: Source lines are named that have at least this share of what is counted.
+_HOT: Final = 0.03
+_WHAT: Final = {
+    "misses.LL": "misses of the last cache",
+    "misses.L1": "misses of the first cache",
+    "instructions": "instructions",
+}
+_OPERATIONS: Final = {
+    "loads": "compiled_ops.load",
+    "stores": "compiled_ops.store",
+    "branches": "compiled_ops.branch",
+}
+
+
+def notes(
+    dumps: Sequence[Dump], processes: Processes, functions: Functions, tables: Mapping[str, FloatArray]
+) -> tuple[Note, ...]:
+    """Return the notes on the ``dumps`` that are used."""
+    return (
+        *_of_damage(dumps, functions), *_of_ranks(processes), *_of_events(dumps, tables),
+        *_of_libraries(tables), *_of_lines(dumps, functions),
+    )  # fmt: skip
+
+
+def _note(name: str, text: str, collect: str | None = None) -> Note:
+    return Note(name, text, PENALTIES.get(name, 0.0), collect)
+
+
+def _of_damage(dumps: Sequence[Dump], functions: Functions) -> Iterator[Note]:
+    off = [dump for dump in dumps if dump.off]
+    if off:
+        names = ", ".join(dump.path.name for dump in off[:_NAMED])
+        yield _note("totals disagree", f"lines and totals differ by up to {max(d.off for d in off):,.0f} in {names}")
+    if strange := counts.unknown(dumps[0].events):
+        yield _note("unknown events", f"valgrind is not known to count {', '.join(strange[:_NAMED])}")
+    if functions.folded:
+        yield _note("functions folded", f"the {functions.folded:,} functions with the fewest instructions are one")
+
+
+def _of_ranks(processes: Processes) -> Iterator[Note]:
+    if processes.guessed:
+        how = "the files name no ranks, so ranks are numbered in the order of process ids: a guess"
+        command = "--callgrind-out-file=callgrind.out.rank%q{OMPI_COMM_WORLD_RANK}"
+        yield _note("order of ranks", how, command)
+    if processes.others:
+        names = ", ".join(f"{name or 'unnamed'} ({count})" for name, count in list(processes.others.items())[:_NAMED])
+        yield _note("other programs", f"processes of other programs are left out: {names}")
+    if processes.helpers:
+        how = f"{processes.helpers} threads that executed hardly anything are left out"
+        yield _note("helper threads", f"{how} ({processes.helping:,.0f} instructions)")
+
+
+def _of_events(dumps: Sequence[Dump], tables: Mapping[str, FloatArray]) -> Iterator[Note]:
+    caches = list(dict.fromkeys(cache for dump in dumps for cache in dump.caches))
+    if "misses.L1" in tables:
+        which = f" ({'; '.join(caches)})" if caches else ""
+        how = f"misses are those of simulated caches{which}: first and last level only, each process alone"
+        yield _note("simulated caches", how)
+    else:
+        yield _note("caches not simulated", "loads, stores and cache misses were not counted", CACHES)
+    how = "valgrind does not tell floating-point operations from others: M and MA stay unknown, MAC counts "
+    known = [word for word, name in _OPERATIONS.items() if name in tables]
+    yield _note("operations not told apart", how + (", ".join(known) or "nothing"))
+
+
+def _of_libraries(tables: Mapping[str, FloatArray]) -> Iterator[Note]:
+    inside = tables.get(f"{counts.LIBRARY}instructions")
+    if inside is None or "instructions" not in tables:
+        return
+    everything = inside.sum() + tables["instructions"].sum()
+    if everything > 0 and inside.sum() > 0:
+        how = "of the instructions are those of communication libraries, which turn while they wait, and of the linker"
+        yield _note("library code", f"{format_share(inside.sum() / everything)} {how}: counted as library.* by itself")
+
+
+def _of_lines(dumps: Sequence[Dump], functions: Functions) -> Iterator[Note]:
+    """Yield where in the program's source most is missed or executed."""
+    parts = counts.named(dumps[0].events)
+    name = next((one for one in _WHAT if one in parts), None)
+    if name is None:
+        return
+    found: dict[tuple[str, int], float] = {}
+    total = 0.0
+    for dump, of_places in zip(dumps, functions.of_places, strict=True):
+        columns = list(parts[name])
+        own = ~functions.library[of_places]
+        total += float(dump.counts[own][:, columns].sum())
+        files = {place.file for place, mine in zip(dump.places, own.tolist(), strict=True) if mine}
+        value = dump.lines.counts[:, columns].sum(axis=1)
+        for at in np.argsort(-value, kind="stable")[: 100 * _NAMED].tolist():
+            file, line = dump.lines.files[dump.lines.file[at]], int(dump.lines.line[at])
+            if line and file != UNKNOWN and file in files and not file.startswith("./"):
+                found[file, line] = found.get((file, line), 0.0) + float(value[at])
+    most = sorted(found.items(), key=lambda item: -item[1])[:_NAMED]
+    hot = [
+        f"{file.rsplit('/', 1)[-1]}:{line} ({format_share(v / total)})" for (file, line), v in most if v > _HOT * total
+    ]
+    if hot:
+        yield _note("hot lines", f"most {_WHAT[name]}: {', '.join(hot)}")

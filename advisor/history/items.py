@@ -1,0 +1,254 @@
+"""What becomes of each item of advice, over all runs of a program: one line of history per cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from statistics import fmean
+from typing import TYPE_CHECKING, Final, Literal
+
+from advisor.model.errors import UsageError
+from advisor.support import wire
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from advisor.history.runs import Runs
+    from advisor.model.records import Advice, Recommendation
+
+ItemState = Literal["new", "open", "acknowledged", "suppressed", "applied", "resolved", "back"]
+#: A region holds all that an item promises if no more than this share of it is missing.
+_ROUNDING: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of advice as it stands: what it is about, when it was seen, what was promised and what it won."""
+
+    program: str
+    fingerprint: str
+    action: str
+    title: str
+    region: str | None
+    phase: str | None
+    gaps: tuple[str, ...]
+    state: ItemState
+    first_run: int
+    last_run: int
+    ceiling_s: float
+    expected_s: float | None
+    until: str | None
+    reason: str | None
+    applied_after: int | None
+    promised_s: float | None
+    realised_s: float | None
+
+
+_COLUMNS: Final = ", ".join(field.name for field in fields(Item))
+
+
+def held_s(advice: Advice, item: Item, *, whole: bool = False) -> float:
+    """Return the seconds that a run loses to an item's gaps: at its region, or all where there is none or ``whole``."""
+    total = 0.0
+    for gap in advice.gaps:
+        if gap.name not in item.gaps:
+            continue
+        if whole or item.region is None:
+            total += gap.seconds
+        else:
+            total += sum(share.seconds for share in gap.regions if share.name == item.region)
+    return total
+
+
+class Items:
+    """The items of the database; writing methods work inside the transaction that their caller opened."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def of(self, program: str) -> tuple[Item, ...]:
+        """Return all items of a program, those seen last first."""
+        rows = self._connection.execute(
+            f"SELECT {_COLUMNS} FROM items WHERE program = ? ORDER BY last_run DESC, ceiling_s DESC", (program,)
+        )
+        return tuple(_item(row) for row in rows)
+
+    def have_won(self, program: str) -> bool:
+        """Return whether it is known of any item of a program what it has won."""
+        asked = "SELECT 1 FROM items WHERE program = ? AND realised_s IS NOT NULL LIMIT 1"
+        return self._connection.execute(asked, (program,)).fetchone() is not None
+
+    def won(self) -> tuple[Item, ...]:
+        """Return the items of all programs of which it is known what they won."""
+        rows = self._connection.execute(
+            f"SELECT {_COLUMNS} FROM items WHERE realised_s IS NOT NULL ORDER BY program, last_run, fingerprint"
+        )
+        return tuple(_item(row) for row in rows)
+
+    def update(
+        self,
+        number: int,
+        advice: Advice,
+        before: Sequence[Advice],
+        now: datetime,
+        *,
+        repeats: Sequence[Advice] = (),
+        since: int = 0,
+    ) -> None:
+        """Take in the advice on run ``number``, which ``repeats`` those of its build.
+
+        ``before`` are the runs of the build that came before, from run ``since`` on. Items that the run shows are new,
+        open, or back; items that it no longer shows are resolved, and an applied one gets what it won: the mean of its
+        seconds ``before`` less that in this build. Where it promised more than lies at its region, because it is about
+        several, these are all seconds of its gaps. A run without evidence changes nothing.
+        """
+        if advice.verdict == "insufficient evidence":
+            return
+        program = advice.profile.program
+        known = {item.fingerprint: item for item in self.of(program)}
+        shown = {one.fingerprint: one for one in advice.recommendations}
+        for fingerprint, recommendation in shown.items():
+            self._seen(number, program, recommendation, known.get(fingerprint), now)
+        for fingerprint, item in known.items():
+            applied = item.applied_after is not None and item.applied_after < number
+            if applied and before and (item.realised_s is None or int(item.applied_after or 0) >= since > 0):
+                won = _won_s(before, (*repeats, advice), item)
+                self._set(item, now, number, item.state, realised_s=won)
+            if fingerprint not in shown and item.state != "resolved":
+                self._set(item, now, number, "resolved")
+
+    def mark(
+        self,
+        item: Item,
+        state: ItemState,
+        now: datetime,
+        *,
+        reason: str | None = None,
+        until: str | None = None,
+        won_s: float | None = None,
+    ) -> None:
+        """Set what a user says of an item: acknowledged, suppressed (``until`` a day, with a ``reason``) or applied.
+
+        One that is applied and has won seconds already (``won_s``, see ``won_already_s``) stays resolved.
+        """
+        more: dict[str, object] = {"reason": reason, "until": until}
+        if state == "applied":
+            promised = item.ceiling_s if item.expected_s is None else item.expected_s
+            more |= {"applied_after": item.last_run, "promised_s": promised, "realised_s": won_s}
+        self._set(item, now, item.last_run, state if won_s is None else "resolved", **more)
+
+    def named(self, program: str | None, text: str, region: str | None = None) -> Item:
+        """Return the one item that ``text`` (an action or the beginning of a fingerprint) names.
+
+        Raises ``UsageError`` with the choices where none fits, or several.
+        """
+        rows = self._connection.execute(f"SELECT {_COLUMNS} FROM items ORDER BY last_run DESC, ceiling_s DESC")
+        items = [_item(row) for row in rows]
+        fits = [
+            item
+            for item in items
+            if (item.action == text or item.fingerprint.startswith(text))
+            and (program is None or item.program == program)
+            and (region is None or item.region == region)
+        ]
+        if len(fits) == 1:
+            return fits[0]
+        choices = [
+            f"{one.fingerprint[:12]} {one.action} of {one.program} at {one.region or one.phase or 'the whole run'}"
+            for one in (fits or items)[:8]
+        ]
+        listed = "; ".join(choices) or "there is no advice yet"
+        if fits:
+            raise UsageError(
+                f"several items are called {text!r}; name one by its number, --region or --program: {listed}"
+            )
+        where = "".join(f" {word} {name!r}" for word, name in (("of", program), ("at", region)) if name is not None)
+        raise UsageError(f"no item is called {text!r}{where}; those seen last: {listed}")
+
+    def apply(self, program: str, actions: Sequence[tuple[str, str | None]], reason: str, now: datetime) -> None:
+        """Set items to applied that commits name, by action and region (None: wherever the action is advised)."""
+        for item in self.of(program):
+            named = any(item.action == action and region in (None, item.region) for action, region in actions)
+            if named and item.state not in ("applied", "resolved"):
+                self.mark(item, "applied", now, reason=reason)
+
+    def _seen(self, number: int, program: str, shown: Recommendation, known: Item | None, now: datetime) -> None:
+        if known is None:
+            values = (
+                program, shown.fingerprint, shown.action, shown.title, shown.region, shown.phase,
+                "+".join(shown.gaps), "new", number, number, shown.ceiling_s, shown.expected_s,
+            )  # fmt: skip
+            self._connection.execute(
+                "INSERT INTO items (program, fingerprint, action, title, region, phase, gaps, state, first_run, "
+                "last_run, ceiling_s, expected_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            )
+            self._note(program, shown.fingerprint, number, now, "new", None)
+            return
+        state: ItemState = _next(known, now)
+        self._set(
+            known, now, number, state,
+            last_run=number, ceiling_s=shown.ceiling_s, expected_s=shown.expected_s,
+        )  # fmt: skip
+
+    def _set(self, item: Item, now: datetime, number: int, state: ItemState, **more: object) -> None:
+        names = ", ".join(f"{name} = ?" for name in more)
+        self._connection.execute(
+            f"UPDATE items SET state = ?{', ' if names else ''}{names} WHERE program = ? AND fingerprint = ?",
+            (state, *more.values(), item.program, item.fingerprint),
+        )
+        if state != item.state:
+            reason = more.get("reason")
+            self._note(item.program, item.fingerprint, number, now, state, reason if isinstance(reason, str) else None)
+
+    def _note(
+        self, program: str, fingerprint: str, number: int, now: datetime, state: ItemState, reason: str | None
+    ) -> None:
+        at = now.astimezone(UTC).isoformat("T", "seconds")
+        self._connection.execute(
+            "INSERT INTO steps (program, fingerprint, run, at, state, reason) VALUES (?, ?, ?, ?, ?, ?)",
+            (program, fingerprint, number, at, state, reason),
+        )
+
+
+def won_already_s(runs: Runs, item: Item) -> float | None:
+    """Return the seconds that a resolved item has won: those in the build that showed it last, less those in the next.
+
+    None where the history does not hold runs of both builds any more, or does not know their builds.
+    """
+    entries = runs.entries(item.program)
+    last = next((one for one in entries if one.number == item.last_run), None)
+    if last is None:
+        return None
+    alike = [one for one in entries if one.ranks == last.ranks]
+    later = [one for one in alike if one.number > last.number and one.build != last.build]
+    sides = [one for one in alike if one.build == last.build], [one for one in later if one.build == later[0].build]
+    if not all(sides):
+        return None
+    before, after = ([runs.advice(one.number) for one in side] for side in sides)
+    return _won_s(before, after, item)
+
+
+def _won_s(before: Sequence[Advice], after: Sequence[Advice], item: Item) -> float:
+    """Return what an applied item has won: the mean of its seconds before, less that after."""
+    shown = [one for run in before for one in run.recommendations if one.fingerprint == item.fingerprint]
+    most = fmean([one.ceiling_s for one in shown]) if shown else item.ceiling_s
+    whole = most > (1 + _ROUNDING) * fmean([held_s(run, item) for run in before])
+    means = [fmean([held_s(run, item, whole=whole) for run in runs]) for runs in (before, after)]
+    return means[0] - means[1]
+
+
+def _next(item: Item, now: datetime) -> ItemState:
+    """Return the state of an item that shows again."""
+    if item.state == "resolved":
+        return "back"
+    if item.state == "suppressed" and item.until is not None and item.until < now.astimezone(UTC).date().isoformat():
+        return "open"
+    return "open" if item.state == "new" else item.state
+
+
+def _item(row: Sequence[object]) -> Item:
+    """Return the item of a row in the order of ``_COLUMNS``; raises ``ContractError`` for what none wrote."""
+    values = dict(zip((field.name for field in fields(Item)), row, strict=True))
+    return wire.unpack(Item, {**values, "gaps": str(values["gaps"]).split("+")})

@@ -1,0 +1,387 @@
+"""The records that flow through the pipeline, in the order in which they appear.
+
+``Profile`` is what a reader returns. ``Bound`` and ``Gap`` are computed from it. ``Finding`` comes from
+plugins, ``Recommendation`` from the rules, and ``Advice`` holds it all. Records are frozen; numbers live
+in numpy arrays, seconds unless the name says otherwise. Unmeasured is absent, never zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor.model.reports import Bars, HeatMap, Series
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+Status = Literal["measured", "estimated", "modelled", "unavailable"]
+PhaseKind = Literal["parallel", "serial", "whole"]
+#: Seconds, or NaN where the tool recorded no such time.
+SecondsOrNaN = Annotated[float, math.nan]
+
+#: The arrays that a phase may hold, each (region, processor, iteration), seconds.
+MEASURES = ("wall_s", "cpu_s", "transfer_s", "wait_s", "sync_s", "io_s", "os_s", "work_s")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of the hierarchy: the bound's name, what it adds, and the gap that leads up to it."""
+
+    bound: str
+    adds: str
+    gap: str | None
+
+
+#: The hierarchy, lowest bound first (Hung and Davidson, section 3.2.1; S' and W are this project's extension).
+LEVELS = (
+    Level("M", "machine peak", None),
+    Level("MA", "the mix of operations", "A"),
+    Level("MAC", "what the compiler emitted", "C"),
+    Level("MACS", "the actual schedule", "S"),
+    Level("I", "finite cache", "$"),
+    Level("IP", "degree of parallelization", "P"),
+    Level("IPC", "communication", "C'"),
+    Level("IPCO", "I/O and operating system", "O"),
+    Level("IPCOL", "overall load imbalance", "L"),
+    Level("IPCOLM", "multiphase imbalance", "M'"),
+    Level("IPCOLMD", "dynamic imbalance", "D"),
+    Level("IPCOLMDS", "synchronization", "S'"),
+    Level("IPCOLMDSW", "waiting inside phases", "W"),
+    Level("actual", "start-up, shutdown and the rest", "X"),
+)
+BOUND_NAMES = tuple(level.bound for level in LEVELS)
+GAP_NAMES = tuple(level.gap for level in LEVELS if level.gap)
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """One rank, or one thread of a rank."""
+
+    rank: int
+    thread: int = 0
+    host: str | None = None
+    from_s: float | None = None
+    to_s: float | None = None
+
+    @property
+    def name(self) -> str:
+        """``rank 3``, or ``rank 3 thread 1`` for a thread that is not the first."""
+        return f"rank {self.rank}" if self.thread == 0 else f"rank {self.rank} thread {self.thread}"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A named piece of source; ``threaded`` when executed inside a parallel region of threads."""
+
+    name: str
+    file: str | None = None
+    line: int | None = None
+    threaded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A span of the run up to a synchronization of all processors, with all its iterations.
+
+    ``regions`` (R,) holds indices into ``Profile.regions``; every array of ``arrays`` has the shape
+    (R, Q, I): own seconds of region, processor, iteration. ``duration_s`` (I,) is the time between the
+    two synchronizations, on one clock. ``kind`` is ``whole`` when the profile has no phases at all.
+    """
+
+    name: str
+    kind: PhaseKind
+    regions: IntArray
+    arrays: Mapping[str, FloatArray]
+    closed_by: str | None = None
+    start_s: FloatArray | None = None
+    duration_s: FloatArray | None = None
+
+    @property
+    def iterations(self) -> int:
+        """How often the phase occurred."""
+        return next(iter(self.arrays.values())).shape[2] if self.arrays else 0
+
+
+#: Categories of a cause: which of a processor's seconds it explains; ``outside`` are those in no phase.
+CAUSE_CATEGORIES = ("transfer", "wait", "sync", "io", "outside")
+#: Kinds of causes of I/O of which it is known whether they begin at a block of the file system.
+ALIGNED_FILE = "aligned file"
+UNALIGNED_FILE = "unaligned file"
+#: Reads and writes of at most so many bytes are small.
+SMALL_IO_B = 100 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """Why processors communicated, waited, synchronized or did I/O: one row per distinct combination.
+
+    All columns have the same length. ``category`` indexes ``CAUSE_CATEGORIES``; ``kind`` indexes
+    ``kinds`` (``late sender``, ``late receiver``, ``late root``, ``collective``, ``barrier``, ``message``,
+    ``unmatched``, ``thread barrier``, ``thread start``, ``file``, ``unaligned file``, ``start-up``, ``shutdown`` …).
+    ``phase`` indexes ``Profile.phases`` (-1: outside); ``call`` and ``caller`` index ``Profile.regions`` (caller -1:
+    unknown); ``processor`` and ``partner`` index ``Profile.processors`` (-1: none or all); ``target`` indexes
+    ``targets`` (files, -1: none); ``size_class`` is the bit length of the bytes of one call (-1: unknown).
+    ``seconds``, ``count`` and ``bytes`` are totals over the row.
+    """
+
+    kinds: tuple[str, ...]
+    targets: tuple[str, ...]
+    category: IntArray
+    kind: IntArray
+    phase: IntArray
+    call: IntArray
+    caller: IntArray
+    processor: IntArray
+    partner: IntArray
+    target: IntArray
+    size_class: IntArray
+    seconds: FloatArray
+    count: IntArray
+    bytes: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One fact about the quality of a profile: how bad (``penalty`` 0 to 1 off the grade) and what to do."""
+
+    name: str
+    text: str
+    penalty: float = 0.0
+    collect: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One run of one program, as far as it was measured; ``program`` is empty where the format does not name it.
+
+    ``actual_s`` is the run's wall time, NaN where only operations were counted or CPU times taken (``timed``).
+    ``phases`` holds one phase of kind ``whole`` when the tool recorded none. ``outside`` maps parts of the
+    run that lie in no phase (``start-up``, ``shutdown``, ``not running``, ``idle``) to seconds per processor
+    (Q,): over all phases a processor's wall time plus its outside seconds is ``actual_s``. ``counts`` maps a
+    count (``calls``, ``messages``, ``bytes``, ``source_ops.fp_add``, ``compiled_ops.load``, ``scheduled_cycles``,
+    ``misses.L1`` …) to an array (regions, processors). ``status`` gives the status of each measure.
+    """
+
+    program: str
+    run: str
+    reader: str
+    actual_s: SecondsOrNaN
+    processors: tuple[Processor, ...]
+    regions: tuple[Region, ...]
+    phases: tuple[Phase, ...]
+    status: Mapping[str, Status]
+    build: str | None = None
+    started: str | None = None
+    machine: str | None = None
+    cores: int | None = None
+    language: str | None = None
+    paradigms: tuple[str, ...] = ()
+    parameters: Mapping[str, str | float] = field(default_factory=dict)
+    outside: Mapping[str, FloatArray] = field(default_factory=dict)
+    counts: Mapping[str, FloatArray] = field(default_factory=dict)
+    causes: Causes | None = None
+    notes: tuple[Note, ...] = ()
+    ranks_expected: int | None = None
+    clock_uncertainty_s: float | None = None
+
+    @property
+    def ranks(self) -> int:
+        """The number of processes of which anything was recorded."""
+        return len({processor.rank for processor in self.processors})
+
+    @property
+    def timed(self) -> bool:
+        """Whether the wall time of the run was recorded."""
+        return not math.isnan(self.actual_s)
+
+    @property
+    def has_phases(self) -> bool:
+        """Whether synchronizations divide the run, so that M', D and S' can be told apart."""
+        return bool(self.phases) and self.phases[0].kind != "whole"
+
+    def has(self, measure: str) -> bool:
+        """Whether every phase holds the array ``measure``."""
+        return bool(self.phases) and all(measure in phase.arrays for phase in self.phases)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A lower bound on the run time in seconds; without a value, why and which command would give it."""
+
+    name: str
+    seconds: float | None
+    status: Status
+    reason: str | None = None
+    collect: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A named part of a gap: a region with its phase and place, a processor, an iteration or a cause."""
+
+    name: str
+    seconds: float
+    phase: str | None = None
+    file: str | None = None
+    line: int | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The difference of two neighbouring known bounds, and where it comes from."""
+
+    name: str
+    members: tuple[str, ...]
+    lower: str
+    upper: str
+    seconds: float
+    share: float
+    status: Status
+    reason: str | None = None
+    regions: tuple[Share, ...] = ()
+    processors: tuple[Share, ...] = ()
+    iterations: tuple[Share, ...] = ()
+    causes: tuple[Share, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """A POP efficiency (0 to 1) with its status; ``None`` where the data do not allow it."""
+
+    name: str
+    value: float | None
+    status: Status
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a plugin noticed: ``kind`` and ``subject`` name it, ``measures`` hold the numbers, ``pictures`` more."""
+
+    plugin: str
+    kind: str
+    subject: str
+    text: str
+    measures: Mapping[str, float] = field(default_factory=dict)
+    pictures: tuple[Bars | Series | HeatMap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One condition that was met: the fact, its value, the threshold, and how the fact is computed."""
+
+    fact: str
+    value: float | str | bool
+    unit: str
+    condition: str
+    formula: str
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A fact that a rule asked for and the profile lacks, and the command that would provide it."""
+
+    fact: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A gap that an action may help or hurt, with its present seconds."""
+
+    gap: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class HowTo:
+    """How to carry out an action in one programming model and language."""
+
+    model: str
+    text: str
+    language: str | None = None
+    before: str | None = None
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """One action at one place, with what it can win at most and what speaks for it.
+
+    ``more_phases`` are those in which it wins something as well, besides ``phase`` that is shown.
+    """
+
+    rank: int
+    action: str
+    title: str
+    step: int
+    issue: str
+    gaps: tuple[str, ...]
+    phase: str | None
+    region: str | None
+    file: str | None
+    line: int | None
+    processors: tuple[str, ...]
+    ceiling_s: float
+    expected_s: float | None
+    interval_s: tuple[float, float] | None
+    basis: Literal["simulation", "history", "similar"] | None
+    confidence: float
+    effort: int
+    may_help: tuple[Effect, ...]
+    may_hurt: tuple[Effect, ...]
+    conflicts: tuple[str, ...]
+    alternatives: tuple[str, ...]
+    how: tuple[HowTo, ...]
+    why: str
+    evidence: tuple[Evidence, ...]
+    fingerprint: str
+    rule_place: str
+    state: str = "new"
+    more_phases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What all recommendations together can win; overlapping gains are counted once."""
+
+    ceiling_s: float
+    expected_s: float | None = None
+    interval_s: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """How far a profile can be trusted: A (fully) to F (not at all), with the reasons."""
+
+    letter: Literal["A", "B", "C", "D", "F"]
+    score: float
+    notes: tuple[Note, ...]
+
+
+Verdict = Literal["advice", "nothing significant", "insufficient evidence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Everything that is said about one run."""
+
+    profile: Profile
+    grade: Grade
+    bounds: tuple[Bound, ...]
+    gaps: tuple[Gap, ...]
+    efficiencies: tuple[Efficiency, ...]
+    findings: tuple[Finding, ...]
+    recommendations: tuple[Recommendation, ...]
+    total: Total
+    steps_to_revisit: tuple[int, ...]
+    needs: tuple[Need, ...]
+    verdict: Verdict
+    problems: tuple[str, ...] = ()

@@ -1,0 +1,202 @@
+"""What the type of a record's field says about the nodes that may fill it (see ``advisor.support.documents``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as AbstractMapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Generic,
+    Literal,
+    Protocol,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from advisor.model.units import Dimension, parse_as
+from advisor.support.documents import scalars
+from advisor.support.documents.nodes import Mapping, Mark, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Limits of a number, included; ``Annotated[int, Between(1, 5)]``."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Marked(Generic[T]):
+    """A value and the place where it stands."""
+
+    value: T
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a record: its name, the key that fills it, its type, and whether the key must be there."""
+
+    name: str
+    key: str
+    hint: object
+    required: bool
+
+
+@cache
+def fields_of(record: type) -> tuple[Field, ...]:
+    """The fields of a dataclass that keys fill, in their order."""
+    hints = get_type_hints(record, include_extras=True)
+    found = ((field, hints[field.name]) for field in fields(record) if field.init and hints[field.name] is not Mark)
+    return tuple(
+        Field(field.name, field.name.removesuffix("_"), hint, field.default is field.default_factory is MISSING)
+        for field, hint in found
+    )
+
+
+@cache
+def mark_names(record: type) -> tuple[str, ...]:
+    """The fields of a dataclass that take the place of the mapping."""
+    hints = get_type_hints(record, include_extras=True)
+    return tuple(field.name for field in fields(record) if hints[field.name] is Mark)
+
+
+@cache
+def members(hint: object) -> tuple[object, ...]:
+    """The alternatives of a union, or the type itself."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+@cache
+def is_record(hint: object) -> bool:
+    """Whether ``hint`` is a dataclass that a mapping can fill."""
+    return isinstance(hint, type) and is_dataclass(hint) and not hasattr(hint, "parse")
+
+
+@cache
+def is_dict(hint: object) -> bool:
+    """Whether ``hint`` is a mapping with free keys."""
+    return get_origin(hint) in (dict, AbstractMapping)
+
+
+@cache
+def inner(hint: object) -> object:
+    """The type inside ``Marked[X]`` and ``Annotated[X, …]``."""
+    return get_args(hint)[0] if get_origin(hint) in (Marked, Annotated) else hint
+
+
+@cache
+def dimension_of(hint: object) -> Dimension | None:
+    """The dimension of a quantity's type."""
+    if get_origin(hint) is not Annotated:
+        return None
+    return next((extra for extra in get_args(hint)[1:] if isinstance(extra, Dimension)), None)
+
+
+@cache
+def limits_of(hint: object) -> Between | None:
+    """The limits of a number's type."""
+    if get_origin(hint) is not Annotated:
+        return None
+    return next((extra for extra in get_args(hint)[1:] if isinstance(extra, Between)), None)
+
+
+@cache
+def node_kinds(hint: object) -> frozenset[type]:
+    """The kinds of nodes that can fill a field of this type."""
+    if hint is object:
+        return frozenset({Scalar, Sequence, Mapping})
+    if len(alternatives := members(hint)) > 1:
+        return frozenset().union(*map(node_kinds, alternatives))
+    if inner(hint) is not hint:
+        return node_kinds(inner(hint))
+    if get_origin(hint) is tuple:
+        return frozenset({Sequence})
+    return frozenset({Mapping if is_record(hint) or is_dict(hint) else Scalar})
+
+
+_NAMES: dict[object, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    NoneType: "nothing",
+    object: "anything",
+}
+
+
+def expectation(hint: object) -> str:
+    """What may fill a field of this type, in words."""
+    if len(alternatives := members(hint)) > 1:
+        return " or ".join(dict.fromkeys(expectation(one) for one in alternatives if one is not NoneType))
+    if dimension := dimension_of(hint):
+        return f"a {dimension.name} such as '{dimension.example}'"
+    if inner(hint) is not hint:
+        return expectation(inner(hint))
+    if get_origin(hint) is Literal:
+        return f"one of {scalars.listed(map(str, get_args(hint)))}"
+    if get_origin(hint) is tuple:
+        return "a list"
+    if is_record(hint) and isinstance(hint, type):
+        return f"a mapping with {scalars.listed(field.key for field in fields_of(hint))}"
+    return "a mapping" if is_dict(hint) else _NAMES.get(hint, f"a {getattr(hint, '__name__', str(hint)).lower()}")
+
+
+def scalar_value(node: Scalar, hint: object) -> object:
+    """The scalar as ``hint`` wants it; ValueError with what was expected."""
+    wanted = inner(hint)
+    if dimension := dimension_of(hint):
+        own = cast("_Quantity", wanted)
+        return parse_as(node.text, dimension) if wanted is float else own.parse(node.text, dimension)
+    if wanted is str or (wanted is object and not node.plain):
+        return node.text
+    if get_origin(wanted) is Literal:
+        return _literal(node.text, get_args(wanted))
+    reading = _READINGS.get(wanted)
+    if reading is None:
+        return cast("_Parsed", wanted).parse(node.text)
+    if not node.plain:
+        raise ValueError(f"expected {expectation(wanted)} without quotes")
+    return reading(node.text)
+
+
+_READINGS: dict[object, Callable[[str], object]] = {
+    int: scalars.whole_number,
+    float: scalars.number,
+    bool: scalars.truth,
+    object: scalars.anything,
+}
+
+
+class _Parsed(Protocol):
+    """A class that makes its instances of text."""
+
+    def parse(self, text: str) -> object:
+        """The instance for ``text``; ValueError if there is none."""
+
+
+class _Quantity(Protocol):
+    """A class that makes its instances of text and a dimension."""
+
+    def parse(self, text: str, dimension: Dimension) -> object:
+        """The instance for ``text``; ValueError if there is none."""
+
+
+def _literal(text: str, known: tuple[object, ...]) -> object:
+    by_text = {str(value): value for value in known}
+    if text not in by_text:
+        raise ValueError(f"expected one of {scalars.listed(by_text)}{scalars.suggestion(text, by_text)}")
+    return by_text[text]

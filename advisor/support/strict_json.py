@@ -1,0 +1,184 @@
+"""JSON read strictly: every mistake is an ``InputError`` with line and column, or with the path inside the document.
+
+``parse`` reads a text, ``Node`` walks the result. What JSON's grammar lets pass and an author never means is found
+on the walk, where the path is known: keys that stand twice, ``NaN`` and ``Infinity``, numbers beyond floating point.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from advisor.model.errors import InputError
+from advisor.support.documents.scalars import suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+_LONG_NUMBER = re.compile(r"\d{400}")
+_SHOWN: Final = 80  # characters of somebody's text that a message repeats
+
+
+class _Constant(str):
+    """``NaN``, ``Infinity`` or ``-Infinity``: Python's parser takes them, JSON does not have them."""
+
+
+class _Repeated(dict[str, object]):
+    """An object in which a key stands twice."""
+
+    key: str
+
+
+def read(path: Path, limit: int) -> Node:
+    """Return the root of the JSON document at ``path``, of at most ``limit`` bytes."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(limit + 1)
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error)) from error
+    if len(data) > limit:
+        raise InputError(path, f"is larger than {limit:,} bytes, the limit for this kind of document")
+    return parse(path, data)
+
+
+def parse(path: Path, data: bytes) -> Node:
+    """Return the root of a JSON text in UTF-8; raises ``InputError`` with line and column where it is none."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(path, "is not UTF-8 text", f"byte {error.start}") from error
+    try:
+        return Node(path, "", json.loads(text, object_pairs_hook=_object, parse_constant=_Constant))
+    except json.JSONDecodeError as error:
+        raise InputError(path, error.msg, f"{error.lineno}:{error.colno}") from error
+    except RecursionError:
+        raise InputError(path, "is nested too deeply") from None
+    except ValueError as error:  # Python refuses to convert integers of thousands of digits
+        raise InputError(path, "a number has too many digits", _place_of_long_number(text)) from error
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    seen: set[str] = set()
+    repeated = _Repeated(found)
+    for key, _ in pairs:
+        if key in seen:
+            repeated.key = key
+        seen.add(key)
+    return repeated
+
+
+def _place_of_long_number(text: str) -> str | None:
+    match = _LONG_NUMBER.search(text)
+    if match is None:
+        return None
+    line_start = text.rfind("\n", 0, match.start()) + 1
+    return f"{text.count(chr(10), 0, match.start()) + 1}:{match.start() - line_start + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One value of a document, and where it stands: ``place`` is a path such as ``phases[0].wall_s``."""
+
+    file: Path
+    place: str
+    value: object
+
+    def error(self, reason: str) -> InputError:
+        """Return the error that says what is wrong here; for the caller to raise."""
+        return InputError(self.file, reason, self.place or None)
+
+    def _wrong(self, expected: str) -> InputError:
+        return self.error(f"expected {expected}, found {_shown(self.value)}")
+
+    def fields(self, known: Collection[str] | None = None) -> dict[str, Node]:
+        """Return the members of an object, those that are ``null`` left out; unknown keys are errors."""
+        if not isinstance(self.value, dict):
+            raise self._wrong("an object")
+        if isinstance(self.value, _Repeated):
+            raise self.error(f"the key {_shown(self.value.key)} stands twice")
+        for key in self.value:
+            if known is not None and key not in known:
+                raise self.error(f"unknown key {_shown(key)}{suggestion(key, known)}")
+        return {
+            Node(self.file, "a key", key).text(): Node(self.file, self._below(key), value)
+            for key, value in self.value.items()
+            if value is not None
+        }
+
+    def _below(self, key: str) -> str:
+        return f"{self.place}.{key[:_SHOWN]}".removeprefix(".")
+
+    def items(self) -> list[Node]:
+        """Return the members of an array."""
+        if not isinstance(self.value, list):
+            raise self._wrong("an array")
+        return [Node(self.file, f"{self.place}[{i}]", value) for i, value in enumerate(self.value)]
+
+    def text(self, limit: int = 10_000) -> str:
+        """Return a string of at most ``limit`` characters."""
+        if not isinstance(self.value, str) or isinstance(self.value, _Constant):
+            raise self._wrong("a string")
+        if len(self.value) > limit:
+            raise self.error(f"a string of {len(self.value):,} characters; at most {limit:,} are allowed")
+        if not self.value.isascii() and any("\ud800" <= character <= "\udfff" for character in self.value):
+            raise self.error("the string holds half of a surrogate pair, which is no character")
+        return self.value
+
+    def choice(self, known: Collection[str]) -> str:
+        """Return a string that is one of ``known``."""
+        text = self.text()
+        if text not in known:
+            raise self.error(f"expected one of {', '.join(known)}, found {_shown(text)}{suggestion(text, known)}")
+        return text
+
+    def flag(self) -> bool:
+        """Return true or false."""
+        if not isinstance(self.value, bool):
+            raise self._wrong("true or false")
+        return self.value
+
+    def number(self, least: float = -math.inf) -> float:
+        """Return a finite number that is not below ``least``."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            raise self._wrong("a number")
+        number = _as_float(self.value)
+        if not math.isfinite(number):
+            raise self.error("the number is too large")
+        if number < least:
+            raise self.error(f"{number:g} is below {least:g}, which is impossible here")
+        return number
+
+    def whole(self, least: int = 0) -> int:
+        """Return an integer that is not below ``least`` and fits into 63 bits."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int):
+            raise self._wrong("an integer")
+        if not least <= self.value < 2**63:
+            raise self.error(f"expected an integer of at least {least}, found {_shown(self.value)}")
+        return self.value
+
+
+def _as_float(number: float) -> float:
+    """Return the number as floating point, infinite where it is too large for that."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, _Constant):
+        return f"{value} (write null for what was not measured)"
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "an array"
+    if isinstance(value, str):
+        return json.dumps(value[:_SHOWN])
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return "an integer too large for 63 bits"
+    return json.dumps(value)

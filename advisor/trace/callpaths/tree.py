@@ -1,0 +1,77 @@
+"""The call tree cut at library calls: what a library does inside belongs to the call that entered it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.trace.events import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from advisor.model.records import FloatArray, IntArray
+    from advisor.trace.callpaths.records import CallPaths
+
+#: Roles in which the program itself works; the seconds of all others are those of a library call.
+WORKING: Final = (Role.USER, Role.ROOT, Role.OMP_PARALLEL, Role.OMP_WORK)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What the nodes of ``CallPaths`` amount to once library calls hold what happens below them.
+
+    ``owner`` (nodes,) is the library call that a node happens in, or itself; ``caller`` the nearest working node above
+    the owner (-1: none). ``calls`` lists the library calls. ``threaded`` (nodes,) tells what runs inside parallel
+    regions of threads. ``wall_s``, ``visits``, ``bytes`` and ``waits`` are those of ``CallPaths``, the seconds of owned
+    nodes added to their owners.
+    """
+
+    owner: IntArray
+    caller: IntArray
+    calls: IntArray
+    threaded: npt.NDArray[np.bool_]
+    wall_s: FloatArray
+    visits: FloatArray | None
+    bytes: FloatArray | None
+    waits: Mapping[str, FloatArray]
+
+
+def cut(paths: CallPaths) -> Tree:
+    """Return the tree of ``paths``; what is done while holding a lock is work, not locking."""
+    count = len(paths.nodes)
+    owner, caller = np.arange(count), np.full(count, -1)
+    threaded = np.zeros(count, dtype=bool)
+    works = np.array([node.role in WORKING for node in paths.nodes], dtype=bool)
+    for n, node in enumerate(paths.nodes):
+        above = node.parent
+        threaded[n] = node.role == Role.OMP_PARALLEL or (above >= 0 and bool(threaded[above]))
+        if above < 0:
+            continue
+        inside = not works[owner[above]] and paths.nodes[owner[above]].role != Role.OMP_LOCK
+        owner[n] = owner[above] if inside else n
+        caller[n] = caller[above] if inside or not works[above] else above
+    shape = (count, len(paths.processors))
+    wall = np.zeros(shape) if paths.wall_s is None else _with_owned(paths.wall_s, owner)
+    calls = np.flatnonzero((owner == np.arange(count)) & ~works)
+    waits = {kind: _with_owned(seconds, owner) for kind, seconds in paths.waits.items()}
+    return Tree(owner, caller, calls, threaded, wall, paths.visits, _moved(paths, owner), waits)
+
+
+def _with_owned(seconds: FloatArray, owner: IntArray) -> FloatArray:
+    """Return ``seconds`` with those of owned nodes added to their owners and gone from their own rows."""
+    owned = np.flatnonzero(owner != np.arange(len(owner)))
+    if not len(owned):
+        return seconds
+    total = seconds.copy()
+    np.add.at(total, owner[owned], seconds[owned])
+    total[owned] = 0.0
+    return total
+
+
+def _moved(paths: CallPaths, owner: IntArray) -> FloatArray | None:
+    return None if paths.bytes is None else _with_owned(paths.bytes, owner)

@@ -1,0 +1,182 @@
+"""Why processors communicate, wait, synchronize and do I/O: equal calls added up into one row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.model.records import CAUSE_CATEGORIES, Causes
+from advisor.support.grouping import sums
+from advisor.trace.counts import bytes_of_calls
+from advisor.trace.events import COMMUNICATING, Kind, Role
+from advisor.trace.matching import COLLECTIVE_ROLES
+from advisor.trace.nesting import of_roles, recorded, roles
+from advisor.trace.waits import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.model.records import FloatArray, IntArray
+    from advisor.trace.categories import Split
+    from advisor.trace.events import Trace
+    from advisor.trace.nesting import Calls
+    from advisor.trace.tables import Table
+    from advisor.trace.waits import Waits
+
+#: Kinds of seconds that are no waiting, behind those of ``waits.KINDS``.
+OTHER_KINDS = ("message", "thread start", "file", "start-up", "shutdown")
+NAMED_KINDS = KINDS + OTHER_KINDS
+
+COLUMNS = ("category", "kind", "phase", "call", "caller", "processor", "partner", "target", "size_class")
+
+
+#: Which seconds of a call belong to which category, and the kind where one says it all.
+SOURCES = (
+    ("transfer", "transfer_s", None),
+    ("wait", "wait_s", None),
+    ("sync", "sync_s", None),
+    ("io", "io_s", "file"),
+    ("outside", "start_up_s", "start-up"),
+    ("outside", "shutdown_s", "shutdown"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the rows are made from."""
+
+    trace: Trace
+    calls: Calls
+    waiting: Waits
+    split: Split
+    table: Table
+    size: IntArray
+    target: IntArray
+
+
+def collect(
+    trace: Trace, calls: Calls, waiting: Waits, split: Split, table: Table, *, compiled: bool = False
+) -> Causes:
+    """Return the causes of all seconds of the phases that are no computation, and of those in no phase.
+
+    ``compiled`` says whether equal ones are found by a compiled loop.
+    """
+    source = Source(trace, calls, waiting, split, table, *_bytes_and_targets(trace, calls))
+    entries = [np.flatnonzero(getattr(split, measure)) for _, measure, _ in SOURCES]
+    entry, edges = np.concatenate(entries), np.cumsum([0, *map(len, entries)])
+    seconds, often = np.empty(len(entry)), np.ones(len(entry))
+    keys = _keys(source, entry)
+    for (category, measure, kind), low, high in zip(SOURCES, edges[:-1], edges[1:], strict=True):
+        mine = entry[low:high]
+        seconds[low:high] = getattr(split, measure)[mine]
+        keys[0, low:high] = CAUSE_CATEGORIES.index(category)
+        keys[1, low:high] = NAMED_KINDS.index(kind) if kind else _kind(source, split.call[mine], category)
+        if category == "outside":
+            keys[2, low:high] = -1
+        if category == "wait":
+            keys[6, low:high] = waiting.partner[split.call[mine]]
+        if category == "sync":
+            often[low:high] = np.maximum(split.teams[mine], 1)
+    total = source.size[split.call[entry]].clip(0).astype(np.float64)
+    return _grouped(trace.files, keys, seconds, often, total, compiled=compiled)
+
+
+def together(parts: Sequence[Causes], places: Sequence[IntArray]) -> Causes:
+    """Return the causes of several parts of a run; ``places`` are the rows of the whole for those of each part."""
+    keys = []
+    for part, place in zip(parts, places, strict=True):
+        moved = np.r_[place, -1]
+        columns = {name: getattr(part, name) for name in COLUMNS}
+        columns |= {"call": moved[part.call], "caller": moved[part.caller]}
+        keys.append(np.stack([columns[name] for name in COLUMNS]))
+    added = (np.concatenate([getattr(part, name) for part in parts]) for name in ("seconds", "count", "bytes"))
+    return _grouped(parts[0].targets, np.concatenate(keys, axis=1), *(each.astype(np.float64) for each in added))
+
+
+def _grouped(
+    targets: tuple[str, ...],
+    keys: IntArray,
+    seconds: FloatArray,
+    often: FloatArray,
+    total: FloatArray,
+    *,
+    compiled: bool = False,
+) -> Causes:
+    """Return rows with equal keys as one."""
+    first, group = (_groups_by_loop if compiled else _groups)(keys)
+    chosen = {name: keys[place, first] for place, name in enumerate(COLUMNS)}
+    return Causes(
+        kinds=NAMED_KINDS,
+        targets=targets,
+        **chosen,
+        seconds=sums(group, seconds, len(first)),
+        count=sums(group, often, len(first)).astype(np.int64),
+        bytes=sums(group, total, len(first)).astype(np.int64),
+    )
+
+
+def _keys(source: Source, entry: IntArray) -> IntArray:
+    """Return the key columns (9, n) of some entries in the order of ``COLUMNS``, but category, kind and partner."""
+    calls, split, row_of_call = source.calls, source.split, source.table.row_of_call
+    call = split.call[entry]
+    parent = calls.parent[call]
+    keys = np.full((len(COLUMNS), len(entry)), -1, dtype=np.int64)
+    keys[2] = source.table.phase_of[split.instance[entry]]
+    keys[3] = row_of_call[call]
+    keys[4] = np.where(parent >= 0, row_of_call[parent], -1)
+    keys[5] = calls.location[call]
+    keys[7] = source.target[call]
+    size = source.size[call]
+    keys[8] = np.where(size < 0, -1, np.frexp(size.clip(1).astype(np.float64))[1])
+    return keys
+
+
+def _kind(source: Source, call: IntArray, category: str) -> IntArray:
+    """Return why a call waits, and of other seconds what sort of call they are."""
+    if category == "wait":
+        working = source.calls.anchor[call] < 0
+        return np.where(working, NAMED_KINDS.index("thread barrier"), source.waiting.kind[call])
+    role = roles(source.trace)[source.calls.region[call]]
+    if category == "transfer":
+        joint = of_roles(source.trace, source.calls.region[call], COLLECTIVE_ROLES)
+        return np.where(joint, NAMED_KINDS.index("collective"), NAMED_KINDS.index("message"))
+    barrier = np.where(role == Role.BARRIER, NAMED_KINDS.index("barrier"), NAMED_KINDS.index("thread start"))
+    barrier = np.where(role == Role.OMP_BARRIER, NAMED_KINDS.index("thread barrier"), barrier)
+    return np.where(role == Role.OMP_LOCK, NAMED_KINDS.index("lock"), barrier)
+
+
+def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
+    """Return the bytes of each call (-1 unknown) and the file it works on (-1 none)."""
+    size = bytes_of_calls(trace, calls, (*COMMUNICATING, Kind.IO))
+    target = np.full(len(size), -1, dtype=np.int64)
+    files, call = recorded(calls, Kind.IO)
+    target[call] = trace.partner[files]
+    return size, target
+
+
+def _groups_by_loop(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Return what ``_groups`` does, by a compiled loop over the columns; only the groups are sorted."""
+    from advisor.trace import keyed_loops
+
+    found = np.empty(keys.shape[1], dtype=np.int64)
+    first = keyed_loops.distinct(keys, found)
+    order = np.lexsort(keys[::-1, first])
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[found]
+
+
+def _groups(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Return for equal columns of ``keys`` the first of each group, in their order, and the group of each column."""
+    if not keys.shape[1]:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    number = np.zeros(keys.shape[1], dtype=np.int64)
+    for row in keys:
+        low, width = int(row.min()), int(row.max()) - int(row.min()) + 1
+        if int(number.max()) >= (2**62) // width:
+            number = np.unique(number, return_inverse=True)[1].astype(np.int64)
+        number = number * width + (row - low)
+    _, first, group = np.unique(number, return_index=True, return_inverse=True)
+    return first.astype(np.int64), group.astype(np.int64)

@@ -1,0 +1,55 @@
+"""How often: calls, messages, bytes, collectives and file operations by region and processor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.support.grouping import sums
+from advisor.trace.events import SENDS, Kind
+from advisor.trace.nesting import recorded
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model.records import FloatArray, IntArray
+    from advisor.trace.events import Trace
+    from advisor.trace.nesting import Calls
+
+
+def bytes_of_calls(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntArray:
+    """Return the bytes that events of these kinds record for each call, -1 where none does."""
+    events, call = recorded(calls, *kinds)
+    known = trace.size[events] >= 0
+    events, call = events[known], call[known]
+    total = sums(call, trace.size[events].astype(np.float64), len(calls.region)).astype(np.int64)
+    total[np.bincount(call, minlength=len(total)) == 0] = -1
+    return total
+
+
+def count(
+    trace: Trace, calls: Calls, row_of_call: IntArray, rows: int, continued: npt.NDArray[np.bool_]
+) -> dict[str, FloatArray]:
+    """Return the counts (rows, locations) that a trace shows; those that never occur are left out.
+
+    ``continued`` calls began before the trace: they were counted there.
+    """
+    kinds = {
+        "messages": SENDS,
+        "collectives": (Kind.COLLECTIVE,),
+        "io_operations": (Kind.IO,),
+    }
+    columns = len(trace.locations)
+    entered = np.where(continued, 0.0, 1.0)
+    result = {"calls": sums(row_of_call * columns + calls.location, entered, rows * columns)}
+    for name, wanted in kinds.items():
+        events, call = recorded(calls, *wanted)
+        cell = row_of_call[call] * columns + calls.location[call]
+        if not len(events):
+            continue
+        result[name] = sums(cell, np.ones(len(events)), rows * columns)
+        if name != "collectives":
+            size = np.maximum(trace.size[events], 0).astype(np.float64)
+            result["bytes" if name == "messages" else "io_bytes"] = sums(cell, size, rows * columns)
+    return {name: values.reshape(rows, columns) for name, values in result.items()}

@@ -1,0 +1,61 @@
+"""Columns over the locations of a trace, the threads of execution: whose they are, and which events are theirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model.records import FloatArray, IntArray
+    from advisor.trace.events import Trace
+
+
+def ranks(trace: Trace) -> IntArray:
+    """Return the rank of every location."""
+    return np.array([location.rank for location in trace.locations], dtype=np.int64)
+
+
+def processes(trace: Trace) -> IntArray:
+    """Return for every location the number of its process, counted in the order of the ranks present."""
+    return np.unique(ranks(trace), return_inverse=True)[1].astype(np.int64)
+
+
+def hosts_of_processes(trace: Trace) -> IntArray:
+    """Return the number of the node of every process, -1 where it is not known, in the order of the ranks present."""
+    names: dict[str, int] = {}
+    host: IntArray = np.full(trace.ranks, -1, dtype=np.int64)
+    for location, process in zip(trace.locations, processes(trace).tolist(), strict=True):
+        if location.host is not None:
+            host[process] = names.setdefault(location.host, len(names))
+    return host
+
+
+def spans_of_processes(trace: Trace) -> tuple[FloatArray, FloatArray]:
+    """Return the first and the last event of every process by its own clock, seconds (0 for one without events)."""
+    process, some = processes(trace), np.flatnonzero(np.diff(trace.first))
+    begin, end = np.full(trace.ranks, np.inf), np.full(trace.ranks, -np.inf)
+    np.minimum.at(begin, process[some], trace.time_s[trace.first[some]])
+    np.maximum.at(end, process[some], trace.time_s[trace.first[some + 1] - 1])
+    return np.where(np.isinf(begin), 0.0, begin), np.where(np.isinf(end), 0.0, end)
+
+
+def are_first_threads(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Return for every location whether it is the first thread of its process."""
+    return np.array([location.thread == 0 for location in trace.locations], dtype=bool)
+
+
+def masters(trace: Trace) -> IntArray:
+    """Return for every location the first location of its process."""
+    threads = np.array([location.thread for location in trace.locations], dtype=np.int64)
+    order = np.lexsort((threads, ranks(trace)))
+    process = processes(trace)
+    _, first = np.unique(process[order], return_index=True)
+    return order[first][process]
+
+
+def of_events(trace: Trace, events: IntArray) -> IntArray:
+    """Return the location of each of some events, which are in order."""
+    return np.repeat(np.arange(len(trace.locations)), np.diff(np.searchsorted(events, trace.first)))

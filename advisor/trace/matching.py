@@ -1,0 +1,280 @@
+"""Which calls belong together: the ranks of one collective, the two ends of one message.
+
+MPI keeps the order of collectives on a communicator and of messages between two ranks with one tag, so counting is
+enough; no time is looked at, which is why clocks may be aligned afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.trace import locations
+from advisor.trace.events import RECEIVES, SENDS, Kind, Role
+from advisor.trace.nesting import occurrence, of_roles, recorded, roles
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model.records import IntArray
+    from advisor.trace.events import Trace
+    from advisor.trace.nesting import Calls
+
+_NOTHING: Final = np.zeros(0, dtype=np.int64)
+COLLECTIVE_ROLES = (Role.BARRIER, Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.SCAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Collectives:
+    """Complete collectives. ``call`` holds the calls, one instance after the other, ranks in the communicator's order.
+
+    ``first`` (instances + 1,) delimits them; ``comm``, ``role`` and ``root`` (position within the members, -1
+    none) describe each. ``unmatched`` counts collective calls that belong to no complete instance; of ``torn`` ones of
+    them the communicator is known, and only partners are missing.
+    """
+
+    call: IntArray
+    first: IntArray
+    comm: IntArray
+    role: IntArray
+    root: IntArray
+    unmatched: int
+    torn: int
+
+    def __len__(self) -> int:
+        return len(self.comm)
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Matched messages: calls that start the send, complete the receive, and complete the send (-1 unknown).
+
+    ``posted`` is the call that posted the receive, ``size`` the bytes. Without a partner in the trace are the send
+    events ``lost_sends``, the events ``lost_posts`` of receives whose completion is not recorded, and
+    ``lost_receives`` completed receives.
+    """
+
+    send: IntArray
+    receive: IntArray
+    posted: IntArray
+    send_end: IntArray
+    size: IntArray
+    lost_sends: IntArray
+    lost_posts: IntArray
+    lost_receives: int
+
+    @property
+    def unmatched(self) -> int:
+        """How many ends of messages have no partner."""
+        return len(self.lost_sends) + len(self.lost_posts) + self.lost_receives
+
+
+#: What belongs together where nothing is known to.
+NO_COLLECTIVES: Final = Collectives(_NOTHING, np.zeros(1, dtype=np.int64), _NOTHING, _NOTHING, _NOTHING, 0, 0)
+NO_MESSAGES: Final = Messages(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, 0)
+
+
+def collectives(trace: Trace, calls: Calls) -> Collectives:
+    """Return the collectives that all members of their communicator took part in."""
+    events, call = recorded(calls, Kind.COLLECTIVE)
+    role = roles(trace)[calls.region[call]]
+    collective = of_roles(trace, calls.region[call], COLLECTIVE_ROLES)
+    known = collective & (trace.comm[events] >= 0)
+    lost = int((collective & ~known).sum())
+    events, call, role = events[known], call[known], role[known]
+    comm = trace.comm[events].astype(np.int64)
+    member = _member_positions(trace)[comm, locations.ranks(trace)[calls.location[call]]]
+    turn = occurrence(comm * len(trace.locations) + calls.location[call])
+    order = np.lexsort((member, turn, comm))
+    key = comm[order] * (int(turn.max(initial=0)) + 1) + turn[order]
+    starts = np.flatnonzero(np.r_[True, np.diff(key) != 0]) if len(key) else np.zeros(0, dtype=np.int64)
+    size = np.diff(np.r_[starts, len(key)])
+    members = np.array([len(group) for group in trace.communicators] or [0])
+    lowest, highest = (f.reduceat(role[order], starts) if len(starts) else role for f in (np.minimum, np.maximum))
+    complete = (size == members[comm[order][starts]]) & (lowest == highest)
+    chosen = order[np.repeat(complete, size)]
+    starts = starts[complete]
+    root = trace.partner[events][order][starts].astype(np.int64)
+    group = comm[order][starts]
+    return Collectives(
+        call=call[chosen],
+        first=np.r_[0, np.cumsum(size[complete])].astype(np.int64),
+        comm=group,
+        role=role[order][starts],
+        root=np.where(root >= 0, _member_positions(trace)[group, np.maximum(root, 0)], -1),
+        unmatched=lost + len(order) - len(chosen),
+        torn=len(order) - len(chosen),
+    )
+
+
+def messages(trace: Trace, calls: Calls, *, compiled: bool = False) -> Messages:
+    """Return the messages whose two ends are both in the trace; ``compiled`` says whether loops are compiled."""
+    sends, sending = recorded(calls, *SENDS)
+    receives, receiving = recorded(calls, *RECEIVES)
+    posts, posting = _posts(trace, calls, receives, receiving, compiled=compiled)
+    if posts is not receives:
+        order = np.argsort(posts, kind="stable")
+        receives, receiving, posts, posting = (each[order] for each in (receives, receiving, posts, posting))
+    rank = locations.ranks(trace)
+    ends = _ends(
+        trace,
+        np.r_[rank[calls.location[sending]], trace.partner[receives]],
+        np.r_[trace.partner[sends], rank[calls.location[receiving]]],
+        np.r_[sends, receives],
+    )
+    pairs = _pairs(trace, ends, sends, receives, compiled=compiled)
+    return Messages(
+        send=sending[pairs[0]],
+        receive=receiving[pairs[1]],
+        posted=posting[pairs[1]],
+        send_end=_completions(trace, calls, sends, compiled=compiled)[pairs[0]],
+        size=np.maximum(trace.size[sends[pairs[0]]], trace.size[receives[pairs[1]]]),
+        lost_sends=sends[_others(len(sends), pairs[0])],
+        lost_posts=_unused(trace.kind == Kind.IRECV_POST, posts),
+        lost_receives=len(receives) - len(pairs[1]),
+    )
+
+
+def _posts(
+    trace: Trace, calls: Calls, receives: IntArray, receiving: IntArray, *, compiled: bool
+) -> tuple[IntArray, IntArray]:
+    """Return for each receive the event that posted it, its own or the latest post of the same request, and its call.
+
+    ``receiving`` are the calls of the receives.
+    """
+    waits = np.flatnonzero(trace.kind[receives] == Kind.IRECV)
+    if not len(waits):
+        return receives, receiving
+    events, call, found = _latest_same_request(trace, calls, Kind.IRECV_POST, Kind.IRECV, compiled=compiled)
+    post = found[trace.kind[events] == Kind.IRECV]
+    waits, post = waits[post >= 0], post[post >= 0]
+    posts, posting = receives.copy(), receiving.copy()
+    posts[waits], posting[waits] = events[post], call[post]
+    return posts, posting
+
+
+def _completions(trace: Trace, calls: Calls, sends: IntArray, *, compiled: bool) -> IntArray:
+    """Return for each send the call that completed it, -1 for blocking ones and where it is not recorded."""
+    done = np.full(len(sends), -1, dtype=np.int64)
+    posted = np.flatnonzero(trace.kind[sends] == Kind.ISEND)
+    if not len(posted):
+        return done
+    events, call, found = _latest_same_request(trace, calls, Kind.ISEND, Kind.ISEND_DONE, compiled=compiled)
+    starting = trace.kind[events] == Kind.ISEND
+    ends = np.flatnonzero(~starting & (found >= 0))
+    done[posted[(np.cumsum(starting) - 1)[found[ends]]]] = call[ends]
+    return done
+
+
+def _latest_same_request(
+    trace: Trace, calls: Calls, source: Kind, query: Kind, *, compiled: bool
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return all events of the two kinds, their calls, and the latest ``source`` up to each with its request, or -1.
+
+    Requests are those of a location; sources are numbered among the events.
+    """
+    events, call = recorded(calls, source, query)
+    location, is_source = calls.location[call], trace.kind[events] == source
+    latest = _latest_by_loop if compiled else _latest
+    return events, call, latest(trace.request[events], location, is_source)
+
+
+def _latest_by_loop(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]) -> IntArray:
+    from advisor.trace import keyed_loops
+
+    found = np.empty(len(request), dtype=np.int64)
+    keyed_loops.latest(request, location, is_source, found)
+    return found
+
+
+def _latest(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]) -> IntArray:
+    """Return for each element the latest source up to it with the same location and request, or -1."""
+    order = np.lexsort((request, location))
+    place = np.arange(len(order))
+    fresh = np.r_[True, (np.diff(location[order]) != 0) | (request[order][1:] != request[order][:-1])][: len(order)]
+    group = np.maximum.accumulate(np.where(fresh, place, 0))
+    last = np.maximum.accumulate(np.where(is_source[order], place, -1))
+    found = np.empty(len(order), dtype=np.int64)
+    found[order] = np.where(last >= group, order[np.maximum(last, 0)], -1)
+    return found
+
+
+def _ends(trace: Trace, source: IntArray, target: IntArray, events: IntArray) -> IntArray:
+    """Return one number per event, equal where source, target and communicator are."""
+    ranks = int(max(source.max(initial=0), target.max(initial=0))) + 1
+    return (source * ranks + target) * (len(trace.communicators) + 1) + trace.comm[events] + 1
+
+
+def _pairs(
+    trace: Trace, ends: IntArray, sends: IntArray, receives: IntArray, *, compiled: bool
+) -> tuple[IntArray, IntArray]:
+    """Return indices of sends and receives that belong together: first those of one size, then the others.
+
+    Where a tool records no end of some messages, counting alone would pair what is left with messages of other kinds;
+    a receive that was posted for more than it got finds its send in the second round.
+    """
+    in_order = _in_order_by_loop if compiled else _in_order
+    events, count = np.r_[sends, receives], len(sends)
+    tag, size = trace.tag[events], trace.size[events]
+    partner = in_order(ends, tag, size, count)
+    left = np.r_[_others(count, partner[partner >= 0]), count + np.flatnonzero(partner < 0)]
+    left_sends = int(np.searchsorted(left, count))
+    if 0 < left_sends < len(left):
+        more = in_order(ends[left], tag[left], np.zeros(len(left), dtype=np.int64), left_sends)
+        partner[left[left_sends:] - count] = np.where(more >= 0, left[more], -1)
+    receive = np.flatnonzero(partner >= 0)
+    return partner[receive], receive
+
+
+def _in_order_by_loop(ends: IntArray, tag: npt.NDArray[np.int32], size: IntArray, sends: int) -> IntArray:
+    from advisor.trace import keyed_loops
+
+    partner = np.full(len(ends) - sends, -1, dtype=np.int64)
+    keyed_loops.in_order(ends, tag, size, sends, partner)
+    return partner
+
+
+def _in_order(ends: IntArray, tag: npt.NDArray[np.int32], size: IntArray, sends: int) -> IntArray:
+    """Return for each receive the send it belongs to: the k-th receive of a sort gets the k-th send of it, or -1.
+
+    Sends come first in the columns. A stable sort by channel puts the sends of each before its receives, both in their
+    order.
+    """
+    tags, which = np.unique(tag, return_inverse=True)
+    sizes, large = np.unique(size, return_inverse=True)
+    channel = (ends * max(len(tags), 1) + which) * max(len(sizes), 1) + large
+    order = np.argsort(channel, kind="stable")
+    fresh = np.flatnonzero(np.r_[True, np.diff(channel[order]) != 0][: len(order)])
+    length = np.diff(np.r_[fresh, len(order)])
+    sending = order < sends
+    sent = np.add.reduceat(sending, fresh, dtype=np.int64) if len(fresh) else length
+    place = np.arange(len(order)) - np.repeat(fresh, length)
+    turn = np.where(sending, place, place - np.repeat(sent, length))
+    paired = turn < np.repeat(np.minimum(sent, length - sent), length)
+    partner = np.full(len(ends) - sends, -1, dtype=np.int64)
+    partner[order[paired & ~sending] - sends] = order[paired & sending]
+    return partner
+
+
+def _others(count: int, taken: IntArray) -> IntArray:
+    """Return the numbers below ``count`` that are not in ``taken``."""
+    return _unused(np.ones(count, dtype=np.bool_), taken)
+
+
+def _unused(present: npt.NDArray[np.bool_], taken: IntArray) -> IntArray:
+    """Return where ``present`` holds and ``taken`` does not point."""
+    left = present.copy()
+    left[taken] = False
+    return np.flatnonzero(left)
+
+
+def _member_positions(trace: Trace) -> IntArray:
+    """Return (communicators, ranks): the position of each rank in each communicator, -1 if it is no member."""
+    ranks = max((location.rank for location in trace.locations), default=0) + 1
+    known = max((max(group, default=0) for group in trace.communicators), default=0) + 1
+    positions = np.full((len(trace.communicators), max(ranks, known)), -1, dtype=np.int64)
+    for number, group in enumerate(trace.communicators):
+        positions[number, list(group)] = np.arange(len(group))
+    return positions

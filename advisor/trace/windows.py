@@ -1,0 +1,142 @@
+"""A long trace in pieces that fit into memory: cut where all processes synchronize and nothing is under way.
+
+Behind a synchronization of all processes nobody has anything to do with what came before, once every message and every
+request has found its end. There the trace is cut, for each process at its own leave. The calls that are open there,
+functions of the program, are entered again at the begin of the next window. Threads are cut at the moment at which
+their process is, where they have nothing to do then. A trace whose messages never come out even is one window, unless
+none of its receives was recorded, and so is one of a single process, which synchronizes with nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from advisor.trace import cuts
+from advisor.trace.events import COLUMNS, Kind
+from advisor.trace.locations import masters
+from advisor.trace.spool import release
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model.records import FloatArray, IntArray
+    from advisor.trace.events import Trace
+    from advisor.trace.nesting import Calls
+
+#: Events that are looked at together.
+WINDOW_EVENTS = 1 << 18
+#: Regions that are open at a cut, outermost first, for each location.
+Stacks = tuple["IntArray", ...]
+
+
+class UncleanError(Exception):
+    """A trace was cut where something was still under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a trace as a trace of its own.
+
+    ``reentered`` (locations,) counts the calls that were open before the window and begin it; ``begin_s`` and ``end_s``
+    (locations,) are the times at which it begins and ends by each location's clock, -inf and inf for the run's ends.
+    ``compiled`` says whether loops over its events are compiled.
+    """
+
+    trace: Trace
+    reentered: IntArray
+    begin_s: FloatArray
+    end_s: FloatArray
+    compiled: bool
+
+    def continued(self, calls: Calls) -> npt.NDArray[np.bool_]:
+        """Return which calls were entered before this window."""
+        return calls.enter < (self.trace.first[:-1] + self.reentered)[calls.location]
+
+
+class Windows:
+    """A trace cut into windows of about ``events`` events."""
+
+    def __init__(self, trace: Trace, events: int = WINDOW_EVENTS, *, compiled: bool = False) -> None:
+        self.trace = trace
+        self._compiled = compiled
+        self._masters = masters(trace)
+        self._edges = _edges(trace, events, compiled=compiled)
+
+    def __len__(self) -> int:
+        return len(self._edges) - 1
+
+    def whole(self) -> Windows:
+        """Return the same trace as one window."""
+        return Windows(self.trace, len(self.trace.kind), compiled=self._compiled)
+
+    def nothing_open(self) -> Stacks:
+        """Return what is open at the begin of the trace."""
+        return tuple(np.zeros(0, dtype=np.int64) for _ in self.trace.locations)
+
+    def window(self, number: int, opened: Stacks) -> Window:
+        """Return a window; ``opened`` are the calls that the one before left open."""
+        low, high = self._edges[number], self._edges[number + 1]
+        nowhere = np.full(len(low), np.inf)
+        if len(self) == 1:
+            return Window(self.trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere, self._compiled)
+        begin = self.trace.time_s[low[self._masters] - 1] if number else -nowhere
+        end = self.trace.time_s[high[self._masters] - 1] if number + 1 < len(self) else nowhere
+        reentered = np.array([len(stack) for stack in opened], dtype=np.int64)
+        return Window(_part(self.trace, low, high, opened, begin), reentered, begin, end, self._compiled)
+
+
+def has_calls(trace: Trace) -> bool:
+    """Return whether any call was entered."""
+    return any((trace.kind[block] == Kind.ENTER).any() for block in cuts.blocks(0, len(trace.kind)))
+
+
+def left_open(window: Window, calls: Calls) -> Stacks:
+    """Return the regions that are open at the end of a window."""
+    trace = window.trace
+    stacks = []
+    for begin, end in zip(trace.first[:-1], trace.first[1:], strict=True):
+        call = int(calls.open_after[end - 1]) if end > begin else -1
+        stack = []
+        while call >= 0:
+            stack.append(int(calls.region[call]))
+            call = int(calls.parent[call])
+        stacks.append(np.array(stack[::-1], dtype=np.int64))
+    return tuple(stacks)
+
+
+def _part(trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: FloatArray) -> Trace:
+    """Return the events from ``low`` to ``high`` of each location, behind enters of the calls that are open."""
+    depth = np.array([len(stack) for stack in opened])
+    first = np.r_[0, np.cumsum(depth + high - low)].astype(np.int64)
+    entered: dict[str, Any] = {"kind": Kind.ENTER, "comm": -1, "partner": -1, "tag": 0, "size": -1, "request": 0}
+    entered |= {"region": np.concatenate(opened), "time_s": np.repeat(begin, depth)}
+    again = np.arange(depth.sum()) + np.repeat(first[:-1] - np.cumsum(depth) + depth, depth)
+    source = np.arange(first[-1]) + np.repeat(low - first[:-1] - depth, np.diff(first))
+    source[again] = 0  # overwritten below
+    columns: dict[str, Any] = {}
+    for name in COLUMNS:
+        columns[name] = getattr(trace, name)[source]
+        columns[name][again] = entered[name]
+    release(getattr(trace, name) for name in COLUMNS)
+    return replace(trace, first=first, **columns)
+
+
+def _edges(trace: Trace, events: int, *, compiled: bool) -> IntArray:
+    """Return (windows + 1, locations): the events at which windows begin."""
+    ends = np.stack((trace.first[:-1], trace.first[1:]))
+    places = cuts.places(trace, compiled=compiled) if len(trace.kind) > events else None
+    if places is None:
+        return ends
+    before = (places - trace.first[:-1]).sum(axis=1)
+    before = before[before < len(trace.kind)]
+    taken: list[int] = []
+    done = 0
+    while len(trace.kind) - done > events and len(before) and before[-1] > done:
+        within = int(np.searchsorted(before, done + events, side="right")) - 1
+        chosen = max(within, int(np.searchsorted(before, done, side="right")))
+        taken.append(chosen)
+        done = int(before[chosen])
+    return np.vstack((ends[:1], places[taken], ends[1:]))

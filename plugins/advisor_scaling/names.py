@@ -1,0 +1,10 @@
+"""What profiles and findings call the scale that a program is meant for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: The kind of the findings on growth; the subject is the run, its gaps, or one gap that grows.
+KIND: Final = "scaling"
+#: The parameter of a profile that says what scale the program is meant for, such as "P=1024 N=8192".
+TARGET: Final = "target"
