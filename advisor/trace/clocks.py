@@ -58,13 +58,15 @@ def align_clocks(found: ClockConstraints, hosts: IntArray, resolution_s: float) 
     """
     domain = _clock_domains(found, hosts, resolution_s)
     observed = observe_domains(found, domain, resolution_s)
-    fit = _untouched(observed) if largest_violation(observed) == 0 else _fitted(observed, resolution_s)
-    model, uncertainty = fit
-    alone = observe_domains(found, np.arange(len(hosts)), resolution_s)
-    unproven = bool((hosts < 0).any()) and not np.isfinite(bound_offsets(alone)).all()
+    consistent = largest_violation(observed) == 0
+    model, uncertainty = _untouched(observed) if consistent else _fitted(observed, resolution_s)
     if not np.isfinite(uncertainty).all():
         nothing = np.zeros(len(domain))
         return Correction(nothing, nothing, uncertainty[domain], solved=False)
+    unproven = False
+    if (hosts < 0).any():
+        alone = observe_domains(found, np.arange(len(hosts)), resolution_s)
+        unproven = not bool(np.isfinite(bound_offsets(alone)).all())
     return Correction(model.offset_s[domain], model.drift[domain], uncertainty[domain], solved=True, unproven=unproven)
 
 
