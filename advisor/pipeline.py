@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.advice import facts, ranking, rules
-from advisor.advice.past import Earlier
-from advisor.advice.ranking import Gain, Ranking, elsewhere, realised
+from advisor.advice.earlier_runs import EarlierRuns
+from advisor.advice.ranking import ExpectedGain, Ranking, history_gain, similar_program_gain
 from advisor.analysis import bounds, gaps, loads, merging, quality
-from advisor.analysis.efficiencies import efficiencies, modelled
+from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
 from advisor.collect import sidecar
-from advisor.extension.events import Events
+from advisor.extension.run_events import RunEvents
 from advisor.model.errors import DocumentError, InputError
 from advisor.model.records import Advice, Total
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from advisor.advice.earlier_runs import RunHistory
     from advisor.advice.facts import Fact
-    from advisor.advice.past import Past
-    from advisor.advice.rules import Matches, RuleBook
-    from advisor.analysis.loads import Loads
+    from advisor.advice.rules import RuleBook, RuleMatches
+    from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
-    from advisor.extension.host import Found, Host
+    from advisor.extension.host import FoundProfile, PluginHost
     from advisor.model.records import Bound, Finding, Gap, Grade, Need, Profile, Recommendation, Verdict
 
 
@@ -35,7 +35,7 @@ MERGED_SHARE: Final = 0.1
 NOTHING: Final = Ranking((), Total(0.0), ())
 
 
-def _unsaid(words: str) -> None:
+def _ignore_stage(words: str) -> None:
     """Say nothing of what takes long."""
 
 
@@ -54,68 +54,70 @@ class Options:
     cores: int | None = None
     target: str | None = None
     events_B: float = 64 << 20
-    stage: Callable[[str], None] = field(default=_unsaid, compare=False)
+    stage: Callable[[str], None] = field(default=_ignore_stage, compare=False)
 
 
-def advise(paths: Sequence[Path], options: Options, host: Host, past: Past | None = None) -> Advice:
+def advise(paths: Sequence[Path], options: Options, host: PluginHost, past: RunHistory | None = None) -> Advice:
     """Return the advice on the newest of the runs at ``paths``; the older ones, and those of ``past``, are its history.
 
     Raises ``InputError`` for what cannot be read and ``DocumentError`` for mistakes in rules or machine models.
     """
-    return study(paths, options, host, past).advice
+    return study_newest(paths, options, host, past).advice
 
 
-def study(paths: Sequence[Path], options: Options, host: Host, past: Past | None = None) -> Study:
+def study_newest(paths: Sequence[Path], options: Options, host: PluginHost, past: RunHistory | None = None) -> Study:
     """Return the advice on the newest of the runs at ``paths`` with all that it is made of; raises as ``advise``."""
-    for found in studies(paths, options, host, past):
+    for found in iterate_studies(paths, options, host, past):
         newest = found
     return newest
 
 
-def studies(paths: Sequence[Path], options: Options, host: Host, past: Past | None = None) -> Iterator[Study]:
+def iterate_studies(
+    paths: Sequence[Path], options: Options, host: PluginHost, past: RunHistory | None = None
+) -> Iterator[Study]:
     """Yield the advice on each of the runs at ``paths``, the oldest first; those before it are its history.
 
     What could not be read is a problem of the newest. Raises as ``advise``.
     """
-    runs, problems = _runs(paths, options, host)
+    runs, problems = _group_runs(paths, options, host)
     history: list[Advice] = []
     for number, (run, files) in enumerate(runs, 1):
-        found = study_of(run, options, host, history, files, past)
+        found = study_run(run, options, host, history, files, past)
         history.append(found.advice)
         more = problems if number == len(runs) else ()
         yield replace(found, advice=replace(found.advice, problems=(*more, *found.advice.problems)))
 
 
-def read(paths: Sequence[Path], options: Options, host: Host) -> tuple[list[Profile], tuple[str, ...]]:
+def read_runs(paths: Sequence[Path], options: Options, host: PluginHost) -> tuple[list[Profile], tuple[str, ...]]:
     """Return the runs at ``paths``, the oldest first, and what could not be read of directories that hold runs.
 
     What several tools recorded of one run is one profile; it is called like the path if no tool named the program.
     Raises ``InputError`` for a path that holds no run.
     """
-    runs, problems = _runs(paths, options, host)
+    runs, problems = _group_runs(paths, options, host)
     return [run for run, _ in runs], problems
 
 
-def _runs(
-    paths: Sequence[Path], options: Options, host: Host
-) -> tuple[list[tuple[Profile, tuple[Found, ...]]], tuple[str, ...]]:
+def _group_runs(
+    paths: Sequence[Path], options: Options, host: PluginHost
+) -> tuple[list[tuple[Profile, tuple[FoundProfile, ...]]], tuple[str, ...]]:
     """Return the runs, each with what it was read from, and the problems."""
     recordings: list[Profile] = []
-    places: dict[int, Found] = {}
+    places: dict[int, FoundProfile] = {}
     problems: list[str] = []
     for path in paths:
-        read, failed = _recordings(path, options, host)
+        read, failed = _read_recordings(path, options, host)
         recordings += (profile for profile, _ in read)
         places |= {id(profile): found for profile, found in read}
         problems += failed
     runs = [
-        (named(merging.merge(run), paths[0]), tuple(places[id(recording)] for recording in run))
-        for run in merging.together(recordings)
+        (name_run(merging.merge_recordings(run), paths[0]), tuple(places[id(recording)] for recording in run))
+        for run in merging.group_by_run(recordings)
     ]
     return runs, tuple(problems)
 
 
-def named(run: Profile, path: Path) -> Profile:
+def name_run(run: Profile, path: Path) -> Profile:
     """Return the run, called like ``path`` where no tool named the program."""
     return run if run.program else replace(run, program=path.resolve().name)
 
@@ -129,99 +131,104 @@ class Study:
 
     advice: Advice
     machine: Machine | None
-    loads: Loads
-    matches: Matches | None
+    loads: ProfileLoads
+    matches: RuleMatches | None
     ranking: Ranking
     won: Mapping[str, Sequence[float]]
     files: tuple[Path, ...]
-    earlier: Earlier
+    earlier: EarlierRuns
 
 
-def study_of(
+def study_run(
     profile: Profile,
     options: Options,
-    host: Host,
+    host: PluginHost,
     history: Sequence[Advice] = (),
-    recorded: Sequence[Found] = (),
-    past: Past | None = None,
+    recorded: Sequence[FoundProfile] = (),
+    past: RunHistory | None = None,
 ) -> Study:
     """Return the advice on one run, after those of ``history``, oldest first, and of ``past``, and all it is made of.
 
     ``recorded`` is what the run was read from.
     """
-    machine, problems = _machine(profile, options, host)
+    machine, problems = _load_machine_model(profile, options, host)
     traces = [found for found in recorded if host.is_trace(found)]
-    events = Events(host, traces[0] if len(traces) == 1 else None, options.events_B)
-    known = _Known(machine, events, Earlier(profile, history, past))
+    events = RunEvents(host, traces[0] if len(traces) == 1 else None, options.events_B)
+    known = _RunContext(machine, events, EarlierRuns(profile, history, past))
     files = tuple(found.path for found in recorded)
-    summary = loads.summarize(profile)
-    levels = bounds.compute(profile, machine, summary)
-    if not profile.timed:
+    summary = loads.summarize_loads(profile)
+    levels = bounds.compute_bounds(profile, machine, summary)
+    if not profile.has_run_time:
         advice = _without_times(profile, levels, host, known)
         return Study(advice, machine, summary, None, NOTHING, {}, files, known.earlier)
-    found = gaps.attribute(profile, levels, summary, machine)
-    grade = quality.grade(profile, levels, found, summary)
+    found = gaps.attribute_gaps(profile, levels, summary, machine)
+    grade = quality.grade_profile(profile, levels, found, summary)
     options.stage(f"asking plugins about {profile.program}")
-    findings = _findings(profile, levels, found, host, known)
-    extra = facts.told(host.facts(known.events), findings)
-    sheet = facts.collect(profile, levels, found, machine, summary, extra)
-    book, refused = _rules(options, host, extra)
-    matches = rules.match(book, sheet)
-    won = known.earlier.won()
-    gain = _expected(profile, host, known, won, elsewhere.told(findings), options.stage)
-    ranked = NOTHING if grade.letter == "F" else ranking.rank(
+    findings = _collect_findings(profile, levels, found, host, known)
+    extra = facts.add_finding_values(host.collect_facts(known.events), findings)
+    sheet = facts.collect_facts(profile, levels, found, machine, summary, extra)
+    book, refused = _load_rules(options, host, extra)
+    matches = rules.match_rules(book, sheet)
+    won = known.earlier.won_shares()
+    gain = _gain_estimator(profile, host, known, won, similar_program_gain.collect_won_shares(findings), options.stage)
+    ranked = NOTHING if grade.letter == "F" else ranking.rank_matches(
         matches, profile, found, order=options.order, grade=grade, noise_s=known.earlier.noise_s(), gain=gain,
-        later=ranking.later(findings),
+        later=ranking.find_later_gaps(findings),
     )  # fmt: skip
     advice = Advice(
         profile=profile,
-        grade=known.events.noted(grade),
+        grade=known.events.add_note(grade),
         bounds=levels,
         gaps=found,
-        efficiencies=modelled(efficiencies(profile, summary), findings),
+        efficiencies=add_modelled_efficiencies(compute_efficiencies(profile, summary), findings),
         findings=findings,
         recommendations=ranked.recommendations,
         total=ranked.total,
         steps_to_revisit=ranked.steps_to_revisit,
-        needs=_needs(grade, matches.needs),
-        verdict=_verdict(profile, grade, found, matches, ranked),
+        needs=_select_needs(grade, matches.needs),
+        verdict=_decide_verdict(profile, grade, found, matches, ranked),
         problems=(*problems, *sheet.problems, *refused, *known.earlier.problems, *host.problems),
     )
     return Study(advice, machine, summary, matches, ranked, won, files, known.earlier)
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _RunContext:
     """What is known besides the profile: the machine it ran on, its events, and the runs before it."""
 
     machine: Machine | None
-    events: Events
-    earlier: Earlier
+    events: RunEvents
+    earlier: EarlierRuns
 
 
-def _without_times(profile: Profile, levels: tuple[Bound, ...], host: Host, known: _Known) -> Advice:
+def _without_times(profile: Profile, levels: tuple[Bound, ...], host: PluginHost, known: _RunContext) -> Advice:
     """Return what can be said about a run of which only counts or CPU times are known: nothing has a share of it."""
-    grade = quality.grade(profile, levels, ())
-    findings = _findings(profile, levels, (), host, known)
+    grade = quality.grade_profile(profile, levels, ())
+    findings = _collect_findings(profile, levels, (), host, known)
     return Advice(
-        profile, known.events.noted(grade), levels, (), modelled(efficiencies(profile), findings), findings, (),
+        profile, known.events.add_note(grade), levels, (), add_modelled_efficiencies(compute_efficiencies(profile),
+        findings), findings, (),
         Total(0.0), (), (), "insufficient evidence", (*known.earlier.problems, *host.problems),
     )  # fmt: skip
 
 
-def _findings(
-    profile: Profile, levels: tuple[Bound, ...], found: tuple[Gap, ...], host: Host, known: _Known
+def _collect_findings(
+    profile: Profile, levels: tuple[Bound, ...], found: tuple[Gap, ...], host: PluginHost, known: _RunContext
 ) -> tuple[Finding, ...]:
     earlier = known.earlier
-    return host.findings(profile, levels, found, known.machine, earlier.advice, known.events, earlier.applied)
+    return host.collect_findings(
+        profile, levels, found, known.machine, earlier.earlier_advice, known.events, earlier.applied_actions
+    )
 
 
-def _recordings(path: Path, options: Options, host: Host) -> tuple[list[tuple[Profile, Found]], list[str]]:
+def _read_recordings(
+    path: Path, options: Options, host: PluginHost
+) -> tuple[list[tuple[Profile, FoundProfile]], list[str]]:
     """Return what was recorded at ``path``, and the messages on what is damaged there if there is anything else."""
     recordings, errors = [], []
-    for found in host.find(path):
+    for found in host.find_profiles(path):
         try:
-            recordings.append((recording(found, path, options, host), found))
+            recordings.append((read_recording(found, path, options, host), found))
         except InputError as error:
             errors.append(error)
     if not recordings:
@@ -229,35 +236,35 @@ def _recordings(path: Path, options: Options, host: Host) -> tuple[list[tuple[Pr
     return recordings, [str(error) for error in errors]
 
 
-def recording(found: Found, top: Path, options: Options, host: Host) -> Profile:
+def read_recording(found: FoundProfile, top: Path, options: Options, host: PluginHost) -> Profile:
     """Return what was found below ``top``, with what its sidecar and the user say about it."""
-    profile = sidecar.apply(host.read(found), found.path, top=top)
+    profile = sidecar.apply_sidecar(host.read_profile(found), found.path, top=top)
     parameters = profile.parameters if options.target is None else {**profile.parameters, "target": options.target}
     return replace(profile, cores=options.cores or profile.cores, parameters=parameters)
 
 
-def _machine(profile: Profile, options: Options, host: Host) -> tuple[Machine | None, tuple[str, ...]]:
+def _load_machine_model(profile: Profile, options: Options, host: PluginHost) -> tuple[Machine | None, tuple[str, ...]]:
     """Return the machine model that the user or the profile names, and what to say where the profile's is none."""
     if not options.machine and profile.machine is None:
         return None, ()
     from advisor.analysis import machines
 
-    places = host.machines()
+    places = host.machine_files()
     if options.machine:
-        return machines.load(options.machine, places), ()
-    if profile.machine in machines.names(places):
-        return machines.load(profile.machine, places), ()
+        return machines.load_machine(options.machine, places), ()
+    if profile.machine in machines.list_model_names(places):
+        return machines.load_machine(profile.machine, places), ()
     return None, (
         f"there is no machine model {profile.machine!r}, which the profile names; see gapwatch machines list",
     )
 
 
-def _rules(options: Options, host: Host, extra: Sequence[Fact]) -> tuple[RuleBook, tuple[str, ...]]:
+def _load_rules(options: Options, host: PluginHost, extra: Sequence[Fact]) -> tuple[RuleBook, tuple[str, ...]]:
     """Return the bundled rules with those of plugins and the user, and the mistakes of plugins, left out.
 
     Raises ``DocumentError`` for mistakes in the user's own files.
     """
-    of_plugins = tuple(host.rules())
+    of_plugins = tuple(host.rule_files())
     with suppress(DocumentError):
         return rules.load_default((*of_plugins, *options.rules), extra, examples=False), ()
     sound, refused = [], []
@@ -270,34 +277,34 @@ def _rules(options: Options, host: Host, extra: Sequence[Fact]) -> tuple[RuleBoo
     return rules.load_default((*sound, *options.rules), extra, examples=False), tuple(refused)
 
 
-def _expected(
+def _gain_estimator(
     profile: Profile,
-    host: Host,
-    known: _Known,
+    host: PluginHost,
+    known: _RunContext,
     won: Mapping[str, Sequence[float]],
-    told: Mapping[str, elsewhere.Shares],
+    told: Mapping[str, similar_program_gain.Shares],
     stage: Callable[[str], None],
-) -> Callable[[Recommendation], Gain | None]:
+) -> Callable[[Recommendation], ExpectedGain | None]:
     """Return what says how much a recommended change is expected to win.
 
     By what the action has won in this program before; where it has not been applied yet, by a plugin's simulation;
     where there is none, by what findings have ``told`` of similar programs.
     """
 
-    def gain(recommendation: Recommendation) -> Gain | None:
+    def estimate_gain(recommendation: Recommendation) -> ExpectedGain | None:
         if recommendation.action in won:
-            return realised.gain(won[recommendation.action], recommendation.ceiling_s)
+            return history_gain.compute_gain(won[recommendation.action], recommendation.ceiling_s)
         stage(f"simulating what {recommendation.action} would win")
         found = host.expected_gain(profile, recommendation, known.machine, known.events)
         if found:
-            return Gain(*found, "simulation")
+            return ExpectedGain(*found, "simulation")
         shares = told.get(recommendation.action)
-        return elsewhere.gain(shares, recommendation.ceiling_s) if shares else None
+        return similar_program_gain.compute_gain(shares, recommendation.ceiling_s) if shares else None
 
-    return gain
+    return estimate_gain
 
 
-def _needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
+def _select_needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
     """Return what should be measured; of a profile not worth trusting only the repeated measurement."""
     return () if grade.letter == "F" else tuple(wanted)
 
@@ -313,7 +320,9 @@ def _merged_share(profile: Profile, found: Sequence[Gap]) -> float:
     return max(shares, default=0.0)
 
 
-def _verdict(profile: Profile, grade: Grade, found: Sequence[Gap], matches: Matches, ranked: Ranking) -> Verdict:
+def _decide_verdict(
+    profile: Profile, grade: Grade, found: Sequence[Gap], matches: RuleMatches, ranked: Ranking
+) -> Verdict:
     """Return whether there is advice.
 
     Nothing is insignificant where no gap is known, a large one is undecided or holds what could not be told apart, or

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import psutil
 
-from advisor.history.database import read
-from advisor.history.ledger import Ledger
+from advisor.history.database import open_read_only
+from advisor.history.file_states import FileStates
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
@@ -62,11 +62,11 @@ class Daemon:
     def counts(self) -> dict[str, int]:
         """Return the files by state."""
         try:
-            connection = read(self.top / "state")
+            connection = open_read_only(self.top / "state")
         except StoreError:
             return {}
         try:
-            return {str(state): count for state, count in Ledger(connection).counts().items()}
+            return {str(state): count for state, count in FileStates(connection).count_states().items()}
         finally:
             connection.close()
 

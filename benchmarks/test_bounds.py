@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from advisor.analysis import bounds, gaps
-from advisor.analysis.loads import summarize
+from advisor.analysis.loads import summarize_loads
 from advisor.model.records import Phase, Processor, Profile, Region
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def profile(array: np.ndarray, phases: int, threads: int = 1) -> Profile:
 
 def analyse(run: Profile) -> None:
     """Everything that is computed from the arrays."""
-    loads = summarize(run)
-    gaps.attribute(run, bounds.compute(run, None, loads), loads)
+    loads = summarize_loads(run)
+    gaps.attribute_gaps(run, bounds.compute_bounds(run, None, loads), loads)
 
 
 @pytest.mark.parametrize(("phases", "threads"), [(1000, 1), (10, 1), (1, 1), (1000, 4)])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor.formats.valgrind.files import read
+from advisor.formats.valgrind.files import read_dump
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
@@ -57,7 +57,7 @@ def test_lines_per_second(benchmark: BenchmarkFixture, output: Path) -> None:
     begin = time.perf_counter()
     reference = plain_loop(output)
     reference_s = time.perf_counter() - begin
-    dump = benchmark.pedantic(read, (output, True), rounds=5, warmup_rounds=1)
+    dump = benchmark.pedantic(read_dump, (output, True), rounds=5, warmup_rounds=1)
     seconds = benchmark.stats.stats.median
     benchmark.extra_info["million lines per second"] = lines / seconds / 1e6
     benchmark.extra_info["times as fast as a plain loop"] = reference_s / seconds

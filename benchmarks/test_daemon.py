@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.daemon.config import Config
+from advisor.daemon.config import DaemonConfig
 from advisor.daemon.daemon import Daemon
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FIG4 = json.loads((Path(__file__).parents[1] / "tests" / "profiles" / "fig4.json").read_text(encoding="utf-8"))
 BACKLOG = int(os.environ.get("GAPWATCH_BACKLOG", "300"))
 FILES = int(os.environ.get("GAPWATCH_FILES", "20000"))
-CONFIG = Config(quiet_s=0.1, jobs=2, nice=0)
+CONFIG = DaemonConfig(quiet_s=0.1, jobs=2, nice=0)
 
 
 def test_a_backlog_of_small_profiles(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_a_backlog_of_small_profiles(benchmark: BenchmarkFixture, tmp_path: Path
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{number}.json").write_text(json.dumps(FIG4 | {"run": str(number)}))
     daemon = Daemon(replace(CONFIG, roots=(root,)), tmp_path / "state", lambda event: None)
-    benchmark.pedantic(daemon.run, kwargs={"once": True}, rounds=1)
+    benchmark.pedantic(daemon.run_daemon, kwargs={"once": True}, rounds=1)
     benchmark.extra_info["profiles/s"] = round(BACKLOG / benchmark.stats["mean"], 1)
 
 
@@ -41,8 +41,8 @@ def test_a_look_at_known_files(benchmark: BenchmarkFixture, tmp_path: Path) -> N
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{number}.log").write_text("nothing")
     config = replace(CONFIG, roots=(root,))
-    Daemon(config, tmp_path / "state", lambda event: None).run(once=True)
+    Daemon(config, tmp_path / "state", lambda event: None).run_daemon(once=True)
     benchmark.pedantic(
-        lambda: Daemon(config, tmp_path / "state", lambda event: None).run(once=True), rounds=3, warmup_rounds=1
+        lambda: Daemon(config, tmp_path / "state", lambda event: None).run_daemon(once=True), rounds=3, warmup_rounds=1
     )
     benchmark.extra_info["files/s"] = round(FILES / benchmark.stats["mean"])

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from advisor.analysis import machines
-from advisor_simulation.mds.run import Simulated, simulate
-from advisor_simulation.model.checks import read
+from advisor_simulation.mds.run import SimulatedRun, simulate_model
+from advisor_simulation.model.checks import read_model
 from advisor_simulation.model.records import CacheCosts
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ CYCLES = 200
 
 @pytest.mark.parametrize("finite", [False, True], ids=["infinite caches", "finite caches"])
 def test_references_a_second(benchmark: BenchmarkFixture, finite: bool) -> None:
-    model = read(CRASH / "crash-SD3.yaml")
+    model = read_model(CRASH / "crash-SD3.yaml")
     costs = replace(model.costs, cache=CacheCosts(size=2.0**20, ways=1))
-    machine = machines.load("convex-spp1600")
+    machine = machines.load_machine("convex-spp1600")
 
-    def run(cycles: int = CYCLES) -> Simulated:
+    def run(cycles: int = CYCLES) -> SimulatedRun:
         parameters = model.parameters | {"cycles": float(cycles)}
-        return simulate(replace(model, parameters=parameters, costs=costs), CRASH, machine, 16, finite)
+        return simulate_model(replace(model, parameters=parameters, costs=costs), CRASH, machine, 16, finite)
 
     run(1)
     begun = time.perf_counter()

@@ -20,8 +20,8 @@ import pytest
 
 from advisor.formats.otf2 import read_trace
 from advisor.formats.otf2.anchor import read_anchor
-from advisor.formats.otf2.lookup import Lookup
-from advisor.formats.otf2.reading import Events, Reader
+from advisor.formats.otf2.id_lookup import IdLookup
+from advisor.formats.otf2.reading import EventReader, RecordedEvents
 from advisor.trace.profile import from_trace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -121,11 +121,11 @@ def events_in(iterations: int) -> int:
     return LOCATIONS * iterations * len(ITERATION)
 
 
-def decode(path: Path, compiled: bool) -> Events:
+def decode(path: Path, compiled: bool) -> RecordedEvents:
     """Return the events of an archive as columns."""
     anchor = path / "traces.otf2"
-    lookups = Lookup({kernel: kernel for kernel in range(KERNELS)}), Lookup({0: 0}), Lookup({})
-    return Reader(anchor, read_anchor(anchor), *lookups).read(list(range(LOCATIONS)), compiled=compiled)
+    lookups = IdLookup({kernel: kernel for kernel in range(KERNELS)}), IdLookup({0: 0}), IdLookup({})
+    return EventReader(anchor, read_anchor(anchor), *lookups).read_events(list(range(LOCATIONS)), compiled=compiled)
 
 
 @WAYS

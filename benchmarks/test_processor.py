@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from advisor.analysis import machines
-from advisor_processor.compiled import binary, opinions
-from advisor_processor.compiled.instructions import decode
-from advisor_processor.compiled.loops import innermost
-from advisor_processor.compiled.schedule import loop_schedule
-from advisor_processor.programs import output
-from advisor_processor.source import counting, model
+from advisor_processor.compiled import binary, external_tools
+from advisor_processor.compiled.instructions import decode_instructions
+from advisor_processor.compiled.loops import find_innermost_loops
+from advisor_processor.compiled.schedule import compute_loop_schedule
+from advisor_processor.programs import run_program
+from advisor_processor.source import instrumented_run, model
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from advisor_processor.compiled.loops import Loop
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-MACHINE = machines.load("xeon-8480")
+MACHINE = machines.load_machine("xeon-8480")
 
 
 @pytest.fixture(scope="module")
@@ -32,31 +32,33 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Loop:
     program = tmp_path_factory.mktemp("loops") / "loops.so"
     source = EXAMPLES / "incore" / "loops.c"
     words = ["gcc", "-O3", "-g", "-mavx2", "-mfma", "-shared", "-fPIC", str(source), "-o", str(program)]
-    assert output(words, 60)[0] == 0
-    found = binary.read(program)
+    assert run_program(words, 60)[0] == 0
+    found = binary.read_binary(program)
     function = next(one for one in found.functions if one.name == "gauss_seidel")
-    return innermost(list(decode(found.code_of(function), function.begin)))[0]
+    return find_innermost_loops(list(decode_instructions(found.code_of(function), function.begin)))[0]
 
 
 @pytest.mark.benchmark(group="bounds of one loop")
 def test_own_analysis(benchmark: BenchmarkFixture, loop: Loop) -> None:
-    assert benchmark(loop_schedule, loop, None, MACHINE).chain > 0
+    assert benchmark(compute_loop_schedule, loop, None, MACHINE).chain > 0
 
 
 @pytest.mark.benchmark(group="bounds of one loop")
 def test_llvm_mca(benchmark: BenchmarkFixture, loop: Loop) -> None:
-    if opinions.llvm_mca(loop.body) is None:
+    if external_tools.run_llvm_mca(loop.body) is None:
         pytest.skip("needs llvm-mca: apt install llvm")
-    assert benchmark(opinions.llvm_mca, loop.body)
+    assert benchmark(external_tools.run_llvm_mca, loop.body)
 
 
 @pytest.mark.benchmark(group="operations of a source")
 def test_count_without_running(benchmark: BenchmarkFixture) -> None:
-    assert len(benchmark(counting.read, [EXAMPLES / "count" / "cg.c"])[1][0].loops) > 5
+    assert len(benchmark(instrumented_run.read_sources, [EXAMPLES / "count" / "cg.c"])[1][0].loops) > 5
 
 
 @pytest.mark.benchmark(group="operations of a source")
 def test_count_built_and_run(benchmark: BenchmarkFixture) -> None:
     root = EXAMPLES / "count"
-    counted = benchmark.pedantic(counting.count, ([root / "cg.c"], ["./cg", "30"], None, root), rounds=3)
-    assert model.model_of(counted).parameters["n"] == 30
+    counted = benchmark.pedantic(
+        instrumented_run.count_executions, ([root / "cg.c"], ["./cg", "30"], None, root), rounds=3
+    )
+    assert model.build_model(counted).parameters["n"] == 30

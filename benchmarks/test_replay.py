@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from advisor.trace.events import Kind
-from advisor_simulation.replay import contention, conversion, engine, pairing, rebuilding, sweeps
+from advisor_simulation.replay import contended_replay, conversion, engine, message_matching, rebuilding, sweeps
 
 sys.path.insert(0, str(Path(__file__).parent))
 from halo_exchange import NETWORK, PER_STEP, halo
@@ -39,10 +39,10 @@ OTHERS = [(64, 200, 0.12, 0.24), (256, 100, 0.32, 1.01), (1024, 50, 0.91, 9.54)]
 @pytest.fixture(scope="module", autouse=True)
 def warm() -> None:
     small = halo(64, 200)
-    engine.times(engine.prepared(small, NETWORK), [NETWORK] * 4)
-    engine.run(engine.prepared(small, NETWORK), NETWORK)
-    contention.replay(small, HELD)
-    conversion.program(recorded(small))
+    engine.replay_times(engine.prepare_program(small, NETWORK), [NETWORK] * 4)
+    engine.replay_steps(engine.prepare_program(small, NETWORK), NETWORK)
+    contended_replay.replay_contended(small, HELD)
+    conversion.convert_trace(recorded(small))
 
 
 def of_events(count: int, ranks: int) -> Program:
@@ -50,8 +50,8 @@ def of_events(count: int, ranks: int) -> Program:
 
 
 def recorded(program: Program) -> Trace:
-    plan = engine.prepared(program, NETWORK)
-    return rebuilding.trace(program, engine.op_ends(plan, engine.run(plan, NETWORK), program))
+    plan = engine.prepare_program(program, NETWORK)
+    return rebuilding.rebuild_trace(program, engine.operation_ends(plan, engine.replay_steps(plan, NETWORK), program))
 
 
 def rate(benchmark: BenchmarkFixture, events: int, does: Callable[[], object], rounds: int = 5) -> None:
@@ -67,32 +67,32 @@ def rate(benchmark: BenchmarkFixture, events: int, does: Callable[[], object], r
 @pytest.mark.parametrize("ranks", [64, 1024, 4096])
 def test_one_point(benchmark: BenchmarkFixture, ranks: int) -> None:
     program = of_events(10 * MILLION, ranks)
-    plan = engine.prepared(program, NETWORK)
-    rate(benchmark, len(program.op), lambda: engine.run(plan, NETWORK, keep=False))
+    plan = engine.prepare_program(program, NETWORK)
+    rate(benchmark, len(program.op), lambda: engine.replay_steps(plan, NETWORK, keep=False))
 
 
 @pytest.mark.benchmark(group="one point, the end of every operation kept")
 @pytest.mark.parametrize("ranks", [64, 1024, 4096])
 def test_one_point_kept(benchmark: BenchmarkFixture, ranks: int) -> None:
     program = of_events(10 * MILLION, ranks)
-    plan = engine.prepared(program, NETWORK)
-    rate(benchmark, len(program.op), lambda: engine.run(plan, NETWORK), rounds=3)
+    plan = engine.prepare_program(program, NETWORK)
+    rate(benchmark, len(program.op), lambda: engine.replay_steps(plan, NETWORK), rounds=3)
 
 
 @pytest.mark.benchmark(group="order, once for all points")
 @pytest.mark.parametrize("ranks", [64, 1024, 4096])
 def test_order(benchmark: BenchmarkFixture, ranks: int) -> None:
     program = of_events(10 * MILLION, ranks)
-    rate(benchmark, len(program.op), lambda: engine.prepared(program, NETWORK), rounds=3)
+    rate(benchmark, len(program.op), lambda: engine.prepare_program(program, NETWORK), rounds=3)
 
 
 @pytest.mark.benchmark(group="1000 points")
 @pytest.mark.parametrize("ranks", [64, 1024, 4096])
 def test_sweep(benchmark: BenchmarkFixture, ranks: int) -> None:
     program = of_events(MILLION, ranks)
-    points = sweeps.random_points(NETWORK, sweeps.Ranges(), 1000, 1)
-    plan = engine.prepared(program, NETWORK)
-    rate(benchmark, 1000 * len(program.op), lambda: engine.times(plan, points), rounds=3)
+    points = sweeps.make_random_points(NETWORK, sweeps.Ranges(), 1000, 1)
+    plan = engine.prepare_program(program, NETWORK)
+    rate(benchmark, 1000 * len(program.op), lambda: engine.replay_times(plan, points), rounds=3)
 
 
 @pytest.mark.benchmark(group="matching")
@@ -106,8 +106,10 @@ def test_matching(benchmark: BenchmarkFixture, ranks: int) -> None:
         ends = np.r_[sends, receives]
         source = np.r_[rank[sends], trace.partner[receives]]
         target = np.r_[trace.partner[sends], rank[receives]]
-        channel = pairing.channels(source, target, pairing.labels(trace.comm[ends], trace.tag[ends]))
-        assert len(pairing.pair(channel[: len(sends)], channel[len(sends) :])[0]) == len(sends)
+        channel = message_matching.number_channels(
+            source, target, message_matching.number_labels(trace.comm[ends], trace.tag[ends])
+        )
+        assert len(message_matching.match_ends(channel[: len(sends)], channel[len(sends) :])[0]) == len(sends)
 
     rate(benchmark, len(sends) + len(receives), match)
 
@@ -116,7 +118,7 @@ def test_matching(benchmark: BenchmarkFixture, ranks: int) -> None:
 @pytest.mark.parametrize("ranks", [64, 1024])
 def test_conversion(benchmark: BenchmarkFixture, ranks: int) -> None:
     trace = recorded(of_events(MILLION, ranks))
-    rate(benchmark, len(trace.time_s), lambda: conversion.program(trace), rounds=3)
+    rate(benchmark, len(trace.time_s), lambda: conversion.convert_trace(trace), rounds=3)
 
 
 @pytest.mark.benchmark(group="links and buses")
@@ -125,7 +127,7 @@ def test_conversion(benchmark: BenchmarkFixture, ranks: int) -> None:
 def test_links_and_buses(benchmark: BenchmarkFixture, ranks: int, limits: dict[str, int]) -> None:
     program = of_events(MILLION, ranks)
     network = replace(NETWORK, **limits)
-    rate(benchmark, len(program.op), lambda: contention.replay(program, network), rounds=3)
+    rate(benchmark, len(program.op), lambda: contended_replay.replay_contended(program, network), rounds=3)
 
 
 @pytest.mark.benchmark(group="whole replays of an application")
@@ -137,10 +139,10 @@ def test_applications(
     program = halo(ranks, steps)
 
     def free() -> float:
-        return engine.run(engine.prepared(program, NETWORK), NETWORK, keep=False).time_s
+        return engine.replay_steps(engine.prepare_program(program, NETWORK), NETWORK, keep=False).time_s
 
     def with_links() -> float:
-        return contention.replay(program, HELD).time_s
+        return contended_replay.replay_contended(program, HELD).time_s
 
     rate(benchmark, len(program.op), with_links if held else free)
     benchmark.extra_info["LogGOPSim s"], benchmark.extra_info["Dimemas s"] = loggopsim_s, dimemas_s

@@ -32,8 +32,8 @@ CASES: Final = {1: 1000, 2: 300, 3: 100} if FULL else {1: 300, 2: 100, 3: 40}
 NAMES: Final = ("x", "y", "z")
 
 
-def ours(truth: Truth) -> engine.Fits:
-    return engine.fit(NAMES[: truth.points.shape[1]], truth.points, truth.values)
+def ours(truth: Truth) -> engine.FittedModels:
+    return engine.fit_models(NAMES[: truth.points.shape[1]], truth.points, truth.values)
 
 
 def right(powers: np.ndarray, truth: Truth) -> float:
@@ -59,8 +59,8 @@ def test_against_extrap(
 ) -> None:
     truth = cases(parameters, CASES[parameters], seed=3131, noise=noise, axis=axis, spread=spread)
     fits = benchmark.pedantic(ours, (truth,), rounds=3, warmup_rounds=1)
-    said = forecasts.forecast(fits, truth.targets)
-    powers = forecasts.powers(fits)
+    said = forecasts.compute_forecast(fits, truth.targets)
+    powers = forecasts.central_powers(fits)
     started = time.process_time()
     ours(truth)
     ms = 1e3 * (time.process_time() - started) / len(said.value)

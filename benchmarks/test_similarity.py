@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor_similarity.compiling import compiler
-from advisor_similarity.parallelism import observe
-from advisor_similarity.tracing import Plan, api_version, find_qemu
+from advisor_similarity.parallelism import observe_program
+from advisor_similarity.qemu_tracing import TracePlan, find_api_version, find_qemu
+from advisor_similarity.tracer_build import find_compiler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ KERNELS = {"matmul": ("200",), "triad": ("1000000", "10"), "cg": ("100", "60"), 
 SMALL = {"matmul": ("5",), "triad": ("5", "1"), "cg": ("5", "1"), "quicksort": ("5",)}
 MOST_MB = 256
 pytestmark = pytest.mark.skipif(
-    compiler() is None or shutil.which("qemu-x86_64") is None or os.uname().machine != "x86_64",
+    find_compiler() is None or shutil.which("qemu-x86_64") is None or os.uname().machine != "x86_64",
     reason="needs a C compiler and qemu-x86_64: apt-get install gcc qemu-user",
 )
 
@@ -44,9 +44,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("programs")
     subprocess.run(["make", "-s", "-C", str(WORKLOADS), f"TO={out}"], check=True, timeout=120)
     headers = ROOT / "plugins" / "advisor_similarity" / "tracer"
-    version = f"-DQEMU_PLUGIN_API={api_version(find_qemu('x86_64'))}"
+    version = f"-DQEMU_PLUGIN_API={find_api_version(find_qemu('x86_64'))}"
     source = str(ROOT / "benchmarks" / "reporting.c")
-    command = [str(compiler()), "-O3", "-shared", "-fPIC", version, f"-I{headers}", source, "-o", str(out / REPORTING)]
+    command = [
+        str(find_compiler()),
+        "-O3",
+        "-shared",
+        "-fPIC",
+        version,
+        f"-I{headers}",
+        source,
+        "-o",
+        str(out / REPORTING),
+    ]
     subprocess.run(command, check=True, timeout=60)
     return out
 
@@ -67,8 +77,8 @@ def wall_s(run: Callable[[], object]) -> float:
 
 def instructions(program: Path, arguments: tuple[str, ...], cache: Path) -> int:
     with tempfile.TemporaryDirectory() as scratch:
-        plan = Plan((str(program), *arguments), quiet=True)
-        return observe(plan, cache, Path(scratch), smoothability=False).workload.instructions
+        plan = TracePlan((str(program), *arguments), quiet=True)
+        return observe_program(plan, cache, Path(scratch), smoothability=False).workload.instructions
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -20,13 +20,13 @@ _LOOK_AFTER = 50_000
 def main() -> int:
     """Run the command line and return its exit code."""
     gc.set_threshold(_LOOK_AFTER)
-    own_imports()
+    bind_own_package()
     from advisor.cli import main as run
 
     return run()
 
 
-def own_imports() -> None:
+def bind_own_package() -> None:
     """Make ``import advisor`` mean this project's package, and nothing importable from the current directory."""
     _leave_current_directory()
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "advisor")

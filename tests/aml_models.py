@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.analysis import machines
-from advisor_simulation.mds.run import Simulated, simulate
-from advisor_simulation.model.checks import read
+from advisor_simulation.mds.run import SimulatedRun, simulate_model
+from advisor_simulation.model.checks import read_model
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor_simulation.mds.engine import Settings
+    from advisor_simulation.mds.engine import SimulationSettings
     from advisor_simulation.model.records import Model
 
 FIGURE = """\
@@ -40,14 +40,14 @@ COSTS = "costs: {memory: 50, near: 20, far: 100, line: 32 B, node: 2, barrier: 7
 def model(text: str, folder: Path) -> Model:
     path = folder / "model.yaml"
     path.write_text(text, encoding="utf-8")
-    return read(path)
+    return read_model(path)
 
 
 def run(
-    text: str, folder: Path, processors: int = 2, finite: bool = False, settings: Settings | None = None
-) -> Simulated:
-    machine = machines.load("convex-spp1600")
-    return simulate(model(text, folder), folder, machine, processors, finite, settings)
+    text: str, folder: Path, processors: int = 2, finite: bool = False, settings: SimulationSettings | None = None
+) -> SimulatedRun:
+    machine = machines.load_machine("convex-spp1600")
+    return simulate_model(model(text, folder), folder, machine, processors, finite, settings)
 
 
 def small(control: str, extra: str = "", head: str = COSTS) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.formats.valgrind.dump import Dump
+    from advisor.formats.valgrind.dump import ValgrindDump
 
 _SHARE = re.compile(r"\(\s*[\d.]+%\)")
 #: The object file behind a function's name; long lines are cut off in it.
@@ -32,7 +32,7 @@ def functions(report: Path) -> dict[str, list[int]]:
     return found
 
 
-def counted(dump: Dump, folder: str = "") -> dict[str, list[int]]:
+def counted(dump: ValgrindDump, folder: str = "") -> dict[str, list[int]]:
     """Return the counts of each ``file:function`` of an output; ``folder`` is what the report strips from files."""
     found: dict[str, list[int]] = defaultdict(lambda: [0] * len(dump.events))
     for place, row in zip(dump.places, dump.counts.astype(int).tolist(), strict=True):

@@ -19,7 +19,7 @@ import numpy as np
 from advisor.formats.otf2 import read_trace
 from advisor.trace.events import Role
 from advisor.trace.profile import from_trace
-from advisor.trace.regions import classify
+from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
     from advisor.model.records import Profile
@@ -56,12 +56,12 @@ def calls_by_name(anchor: Path) -> tuple[dict[str, float], list[float]]:
         elif move and stacks[location]:
             name, begin = stacks[location].pop()
             if _claims(name) and not any(_claims(above) for above, _ in stacks[location]):
-                total[classify(name)[0]] += time - begin
+                total[classify_region(name)[0]] += time - begin
     return {name: value / ticks for name, value in total.items()}, [(b - a) / ticks for a, b in seen.values()]
 
 
 def _claims(name: str) -> bool:
-    role = classify(name)[1]
+    role = classify_region(name)[1]
     return role not in (Role.ROOT, Role.USER, Role.LOCAL, Role.OMP_PARALLEL, Role.OMP_WORK)
 
 
@@ -82,7 +82,7 @@ def disagreements(anchor: Path) -> list[str]:
     for call, kind, seconds in _outside(profile):
         booked[call] += seconds if kind == "start-up" else 0.0
     for name, seconds in expected.items():
-        if classify(name)[1] not in BEYOND and abs(booked[name] - seconds) > 1e-6 + 1e-6 * seconds:
+        if classify_region(name)[1] not in BEYOND and abs(booked[name] - seconds) > 1e-6 + 1e-6 * seconds:
             found.append(f"{name}: {booked[name]:.9f} s booked, {seconds:.9f} s in the listing")
     return found
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
-from advisor_coupling.algebra import windows
-from advisor_coupling.cases import SECONDS, Case, Chain
+from advisor_coupling.algebra import chain_windows
+from advisor_coupling.cases import SECONDS, Chain, CouplingCase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ def names() -> list[str]:
     )
 
 
-def case_of(found: Mapping[str, Any]) -> Case:
+def case_of(found: Mapping[str, Any]) -> CouplingCase:
     """The case of a recorded file."""
     kernels = tuple(found["kernels"])
     times = {
@@ -47,7 +47,7 @@ def case_of(found: Mapping[str, Any]) -> Case:
         for chain, values in (found["isolated_all_s"] | found["chains_all"]).items()
     }
     actual = np.array([found["actual_s"], found["actual_min_s"], found["actual_max_s"]])
-    return Case(kernels, {}, found["iterations"], {SECONDS: times}, {SECONDS: actual}, {}, found["ranks"])
+    return CouplingCase(kernels, {}, found["iterations"], {SECONDS: times}, {SECONDS: actual}, {}, found["ranks"])
 
 
 def made_up(
@@ -59,7 +59,7 @@ def made_up(
     seed: int = 0,
     loop_count: int = 100,
     parameters: Mapping[str, float] | None = None,
-) -> Case:
+) -> CouplingCase:
     """A case whose chains take ``factors`` times their kernels; every value with relative noise of its own."""
     random = np.random.default_rng(seed)
     size = len(alone)
@@ -69,10 +69,10 @@ def made_up(
 
     times: dict[Chain, Any] = {(index,): repeats(value) for index, value in enumerate(alone)}
     for length, values in factors.items():
-        for chain, factor in zip(windows(size, length), values, strict=True):
+        for chain, factor in zip(chain_windows(size, length), values, strict=True):
             times[chain] = repeats(factor * sum(alone[index] for index in chain))
     whole = factors.get(size, [1.0])[0] * sum(alone) * loop_count
     kernels = tuple("abcdefgh"[:size])
-    return Case(
+    return CouplingCase(
         kernels, dict(parameters or {}), loop_count, {SECONDS: times}, {SECONDS: repeats(whole)}, {}, 1
     )  # fmt: skip

@@ -14,8 +14,8 @@ from coupling_data import RECORDED
 
 from advisor_coupling import planning, results
 from advisor_coupling.cases import SECONDS
-from advisor_coupling.model import model
-from advisor_coupling.selection import best_length, where_summation_fails
+from advisor_coupling.length_selection import errors_where_summation_fails, select_best_length
+from advisor_coupling.model import build_case_model
 
 if TYPE_CHECKING:
     from advisor_coupling.cases import Chain
@@ -27,8 +27,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "validation.md"
 
 def models(name: str) -> list[CaseModel]:
     """The recorded cases of an experiment."""
-    document = results.read(RECORDED / "measured" / f"{name}.coupling.json")
-    return [model(case) for case in results.cases(document)]
+    document = results.read_results(RECORDED / "measured" / f"{name}.coupling.json")
+    return [build_case_model(case) for case in results.build_cases(document)]
 
 
 def solver() -> str:
@@ -36,7 +36,7 @@ def solver() -> str:
     found = models("adi")
     head = "| N | data | measured | summation | 2 kernels | 3 kernels | 4 kernels | largest claim of a pair |"
     lines = [head, "|---|---|---|---|---|---|---|---|", *map(_size, found)]
-    failing, choice = where_summation_fails(found), best_length(found)
+    failing, choice = errors_where_summation_fails(found), select_best_length(found)
     assert choice
     means = " | ".join(f"{100 * choice.errors[length]:.1f} %" for length in (1, 2, 3, 4))
     worst = " | ".join(f"{100 * failing[length]:.1f} %" for length in (1, 2, 3, 4))
@@ -50,12 +50,12 @@ def _size(one: CaseModel) -> str:
     size = one.case.working_set(tuple(range(one.case.size))) or 0.0
     errors = [prediction.error for prediction in one.predictions if prediction.length < one.case.size]
     shown = " | ".join(_percent(error) for error in errors if error)
-    claimed = [pair for pair in one.of_length(2) if pair.verdict in ("destructive", "constructive")]
+    claimed = [pair for pair in one.couplings_of_length(2) if pair.verdict in ("destructive", "constructive")]
     largest = max(claimed, key=lambda pair: abs(pair.excess.value), default=None)
     words = "none"
     if largest:
         value = largest.value
-        words = f"{one.case.label(largest.chain)} {value.value:.2f} ({value.low:.2f} to {value.high:.2f})"
+        words = f"{one.case.chain_label(largest.chain)} {value.value:.2f} ({value.low:.2f} to {value.high:.2f})"
     assert one.application
     measured = f"{1e3 * one.application.value:.1f} ms"
     return f"| {one.case.parameters['N']:g} | {size / 1024:.0f} KiB | {measured} | {shown} | {words} |"
@@ -92,7 +92,7 @@ def thrift() -> str:
     for one in models("adi"):
         if one.summation_fails:
             assert one.application
-            values = planning.thrift(one.case, 4, proposed(one, 4))
+            values = planning.predict_by_prefix(one.case, 4, proposed(one, 4))
             errors = " | ".join(f"{100 * (value / one.application.value - 1):+.1f} %" for value in values)
             lines.append(f"| {one.case.parameters['N']:g} | {errors} |")
     return "\n".join(lines)
@@ -105,7 +105,7 @@ def held() -> str:
         assert one.application
         errors = [prediction.error for prediction in one.predictions]
         shown = " | ".join(_percent(error) for error in errors if error)
-        first = planning.thrift(one.case, 4, proposed(one, 4)[:1])[1]
+        first = planning.predict_by_prefix(one.case, 4, proposed(one, 4)[:1])[1]
         only = f"{100 * (first / one.application.value - 1):+.1f}"
         lines.append(f"| {one.case.parameters['N']:g} | {_ms(one.application)} | {shown} | {only} |")
     return "\n".join(lines)
@@ -117,8 +117,8 @@ def proposed(one: CaseModel, length: int) -> list[Chain]:
     known = {chain: series for chain, series in times.items() if len(chain) == 1}
     order: list[Chain] = []
     while len(order) < one.case.size:
-        so_far = model(replace(one.case, samples={SECONDS: known}))
-        order.append(next(each.chain for each in planning.next_chains(so_far, length) if not each.again))
+        so_far = build_case_model(replace(one.case, samples={SECONDS: known}))
+        order.append(next(each.chain for each in planning.select_next_chains(so_far, length) if not each.again))
         known = {**known, order[-1]: times[order[-1]]}
     return order
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 import psutil
 from patience import PATIENCE_S, wait_until
 
-from advisor.history.database import read
+from advisor.history.database import open_read_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ class Process:
 
     def commits(self) -> int:
         """How often something was written into the history."""
-        with closing(read(Path(self._env["GAPWATCH_STATE"]))) as connection:
+        with closing(open_read_only(Path(self._env["GAPWATCH_STATE"]))) as connection:
             return int(connection.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()[0])
 
     def until(self, happened: Callable[[], bool]) -> None:

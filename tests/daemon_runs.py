@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Self
 
 from patience import PATIENCE_S, wait_until
 
-from advisor.daemon.config import Config
+from advisor.daemon.config import DaemonConfig
 from advisor.daemon.daemon import Daemon
-from advisor.daemon.events import Backlog, FileSettled, Remark, RunTaken
-from advisor.history.database import read
-from advisor.history.ledger import Ledger
-from advisor.history.runs import Runs
+from advisor.daemon.events import Backlog, FileSettled, Remark, RunIngested
+from advisor.history.database import open_read_only
+from advisor.history.file_states import FileStates
+from advisor.history.runs import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.daemon.events import Event
-    from advisor.history.ledger import State
-    from advisor.history.runs import Entry
+    from advisor.history.file_states import State
+    from advisor.history.runs import RunEntry
 
 FIG4 = json.loads((Path(__file__).parent / "profiles" / "fig4.json").read_text(encoding="utf-8"))
 #: The program of figure 4 with its load spread evenly.
@@ -31,7 +31,7 @@ BALANCED = {
     "actual_s": 41, "regions": [{"name": "region 1", "work_s": [[7.5, 5.5], [7.5, 5.5]]},
                                 {"name": "region 2", "work_s": [[12.5, 15.5], [12.5, 15.5]]}],
 }  # fmt: skip
-CONFIG = Config(scan_s=0.5, poll_s=0.5, quiet_s=0.2, patience_s=1.0, task_s=PATIENCE_S, nice=0, max_load=inf)
+CONFIG = DaemonConfig(scan_s=0.5, poll_s=0.5, quiet_s=0.2, patience_s=1.0, task_s=PATIENCE_S, nice=0, max_load=inf)
 
 
 def profile(path: Path, **changed: object) -> Path:
@@ -44,7 +44,7 @@ def profile(path: Path, **changed: object) -> Path:
 class Watch:
     """A daemon in a thread of its own, over one directory below ``top``."""
 
-    def __init__(self, top: Path, config: Config = CONFIG, root: Path | None = None) -> None:
+    def __init__(self, top: Path, config: DaemonConfig = CONFIG, root: Path | None = None) -> None:
         self.root, self.state = root or top / "runs", top / "state"
         self.root.mkdir(exist_ok=True)
         self.told: list[Event] = []
@@ -66,13 +66,13 @@ class Watch:
 
     def _run(self) -> None:
         try:
-            self.daemon.run()
+            self.daemon.run_daemon()
         except BaseException as error:
             self._errors.append(error)
 
     def once(self) -> Self:
         """Run until nothing waits any more."""
-        self.daemon.run(once=True)
+        self.daemon.run_daemon(once=True)
         return self
 
     def until(self, happened: Callable[[], bool]) -> None:
@@ -86,25 +86,25 @@ class Watch:
     def scan_again(self, times: int = 2) -> None:
         """Wait until all that lies below the root was looked at so many times more."""
         looker, done = self.daemon._lookers[self.root], 0
-        look = looker._look
+        look = looker._scan_requested
 
         def counted(whole: bool, folders: set[Path]) -> None:
             nonlocal done
             look(whole, folders)
             done += whole
 
-        looker._look = counted  # type: ignore[method-assign]
+        looker._scan_requested = counted  # type: ignore[method-assign]
         self.until(lambda: done >= times)
-        looker._look = look  # type: ignore[method-assign]
+        looker._scan_requested = look  # type: ignore[method-assign]
 
     def tried(self, name: str) -> int | None:
         """The bytes that a file had when it was last read in vain; None while that did not happen."""
         return tried(self.state, name)
 
     @property
-    def runs(self) -> list[RunTaken]:
+    def runs(self) -> list[RunIngested]:
         """The runs that were told of."""
-        return [event for event in self.told if isinstance(event, RunTaken)]
+        return [event for event in self.told if isinstance(event, RunIngested)]
 
     @property
     def settled(self) -> list[FileSettled]:
@@ -118,24 +118,24 @@ class Watch:
 
     def counts(self) -> dict[State, int]:
         """The files by state, as the history has them."""
-        connection = read(self.state)
+        connection = open_read_only(self.state)
         try:
-            return Ledger(connection).counts()
+            return FileStates(connection).count_states()
         finally:
             connection.close()
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[RunEntry, ...]:
         """The runs in the history."""
-        connection = read(self.state)
+        connection = open_read_only(self.state)
         try:
-            return Runs(connection).entries()
+            return RunStore(connection).list_entries()
         finally:
             connection.close()
 
 
 def tried(state: Path, name: str) -> int | None:
     """The bytes that a file had when it was last read in vain, by the history in ``state``."""
-    connection = read(state)
+    connection = open_read_only(state)
     try:
         query = "SELECT size FROM files WHERE name = ? AND state = 'waiting' AND reason IS NOT NULL"
         row = connection.execute(query, (name.encode(),)).fetchone()

@@ -76,8 +76,8 @@ def _read(read: Read, path: Path) -> Profile | None:
         found = read(path)
     except InputError:
         return None
-    contract.check(found, Profile)
-    soundness.check(found)
+    contract.check_value(found, Profile)
+    soundness.check_profile(found)
     return found
 
 

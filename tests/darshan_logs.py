@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.formats.darshan.logs import Log, Table, Traced
+from advisor.formats.darshan.logs import DarshanLog, ModuleTable, TracedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,13 +28,15 @@ COUNTERS = {
 EXTREMES = ("FASTEST_RANK", "SLOWEST_RANK", "FASTEST_RANK_BYTES", "SLOWEST_RANK_BYTES")
 
 
-def table(module: str, ranks: list[int] | None = None, ids: list[int] | None = None, **columns: list[float]) -> Table:
+def table(
+    module: str, ranks: list[int] | None = None, ids: list[int] | None = None, **columns: list[float]
+) -> ModuleTable:
     """The records of a module; columns that are not named are zero, ids count from 1."""
     n = len(next(iter(columns.values())))
     names = [*COUNTERS[module].split(), *EXTREMES]
     names += [name for name in columns if name.startswith("SIZE_")]
     nothing = [0] * n
-    return Table(
+    return ModuleTable(
         np.array(ids or range(1, n + 1), dtype=np.int64),
         np.array(ranks or nothing, dtype=np.int64),
         {name: np.array(columns.get(name, nothing), dtype=np.int64) for name in names},
@@ -43,21 +45,21 @@ def table(module: str, ranks: list[int] | None = None, ids: list[int] | None = N
 
 
 def log(
-    tables: dict[str, Table],
+    tables: dict[str, ModuleTable],
     processes: int = 1,
     *,
     seconds: float = 10.0,
     version: str = "3.41",
     names: Mapping[int, str] | None = None,
     heat: dict[tuple[str, int], tuple[int, int]] | None = None,
-    traced: dict[tuple[int, int], Traced] | None = None,
+    traced: dict[tuple[int, int], TracedFile] | None = None,
     modules: tuple[str, ...] | None = None,
     partial: tuple[str, ...] = (),
-) -> Log:
+) -> DarshanLog:
     """A log with these records; files are called by their ids."""
     ids = {number for each in tables.values() for number in each.ids.tolist()}
     negative = -sum(float(np.minimum(column, 0).sum()) for each in tables.values() for column in each.times.values())
-    return Log(
+    return DarshanLog(
         version=version,
         command="./program --arguments",
         job=1,
@@ -67,10 +69,10 @@ def log(
         names={number: f"file {number}" for number in ids} | dict(names or {}),
         tables=tables,
         heat=heat or {},
-        traced=traced or {},
+        traced_files=traced or {},
         hosts={},
         modules=modules or tuple(tables),
-        partial=partial,
+        partial_modules=partial,
         negative_s=negative,
     )
 

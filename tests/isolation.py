@@ -57,7 +57,7 @@ def isolate(patch: pytest.MonkeyPatch) -> ExitStack:
     time.tzset()
     closing.callback(time.tzset)
     patch.setattr(psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
-    for function in (local_machine.detect, local_machine.processor):
+    for function in (local_machine.detect_machine, local_machine.identify_processor):
         patch.setattr(function, "__defaults__", (Path(home, "machine"),))
     return closing
 

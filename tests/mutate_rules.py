@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from advisor.advice import rules
 from advisor.advice.rules.cases import try_example
-from advisor.advice.rules.comparisons import OPERATORS, comparison
+from advisor.advice.rules.comparisons import OPERATORS, parse_comparison
 from advisor.advice.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Leaf, Not, When
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Mutant:
     @property
     def survives(self) -> bool:
         """Whether no example notices."""
-        return all(try_example(self.action, example).passed for example in self.action.examples)
+        return all(try_example(self.action, example).has_passed for example in self.action.examples)
 
     @property
     def words(self) -> str:
@@ -99,8 +99,8 @@ def same(leaf: Leaf, other: When) -> bool:
     """Whether the change cannot be seen: ``> 1`` and ``> 1.2`` are the same of what comes in whole numbers."""
     if not isinstance(leaf, FactIs) or not isinstance(other, FactIs) or leaf.fact not in WHOLE:
         return False
-    mine, theirs = (comparison(one.is_, "count") for one in (leaf, other))
-    return all(mine.holds(float(number)) == theirs.holds(float(number)) for number in range(1000))
+    mine, theirs = (parse_comparison(one.is_, "count") for one in (leaf, other))
+    return all(mine.is_met(float(number)) == theirs.is_met(float(number)) for number in range(1000))
 
 
 def text_of(leaf: Leaf) -> str:

@@ -16,7 +16,7 @@ from halo_exchange import halo
 from advisor.trace.events import Role
 from advisor_simulation.replay.collectives import TODAY
 from advisor_simulation.replay.network import Network
-from advisor_simulation.replay.program import Collectives, Op, Program, no_collectives
+from advisor_simulation.replay.program import Collectives, Op, Program, empty_collectives
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ def program(
         region=nothing.copy(),
         source=np.array([source for source, _ in messages], dtype=np.int32),
         target=np.array([target for _, target in messages], dtype=np.int32),
-        collectives=collectives or no_collectives(),
+        collectives=collectives or empty_collectives(),
         communicators=communicators,
         names=(),
     )

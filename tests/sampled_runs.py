@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from itertools import count
 
-from advisor.collect.procfs import Counters
-from advisor.collect.records import Blocked, Process, Recording, Thread
+from advisor.collect.procfs import IoCounters
+from advisor.collect.records import BlockedCall, Process, Recording, Thread
 
 _PIDS = count(1000)
-NO_FILES = Counters(0, 0, 0, 0, 0, 0)
+NO_FILES = IoCounters(0, 0, 0, 0, 0, 0)
 
 
 def thread(
     tid: int, start: float, end: float, cpu: float, *, system: float = 0.0, delay: float = 0.0,
-    last: float | None = None, blocked: dict[Blocked, float] | None = None,
+    last: float | None = None, blocked: dict[BlockedCall, float] | None = None,
 ) -> Thread:  # fmt: skip
     """One thread; it was last seen at its end unless ``last`` says otherwise."""
     seen = end if last is None else last
@@ -24,7 +24,7 @@ def thread(
 
 def process(
     name: str, start: float, end: float, cpu: float, *, rank: int | None = None, parent: int = 1, system: float = 0.0,
-    delay: float = 0.0, blocked: dict[Blocked, float] | None = None, counters: Counters | None = NO_FILES,
+    delay: float = 0.0, blocked: dict[BlockedCall, float] | None = None, counters: IoCounters | None = NO_FILES,
     ranks: int | None = None, cpus: frozenset[int] = frozenset({0, 1}), last: float | None = None,
 ) -> Process:  # fmt: skip
     """One process with one thread."""

@@ -75,14 +75,14 @@ class Serving:
     def read(self, path: Path) -> Profile:
         return self.profiles[-1]
 
-    def machine(self, name: str | None) -> Machine:
-        return machines.load(name) if name else machines.host()
+    def load_machine(self, name: str | None) -> Machine:
+        return machines.load_machine(name) if name else machines.load_host_machine()
 
     @contextmanager
-    def working(self, words: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    def show_progress(self, words: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
         yield lambda done: None
 
-    def service(self, name: str) -> Callable[..., object]:
+    def find_service(self, name: str) -> Callable[..., object]:
         if name not in self.offers:
             raise PluginError(f"no plugin offers {name}")
         return self.offers[name]

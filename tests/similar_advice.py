@@ -41,7 +41,7 @@ def item(action: str, ceiling_s: float) -> Recommendation:
 
 
 def advice(run: Profile, *items: Recommendation) -> Advice:
-    levels = bounds.compute(run, None)
-    found = gaps.attribute(run, levels)
-    grade = quality.grade(run, levels, found)
+    levels = bounds.compute_bounds(run, None)
+    found = gaps.attribute_gaps(run, levels)
+    grade = quality.grade_profile(run, levels, found)
     return Advice(run, grade, levels, found, (), (), items, Total(0.0), (), (), "advice")

@@ -30,19 +30,21 @@ def plugin(folder: Path, name: str, body: str) -> Path:
     return path
 
 
-def load(folder: Path, **bodies: str) -> host.Host:
+def load(folder: Path, **bodies: str) -> host.PluginHost:
     """Return a host with only the plugins of these names and bodies."""
     for name, body in bodies.items():
         plugin(folder, name, body)
-    return host.load([folder], entry_points=False)
+    return host.load_plugins([folder], entry_points=False)
 
 
-def beside_readers(folder: Path) -> host.Host:
+def beside_readers(folder: Path) -> host.PluginHost:
     """Return a host with the plugins of a directory and all readers: no other plugin answers before them."""
     points = entry_points(group=GROUP)
-    return host.load([folder], [point.name for point in points if not point.module.startswith("advisor.formats")])
+    return host.load_plugins(
+        [folder], [point.name for point in points if not point.module.startswith("advisor.formats")]
+    )
 
 
-def problem(loaded: host.Host, name: str) -> str | None:
+def problem(loaded: host.PluginHost, name: str) -> str | None:
     """Return what is wrong with a plugin."""
     return next(one.problem for one in loaded.plugins if one.name == name)

@@ -17,14 +17,14 @@ from advisor import pipeline
 from advisor.analysis import bounds, gaps, machines
 from advisor.extension import host
 from advisor.model.errors import DocumentError, PluginError, UsageError
-from advisor_simulation.mds.engine import Settings
-from advisor_simulation.mds.run import simulate
-from advisor_simulation.model.checks import read
-from advisor_simulation.model.decompose import bisected, owners
+from advisor_simulation.mds.engine import SimulationSettings
+from advisor_simulation.mds.run import simulate_model
+from advisor_simulation.model.checks import read_model
+from advisor_simulation.model.decompose import bisect_graph, compute_owners
 from advisor_simulation.model.expressions import Access, Expression
-from advisor_simulation.model.from_profile import model_text
-from advisor_simulation.model.tables import Ragged, ragged
-from advisor_simulation.model.world import build
+from advisor_simulation.model.from_profile import render_model
+from advisor_simulation.model.tables import RaggedTable, build_ragged
+from advisor_simulation.model.world import build_world
 
 ROOT = Path(__file__).parent.parent
 
@@ -41,7 +41,7 @@ def test_arithmetic_is_that_of_python(a: int, b: int) -> None:
         ("T[a % 2]", [3.0, 5.0][a % 2]),
         ("1 < b < 60", float(b > 1)),
     ):
-        assert Expression.parse(text).number(scope) == value, text
+        assert Expression.parse(text).evaluate_number(scope) == value, text
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_any_text_is_an_expression_or_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["1 / 0", "9 ** 9 ** 9", "log2(-1)"])
 def test_a_value_is_finite(text: str) -> None:
     with pytest.raises(ValueError, match="finite"):
-        Expression.parse(text).number({})
+        Expression.parse(text).evaluate_number({})
 
 
 def mistakes(text: str, tmp_path: Path) -> list[str]:
@@ -163,7 +163,7 @@ def test_files_of_tables_lie_next_to_the_model(tmp_path: Path) -> None:
 
 def test_a_grid_has_neighbours_across_faces(tmp_path: Path) -> None:
     text = small('  - {parallel: p, over: line, reads: ["F[Near[i]]"]}', extra="tables: {Near: {grid: [4, 2]}}")
-    world = build(model(text, tmp_path), tmp_path, 2)
+    world = build_world(model(text, tmp_path), tmp_path, 2)
     table = world.ragged["Near"]
     assert [table.values[a:b].tolist() for a, b in zip(table.first, table.first[1:], strict=False)][:5] == [
         [1, 4], [0, 2, 5], [1, 3, 6], [2, 7], [0, 5],
@@ -176,7 +176,7 @@ def test_layout(tmp_path: Path) -> None:
         "arrays:\n  A: {shape: [n, 3], pad: 1}\n  B: {shape: [n, 3], element: 4 B, align: 128 B}\n"
         "  C: {shape: [n, 2], order: column}\n  G: {shape: [n, 3]}\n  H: {shape: [n]}\ngroups: [[G, H]]",
     )
-    arrays = build(model(text, tmp_path), tmp_path, 2, None, 32).arrays
+    arrays = build_world(model(text, tmp_path), tmp_path, 2, None, 32).arrays
     shape = {name: (one.base, one.row_step, one.item_step) for name, one in arrays.items()}
     assert shape["A"] == (0, 32, 8)
     assert shape["B"] == (256, 12, 4)
@@ -189,7 +189,7 @@ def test_layout(tmp_path: Path) -> None:
 def test_a_graph_is_cut_into_balanced_parts(size: int, parts: int, seed: int) -> None:
     dice = np.random.default_rng(seed)
     rows = [sorted({(i + 1) % size, (i - 1) % size, int(dice.integers(size))} - {i}) for i in range(size)]
-    owner = bisected(ragged(rows), parts, np.ones(size))
+    owner = bisect_graph(build_ragged(rows), parts, np.ones(size))
     count = np.bincount(owner, minlength=parts)
     assert count.sum() == size
     assert count.max() <= -(-size // parts) + max(3, size // 20)
@@ -197,24 +197,24 @@ def test_a_graph_is_cut_into_balanced_parts(size: int, parts: int, seed: int) ->
 
 def test_a_line_is_cut_into_pieces() -> None:
     rows = [[j for j in (i - 1, i + 1) if 0 <= j < 64] for i in range(64)]
-    owner = bisected(ragged(rows), 4, np.ones(64))
+    owner = bisect_graph(build_ragged(rows), 4, np.ones(64))
     assert int((np.diff(owner) != 0).sum()) == 3
 
 
 def test_decompositions() -> None:
-    assert owners("cyclic", 5, 2).tolist() == [0, 1, 0, 1, 0]
-    assert owners("block-cyclic", 6, 2, 2).tolist() == [0, 0, 1, 1, 0, 0]
-    assert owners("block", 4, 2, weight=np.array([3.0, 1, 1, 1])).tolist() == [0, 1, 1, 1]
-    assert owners("explicit", 3, 2, given=np.array([1, 0, 1])).tolist() == [1, 0, 1]
+    assert compute_owners("cyclic", 5, 2).tolist() == [0, 1, 0, 1, 0]
+    assert compute_owners("block-cyclic", 6, 2, 2).tolist() == [0, 0, 1, 1, 0, 0]
+    assert compute_owners("block", 4, 2, weight=np.array([3.0, 1, 1, 1])).tolist() == [0, 1, 1, 1]
+    assert compute_owners("explicit", 3, 2, given=np.array([1, 0, 1])).tolist() == [1, 0, 1]
     with pytest.raises(ValueError, match="processors 0 to 1"):
-        owners("explicit", 3, 2, given=np.array([1, 0, 2]))
+        compute_owners("explicit", 3, 2, given=np.array([1, 0, 2]))
 
 
 def test_without_pymetis_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("advisor_simulation.model.decompose.find_spec", lambda name: None)
-    line = Ragged(np.array([0, 1, 2]), np.array([1, 0]))
+    line = RaggedTable(np.array([0, 1, 2]), np.array([1, 0]))
     with pytest.raises(PluginError, match="pymetis"):
-        owners("metis", 2, 2, weight=np.ones(2), graph=line)
+        compute_owners("metis", 2, 2, weight=np.ones(2), graph=line)
 
 
 @pytest.mark.skipif(find_spec("pymetis") is None, reason="needs METIS: pip install 'gapwatch[processor]'")
@@ -226,7 +226,7 @@ def test_metis_cuts_few_edges_into_balanced_parts(tmp_path: Path) -> None:
     ).replace("{n: 8}", "{n: 144}")
     found = run(text, tmp_path, 4)
     assert max(abs(work - 36) for work in found.log.spans[0].entries[0].work) <= 3
-    grid = build(read(tmp_path / "model.yaml"), tmp_path, 4)
+    grid = build_world(read_model(tmp_path / "model.yaml"), tmp_path, 4)
     near, owner = grid.ragged["Near"], grid.owner["mesh"]
     row = np.repeat(np.arange(near.rows), np.diff(near.first))
     assert (owner[row] != owner[near.values]).sum() / 2 <= 34  # four squares of 6 x 6 cut 24 edges
@@ -237,8 +237,8 @@ def test_weights_from_a_profile(tmp_path: Path) -> None:
         "  - {parallel: p, over: line, weight: w}", extra="weights: {w: {profile: a, region: b, domain: line}}"
     )
     made = model(text, tmp_path)
-    found = simulate(
-        made, tmp_path, machines.load("convex-spp1600"), 2, profiles=lambda path, region: np.array([8.0, 4.0])
+    found = simulate_model(
+        made, tmp_path, machines.load_machine("convex-spp1600"), 2, profiles=lambda path, region: np.array([8.0, 4.0])
     )
     assert found.log.spans[0].entries[0].work.tolist() == [8, 4]
 
@@ -247,21 +247,21 @@ def test_too_many_processors_for_data_are_refused(tmp_path: Path) -> None:
     text = small('  - {parallel: p, over: line, reads: ["A[i]"]}')
     with pytest.raises(UsageError, match="at most 64"):
         run(text, tmp_path, 65)
-    assert run(text, tmp_path, 65, settings=Settings(data=False)).profile.ranks == 65
+    assert run(text, tmp_path, 65, settings=SimulationSettings(data=False)).profile.ranks == 65
 
 
 @pytest.mark.parametrize("case", ["imbalance+late", "serial-15", "io-one-15"])
 def test_a_model_made_of_a_run_takes_as_long_and_has_its_gaps(case: str, tmp_path: Path) -> None:
     place = ROOT / "tests" / "profiles" / "faults" / case
-    profile = pipeline.read([place], pipeline.Options(), host.load())[0][0]
-    text = model_text(profile)
+    profile = pipeline.read_runs([place], pipeline.Options(), host.load_plugins())[0][0]
+    text = render_model(profile)
     assert text is not None
     made = model(text, tmp_path)
     assert {"references to data", "domains"} <= {hole.at for hole in made.holes}
-    again = simulate(made, tmp_path, machines.load("convex-spp1600"), 4).profile
+    again = simulate_model(made, tmp_path, machines.load_machine("convex-spp1600"), 4).profile
     assert again.actual_s == pytest.approx(profile.actual_s, rel=0.01)
-    found = {gap.name: gap.seconds for gap in gaps.attribute(again, bounds.compute(again))}
-    for gap in gaps.attribute(profile, bounds.compute(profile)):
+    found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(again, bounds.compute_bounds(again))}
+    for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile)):
         assert found[gap.name] == pytest.approx(gap.seconds, abs=0.01 * profile.actual_s), gap.name
 
 
@@ -274,9 +274,9 @@ FORMATS = (
 
 @pytest.mark.parametrize("place", FORMATS)
 def test_profiles_of_any_format_become_models_that_run_with_their_holes_marked(place: str, tmp_path: Path) -> None:
-    profile = pipeline.read([ROOT / "tests" / "profiles" / place], pipeline.Options(), host.load())[0][0]
-    text = model_text(profile)
-    if not profile.timed:
+    profile = pipeline.read_runs([ROOT / "tests" / "profiles" / place], pipeline.Options(), host.load_plugins())[0][0]
+    text = render_model(profile)
+    if not profile.has_run_time:
         assert text is None
         return
     assert text is not None
@@ -284,7 +284,7 @@ def test_profiles_of_any_format_become_models_that_run_with_their_holes_marked(p
     assert all(hole.at and hole.missing for hole in made.holes)
     assert {hole.at for hole in made.holes} >= {"references to data", "domains"}
     assert ("synchronizations" in {hole.at for hole in made.holes}) == (not profile.has_phases)
-    simulated = simulate(made, tmp_path, machines.load("convex-spp1600"), len(profile.processors)).profile
+    simulated = simulate_model(made, tmp_path, machines.load_machine("convex-spp1600"), len(profile.processors)).profile
     fits = "times" not in {hole.at for hole in made.holes}
     assert fits == (place != "likwid/constructed")
     assert simulated.actual_s == pytest.approx(profile.actual_s, rel=0.02) or not fits
@@ -293,17 +293,17 @@ def test_profiles_of_any_format_become_models_that_run_with_their_holes_marked(p
 
 def test_holes_of_a_model_made_of_a_run_can_be_filled(tmp_path: Path) -> None:
     """Data are named, and what the regions do with them: then caches and sharing are simulated, too."""
-    profile = pipeline.read([ROOT / "tests" / "profiles" / "mpip" / "lulesh-s6.8"], pipeline.Options(), host.load())[0][
-        0
-    ]
-    text = model_text(profile)
+    profile = pipeline.read_runs(
+        [ROOT / "tests" / "profiles" / "mpip" / "lulesh-s6.8"], pipeline.Options(), host.load_plugins()
+    )[0][0]
+    text = render_model(profile)
     assert text is not None
     head, _, _ = text.partition("holes:")
     filled = head.replace("costs: {barrier: 0}", "costs: {barrier: 0, memory: 1e-6, near: 1e-6, far: 1e-6}")
     filled = filled.replace("control:", "arrays: {F: {shape: [P]}}\ncontrol:")
     filled = filled.replace("end: none}", 'end: none, reads: ["F[(i + 1) % P]"], writes: ["F[i]"]}', 1)
-    before = simulate(model(text, tmp_path), tmp_path, machines.load("convex-spp1600"), 8)
-    after = simulate(model(filled, tmp_path), tmp_path, machines.load("convex-spp1600"), 8)
+    before = simulate_model(model(text, tmp_path), tmp_path, machines.load_machine("convex-spp1600"), 8)
+    after = simulate_model(model(filled, tmp_path), tmp_path, machines.load_machine("convex-spp1600"), 8)
     assert (before.log.references, after.log.references) == (0, 16)
     assert after.profile.actual_s > before.profile.actual_s
 
@@ -313,13 +313,13 @@ def test_names_from_a_profile_stay_text(tmp_path: Path) -> None:
     odd = replace(
         made, program='x"\n- {barrier: b}', phases=tuple(replace(p, name="a: }{ \\ \x1b") for p in made.phases)
     )
-    text = model_text(odd)
+    text = render_model(odd)
     assert text is not None
     assert model(text, tmp_path).name == 'x"?- {barrier: b}'
 
 
 def test_the_models_of_the_examples_are_sound() -> None:
-    found = [read(path) for path in sorted((ROOT / "examples" / "crash").glob("*.yaml"))]
+    found = [read_model(path) for path in sorted((ROOT / "examples" / "crash").glob("*.yaml"))]
     assert len(found) == 6
 
 

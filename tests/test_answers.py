@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from native_documents import PROFILES
 
 from advisor.extension.hookspecs import hookimpl
-from advisor.extension.host import Host, Loaded, discovery
+from advisor.extension.host import LoadedPlugin, PluginHost, discovery
 from advisor.formats import native
 from advisor.model.records import Finding
 
@@ -66,22 +66,22 @@ class Plugin:
 HOOKS = tuple(name for name in dir(Plugin) if name.startswith("advisor_"))
 
 
-def host_of(answer: object) -> Host:
-    manager = discovery.new_manager()
+def host_of(answer: object) -> PluginHost:
+    manager = discovery.make_manager()
     manager.register(Plugin(answer), "odd")
-    return Host(manager, (Loaded("odd", "here", None, None, HOOKS),))
+    return PluginHost(manager, (LoadedPlugin("odd", "here", None, None, HOOKS),))
 
 
 @settings(max_examples=300, deadline=None)
 @given(nonsense)
 def test_only_what_is_promised_gets_through(answer: object) -> None:
     host = host_of(answer)
-    found = host.findings(FIGURE, (), (), None, ())
+    found = host.collect_findings(FIGURE, (), (), None, ())
     assert all(one.plugin == "odd" and type(one.text) is str for one in found)
     assert all(math.isfinite(value) for one in found for value in one.measures.values())
-    assert all(isinstance(path, Path) and path.is_file() for path in host.rules())
+    assert all(isinstance(path, Path) and path.is_file() for path in host.rule_files())
     assert all(0 < sure <= 1 for _, sure in host.sniff_all(PROFILES / "fig4.json"))
-    assert host.facts() == ()
+    assert host.collect_facts() == ()
     if not isinstance(answer, list | tuple) or len(answer):
         assert host.problems
 

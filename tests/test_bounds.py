@@ -12,7 +12,7 @@ from slow_bounds import slow_bounds
 from strategies import build, phase, runs
 
 from advisor.analysis import bounds
-from advisor.analysis.loads import summarize
+from advisor.analysis.loads import summarize_loads
 from advisor.formats import native
 from advisor.model.records import BOUND_NAMES, Bound, Phase, Processor, Profile, Region
 
@@ -21,7 +21,7 @@ RISING = (("I", "IP"), ("IP", "IPC"), ("IPCO", "IPCOL"), ("IPCOL", "IPCOLM"), ("
 
 
 def by_name(profile: Profile) -> dict[str, Bound]:
-    return {bound.name: bound for bound in bounds.compute(profile)}
+    return {bound.name: bound for bound in bounds.compute_bounds(profile)}
 
 
 def values(profile: Profile) -> dict[str, float]:
@@ -104,7 +104,7 @@ def shuffled(profile: Profile, processors: list[int], regions: list[int]) -> Pro
 @given(profiles())
 @settings(deadline=None)
 def test_any_profile_has_all_bounds_and_those_without_a_value_say_why(profile: Profile) -> None:
-    found = bounds.compute(profile)
+    found = bounds.compute_bounds(profile)
     assert tuple(bound.name for bound in found) == BOUND_NAMES
     for bound in found:
         assert (bound.seconds is None) == (bound.status == "unavailable")
@@ -122,10 +122,10 @@ def test_blocks_of_iterations_and_regions_add_up_to_the_whole(monkeypatch: pytes
         processors=processors,
         regions=regions,
     )
-    expected = summarize(profile)
+    expected = summarize_loads(profile)
     monkeypatch.setattr("advisor.analysis.loads.arrays.BLOCK", 64)
     monkeypatch.setattr("advisor.analysis.loads.arrays.FEWEST", 7)
-    found = summarize(profile)
+    found = summarize_loads(profile)
     for name, spread in expected.spreads.items():
         for part in ("regions", "processors", "iterations"):
             assert getattr(found.spreads[name], part) == pytest.approx(getattr(spread, part), rel=1e-12), (name, part)

@@ -14,9 +14,9 @@ from daemon_runs import BALANCED, CONFIG, Watch, profile
 
 from advisor import cli
 from advisor.collect import builds
-from advisor.history.database import NAME, read
-from advisor.history.items import Items, held_s
-from advisor.history.runs import Runs
+from advisor.history.database import NAME, open_read_only
+from advisor.history.items import ItemStore, sum_gap_seconds
+from advisor.history.runs import RunStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,13 +48,13 @@ def git(root: Path, *arguments: str) -> str:
 
 def test_a_build_is_the_commit_and_what_was_changed_since(source: Path) -> None:
     commit = git(source, "rev-parse", "HEAD")[:12]
-    assert builds.of_source(source) == commit
+    assert builds.identify_build(source) == commit
     (source / "notes.txt").write_text("untracked files are no part of a build")
-    assert builds.of_source(source) == commit
+    assert builds.identify_build(source) == commit
     (source / "solve.c").write_text("int main(void) { return 1; }\n")
-    first = builds.of_source(source)
+    first = builds.identify_build(source)
     (source / "solve.c").write_text("int main(void) { return 2; }\n")
-    second = builds.of_source(source)
+    second = builds.identify_build(source)
     assert first is not None
     assert second is not None
     assert first != second
@@ -62,11 +62,11 @@ def test_a_build_is_the_commit_and_what_was_changed_since(source: Path) -> None:
 
 
 def test_without_a_commit_or_repository_there_is_no_build(tmp_path: Path) -> None:
-    assert builds.of_source(tmp_path) is None
+    assert builds.identify_build(tmp_path) is None
     needs_git()
     git(tmp_path, "init", "-q")
-    assert builds.of_source(tmp_path) is None
-    assert builds.of_source(tmp_path / "nowhere") is None
+    assert builds.identify_build(tmp_path) is None
+    assert builds.identify_build(tmp_path / "nowhere") is None
 
 
 def test_a_stamp_is_written_beside_what_is_there(
@@ -125,11 +125,11 @@ def test_commits_say_which_actions_they_carry_out(source: Path) -> None:
     first = git(source, "rev-parse", "HEAD")[:12]
     commit(source, "Balance the load\n\nGapwatch-Applied: A-29 solve\nGapwatch-Applied: G-4")
     second = commit(source, "Tidy\n\nGapwatch-Applied: A-29 solve\nGapwatch-Applied: rm -rf /")
-    assert builds.applied(source, second, first) == (("A-29", "solve"), ("G-4", None))
-    assert builds.applied(source, f"{second}+12345678", first) == (("A-29", "solve"), ("G-4", None))
-    assert builds.applied(source, second, None) == (("A-29", "solve"),)
-    assert builds.applied(source, second, second) == ()
-    assert builds.applied(source, "v2", first) == ()
+    assert builds.find_applied_actions(source, second, first) == (("A-29", "solve"), ("G-4", None))
+    assert builds.find_applied_actions(source, f"{second}+12345678", first) == (("A-29", "solve"), ("G-4", None))
+    assert builds.find_applied_actions(source, second, None) == (("A-29", "solve"),)
+    assert builds.find_applied_actions(source, second, second) == ()
+    assert builds.find_applied_actions(source, "v2", first) == ()
 
 
 def test_advice_that_a_commit_carries_out_is_applied_and_then_resolved(source: Path, tmp_path: Path) -> None:
@@ -155,9 +155,9 @@ def test_advice_that_a_commit_carries_out_is_applied_and_then_resolved(source: P
 
 
 def items(tmp_path: Path) -> tuple[Item, ...]:
-    connection = read(tmp_path / "state")
+    connection = open_read_only(tmp_path / "state")
     try:
-        return Items(connection).of("fig4")
+        return ItemStore(connection).items_of_program("fig4")
     finally:
         connection.close()
 
@@ -169,9 +169,11 @@ def first_action(tmp_path: Path) -> tuple[str, float]:
 
 def held_before(tmp_path: Path, item: Item) -> float:
     """What an action about several regions has won: all seconds of its gaps."""
-    connection = read(tmp_path / "state")
+    connection = open_read_only(tmp_path / "state")
     try:
-        before, after = (held_s(Runs(connection).advice(number), item, whole=True) for number in (1, 6))
+        before, after = (
+            sum_gap_seconds(RunStore(connection).load_advice(number), item, whole=True) for number in (1, 6)
+        )
         return before - after
     finally:
         connection.close()

@@ -10,7 +10,7 @@ import pytest
 
 from advisor.analysis import soundness
 from advisor.formats import cachegrind
-from advisor.formats.valgrind.files import read
+from advisor.formats.valgrind.files import read_dump
 from advisor.model.errors import InputError
 from advisor.model.records import Processor, Profile
 from advisor.support import contract
@@ -29,7 +29,7 @@ def written(path: Path, body: str, head: str = HEAD) -> Path:
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_functions_are_those_of_the_report(rank: int) -> None:
-    dump = read(TINY / f"cachegrind.out.{rank}", numbered=False)
+    dump = read_dump(TINY / f"cachegrind.out.{rank}", numbered=False)
     listed = annotated.functions(TINY / f"expected.{rank}.txt")
     assert annotated.counted(dump) == listed
     assert len(listed) > 40
@@ -37,7 +37,7 @@ def test_functions_are_those_of_the_report(rank: int) -> None:
 
 def test_functions_of_a_benchmark_are_those_of_the_report() -> None:
     listed = annotated.functions(MG / "expected.txt")
-    mine = annotated.counted(read(MG / "cachegrind.out.6890", numbered=False))
+    mine = annotated.counted(read_dump(MG / "cachegrind.out.6890", numbered=False))
     assert len(listed) == 13
     assert {name: mine[name] for name in listed} == listed
 
@@ -45,8 +45,8 @@ def test_functions_of_a_benchmark_are_those_of_the_report() -> None:
 def test_the_profile_of_two_ranks() -> None:
     assert cachegrind.advisor_sniff(TINY) == 1.0
     profile = cachegrind.advisor_read(TINY)
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     assert profile.program == "tiny"
     assert profile.processors == (Processor(0), Processor(1))
     assert profile.ranks_expected == 2

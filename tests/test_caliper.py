@@ -13,7 +13,7 @@ import pytest
 from caliper_files import END, as_split, native, write_split
 
 from advisor.formats import caliper
-from advisor.formats.caliper import assembly
+from advisor.formats.caliper import call_path_builder
 from advisor.model.errors import InputError
 from advisor.model.records import Processor
 from advisor.trace.events import Role
@@ -366,7 +366,7 @@ def test_threads_and_openmp_barriers(tmp_path: Path) -> None:
 
 
 def test_too_many_regions_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembly, "_REGIONS", 5)
+    monkeypatch.setattr(call_path_builder, "_REGIONS", 5)
     records = [{"path": f"main/r{n}", "mpi.rank": 0, "sum#time.duration.ns": 1e9} for n in range(20)]
     (tmp_path / "x.json").write_text(json.dumps(records))
     paths = caliper.read_call_paths(tmp_path / "x.json")

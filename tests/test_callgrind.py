@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from advisor.analysis import soundness
-from advisor.analysis.bounds import compute
-from advisor.analysis.machines import load
+from advisor.analysis.bounds import compute_bounds
+from advisor.analysis.machines import load_machine
 from advisor.formats import cachegrind, callgrind
-from advisor.formats.valgrind.files import read
+from advisor.formats.valgrind.files import read_dump
 from advisor.model.errors import InputError
 from advisor.model.records import Processor, Profile
 from advisor.support import contract
@@ -53,7 +53,7 @@ def row(profile: Profile, count: str, region: str) -> list[float]:
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_functions_are_those_of_the_report(rank: int) -> None:
-    dump = read(SMALL / f"callgrind.out.rank{rank}", numbered=True)
+    dump = read_dump(SMALL / f"callgrind.out.rank{rank}", numbered=True)
     listed = {name: row for name, row in annotated.functions(SMALL / f"expected.rank{rank}.txt").items() if any(row)}
     assert {name: row for name, row in annotated.counted(dump, "/src/").items() if any(row)} == listed
     assert len(listed) == 5
@@ -61,14 +61,14 @@ def test_functions_are_those_of_the_report(rank: int) -> None:
 
 def test_functions_of_a_benchmark_are_those_of_the_report() -> None:
     listed = annotated.functions(FOLDER / "npb-is.S" / "expected.txt")
-    mine = annotated.counted(read(IS, numbered=True))
+    mine = annotated.counted(read_dump(IS, numbered=True))
     assert len(listed) == 4
     assert {name: mine[name] for name in listed} == listed
 
 
 def test_lines_are_those_of_the_source() -> None:
     """Lines 5 (operator[]) and 11 (the inner loop), as callgrind_annotate prints them beside the source."""
-    dump = read(RANK0, numbered=True)
+    dump = read_dump(RANK0, numbered=True)
     by_line = dict(zip(dump.lines.line.tolist(), dump.lines.counts[:, 0].tolist(), strict=True))
     assert by_line[5] == 524_288
     assert by_line[11] == 1_179_849
@@ -77,8 +77,8 @@ def test_lines_are_those_of_the_source() -> None:
 def test_the_profile_of_two_ranks() -> None:
     assert callgrind.advisor_sniff(SMALL) == 1.0
     profile = callgrind.advisor_read(SMALL)
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     assert profile.program == "small"
     assert profile.processors == (Processor(0), Processor(1))
     assert math.isnan(profile.actual_s)
@@ -102,8 +102,8 @@ def test_a_function_that_calls_itself_is_one_region() -> None:
 
 def test_bounds_that_counts_allow() -> None:
     profile = callgrind.advisor_read(SMALL)
-    machine = load("xeon-8480")
-    bounds = {bound.name: bound for bound in compute(profile, machine)}
+    machine = load_machine("xeon-8480")
+    bounds = {bound.name: bound for bound in compute_bounds(profile, machine)}
     assert bounds["MAC"].seconds is not None
     assert bounds["MAC"].status == "modelled"
     assert bounds["M"].seconds is None
@@ -111,7 +111,7 @@ def test_bounds_that_counts_allow() -> None:
 
 
 def test_events_without_caches() -> None:
-    dump = read(IS, numbered=True)
+    dump = read_dump(IS, numbered=True)
     profile = callgrind.advisor_read(IS)
     assert dump.events[:3] == ("Ir", "Dr", "Dw")
     assert "compiled_ops.branch" not in profile.counts, "branches were not simulated"
@@ -130,7 +130,7 @@ def test_counts_of_calls_are_no_counts_of_the_caller(tmp_path: Path) -> None:
 def test_inlined_code_belongs_to_the_function_it_is_inlined_in(tmp_path: Path) -> None:
     path = written(tmp_path / "out", "fl=(1) a.c", "fn=(1) main", "12 5", "fi=(2) b.h", "900 7", "fe=(1)", "-888 1",
                    "fn=(2) next", "* 1", "totals: 14")  # fmt: skip
-    dump = read(path, numbered=True)
+    dump = read_dump(path, numbered=True)
     assert annotated.counted(dump) == {"a.c:main": [6], "b.h:main": [7], "a.c:next": [1]}
     profile = callgrind.advisor_read(path)
     assert [(region.name, region.file, region.line) for region in profile.regions] == [
@@ -243,9 +243,9 @@ def test_a_name_that_is_no_utf8(tmp_path: Path) -> None:
 
 
 def test_a_file_in_many_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = read(IS, numbered=True)
+    whole = read_dump(IS, numbered=True)
     monkeypatch.setattr("advisor.formats.valgrind.files._PIECE", 1000)
-    found = read(IS, numbered=True)
+    found = read_dump(IS, numbered=True)
     assert found.places == whole.places
     assert np.array_equal(found.counts, whole.counts)
     assert found.calls is not None

@@ -11,29 +11,29 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from advisor.analysis import gaps, soundness
-from advisor.analysis.bounds import compute
-from advisor.extension.host import load
+from advisor.analysis.bounds import compute_bounds
+from advisor.extension.host import load_plugins
 from advisor.model.errors import InputError
 from advisor.model.records import Processor, Profile
-from advisor.output.document import document, to_json
-from advisor.pipeline import Options, study_of
+from advisor.output.advice_document import build_advice_document, to_json
+from advisor.pipeline import Options, study_run
 from advisor.trace.callpaths.profile import from_call_paths
-from advisor.trace.callpaths.records import CallPaths, Node
+from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 
 TWO = (Processor(0), Processor(1))
 TREE = (
-    Node("main"),
-    Node("work", file="w.c", line=3, parent=0),
-    Node("MPI_Barrier", Role.BARRIER, parent=0),
-    Node("MPI_Recv", Role.RECV, parent=1),
-    Node("MPI_Init", Role.INIT, parent=0),
+    CallPathNode("main"),
+    CallPathNode("work", file="w.c", line=3, parent=0),
+    CallPathNode("MPI_Barrier", Role.BARRIER, parent=0),
+    CallPathNode("MPI_Recv", Role.RECV, parent=1),
+    CallPathNode("MPI_Init", Role.INIT, parent=0),
 )
 WALL = np.array([[0.1, 0.1], [5.0, 4.0], [0.05, 1.05], [0.2, 0.3], [0.1, 0.1]])
 VISITS = np.array([[1.0, 1], [10, 10], [10, 10], [5, 5], [1, 1]])
 
 
-def paths(nodes: tuple[Node, ...] = TREE, processors: tuple[Processor, ...] = TWO, **more: object) -> CallPaths:
+def paths(nodes: tuple[CallPathNode, ...] = TREE, processors: tuple[Processor, ...] = TWO, **more: object) -> CallPaths:
     return CallPaths("heat", "1", "test", processors, nodes, **more)  # type: ignore[arg-type]
 
 
@@ -43,7 +43,7 @@ def total(profile: Profile, name: str) -> list[list[float]]:
 
 def test_the_shortest_call_is_the_cost_and_the_rest_is_waiting() -> None:
     profile = from_call_paths(paths(wall_s=WALL, visits=VISITS), "x")
-    soundness.check(profile)
+    soundness.check_profile(profile)
     assert [region.name for region in profile.regions] == ["main", "work", "MPI_Barrier", "MPI_Recv", "MPI_Init"]
     assert total(profile, "wait_s")[2:4] == [[0.0, pytest.approx(1.0)], [0.0, pytest.approx(0.1)]]
     assert total(profile, "sync_s")[2] == pytest.approx([0.05, 0.05])
@@ -56,11 +56,11 @@ def test_the_shortest_call_is_the_cost_and_the_rest_is_waiting() -> None:
 
 def test_bounds_and_gaps_of_a_profile_without_phases() -> None:
     profile = from_call_paths(paths(wall_s=WALL, visits=VISITS), "x")
-    bounds = {bound.name: bound.seconds for bound in compute(profile)}
+    bounds = {bound.name: bound.seconds for bound in compute_bounds(profile)}
     assert bounds["IPCO"] == pytest.approx(4.8)
     assert bounds["IPCOL"] == pytest.approx(5.3)
     assert bounds["IPCOLM"] is None
-    names = [gap.name for gap in gaps.attribute(profile, compute(profile))]
+    names = [gap.name for gap in gaps.attribute_gaps(profile, compute_bounds(profile))]
     assert names == ["P+C'", "O", "L", "M'+D+S'+W+X"]
 
 
@@ -97,10 +97,10 @@ def test_waiting_that_the_tool_measured_is_not_estimated() -> None:
 
 def test_what_a_library_does_inside_belongs_to_its_call() -> None:
     nodes = (
-        Node("main"),
-        Node("MPI_File_write", Role.IO, parent=0),
-        Node("memcpy", parent=1),
-        Node("write", Role.IO, parent=2),
+        CallPathNode("main"),
+        CallPathNode("MPI_File_write", Role.IO, parent=0),
+        CallPathNode("memcpy", parent=1),
+        CallPathNode("write", Role.IO, parent=2),
     )
     profile = from_call_paths(paths(nodes, wall_s=np.array([[1.0, 1], [0.1, 0.1], [0.2, 0.2], [0.3, 0.3]])), "x")
     assert [region.name for region in profile.regions] == ["main", "MPI_File_write"]
@@ -108,7 +108,7 @@ def test_what_a_library_does_inside_belongs_to_its_call() -> None:
 
 
 def test_what_is_done_while_holding_a_lock_is_work() -> None:
-    nodes = (Node("main"), Node("critical", Role.OMP_LOCK, parent=0), Node("update", parent=1))
+    nodes = (CallPathNode("main"), CallPathNode("critical", Role.OMP_LOCK, parent=0), CallPathNode("update", parent=1))
     profile = from_call_paths(paths(nodes, wall_s=np.array([[1.0, 1], [0.1, 0.3], [0.5, 0.5]])), "x")
     assert [region.name for region in profile.regions] == ["main", "critical", "update"]
     assert total(profile, "wait_s")[1] == pytest.approx([0.0, 0.2])
@@ -116,7 +116,11 @@ def test_what_is_done_while_holding_a_lock_is_work() -> None:
 
 def test_threads_are_charged_with_what_runs_in_parallel_regions() -> None:
     threads = (Processor(0), Processor(0, 1))
-    nodes = (Node("main"), Node("parallel", Role.OMP_PARALLEL, parent=0), Node("loop", Role.OMP_WORK, parent=1))
+    nodes = (
+        CallPathNode("main"),
+        CallPathNode("parallel", Role.OMP_PARALLEL, parent=0),
+        CallPathNode("loop", Role.OMP_WORK, parent=1),
+    )
     profile = from_call_paths(
         paths(nodes, threads, wall_s=np.array([[2.0, 0.0], [0.1, 0.0], [3.0, 2.0]]), actual_s=6.0), "x"
     )
@@ -137,19 +141,19 @@ def test_cpu_times_leave_what_the_system_took() -> None:
 
 def test_counts_alone_are_a_run_without_times() -> None:
     profile = from_call_paths(paths(actual_s=math.nan, counts={"instructions": VISITS}), "x")
-    soundness.check(profile)
-    advice = study_of(profile, Options(machine="host"), load()).advice
+    soundness.check_profile(profile)
+    advice = study_run(profile, Options(machine="host"), load_plugins()).advice
     assert advice.verdict == "insufficient evidence"
     assert [note.name for note in advice.grade.notes] == ["no run time"]
     assert all(bound.seconds is None and bound.reason for bound in advice.bounds)
-    assert document(advice)["profile"]["actual_s"] is None
-    assert "NaN" not in to_json(document(advice))
+    assert build_advice_document(advice)["profile"]["actual_s"] is None
+    assert "NaN" not in to_json(build_advice_document(advice))
 
 
 def test_cpu_times_alone_give_the_mean_computation() -> None:
     profile = from_call_paths(paths(actual_s=math.nan, cpu_s=WALL), "x")
-    soundness.check(profile)
-    advice = study_of(profile, Options(), load()).advice
+    soundness.check_profile(profile)
+    advice = study_run(profile, Options(), load_plugins()).advice
     known = {bound.name: bound.seconds for bound in advice.bounds if bound.seconds is not None}
     assert known == {"I": pytest.approx((5.1 + 4.1) / 2)}
     assert advice.gaps == ()
@@ -171,7 +175,7 @@ ROLES = st.sampled_from([role for role in Role if role != Role.ROOT])
 def call_paths(draw: st.DrawFn) -> CallPaths:
     roles = draw(st.lists(ROLES, min_size=1, max_size=8))
     nodes = tuple(
-        Node(f"{role.name}{n % 3}", role, parent=draw(st.integers(-1, n - 1))) for n, role in enumerate(roles)
+        CallPathNode(f"{role.name}{n % 3}", role, parent=draw(st.integers(-1, n - 1))) for n, role in enumerate(roles)
     )
     processors = tuple(Processor(q // 2, q % 2) for q in range(draw(st.integers(1, 5))))
     shape = (len(nodes), len(processors))
@@ -185,7 +189,7 @@ def call_paths(draw: st.DrawFn) -> CallPaths:
 @given(call_paths())
 def test_every_second_is_in_one_place(given_paths: CallPaths) -> None:
     profile = from_call_paths(given_paths, "x")
-    soundness.check(profile)
+    soundness.check_profile(profile)
     phase = profile.phases[0]
     whole = phase.arrays["wall_s"].sum(axis=(0, 2)) + sum(profile.outside.values(), np.zeros(1))
     assert whole == pytest.approx(np.full(len(profile.processors), profile.actual_s))
@@ -208,5 +212,5 @@ def test_the_order_of_processors_changes_nothing(given_paths: CallPaths) -> None
     )
     straight = paths(given_paths.nodes, given_paths.processors, wall_s=given_paths.wall_s, visits=given_paths.visits)
     one, other = from_call_paths(straight, "x"), from_call_paths(turned, "x")
-    seconds = [{b.name: b.seconds for b in compute(profile)} for profile in (one, other)]
+    seconds = [{b.name: b.seconds for b in compute_bounds(profile)} for profile in (one, other)]
     assert seconds[0] == pytest.approx(seconds[1], abs=1e-9)

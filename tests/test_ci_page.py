@@ -72,7 +72,7 @@ def test_both_hosts_run_the_same_commands() -> None:
 def test_every_option_exists() -> None:
     for line in JOB:
         name, *rest = re.findall(r'"[^"]*"|\S+', line)[1:]
-        parsers.of_command(COMMANDS[name]).parse_args([word.strip('"') for word in rest])
+        parsers.build_command_parser(COMMANDS[name]).parse_args([word.strip('"') for word in rest])
 
 
 @contextmanager

@@ -11,28 +11,28 @@ import jsonschema
 import pytest
 
 from advisor import cli, pipeline
-from advisor.advice.past import Earlier
+from advisor.advice.earlier_runs import EarlierRuns
 from advisor.cli import demo
-from advisor.extension.host import load
-from advisor.output.document import schema
+from advisor.extension.host import load_plugins
+from advisor.output.advice_document import load_schema
 from advisor.output.page import Page
-from advisor.output.terminal import screen
+from advisor.output.terminal import render_screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor.advice.past import Past
-    from advisor.extension.host import Host
+    from advisor.advice.earlier_runs import RunHistory
+    from advisor.extension.host import PluginHost
     from advisor.model.records import Advice
 
 
 FIGURE = Path(__file__).parent / "profiles" / "fig4.json"
-STUDY = pipeline.study
+STUDY = pipeline.study_newest
 
 
 @cache
 def of_figure() -> pipeline.Study:
-    return STUDY([FIGURE], pipeline.Options(), load())
+    return STUDY([FIGURE], pipeline.Options(), load_plugins())
 
 
 class Pipeline:
@@ -43,16 +43,18 @@ class Pipeline:
         self.paths: list[Path] = []
         self.options = pipeline.Options()
 
-    def study(self, paths: Sequence[Path], options: pipeline.Options, host: Host, past: Past) -> pipeline.Study:
+    def study(
+        self, paths: Sequence[Path], options: pipeline.Options, host: PluginHost, past: RunHistory
+    ) -> pipeline.Study:
         self.paths, self.options = list(paths), options
-        return replace(of_figure(), advice=self.answer, earlier=Earlier(self.answer.profile, (), past))
+        return replace(of_figure(), advice=self.answer, earlier=EarlierRuns(self.answer.profile, (), past))
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pipeline:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     made = Pipeline()
-    monkeypatch.setattr(pipeline, "study", made.study)
+    monkeypatch.setattr(pipeline, "study_newest", made.study)
     return made
 
 
@@ -81,7 +83,7 @@ def test_text_in_the_c_locale(
 def test_json(asked: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["advise", "run.json", "--as", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    jsonschema.Draft202012Validator(schema()).validate(document)
+    jsonschema.Draft202012Validator(load_schema()).validate(document)
     assert document["recommendations"][0]["action"] == "A-29"
 
 
@@ -113,12 +115,12 @@ def test_into_a_file(asked: Pipeline, tmp_path: Path, capsys: pytest.CaptureFixt
     file = tmp_path / "advice.txt"
     assert cli.main(["advise", "run.json", "-o", str(file), "--verbose"]) == 0
     assert capsys.readouterr().out == ""
-    assert file.read_text("utf-8") == screen(samples.full(), Page(120, verbose=True))
+    assert file.read_text("utf-8") == render_screen(samples.full(), Page(120, verbose=True))
 
 
 def test_colour_and_width_as_asked(asked: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["advise", "run.json", "--color", "always", "--width", "80"]) == 0
-    assert capsys.readouterr().out == screen(samples.full(), Page(80, color=True))
+    assert capsys.readouterr().out == render_screen(samples.full(), Page(80, color=True))
 
 
 def test_a_gate_is_judged_after_the_advice_is_given(asked: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:

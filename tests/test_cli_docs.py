@@ -13,7 +13,7 @@ from docsite import commands
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.cli.commands import BuiltIn
+    from advisor.cli.commands import BuiltInCommand
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 
@@ -23,7 +23,7 @@ def test_the_page_says_what_the_help_says(same_as: Callable[[str, Path], None]) 
 
 
 @pytest.mark.parametrize("module", COMMANDS.values(), ids=COMMANDS)
-def test_everything_has_help(module: BuiltIn) -> None:
+def test_everything_has_help(module: BuiltInCommand) -> None:
     def check(parser: argparse.ArgumentParser) -> None:
         assert parser.description
         for action in parser._actions:
@@ -33,4 +33,4 @@ def test_everything_has_help(module: BuiltIn) -> None:
             else:
                 assert action.help, f"{parser.prog} {action.dest}"
 
-    check(parsers.of_command(module))
+    check(parsers.build_command_parser(module))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import advice_samples as samples
 import pytest
 
-from advisor.advice.past import base_of
+from advisor.advice.earlier_runs import find_base
 from advisor.cli import gates
 from advisor.model.errors import GateCrossed, UsageError
 
@@ -25,17 +25,19 @@ def no_base() -> None:
 )
 def test_gates_that_are_crossed(text: str) -> None:
     with pytest.raises(GateCrossed):
-        gates.judge([gates.parse(text)], samples.full(), no_base)
+        gates.check_gates([gates.parse_gate(text)], samples.full(), no_base)
 
 
 @pytest.mark.parametrize("text", ["L > 17.1 %", "L > 8 s", "L < 3 %", "O > 0 s", "X > 0 %", "S' >= 1 %"])
 def test_gates_that_hold(text: str) -> None:
-    gates.judge([gates.parse(text)], samples.full(), no_base)
+    gates.check_gates([gates.parse_gate(text)], samples.full(), no_base)
 
 
 def test_the_reason_names_every_crossed_gate() -> None:
     with pytest.raises(GateCrossed) as crossed:
-        gates.judge([gates.parse(text) for text in ("L > 3 %", "O > 1 s", "M' >= 4 s")], samples.full(), no_base)
+        gates.check_gates(
+            [gates.parse_gate(text) for text in ("L > 3 %", "O > 1 s", "M' >= 4 s")], samples.full(), no_base
+        )
     assert str(crossed.value) == (
         "L is 8.00 s, 17.0 % of the run; the gate is L > 3 %; M' is 4.00 s, 8.5 % of the run; the gate is M' >= 4 s"
     )
@@ -57,29 +59,29 @@ def test_the_reason_names_every_crossed_gate() -> None:
 )
 def test_what_is_no_gate(text: str, problem: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=problem):
-        gates.parse(text)
+        gates.parse_gate(text)
 
 
 def test_a_merged_gap_is_a_gate_of_its_own() -> None:
     with pytest.raises(GateCrossed, match=r"M'\+D\+S'\+W\+X is 5.80 s"):
-        gates.judge([gates.parse("M'+D+S'+W+X > 12 %")], samples.without_phases(), no_base)
+        gates.check_gates([gates.parse_gate("M'+D+S'+W+X > 12 %")], samples.without_phases(), no_base)
 
 
 def test_a_part_of_a_merged_gap_is_not_above_it() -> None:
-    gates.judge([gates.parse("D > 6 s")], samples.without_phases(), no_base)
+    gates.check_gates([gates.parse_gate("D > 6 s")], samples.without_phases(), no_base)
     with pytest.raises(GateCrossed):
-        gates.judge([gates.parse("D < 6 s")], samples.without_phases(), no_base)
+        gates.check_gates([gates.parse_gate("D < 6 s")], samples.without_phases(), no_base)
 
 
 @pytest.mark.parametrize("text", ["D > 5 s", "D < 5 s"])
 def test_what_cannot_be_told_apart_is_said(text: str) -> None:
     with pytest.raises(UsageError, match=r"can't be told apart .*the profile has no phases"):
-        gates.judge([gates.parse(text)], samples.without_phases(), no_base)
+        gates.check_gates([gates.parse_gate(text)], samples.without_phases(), no_base)
 
 
 def test_a_gap_that_the_run_does_not_show_is_said() -> None:
     with pytest.raises(UsageError, match="does not show the gap C"):
-        gates.judge([gates.parse("C > 3 %")], replace(samples.full()), no_base)
+        gates.check_gates([gates.parse_gate("C > 3 %")], replace(samples.full()), no_base)
 
 
 # What changed since the base build
@@ -98,7 +100,7 @@ def build(name: str, *items: str, slower_s: float = 0.0) -> Advice:
 
 
 def judge(gate: str, now: Advice, *earlier: Advice) -> None:
-    gates.judge([gates.parse(gate)], now, lambda: base_of(now, earlier))
+    gates.check_gates([gates.parse_gate(gate)], now, lambda: find_base(now, earlier))
 
 
 def test_new_is_what_no_run_of_the_base_shows() -> None:
@@ -139,5 +141,5 @@ def test_without_something_to_compare_with_that_is_said(
 def test_runs_on_another_number_of_ranks_are_no_base() -> None:
     other = build("v1")
     fewer = replace(other, profile=replace(other.profile, processors=other.profile.processors[:2]))
-    assert base_of(build("v2"), [fewer]) is None
-    assert base_of(build("v2"), [fewer, other]) is not None
+    assert find_base(build("v2"), [fewer]) is None
+    assert find_base(build("v2"), [fewer, other]) is not None

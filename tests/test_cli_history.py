@@ -12,7 +12,7 @@ from daemon_process import settle
 from daemon_runs import profile
 
 from advisor import cli
-from advisor.history.database import Writer, holder
+from advisor.history.database import HistoryWriter, find_writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,17 +60,17 @@ def advised(user: User) -> User:
 
 
 @pytest.fixture
-def daemon(advised: User) -> Iterator[Writer]:
+def daemon(advised: User) -> Iterator[HistoryWriter]:
     """Who writes to the history all the time, as a daemon does."""
-    writer = Writer(advised.top / "state")
+    writer = HistoryWriter(advised.top / "state")
     try:
         yield writer
     finally:
         writer.close()
 
 
-def test_items_are_spoken_of_while_the_daemon_writes(advised: User, daemon: Writer) -> None:
-    assert "process" in str(holder(advised.top / "state"))
+def test_items_are_spoken_of_while_the_daemon_writes(advised: User, daemon: HistoryWriter) -> None:
+    assert "process" in str(find_writer(advised.top / "state"))
     [item] = advised.tables()[1]["items"]
     assert advised.asks("ack", item["action"]).endswith("acknowledged\n")
     assert advised.tables()[1]["items"][0]["state"] == "acknowledged"
@@ -81,7 +81,7 @@ def test_items_are_spoken_of_while_the_daemon_writes(advised: User, daemon: Writ
 
 
 def test_what_the_counter_of_transactions_misses_is_still_noticed_after_a_word_beside(
-    advised: User, daemon: Writer
+    advised: User, daemon: HistoryWriter
 ) -> None:
     counter = advised.top / "state" / "commits"
     known = int.from_bytes(counter.read_bytes(), "little")

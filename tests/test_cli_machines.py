@@ -13,7 +13,7 @@ from advisor.support import bundled
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = [name for name in machines.names() if name != "host"]
+NAMES = [name for name in machines.list_model_names() if name != "host"]
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def test_all_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_model_is_shown_with_the_source_of_every_number(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["machines", "show", name, "--width", "200"]) == 0
     out = capsys.readouterr().out
-    model = machines.load(name)
+    model = machines.load_machine(name)
     assert out.startswith(f"{name}: {model.title}\n")
     for source in model.sources:
         assert f"\n  {source}: " in out
@@ -46,7 +46,7 @@ def test_a_model_is_shown_with_the_source_of_every_number(name: str, capsys: pyt
 def test_a_model_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["machines", "show", NAMES[0], "--as", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document == json.loads(json.dumps(machines.as_document(machines.load(NAMES[0]))))
+    assert document == json.loads(json.dumps(machines.to_document(machines.load_machine(NAMES[0]))))
 
 
 def test_an_unknown_model_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,7 +58,7 @@ def test_an_unknown_model_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_user_has_models_of_his_own(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config.mkdir(parents=True)
-    source = next(file for file in bundled.documents("machine_models") if file.name == f"{NAMES[0]}.yaml")
+    source = next(file for file in bundled.list_documents("machine_models") if file.name == f"{NAMES[0]}.yaml")
     text = source.read_text("utf-8").replace(f"name: {NAMES[0]}\n", "name: ours\n")
     (config / "ours.yaml").write_text(text, "utf-8")
     assert cli.main(["machines", "list"]) == 0

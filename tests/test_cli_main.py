@@ -45,7 +45,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     def broken(_: argparse.Namespace) -> int:
         raise error
 
-    monkeypatch.setattr(COMMANDS["plugins"], "run", broken)
+    monkeypatch.setattr(COMMANDS["plugins"], "run_command", broken)
     return cli.main(["plugins"])
 
 
@@ -157,7 +157,7 @@ def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 #: What only some runs need: those with traces, a history, experiments, several sizes, a machine, changed rules.
 ON_DEMAND = {
-    "advisor.analysis.machines", "advisor.history.past", "advisor.trace.profile",
+    "advisor.analysis.machines", "advisor.history.history_queries", "advisor.trace.profile",
     "advisor.support.documents.composing", "advisor.advice.rules.cases", "advisor_coupling.results",
     "advisor_scaling.study", "advisor_simulation.replay.engine", "numpy.ma", "sqlite3", "statistics", "yaml",
 }  # fmt: skip

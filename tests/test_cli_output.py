@@ -64,45 +64,45 @@ def test_who_decides_about_colour(choice: str, environ: Mapping[str, str], termi
     ],
 )
 def test_the_c_locale_means_ascii(environ: Mapping[str, str], encoding: str) -> None:
-    assert output.encoding_of(Terminal(), environ) == encoding
+    assert output.stream_encoding(Terminal(), environ) == encoding
 
 
 @pytest.mark.parametrize(("columns", "width"), [("80", 80), ("1", 20), ("100000", 500)])
 def test_a_terminal_decides_the_width(columns: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr(sys, "stdout", Terminal())
-    assert output.page(argparse.Namespace()).width == width
+    assert output.build_page(argparse.Namespace()).width == width
 
 
 def test_a_pipe_is_wide_and_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    page = output.page(argparse.Namespace(color="auto"))
+    page = output.build_page(argparse.Namespace(color="auto"))
     assert (page.width, page.color) == (120, False)
 
 
 def test_a_file_is_wide_plain_and_utf8(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setattr(sys, "stdout", Terminal())
-    page = output.page(argparse.Namespace(color="auto", output=tmp_path / "advice.txt"))
+    page = output.build_page(argparse.Namespace(color="auto", output=tmp_path / "advice.txt"))
     assert page == Page(120, "utf-8", color=False)
 
 
 @pytest.mark.parametrize("width", ["0", "19", "501", "-80", "x", "8e1", "٨٠"])
 def test_widths_that_are_refused(width: str) -> None:
     parser = argparse.ArgumentParser(exit_on_error=False)
-    output.add_options(parser)
+    output.add_output_arguments(parser)
     with pytest.raises(argparse.ArgumentError, match="whole number from 20 to 500"):
         parser.parse_args([f"--width={width}"])
 
 
 def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(AdvisorError, match="No such file or directory"):
-        output.emit("x", tmp_path / "missing" / "advice.txt")
+        output.write_output("x", tmp_path / "missing" / "advice.txt")
 
 
 def test_messages_are_one_line_each_whatever_is_in_them(capsys: pytest.CaptureFixture[str]) -> None:
-    output.complain("no file 'a\x1b[2J\nCRITICAL'", "second")
+    output.write_messages("no file 'a\x1b[2J\nCRITICAL'", "second")
     assert capsys.readouterr().err == "gapwatch: no file 'a\\x1b[2J\\nCRITICAL'\ngapwatch: second\n"
 
 
@@ -168,5 +168,5 @@ def test_descriptors_are_not_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
     before = set(os.listdir("/proc/self/fd"))
     with os.fdopen(sending, "w") as stream:
         monkeypatch.setattr(sys, "stdout", stream)
-        output.emit("x")
+        output.write_output("x")
         assert set(os.listdir("/proc/self/fd")) == before

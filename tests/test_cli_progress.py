@@ -36,7 +36,7 @@ def stream(monkeypatch: pytest.MonkeyPatch) -> Stream:
 @contextmanager
 def working(stream: Stream, words: str) -> Iterator[None]:
     """The line on ``stream``; pytest has its own standard error outside of a test's body."""
-    with redirect_stderr(stream), progress.working(words):
+    with redirect_stderr(stream), progress.show_progress(words):
         yield
 
 

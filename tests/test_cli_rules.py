@@ -13,9 +13,9 @@ from advisor.extension import host
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOST = host.load()
+HOST = host.load_plugins()
 #: The bundled rules with those of the plugins that come along.
-BOOK = rules.load_default(HOST.rules(), HOST.facts())
+BOOK = rules.load_default(HOST.rule_files(), HOST.collect_facts())
 MISTAKES = """
     - id: X-1
       title: Do better
@@ -121,7 +121,7 @@ def test_the_examples_of_all_rules_come_true(capsys: pytest.CaptureFixture[str])
 
 
 def test_examples_that_fail_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = next(file for file in rules.book.action_files() if file.name.startswith("4"))
+    source = next(file for file in rules.rule_loader.list_action_files() if file.name.startswith("4"))
     text = source.read_text("utf-8").replace("- id: A-29\n", "- id: A-29\n  replaces: A-29\n", 1)
     start = text.index("- id: A-29")
     mine = text[start : text.find("\n- id:", start + 1) % (len(text) + 1)]

@@ -11,7 +11,7 @@ import pytest
 from command_line import run
 
 from advisor import cli
-from advisor.output.document import schema
+from advisor.output.advice_document import load_schema
 
 PROFILES = Path(__file__).parent / "profiles"
 TRACES = sorted(file.parent for file in (PROFILES / "otf2").rglob("*.otf2"))
@@ -26,7 +26,7 @@ def document(path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     """The document on a run, checked against the schema."""
     assert cli.main(["advise", str(path), "--as", "json"]) == 0
     read: dict[str, Any] = json.loads(capsys.readouterr().out)
-    jsonschema.Draft202012Validator(schema()).validate(read)
+    jsonschema.Draft202012Validator(load_schema()).validate(read)
     return read
 
 

@@ -13,13 +13,13 @@ from daemon_process import FAST, UNHURRIED, Process, settle
 from daemon_runs import PATIENCE_S, Watch, profile
 
 from advisor import cli
-from advisor.daemon.config import Config
+from advisor.daemon.config import DaemonConfig
+from advisor.daemon.debounce import FileDebouncer
 from advisor.daemon.events import Remark
-from advisor.daemon.reading import Readers
-from advisor.daemon.settling import Settling
+from advisor.daemon.reader_pool import ReaderPool
 from advisor.extension.sandbox import TaskFailed
-from advisor.history.database import Writer, read
-from advisor.output import watching
+from advisor.history.database import HistoryWriter, open_read_only
+from advisor.output import watch_screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,16 +121,16 @@ def test_options_of_stamp_behind_the_directory_are_complained_of_like_all(
 
 
 def test_a_path_is_said_once() -> None:
-    assert watching.set_aside(Path("/a/b"), "/a/b: damaged") == "set aside: /a/b: damaged"
-    assert watching.set_aside(Path("/a/b"), "/a/b.c: damaged") == "set aside: /a/b: /a/b.c: damaged"
+    assert watch_screen.render_quarantine_line(Path("/a/b"), "/a/b: damaged") == "set aside: /a/b: damaged"
+    assert watch_screen.render_quarantine_line(Path("/a/b"), "/a/b.c: damaged") == "set aside: /a/b: /a/b.c: damaged"
 
 
 def test_what_ends_with_the_daemon_counts_against_nobody(place: Path) -> None:
-    writer = Writer(place / "state")
-    readers = Readers(Config(), writer, Settling(0.1))
+    writer = HistoryWriter(place / "state")
+    readers = ReaderPool(DaemonConfig(), writer, FileDebouncer(0.1))
     readers.close()
     with pytest.raises(TaskFailed) as failed:
-        readers._ask({"do": "identify"})
+        readers._ask_worker({"do": "identify"})
     writer.close()
     assert failed.value.kind == "unreachable"
 
@@ -150,5 +150,5 @@ def test_a_profile_that_was_being_read_at_the_end_is_in_nobodys_way(place: Path)
         daemon.process.send_signal(signal.SIGTERM)
         daemon.process.wait(PATIENCE_S)
         assert daemon.counts()["waiting"] == 1
-    with closing(read(place / "state")) as connection:
+    with closing(open_read_only(place / "state")) as connection:
         assert connection.execute("SELECT reason FROM files").fetchall() == [(None,)]

@@ -32,12 +32,12 @@ def site(tmp_path: Path, cache: Path) -> Path:
     folder = tmp_path / "site"
     folder.mkdir(mode=0o755)
     plugin(folder, "own", SHOW.format(help="Shows it."))
-    command_list.listed([folder])  # importing writes __pycache__ into the folder
+    command_list.list_commands([folder])  # importing writes __pycache__ into the folder
     return folder
 
 
 def commands(site: Path) -> list[tuple[str, str, str]]:
-    return [tuple(one) for one in command_list.listed([site]) if one.plugin == "own"]
+    return [tuple(one) for one in command_list.list_commands([site]) if one.plugin == "own"]
 
 
 def test_lists_the_commands_of_plugins(site: Path) -> None:
@@ -45,9 +45,9 @@ def test_lists_the_commands_of_plugins(site: Path) -> None:
 
 
 def test_loads_nothing_while_nothing_changes(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = command_list.listed([site])
-    monkeypatch.setattr(host, "load", lambda *_: pytest.fail("plugins were loaded"))
-    assert command_list.listed([site]) == first
+    first = command_list.list_commands([site])
+    monkeypatch.setattr(host, "load_plugins", lambda *_: pytest.fail("plugins were loaded"))
+    assert command_list.list_commands([site]) == first
 
 
 def test_an_edit_of_a_plugin_shows(site: Path) -> None:
@@ -64,8 +64,8 @@ def test_a_plugin_that_comes_or_goes_shows(site: Path) -> None:
 
 
 def test_a_blocked_plugin_has_no_commands(site: Path) -> None:
-    assert command_list.listed([site], ["own"]) == tuple(
-        one for one in command_list.listed([site]) if one.plugin != "own"
+    assert command_list.list_commands([site], ["own"]) == tuple(
+        one for one in command_list.list_commands([site]) if one.plugin != "own"
     )
 
 

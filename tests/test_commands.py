@@ -27,7 +27,7 @@ COMMAND = """
 def command(folder: Path, run: str) -> Callable[[], Report]:
     loaded = load(folder, one=COMMAND.format(name="show", run=run))
     services: Any = None
-    return lambda: loaded.run(loaded.commands()[0], Namespace(path="x", times=3), services)
+    return lambda: loaded.run_command(loaded.collect_commands()[0], Namespace(path="x", times=3), services)
 
 
 def test_a_command_returns_a_report(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_command_may_refuse_its_arguments(tmp_path: Path) -> None:
 def test_two_commands_of_one_name_are_one_command_and_a_problem(tmp_path: Path) -> None:
     bodies = {name: COMMAND.format(name="show", run="return None") for name in ("a", "b")}
     loaded = load(tmp_path, **bodies, c=COMMAND.format(name="advise", run="return None"))
-    assert [(one.plugin, one.name) for one in loaded.commands(reserved=("advise",))] == [("a", "show")]
+    assert [(one.plugin, one.name) for one in loaded.collect_commands(reserved=("advise",))] == [("a", "show")]
     assert [text.partition(":")[0] for text in loaded.problems] == ["plugin b", "plugin c"]
     assert all("is taken" in text for text in loaded.problems)
 
@@ -92,5 +92,5 @@ def test_two_commands_of_one_name_are_one_command_and_a_problem(tmp_path: Path) 
 )
 def test_a_command_that_can_not_be_one_is_refused(tmp_path: Path, call: str, message: str) -> None:
     loaded = load(tmp_path, odd=f"@hookimpl\ndef advisor_commands(register):\n    {call}")
-    assert loaded.commands() == ()
+    assert loaded.collect_commands() == ()
     assert message in loaded.problems[0]

@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 from native_documents import PROFILES
 from profile_strategies import profiles
 
-from advisor.analysis.bounds import compute
-from advisor.analysis.comparison import compare
-from advisor.analysis.gaps import attribute
-from advisor.analysis.loads import summarize
-from advisor.extension.host import load
+from advisor.analysis.bounds import compute_bounds
+from advisor.analysis.comparison import compare_builds
+from advisor.analysis.gaps import attribute_gaps
+from advisor.analysis.loads import summarize_loads
+from advisor.extension.host import load_plugins
 from advisor.formats import native
 from advisor.model.records import Advice, Phase, Processor, Profile, Region
-from advisor.pipeline import Options, study_of
+from advisor.pipeline import Options, study_run
 
-WHOLE = study_of(native.advisor_read(PROFILES / "fig4.json"), Options(), load()).advice
+WHOLE = study_run(native.advisor_read(PROFILES / "fig4.json"), Options(), load_plugins()).advice
 
 
 def advised(profile: Profile) -> Advice:
     """Advice with bounds and gaps only, which is what comparing looks at."""
-    summary = summarize(profile)
-    levels = compute(profile, None, summary)
-    return replace(WHOLE, profile=profile, bounds=levels, gaps=attribute(profile, levels, summary))
+    summary = summarize_loads(profile)
+    levels = compute_bounds(profile, None, summary)
+    return replace(WHOLE, profile=profile, bounds=levels, gaps=attribute_gaps(profile, levels, summary))
 
 
 def run(chance: np.random.Generator, build: str, extra: float = 0.0, noise: float = 0.01) -> Advice:
@@ -51,16 +51,16 @@ def run(chance: np.random.Generator, build: str, extra: float = 0.0, noise: floa
 @given(st.lists(profiles(), min_size=2, max_size=4))
 def test_the_changes_add_up_to_that_of_the_run_time(several: list[Profile]) -> None:
     runs = [advised(profile) for profile in several]
-    found = compare(runs[:1], runs[1:])
+    found = compare_builds(runs[:1], runs[1:])
     assert sum(change.delta_s for change in found.changes) == pytest.approx(found.actual.delta_s, abs=1e-6)
     assert found.actual.before_s == pytest.approx(several[0].actual_s)
 
 
 def test_with_one_run_of_each_nothing_is_more_than_noise() -> None:
     chance = np.random.default_rng(1)
-    found = compare([run(chance, "a")], [run(chance, "b", extra=5.0)])
+    found = compare_builds([run(chance, "a")], [run(chance, "b", extra=5.0)])
     assert {change.beyond_noise for change in found.changes} == {None}
-    assert found.worst is None
+    assert found.largest_increase is None
     assert found.actual.delta_s > 4
 
 
@@ -68,7 +68,7 @@ def test_unchanged_builds_raise_no_alarm() -> None:
     chance = np.random.default_rng(2)
     builds = [[run(chance, f"b{number}") for _ in range(3)] for number in range(20)]
     for number in range(1, len(builds)):
-        found = compare(builds[number - 1], builds[number], builds[: number - 1])
+        found = compare_builds(builds[number - 1], builds[number], builds[: number - 1])
         assert not [change for change in (found.actual, *found.changes) if change.beyond_noise]
 
 
@@ -79,7 +79,7 @@ def test_a_fault_of_five_per_cent_is_found_with_its_place() -> None:
         before = [run(chance, "good") for _ in range(3)]
         after = [run(chance, "bad", extra=0.5) for _ in range(3)]
         earlier = [[run(chance, f"old{n}") for _ in range(3)] for n in range(3)]
-        worst = compare(before, after, earlier).worst
+        worst = compare_builds(before, after, earlier).largest_increase
         right += worst is not None and worst.name in ("L", "M'") and worst.places[0][0] == "solve"
     assert right >= 38
 
@@ -106,27 +106,27 @@ def test_disturbed_runs_neither_raise_alarms_nor_hide_faults() -> None:
     for trial in range(40):
         chance = np.random.default_rng(trial)
         builds = [repeats(chance) for _ in range(6)]
-        alarms += any(one.beyond_noise for one in compare(builds[-2], builds[-1], builds[:-2]).changes)
-        worst = compare(builds[-1], repeats(chance, waiting_s=0.5), builds[:-1]).worst
+        alarms += any(one.beyond_noise for one in compare_builds(builds[-2], builds[-1], builds[:-2]).changes)
+        worst = compare_builds(builds[-1], repeats(chance, waiting_s=0.5), builds[:-1]).largest_increase
         missed += worst is None or worst.delta_s > 0.6
     assert (alarms, missed) <= (2, 2)
 
 
 def test_what_was_left_out_is_counted() -> None:
-    found = compare([told(10.0), told(10.1), told(14.0)], [told(10.0), told(10.1)])
+    found = compare_builds([told(10.0), told(10.1), told(14.0)], [told(10.0), told(10.1)])
     assert (found.runs, found.disturbed) == ((3, 2), (1, 0))
     assert found.actual.delta_s == pytest.approx(0.0)
 
 
 def test_coarse_clocks_and_small_differences_disturb_nothing() -> None:
     coarse = [told(5.0), told(5.0), told(6.0)]
-    assert compare(coarse, [told(5.0), told(5.0), told(5.0)]).disturbed == (0, 0)
+    assert compare_builds(coarse, [told(5.0), told(5.0), told(5.0)]).disturbed == (0, 0)
     alike = [told(5.0), told(5.0001), told(5.04)]
-    assert compare(alike, [told(5.0), told(5.0001), told(5.0001)]).disturbed == (0, 0)
+    assert compare_builds(alike, [told(5.0), told(5.0001), told(5.0001)]).disturbed == (0, 0)
 
 
 def test_where_most_runs_were_disturbed_nobody_knows_which() -> None:
-    found = compare([told(10.0), told(14.0), told(19.0)], [told(10.1), told(12.0), told(17.0)])
+    found = compare_builds([told(10.0), told(14.0), told(19.0)], [told(10.1), told(12.0), told(17.0)])
     assert found.disturbed == (0, 0)
     assert not [one for one in found.changes if one.beyond_noise]
 
@@ -137,6 +137,6 @@ def test_bounds_that_one_run_does_not_know_are_merged() -> None:
     less = replace(
         whole, bounds=tuple(replace(b, seconds=None) if b.name in ("IPCOLM", "IPCOLMD") else b for b in whole.bounds)
     )
-    names = [change.name for change in compare([known], [less]).changes]
+    names = [change.name for change in compare_builds([known], [less]).changes]
     assert "M'+D" in "".join(names)
     assert "M'" not in names

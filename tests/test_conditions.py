@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.advice.facts.span import Span
-from advisor.advice.facts.vocabulary import Fact, Value, by_name
-from advisor.advice.rules.comparisons import comparison
+from advisor.advice.facts.span import GapSpan
+from advisor.advice.facts.vocabulary import Fact, Value, facts_by_name
+from advisor.advice.rules.comparisons import parse_comparison
 from advisor.advice.rules.conditions import (
     AllOf,
     AnyOf,
@@ -21,11 +21,11 @@ from advisor.advice.rules.conditions import (
     GapShare,
     Not,
     When,
-    evaluate,
-    leaves,
-    truth,
+    compute_truth,
+    evaluate_condition,
+    iterate_comparisons,
 )
-from advisor.advice.rules.names import FactName, GapName, Names, using
+from advisor.advice.rules.names import FactName, GapName, RuleNames, use_names
 from advisor.model.errors import DocumentError
 from advisor.model.records import Need
 from advisor.support import documents
@@ -45,12 +45,12 @@ class Somewhere:
     gaps: dict[str, tuple[float, float]] = field(default_factory=dict)
     actual_s: float = 100.0
 
-    def fact(self, name: str) -> tuple[Fact, Value | None, Need]:
-        return by_name()[name], self.facts.get(name), Need(name, f"measure {name}")
+    def find_fact(self, name: str) -> tuple[Fact, Value | None, Need]:
+        return facts_by_name()[name], self.facts.get(name), Need(name, f"measure {name}")
 
-    def gap(self, name: str) -> Span:
+    def gap_span(self, name: str) -> GapSpan:
         low, high = self.gaps.get(name, (0.0, 100.0))
-        return Span(low, high, f"formula of {name}", None if low == high else Need(f"gap {name}", "measure more"))
+        return GapSpan(low, high, f"formula of {name}", None if low == high else Need(f"gap {name}", "measure more"))
 
 
 def fact(name: str, text: str) -> FactIs:
@@ -93,7 +93,7 @@ BALANCED = Somewhere({"phase.imbalance": 1.2, "phase.closed_by": "MPI_Barrier", 
     ],
 )
 def test_numbers(text: str, truth: bool) -> None:
-    assert evaluate(fact("phase.imbalance", text), BALANCED).truth is truth
+    assert evaluate_condition(fact("phase.imbalance", text), BALANCED).truth is truth
 
 
 @pytest.mark.parametrize(
@@ -101,32 +101,32 @@ def test_numbers(text: str, truth: bool) -> None:
     [("MPI_Barrier", True), ("== MPI_Barrier", True), ("!= MPI_Barrier", False), ("MPI_Allreduce", False)],
 )
 def test_names(text: str, truth: bool) -> None:
-    assert evaluate(fact("phase.closed_by", text), BALANCED).truth is truth
+    assert evaluate_condition(fact("phase.closed_by", text), BALANCED).truth is truth
 
 
 @pytest.mark.parametrize(
     ("text", "truth"), [("true", False), ("false", True), ("!= true", True), ("no", True), ("== yes", False)]
 )
 def test_truth_values(text: str, truth: bool) -> None:
-    assert evaluate(fact("phase.is_serial", text), BALANCED).truth is truth
+    assert evaluate_condition(fact("phase.is_serial", text), BALANCED).truth is truth
 
 
 def test_units_are_those_of_the_fact() -> None:
     place = Somewhere({"comm.mean_message_B": 4096.0, "sync.work_between_s": 0.01, "comm.share": 0.031})
-    assert evaluate(fact("comm.mean_message_B", ">= 4 KiB"), place).truth
-    assert evaluate(fact("sync.work_between_s", "< 11 ms"), place).truth
-    assert evaluate(fact("comm.share", ">= 3 %"), place).truth
-    assert not evaluate(fact("comm.share", ">= 0.032"), place).truth
+    assert evaluate_condition(fact("comm.mean_message_B", ">= 4 KiB"), place).truth
+    assert evaluate_condition(fact("sync.work_between_s", "< 11 ms"), place).truth
+    assert evaluate_condition(fact("comm.share", ">= 3 %"), place).truth
+    assert not evaluate_condition(fact("comm.share", ">= 0.032"), place).truth
 
 
 @pytest.mark.parametrize(("low", "high", "truth"), [(3.0, 3.0, True), (2.9, 2.9, False), (0.0, 2.9, False)])
 def test_gaps_as_share_of_the_run(low: float, high: float, truth: bool) -> None:
-    assert evaluate(share("L", ">= 3 %"), Somewhere(gaps={"L": (low, high)})).truth is truth
+    assert evaluate_condition(share("L", ">= 3 %"), Somewhere(gaps={"L": (low, high)})).truth is truth
 
 
 def test_gaps_in_seconds() -> None:
     place = Somewhere(gaps={"X": (12.0, 12.0)}, actual_s=1e6)
-    assert evaluate(GapSeconds(GapName("X"), ">= 10 s", MARK), place).truth is True
+    assert evaluate_condition(GapSeconds(GapName("X"), ">= 10 s", MARK), place).truth is True
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_gaps_in_seconds() -> None:
     ],
 )
 def test_limits_of_merged_gaps(text: str, low: float, high: float, truth: bool | None) -> None:
-    outcome = evaluate(share("M'", text), Somewhere(gaps={"M'": (low, high)}))
+    outcome = evaluate_condition(share("M'", text), Somewhere(gaps={"M'": (low, high)}))
     assert outcome.truth is truth
     assert bool(outcome.needs) is (truth is None)
 
@@ -153,32 +153,32 @@ def test_limits_of_merged_gaps(text: str, low: float, high: float, truth: bool |
 
 
 def test_evidence_names_value_threshold_and_formula() -> None:
-    (piece,) = evaluate(fact("phase.imbalance", ">= 1.10"), BALANCED).evidence
+    (piece,) = evaluate_condition(fact("phase.imbalance", ">= 1.10"), BALANCED).evidence
     assert (piece.fact, piece.value, piece.unit, piece.condition) == ("phase.imbalance", 1.2, "", ">= 1.10")
-    assert piece.formula == by_name()["phase.imbalance"].formula
-    (piece,) = evaluate(share("L", ">= 3 %"), Somewhere(gaps={"L": (5.0, 5.0)})).evidence
+    assert piece.formula == facts_by_name()["phase.imbalance"].formula
+    (piece,) = evaluate_condition(share("L", ">= 3 %"), Somewhere(gaps={"L": (5.0, 5.0)})).evidence
     assert (piece.fact, piece.value, piece.unit, piece.condition) == ("L", 0.05, "share", ">= 3 %")
     assert piece.formula == "(formula of L) / run time"
-    (piece,) = evaluate(fact("phase.closed_by", "MPI_Barrier"), BALANCED).evidence
+    (piece,) = evaluate_condition(fact("phase.closed_by", "MPI_Barrier"), BALANCED).evidence
     assert piece.condition == "== MPI_Barrier"
-    (piece,) = evaluate(not_(fact("phase.is_serial", "true")), BALANCED).evidence
+    (piece,) = evaluate_condition(not_(fact("phase.is_serial", "true")), BALANCED).evidence
     assert piece.condition == "not == true"
 
 
 def test_evidence_of_alternatives_is_what_was_met() -> None:
     both = any_of(fact("phase.imbalance", ">= 1.10"), fact("phase.is_serial", "true"))
-    assert [piece.fact for piece in evaluate(both, BALANCED).evidence] == ["phase.imbalance"]
+    assert [piece.fact for piece in evaluate_condition(both, BALANCED).evidence] == ["phase.imbalance"]
 
 
 def test_needs_are_what_could_decide() -> None:
     unknown = fact("wait.share", ">= 2 %")
     known, false = fact("phase.imbalance", ">= 1.10"), fact("phase.is_serial", "true")
-    assert evaluate(all_of(known, unknown), BALANCED).needs == (Need("wait.share", "measure wait.share"),)
-    assert evaluate(all_of(false, unknown), BALANCED).needs == ()
-    assert evaluate(any_of(known, unknown), BALANCED).needs == ()
-    assert [need.fact for need in evaluate(any_of(false, unknown), BALANCED).needs] == ["wait.share"]
+    assert evaluate_condition(all_of(known, unknown), BALANCED).needs == (Need("wait.share", "measure wait.share"),)
+    assert evaluate_condition(all_of(false, unknown), BALANCED).needs == ()
+    assert evaluate_condition(any_of(known, unknown), BALANCED).needs == ()
+    assert [need.fact for need in evaluate_condition(any_of(false, unknown), BALANCED).needs] == ["wait.share"]
     twice = all_of(unknown, not_(unknown), fact("io.share", "< 1 %"))
-    assert [need.fact for need in evaluate(twice, BALANCED).needs] == ["wait.share", "io.share"]
+    assert [need.fact for need in evaluate_condition(twice, BALANCED).needs] == ["wait.share", "io.share"]
 
 
 # ---- Kleene's logic
@@ -195,9 +195,9 @@ def test_truth_tables(first: bool | None, second: bool | None) -> None:
     truths = {first, second}
     conjunction = False if False in truths else None if None in truths else True
     disjunction = True if True in truths else None if None in truths else False
-    assert evaluate(all_of(PARTS[first], PARTS[second]), BALANCED).truth is conjunction
-    assert evaluate(any_of(PARTS[first], PARTS[second]), BALANCED).truth is disjunction
-    assert evaluate(not_(PARTS[first]), BALANCED).truth is (None if first is None else not first)
+    assert evaluate_condition(all_of(PARTS[first], PARTS[second]), BALANCED).truth is conjunction
+    assert evaluate_condition(any_of(PARTS[first], PARTS[second]), BALANCED).truth is disjunction
+    assert evaluate_condition(not_(PARTS[first]), BALANCED).truth is (None if first is None else not first)
 
 
 FACTS = ("phase.imbalance", "wait.share", "io.share")
@@ -227,7 +227,7 @@ def test_what_is_decided_stays_so_when_more_is_known(
 ) -> None:
     """No value of an unknown fact changes a decided condition, and with all facts every condition is decided."""
     full = Somewhere({**more, **place.facts}, {"L": (gap, gap), "D": (gap, gap)} | place.gaps)
-    before, after = evaluate(when, place), evaluate(when, full)
+    before, after = evaluate_condition(when, place), evaluate_condition(when, full)
     assert after.truth is not None
     assert before.truth in (None, after.truth)
     assert bool(before.needs) is (before.truth is None)
@@ -235,18 +235,20 @@ def test_what_is_decided_stays_so_when_more_is_known(
 
 @given(conditions, places)
 def test_a_condition_is_as_sure_as_half_to_fully(when: When, place: Somewhere) -> None:
-    assert 0.5 <= evaluate(when, place).surety <= 1
+    assert 0.5 <= evaluate_condition(when, place).surety <= 1
 
 
 @given(conditions, places)
 def test_truth_without_reasons_is_that_with_reasons(when: When, place: Somewhere) -> None:
-    assert truth(when, place) is evaluate(when, place).truth
+    assert compute_truth(when, place) is evaluate_condition(when, place).truth
 
 
 @given(conditions, places)
 def test_de_morgan(when: When, place: Somewhere) -> None:
     if isinstance(when, AllOf):
-        assert evaluate(not_(when), place).truth == evaluate(any_of(*map(not_, when.all)), place).truth
+        assert (
+            evaluate_condition(not_(when), place).truth == evaluate_condition(any_of(*map(not_, when.all)), place).truth
+        )
 
 
 # ---- how clear
@@ -254,7 +256,7 @@ def test_de_morgan(when: When, place: Somewhere) -> None:
 
 def test_far_beyond_the_threshold_is_surer() -> None:
     def surety(value: float, text: str = ">= 10 %") -> float:
-        return evaluate(fact("wait.share", text), Somewhere({"wait.share": value})).surety
+        return evaluate_condition(fact("wait.share", text), Somewhere({"wait.share": value})).surety
 
     assert surety(0.1) == 0.5
     assert surety(0.1) < surety(0.12) < surety(0.2) == surety(0.9) == 1.0
@@ -263,7 +265,7 @@ def test_far_beyond_the_threshold_is_surer() -> None:
 
 def test_ratios_begin_at_one_and_whole_numbers_are_exact() -> None:
     def surety(name: str, value: Value, text: str) -> float:
-        return evaluate(fact(name, text), Somewhere({name: value})).surety
+        return evaluate_condition(fact(name, text), Somewhere({name: value})).surety
 
     assert surety("phase.imbalance", 1.2, ">= 1.10") == pytest.approx(1.0)
     assert surety("phase.imbalance", 1.11, ">= 1.10") == pytest.approx(0.55)
@@ -275,8 +277,8 @@ def test_ratios_begin_at_one_and_whole_numbers_are_exact() -> None:
 def test_all_is_as_sure_as_its_weakest_part_and_any_as_its_strongest() -> None:
     place = Somewhere({"wait.share": 0.1, "io.share": 0.5})
     weak, strong = fact("wait.share", ">= 10 %"), fact("io.share", ">= 10 %")
-    assert evaluate(all_of(weak, strong), place).surety == 0.5
-    assert evaluate(any_of(weak, strong), place).surety == 1.0
+    assert evaluate_condition(all_of(weak, strong), place).surety == 0.5
+    assert evaluate_condition(any_of(weak, strong), place).surety == 1.0
 
 
 # ---- reading
@@ -290,7 +292,7 @@ class Rule:
 def read(tmp_path: Path, text: str) -> When:
     path = tmp_path / "rules.yaml"
     path.write_text(f"when: {text}\n")
-    return documents.load(path, Rule).when
+    return documents.load_document(path, Rule).when
 
 
 def mistakes(tmp_path: Path, text: str) -> list[str]:
@@ -305,8 +307,8 @@ def test_nested_conditions_are_read(tmp_path: Path) -> None:
         "{all: [{gap: L, share: '>= 3 %'}, {any: [{fact: io.share, is: '> 1 %'}, {not: {gap: X, seconds: '< 1 s'}}]}]}",
     )
     assert isinstance(when, AllOf)
-    assert [type(leaf) for leaf in leaves(when)] == [GapShare, FactIs, GapSeconds]
-    assert [leaf.mark.column for leaf in leaves(when)] == [14, 48, 85]
+    assert [type(leaf) for leaf in iterate_comparisons(when)] == [GapShare, FactIs, GapSeconds]
+    assert [leaf.mark.column for leaf in iterate_comparisons(when)] == [14, 48, 85]
 
 
 @pytest.mark.parametrize(
@@ -348,7 +350,7 @@ def test_all_mistakes_are_found_at_once(tmp_path: Path) -> None:
 def test_words_of_plugins_are_known_while_they_are_read(tmp_path: Path) -> None:
     extra = Fact("site.load", "s", "phase", ("x",), "measure", "formula", lambda *_: 1.0)
     text = "{fact: site.load, is: '>= 2 ms'}"
-    with using(Names(by_name([extra]))):
+    with use_names(RuleNames(facts_by_name([extra]))):
         assert isinstance(read(tmp_path, text), FactIs)
     assert "no such fact" in mistakes(tmp_path, text)[0]
 
@@ -356,7 +358,7 @@ def test_words_of_plugins_are_known_while_they_are_read(tmp_path: Path) -> None:
 @given(st.text(max_size=30), st.sampled_from(("s", "B", "share", "ratio", "count", "name", "yes/no")))
 def test_any_text_is_a_comparison_or_a_clear_error(text: str, unit: str) -> None:
     try:
-        found = comparison(text, unit)
+        found = parse_comparison(text, unit)
     except ValueError as caught:
         words = str(caught)
     else:

@@ -10,7 +10,7 @@ from profile_strategies import profiles
 from typing_extensions import TypeAliasType
 
 from advisor.model.records import FloatArray, IntArray, Profile
-from advisor.support import contract, wire
+from advisor.support import contract, record_json
 from advisor.support.contract import ContractError
 
 
@@ -31,7 +31,7 @@ class Tree:
 @settings(max_examples=30, deadline=None)
 @given(profiles())
 def test_every_profile_that_can_be_stated_keeps_the_contract(profile: Profile) -> None:
-    assert contract.checked(profile, Profile) is profile
+    assert contract.require_record(profile, Profile) is profile
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_every_profile_that_can_be_stated_keeps_the_contract(profile: Profile) -
 )
 def test_a_value_of_another_type_is_named_with_its_place(stated: dict[str, Any], message: str) -> None:
     with pytest.raises(ContractError) as caught:
-        contract.check(Tree(**stated), Tree)
+        contract.check_value(Tree(**stated), Tree)
     assert str(caught.value) == message
 
 
@@ -71,7 +71,7 @@ def test_a_value_of_another_type_is_named_with_its_place(stated: dict[str, Any],
 )
 def test_sizes_and_arrays_are_checked(value: object, hint: object, message: str) -> None:
     with pytest.raises(ContractError, match=message):
-        contract.check(value, hint)
+        contract.check_value(value, hint)
 
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -88,10 +88,10 @@ class Aliased:
 
 def test_arrays_behind_type_aliases_are_checked_packed_and_unpacked() -> None:
     stated = Aliased(np.array([1, 2]), np.array([0.5]))
-    assert contract.checked(stated, Aliased) is stated
+    assert contract.require_record(stated, Aliased) is stated
     with pytest.raises(ContractError, match=r"counts: expected an array of int64, found float64"):
-        contract.check(Aliased(np.zeros(2)), Aliased)
-    back = wire.unpack(Aliased, wire.pack(stated))
+        contract.check_value(Aliased(np.zeros(2)), Aliased)
+    back = record_json.unpack_record(Aliased, record_json.pack_record(stated))
     assert back.counts.tolist() == [1, 2]
     assert back.seconds is not None
     assert back.seconds.tolist() == [0.5]

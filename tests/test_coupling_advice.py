@@ -17,7 +17,7 @@ from advisor.advice.rules import cases
 from advisor.extension import host
 from advisor.model.records import Phase, Processor, Profile, Region
 from advisor.trace.events import Kind, Location, Role, Trace, TraceRegion
-from advisor_coupling import keeping, losses, orders, results, words
+from advisor_coupling import coupling_facts, losses, orders, result_files, results
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's data directory with the recorded experiments in it."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "gapwatch" / keeping.FOLDER
+    folder = tmp_path / "gapwatch" / result_files.FOLDER
     folder.mkdir(parents=True)
     for name in ("adi", "pair"):
         shutil.copy(MEASURED / f"{name}.coupling.json", folder)
@@ -51,7 +51,7 @@ def test_findings_name_the_pair_and_its_seconds(kept: Path) -> None:
     (pair,) = [one for one in found if one.kind == "coupling"]
     assert pair.subject == "react_a,react_b"
     assert pair.measures["low"] < pair.measures["coupling"] < pair.measures["high"]
-    document = results.read(kept / "pair.coupling.json")
+    document = results.read_results(kept / "pair.coupling.json")
     seconds = {(run.kind, run.chain): run.values["seconds"] for run in document.runs if run.case == 2}
     apart = seconds["chain", "react_a"] + seconds["chain", "react_b"]
     assert pair.measures["lost_s"] == pytest.approx(seconds["chain", "react_a,react_b"] - apart, rel=0.1)
@@ -79,13 +79,13 @@ def test_a_file_that_is_damaged_is_as_good_as_none(kept: Path) -> None:
 
 
 def test_names_of_programs_make_safe_names_of_files() -> None:
-    assert keeping.file_name("../../etc/passwd") == "_.._etc_passwd.coupling.json"
-    assert keeping.file_name("a b\n") == "a_b_.coupling.json"
-    assert keeping.file_name("..") == "program.coupling.json"
+    assert result_files.file_name("../../etc/passwd") == "_.._etc_passwd.coupling.json"
+    assert result_files.file_name("a b\n") == "a_b_.coupling.json"
+    assert result_files.file_name("..") == "program.coupling.json"
 
 
 def facts_of(run: Profile) -> dict[str, Any]:
-    return {fact.name: fact.compute(run, None) for fact in words.facts() if fact.compute}
+    return {fact.name: fact.compute(run, None) for fact in coupling_facts.build_facts() if fact.compute}
 
 
 def test_facts_without_an_experiment_are_unknown_but_that_there_is_none(kept: Path) -> None:
@@ -107,7 +107,7 @@ def test_facts_of_the_pair(kept: Path) -> None:
 
 def test_the_gain_is_what_the_pair_costs_as_a_share_of_the_run(kept: Path) -> None:
     run = profile("pair", 10.0, N=60000.0)
-    known = losses.of_profile(run)
+    known = losses.find_losses(run)
     assert known is not None
     assert known.exact
     (made,) = [one for one in _recommended(run) if one.action == "K-2"]
@@ -123,27 +123,27 @@ def _recommended(run: Profile) -> tuple[Any, ...]:
     from advisor.advice import facts, ranking
     from advisor.analysis import bounds, gaps
 
-    found = bounds.compute(run, None)
-    attributed = gaps.attribute(run, found)
-    extra = words.facts()
+    found = bounds.compute_bounds(run, None)
+    attributed = gaps.attribute_gaps(run, found)
+    extra = coupling_facts.build_facts()
     book = rules.load_default(tuple(advisor_coupling.advisor_rules()), extra)
-    sheet = facts.collect(run, found, attributed, None, extra=extra)
-    return ranking.rank(rules.match(book, sheet), run, attributed).recommendations
+    sheet = facts.collect_facts(run, found, attributed, None, extra=extra)
+    return ranking.rank_matches(rules.match_rules(book, sheet), run, attributed).recommendations
 
 
 def test_the_rules_pass_their_examples_and_are_known_to_the_host() -> None:
-    loaded = host.load()
-    extra = loaded.facts()
+    loaded = host.load_plugins()
+    extra = loaded.collect_facts()
     book = rules.load_default(tuple(advisor_coupling.advisor_rules()), extra)
-    tried = cases.run_examples(book, extra, words.ACTIONS)
+    tried = cases.run_examples(book, extra, coupling_facts.ACTIONS)
     assert len(tried) >= 20
-    assert [one for one in tried if not one.passed] == []
-    assert {action.id for action in book.actions} >= set(words.ACTIONS)
+    assert [one for one in tried if not one.has_passed] == []
+    assert {action.id for action in book.actions} >= set(coupling_facts.ACTIONS)
     assert [one.problem for one in loaded.plugins if one.name == "coupling"] == [None]
 
 
 def test_advice_on_the_command_line_shows_the_finding(tmp_path: Path) -> None:
-    folder = tmp_path / ".local" / "share" / "gapwatch" / keeping.FOLDER
+    folder = tmp_path / ".local" / "share" / "gapwatch" / result_files.FOLDER
     folder.mkdir(parents=True)
     shutil.copy(MEASURED / "pair.coupling.json", folder)
     document = {
@@ -189,7 +189,7 @@ def trace_of(pattern: str, seconds: dict[str, float], repeats: int, noise: float
 
 def test_a_kernel_that_is_slower_behind_another_one_is_found_in_a_trace() -> None:
     trace = trace_of("abcab" + "cb", {"a": 0.01, "b": 0.01, "c": 0.01, "cb": 0.015}, 30)
-    (one,) = orders.estimates(trace)
+    (one,) = orders.estimate_orders(trace)
     assert (one.kernel, one.after, one.instead) == ("b", "c", "a")
     assert one.ratio.low < 1.5 < one.ratio.high
     assert one.seconds == pytest.approx(2 * 30 * 0.005, rel=0.05)
@@ -203,8 +203,8 @@ def test_no_order_is_blamed_for_noise(noise: float, repeats: int) -> None:
     """Equal times, wide times, or too few calls."""
     slow = {"cb": 0.015} if repeats == 3 else {}
     trace = trace_of("abcabcb", {"a": 0.01, "b": 0.01, "c": 0.01, **slow}, repeats, noise)
-    assert orders.estimates(trace) == []
+    assert orders.estimate_orders(trace) == []
 
 
 def test_a_single_order_tells_nothing() -> None:
-    assert orders.estimates(trace_of("abc", {"a": 0.01, "b": 0.02, "c": 0.01}, 40)) == []
+    assert orders.estimate_orders(trace_of("abc", {"a": 0.01, "b": 0.02, "c": 0.01}, 40)) == []

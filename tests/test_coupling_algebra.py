@@ -11,7 +11,15 @@ from coupling_data import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_coupling.algebra import coefficients, couplings, expected, membership, predicted, relative_error, windows
+from advisor_coupling.algebra import (
+    build_membership,
+    chain_windows,
+    compute_coefficients,
+    compute_couplings,
+    compute_expected,
+    predict_value,
+    relative_error,
+)
 
 TABLES = reference()
 COUPLINGS = {table["table"]: table for table in TABLES["couplings"]}
@@ -63,7 +71,7 @@ def test_the_tables_hold_82_errors_and_16_means() -> None:
 def test_chains_of_the_tables_are_the_cyclic_windows(name: str) -> None:
     table = COUPLINGS[name]
     loop = TABLES["loops"][table["program"]]
-    chains = [[loop[index] for index in chain] for chain in windows(len(loop), table["length"])]
+    chains = [[loop[index] for index in chain] for chain in chain_windows(len(loop), table["length"])]
     assert chains == [row["chain"] for row in table["rows"]]
 
 
@@ -84,11 +92,11 @@ def test_predictions_lie_between_the_smallest_and_the_largest_coupling() -> None
 @pytest.mark.parametrize("length", [2, 3])
 def test_the_general_coefficient_is_the_printed_formula_for_four_kernels(length: int) -> None:
     """Symbols in, formulas out: equal for all values."""
-    member = membership(4, length)
-    chains = ["".join("ABCD"[index] for index in chain) for chain in windows(4, length)]
+    member = build_membership(4, length)
+    chains = ["".join("ABCD"[index] for index in chain) for chain in chain_windows(4, length)]
     c = {name: sympy.Symbol(f"C_{name}", positive=True) for name in chains}
     p = {name: sympy.Symbol(f"P_{name}", positive=True) for name in chains}
-    found = coefficients(np.array([c[name] for name in chains]), np.array([p[name] for name in chains]), member)
+    found = compute_coefficients(np.array([c[name] for name in chains]), np.array([p[name] for name in chains]), member)
     for kernel, holding in TABLES["chains_of_four_kernels"][length].items():
         printed = sum(c[name] * p[name] for name in holding) / sum(p[name] for name in holding)
         assert sympy.simplify(found["ABCD".index(kernel)] - printed) == 0
@@ -96,10 +104,10 @@ def test_the_general_coefficient_is_the_printed_formula_for_four_kernels(length:
 
 def test_symbols_pass_through_couplings_and_prediction() -> None:
     alone, together = sympy.symbols("P_A:D", positive=True), sympy.symbols("P_AB P_BC P_CD P_DA", positive=True)
-    found = couplings(np.array(alone), np.array(together), membership(4, 2))
+    found = compute_couplings(np.array(alone), np.array(together), build_membership(4, 2))
     assert sympy.simplify(found[3] - together[3] / (alone[3] + alone[0])) == 0
     ones = np.array([sympy.Integer(1)] * 4)
-    assert sympy.simplify(predicted(ones, np.array(alone)) - sum(alone)) == 0
+    assert sympy.simplify(predict_value(ones, np.array(alone)) - sum(alone)) == 0
 
 
 sizes = st.integers(2, 7).flatmap(lambda size: st.tuples(st.just(size), st.integers(2, size)))
@@ -108,47 +116,47 @@ positive = st.fractions(min_value=Fraction(1, 1000), max_value=1000)
 
 @given(sizes, st.data())
 def test_without_interaction_every_coefficient_is_one(shape: tuple[int, int], data: st.DataObject) -> None:
-    member = membership(*shape)
+    member = build_membership(*shape)
     alone = np.array(data.draw(st.lists(positive, min_size=shape[0], max_size=shape[0])))
-    together = expected(alone, member)
-    coupling = couplings(alone, together, member)
-    assert all(value == 1 for value in (*coupling, *coefficients(coupling, together, member)))
+    together = compute_expected(alone, member)
+    coupling = compute_couplings(alone, together, member)
+    assert all(value == 1 for value in (*coupling, *compute_coefficients(coupling, together, member)))
 
 
 @given(sizes, st.data())
 def test_coefficients_and_prediction_are_enclosed_by_the_couplings(shape: tuple[int, int], data: st.DataObject) -> None:
-    member = membership(*shape)
+    member = build_membership(*shape)
     alone = np.array(data.draw(st.lists(positive, min_size=shape[0], max_size=shape[0])))
     together = np.array(data.draw(st.lists(positive, min_size=len(member), max_size=len(member))))
-    coupling = couplings(alone, together, member)
-    coefficient = coefficients(coupling, together, member)
+    coupling = compute_couplings(alone, together, member)
+    coefficient = compute_coefficients(coupling, together, member)
     assert all(min(coupling) <= value <= max(coupling) for value in coefficient)
-    assert min(coupling) <= predicted(coefficient, alone) / alone.sum() <= max(coupling)
+    assert min(coupling) <= predict_value(coefficient, alone) / alone.sum() <= max(coupling)
 
 
 @given(st.integers(2, 7), positive)
 def test_one_chain_of_all_kernels_predicts_itself(size: int, whole: Fraction) -> None:
-    member = membership(size, size)
+    member = build_membership(size, size)
     alone = np.array([Fraction(index + 1) for index in range(size)])
     together = np.array([whole])
-    coefficient = coefficients(couplings(alone, together, member), together, member)
-    assert predicted(coefficient, alone) == whole
+    coefficient = compute_coefficients(compute_couplings(alone, together, member), together, member)
+    assert predict_value(coefficient, alone) == whole
 
 
 @given(sizes)
 def test_every_kernel_lies_in_as_many_chains_as_they_are_long(shape: tuple[int, int]) -> None:
     size, length = shape
-    assert (membership(size, length).sum(axis=0) == (1 if length == size else length)).all()
+    assert (build_membership(size, length).sum(axis=0) == (1 if length == size else length)).all()
 
 
 def test_rates_combine_by_their_times() -> None:
     """100 operations in 1 s and 100 in 4 s are 40 a second together, not 62.5."""
     rates, seconds = np.array([100.0, 25.0]), np.array([1.0, 4.0])
-    assert expected(rates, membership(2, 2), seconds) == pytest.approx([40.0])
-    assert couplings(rates, np.array([20.0]), membership(2, 2), seconds) == pytest.approx([0.5])
-    assert predicted(np.array([0.5, 0.5]), rates, seconds) == pytest.approx(20.0)
+    assert compute_expected(rates, build_membership(2, 2), seconds) == pytest.approx([40.0])
+    assert compute_couplings(rates, np.array([20.0]), build_membership(2, 2), seconds) == pytest.approx([0.5])
+    assert predict_value(np.array([0.5, 0.5]), rates, seconds) == pytest.approx(20.0)
 
 
 def test_there_is_no_chain_longer_than_the_loop() -> None:
     with pytest.raises(ValueError, match="a chain of 3 in a loop of 2"):
-        windows(2, 3)
+        chain_windows(2, 3)

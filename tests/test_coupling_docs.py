@@ -35,7 +35,7 @@ def test_the_results_on_the_page_are_read(tmp_path: Path) -> None:
     (block,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     path = tmp_path / "toy.coupling.json"
     path.write_text(block)
-    document = results.read(path)
+    document = results.read_results(path)
     assert [run.kind for run in document.runs] == ["chain", "chain", "chain", "application"]
-    (case,) = results.cases(document)
+    (case,) = results.build_cases(document)
     assert case.samples["seconds"][(0, 1)].tolist() == [0.035]

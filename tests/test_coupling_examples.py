@@ -16,7 +16,7 @@ from patience import PATIENCE_S
 
 from advisor_coupling import experiment, manifest, results
 from advisor_coupling.cases import Metric
-from advisor_coupling.model import model
+from advisor_coupling.model import build_case_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,10 +61,10 @@ def test_a_pair_that_evicts_its_data_is_named_and_the_fused_one_wins_what_was_pr
     for block, rounds in ((2000, 3), (1000, 1)):
         path = tmp_path / f"pair{block}.yaml"
         path.write_text(CACHE.format(program=program, block=block, rounds=rounds))
-        plan = manifest.load(path)
-        document = experiment.opened(plan, path, tmp_path / f"{block}.coupling.json", "", {})
-        document = experiment.carry_out(plan, path, document, tmp_path / f"{block}.coupling.json", lambda _: None)
-        found[block] = model(results.cases(document)[0], Metric("misses"))
+        plan = manifest.read_manifest(path)
+        document = experiment.open_experiment(plan, path, tmp_path / f"{block}.coupling.json", "", {})
+        document = experiment.run_steps(plan, path, document, tmp_path / f"{block}.coupling.json", lambda _: None)
+        found[block] = build_case_model(results.build_cases(document)[0], Metric("misses"))
     (pair,) = found[2000].couplings
     assert pair.verdict == "destructive"
     assert pair.value.value > 5

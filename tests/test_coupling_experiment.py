@@ -15,7 +15,7 @@ from command_line import environment, run
 from patience import PATIENCE_S, has_ended, wait_until
 
 from advisor.model.errors import InputError, UsageError
-from advisor_coupling import experiment, launching, results
+from advisor_coupling import experiment, program_launch, results
 from advisor_coupling.cases import SECONDS
 
 if TYPE_CHECKING:
@@ -125,7 +125,11 @@ def test_interrupted_at_any_point_it_repeats_no_finished_run(tmp_path: Path, how
 
 def test_two_at_a_time_are_refused(tmp_path: Path) -> None:
     path = prepared(tmp_path)
-    with experiment.locked(path), pytest.raises(UsageError, match="is running already"), experiment.locked(path):
+    with (
+        experiment.lock_experiment(path),
+        pytest.raises(UsageError, match="is running already"),
+        experiment.lock_experiment(path),
+    ):
         pass
 
 
@@ -180,18 +184,18 @@ def test_a_program_that_does_not_print_the_metric_is_told_with_the_place(tmp_pat
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    launch = launching.Launch(("no-such-program-here",), {}, tmp_path, 5.0)
+    launch = program_launch.ProgramLaunch(("no-such-program-here",), {}, tmp_path, 5.0)
     with pytest.raises(InputError, match="can't run no-such-program-here: No such file"):
-        launching.run(launch, tmp_path / "m.yaml")
+        program_launch.run_program(launch, tmp_path / "m.yaml")
 
 
 def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     left = tmp_path / "pid"
     code = f"import os, time\npid = os.fork()\nif pid: open({str(left)!r}, 'w').write(str(pid))\ntime.sleep(3600)"
     for limit_s in (1.0, 20.0, PATIENCE_S):
-        launch = launching.Launch((sys.executable, "-c", code), {}, tmp_path, limit_s)
+        launch = program_launch.ProgramLaunch((sys.executable, "-c", code), {}, tmp_path, limit_s)
         with pytest.raises(InputError, match=f"took longer than time_limit, {limit_s:g} s"):
-            launching.run(launch, tmp_path / "m.yaml")
+            program_launch.run_program(launch, tmp_path / "m.yaml")
         if left.is_file() and left.read_text():  # else it was ended before it came so far
             break
     child = int(left.read_text())
@@ -202,11 +206,11 @@ def test_short_loops_are_made_long_enough(tmp_path: Path) -> None:
     path = prepared(tmp_path, more="shortest_loop: 500 ms\n")
     path.write_text(path.read_text().replace("repetitions: 3", "repetitions: 1").replace("N: [1, 2]", "N: [1]"))
     assert run("couple", str(path), home=tmp_path).returncode == 0
-    document = results.read(tmp_path / "toy.coupling.json")
+    document = results.read_results(tmp_path / "toy.coupling.json")
     chains = [one for one in document.runs if one.kind == "chain"]
     assert all(one.values[SECONDS] >= 0.5 for one in chains)
     assert all(one.passes == 10 for one in document.runs if one.kind == "application")
-    (case,) = results.cases(document)
+    (case,) = results.build_cases(document)
     assert case.samples[SECONDS][(0, 1)] == pytest.approx([2.5e-3])
 
 
@@ -231,10 +235,10 @@ def test_results_that_contradict_themselves_are_refused(tmp_path: Path, change: 
     }  # fmt: skip
     path = tmp_path / "x.coupling.json"
     path.write_text(json.dumps(document))
-    assert results.read(path).program == "p"
+    assert results.read_results(path).program == "p"
     path.write_text(json.dumps(document | change))
     with pytest.raises(InputError, match=reason):
-        results.read(path)
+        results.read_results(path)
     path.write_text(json.dumps(document)[:-9])
     with pytest.raises(InputError, match="no results of a coupling experiment"):
-        results.read(path)
+        results.read_results(path)

@@ -9,7 +9,7 @@ from coupling_data import HERE
 
 from advisor.model.errors import DocumentError
 from advisor_coupling import experiment, manifest
-from advisor_coupling.wording import Expression, Pattern, Template
+from advisor_coupling.manifest_fields import Expression, Pattern, Template
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,13 +36,13 @@ def written(folder: Path, text: str) -> Path:
 
 def test_a_manifest_is_cases_and_runs_in_interleaved_rounds(tmp_path: Path) -> None:
     path = written(tmp_path, GOOD + "processors: [1, 2]\nrepetitions: 2\n")
-    plan = manifest.load(path)
-    document = experiment.opened(plan, path, tmp_path / "none.json", "", {})
+    plan = manifest.read_manifest(path)
+    document = experiment.open_experiment(plan, path, tmp_path / "none.json", "", {})
     assert [(case.parameters["N"], case.processors, case.loop_count) for case in document.cases] == [
         (10, 1, 100), (20, 1, 50), (10, 2, 100), (20, 2, 50)
     ]  # fmt: skip
     assert document.cases[1].arrays == {"u": 3200}
-    steps = experiment.steps(plan, 4)
+    steps = experiment.list_steps(plan, 4)
     assert len(steps) == len({step.key for step in steps}) == 2 * 4 * (2 + 1 + 2)
     assert [step.round for step in steps] == sorted(step.round for step in steps)
     first, second = ([step.chain for step in steps if step.round == turn and step.case == 0] for turn in (0, 1))
@@ -52,7 +52,7 @@ def test_a_manifest_is_cases_and_runs_in_interleaved_rounds(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["adi", "pair", "fused", "heat"])
 def test_the_manifests_of_the_examples_are_right(name: str) -> None:
-    assert len(manifest.load(EXAMPLES / f"{name}.yaml").kernels) >= 2
+    assert len(manifest.read_manifest(EXAMPLES / f"{name}.yaml").kernels) >= 2
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_manifests_of_the_examples_are_right(name: str) -> None:
 def test_each_mistake_is_told_with_its_place(tmp_path: Path, before: str, after: str, problem: str) -> None:
     assert before in GOOD
     with pytest.raises(DocumentError) as caught:
-        manifest.load(written(tmp_path, GOOD.replace(before, after, 1)))
+        manifest.read_manifest(written(tmp_path, GOOD.replace(before, after, 1)))
     assert f"{tmp_path}/toy.yaml:{problem}" in str(caught.value)
 
 
@@ -103,7 +103,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         GOOD.replace("name: b, uses: [u]", "name: a, uses: [w]").replace("8 * N^2", "8 * M").replace('"{N}"', '"{n}"')
     )
     with pytest.raises(DocumentError) as caught:
-        manifest.load(written(tmp_path, text))
+        manifest.read_manifest(written(tmp_path, text))
     assert [(one.line, one.column) for one in caught.value.problems] == [(4, 5), (4, 22), (5, 13), (8, 16)]
 
 
@@ -112,7 +112,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     [("8 * N^3", 216), ("2e3 / N + 1", 2e3 / 3 + 1), ("-(N - 5) ** 2 + P", -2), ("1_000 * N", 3000)],
 )
 def test_expressions_are_arithmetic(text: str, value: float) -> None:
-    assert Expression.parse(text).value({"N": 3, "P": 2}) == pytest.approx(value)
+    assert Expression.parse(text).compute_value({"N": 3, "P": 2}) == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,12 @@ def test_anything_else_is_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["1 / (N - 3)", "9 ** 9 ** 9 ** 9", "(0 - N) ^ 0.5"])
 def test_what_has_no_value_is_told(text: str) -> None:
     with pytest.raises(ValueError, match=r"can't be computed|is not a finite number"):
-        Expression.parse(text).value({"N": 3.0})
+        Expression.parse(text).compute_value({"N": 3.0})
 
 
 def test_what_is_filled_in_is_never_read_again() -> None:
     word = Template.parse("{{x}}={chain};{N}")
-    assert word.filled({"chain": "{N}$(reboot)", "N": "7"}) == "{x}={N}$(reboot);7"
+    assert word.fill_places({"chain": "{N}$(reboot)", "N": "7"}) == "{x}={N}$(reboot);7"
 
 
 @pytest.mark.parametrize(
@@ -145,4 +145,4 @@ def test_what_is_filled_in_is_never_read_again() -> None:
     ],
 )
 def test_numbers_are_found_where_the_pattern_says(pattern: str, output: str, values: tuple[float, ...]) -> None:
-    assert Pattern.parse(pattern).found_in(output) == pytest.approx(values)
+    assert Pattern.parse(pattern).find_values(output) == pytest.approx(values)

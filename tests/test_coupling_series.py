@@ -12,20 +12,20 @@ from coupling_data import RECORDED, made_up
 
 from advisor.model.errors import UsageError
 from advisor_coupling import forecasts, planning, report, results
-from advisor_coupling.cases import SECONDS, Case, Metric
-from advisor_coupling.model import CaseModel, model
-from advisor_coupling.results import CacheRecord, Document
-from advisor_coupling.selection import best_length, where_summation_fails
-from advisor_coupling.transitions import levels, transitions
+from advisor_coupling.cases import SECONDS, CouplingCase, Metric
+from advisor_coupling.length_selection import errors_where_summation_fails, select_best_length
+from advisor_coupling.model import CaseModel, build_case_model
+from advisor_coupling.results import CacheRecord, ExperimentDocument
+from advisor_coupling.transitions import build_cache_levels, find_transitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 CACHES = {"L1": CacheRecord(48e3), "L2": CacheRecord(2e6), "L3": CacheRecord(64e6, shared_by=4)}
-LEVELS = {processors: levels(CACHES, processors) for processors in (1, 2, 8)}
+LEVELS = {processors: build_cache_levels(CACHES, processors) for processors in (1, 2, 8)}
 
 
-def at(size: float, pair: float, *, processors: int = 1, noise: float = 0.005) -> Case:
+def at(size: float, pair: float, *, processors: int = 1, noise: float = 0.005) -> CouplingCase:
     """Three kernels of 8 N bytes each, the first two coupled by ``pair``; times grow with N."""
     alone = [size, 2 * size, size]
     whole = 1 + (pair - 1) * 3 / 4
@@ -37,7 +37,7 @@ def at(size: float, pair: float, *, processors: int = 1, noise: float = 0.005) -
 def test_transitions_are_found_and_named_by_the_cache() -> None:
     """Alone 8 N bytes, the pair 16 N: beyond 2550 the pair leaves L1, beyond 5100 each kernel does."""
     sizes = {1000: 1.0, 2500: 1.0, 4000: 1.4, 5000: 1.4, 8000: 1.0, 20000: 1.0}
-    found = transitions([model(at(size, pair)) for size, pair in sizes.items()], LEVELS)
+    found = find_transitions([build_case_model(at(size, pair)) for size, pair in sizes.items()], LEVELS)
     pairs = [one for one in found if one.chain == (0, 1)]
     assert [(one.axis, one.start, one.end) for one in pairs] == [("N", 2500, 4000), ("N", 5000, 8000)]
     assert pairs[0].crossed == ("a,b: L1 to L2",)
@@ -48,17 +48,17 @@ def test_transitions_are_found_and_named_by_the_cache() -> None:
 
 
 def test_changes_inside_the_noise_are_no_transitions() -> None:
-    assert not transitions([model(at(size, 1.0, noise=0.04)) for size in (1000, 4000, 9000)], LEVELS)
+    assert not find_transitions([build_case_model(at(size, 1.0, noise=0.04)) for size in (1000, 4000, 9000)], LEVELS)
 
 
 def test_a_change_in_steps_is_one_transition() -> None:
-    found = transitions([model(at(n, c)) for n, c in ((1000, 1.0), (2000, 1.2), (4000, 1.4))], LEVELS)
+    found = find_transitions([build_case_model(at(n, c)) for n, c in ((1000, 1.0), (2000, 1.2), (4000, 1.4))], LEVELS)
     assert [(one.start, one.end) for one in found if one.chain == (0, 1)] == [(1000, 4000)]
 
 
 def test_processors_are_an_axis_too() -> None:
     cases = [at(4000, 1.4, processors=1), at(4000, 1.0, processors=2)]
-    found = [one for one in transitions([model(case) for case in cases], LEVELS) if one.chain == (0, 1)]
+    found = [one for one in find_transitions([build_case_model(case) for case in cases], LEVELS) if one.chain == (0, 1)]
     assert [(one.axis, one.start, one.end, one.crossed) for one in found] == [("P", 1, 2, ("a,b: L2 to L1",))]
 
 
@@ -67,28 +67,28 @@ def test_shared_caches_are_divided_among_those_that_compute() -> None:
     assert LEVELS[8][-1].bytes == 16e6
 
 
-def recorded_models(name: str) -> tuple[Document, list[CaseModel]]:
-    document = results.read(RECORDED / "measured" / f"{name}.coupling.json")
-    return document, [model(case) for case in results.cases(document)]
+def recorded_models(name: str) -> tuple[ExperimentDocument, list[CaseModel]]:
+    document = results.read_results(RECORDED / "measured" / f"{name}.coupling.json")
+    return document, [build_case_model(case) for case in results.build_cases(document)]
 
 
 def test_the_solver_measured_from_the_first_cache_to_memory() -> None:
     """What examples/coupling/adi.yaml showed: the numbers are kept, the claims are computed here."""
     _, models = recorded_models("adi")
-    failing = where_summation_fails(models)
+    failing = errors_where_summation_fails(models)
     assert sum(one.summation_fails for one in models) >= 3
-    choice = best_length(models)
+    choice = select_best_length(models)
     assert choice is not None
     assert 1 < choice.length < 5
     assert failing[choice.length] < failing[1] / 2
     by_size = {one.case.parameters["N"]: one for one in models}
-    worst = max(by_size[40].of_length(2), key=lambda one: one.value.value)
-    assert by_size[40].case.label(worst.chain) == "y_solve,z_solve"
+    worst = max(by_size[40].couplings_of_length(2), key=lambda one: one.value.value)
+    assert by_size[40].case.chain_label(worst.chain) == "y_solve,z_solve"
     assert worst.verdict == "destructive"
     for size in (64, 96):
         assert not any(one.verdict in ("destructive", "constructive") for one in by_size[size].couplings)
-    caches = {1: levels({name: CacheRecord(size) for name, size in (("L1", 48 << 10), ("L2", 2 << 20))}, 1)}
-    pair = [one for one in transitions(models, caches) if one.chain == worst.chain]
+    caches = {1: build_cache_levels({name: CacheRecord(size) for name, size in (("L1", 48 << 10), ("L2", 2 << 20))}, 1)}
+    pair = [one for one in find_transitions(models, caches) if one.chain == worst.chain]
     assert [(one.start, one.end) for one in pair] == [(32, 40), (40, 64)]
     assert pair[0].crossed == ("y_solve,z_solve: L2 to memory",)
 
@@ -109,19 +109,19 @@ def test_the_destructive_pair_costs_what_its_fused_version_wins() -> None:
 
 def test_unmeasured_chains_are_estimated_from_shorter_ones() -> None:
     known = {(0,): 1.0, (1,): 2.0, (2,): 3.0, (0, 1): 4.0, (1, 2): 5.5}
-    assert planning.excess((0, 1), known) == pytest.approx(1.0)
-    assert planning.excess((0, 1, 2), known) == pytest.approx(1.5)
-    assert planning.excess((2, 0), known) == pytest.approx(4 * 1.5 / 8)  # as other pairs lose
-    assert planning.excess((2, 0), {(0,): 1.0, (2,): 3.0}) == 0.0
-    assert planning.excess((0, 1, 2), {**known, (0, 1, 2): 6.0}) == 0.0
+    assert planning.estimate_excess((0, 1), known) == pytest.approx(1.0)
+    assert planning.estimate_excess((0, 1, 2), known) == pytest.approx(1.5)
+    assert planning.estimate_excess((2, 0), known) == pytest.approx(4 * 1.5 / 8)  # as other pairs lose
+    assert planning.estimate_excess((2, 0), {(0,): 1.0, (2,): 3.0}) == 0.0
+    assert planning.estimate_excess((0, 1, 2), {**known, (0, 1, 2): 6.0}) == 0.0
 
 
 def test_what_is_missing_comes_first_and_the_largest_doubt_leads() -> None:
     case = made_up([1, 1, 10, 10], {2: [1.0, 1.0, 1.0, 1.0]}, noise=0.01)
     times = {chain: series for chain, series in case.samples[SECONDS].items() if chain not in ((0, 1), (2, 3))}
-    partial = model(replace(case, samples={SECONDS: times}))
+    partial = build_case_model(replace(case, samples={SECONDS: times}))
     assert [one.length for one in partial.predictions] == [1]
-    first, second = planning.next_chains(partial, 2)[:2]
+    first, second = planning.select_next_chains(partial, 2)[:2]
     assert (first.chain, first.again) == ((2, 3), False)
     assert first.seconds > 5 * second.seconds
 
@@ -133,12 +133,12 @@ def test_a_chain_that_was_chosen_first_brings_the_prediction_nearer_than_one_cho
     assert one.application is not None
     times = one.case.samples[SECONDS]
     without = replace(one.case, samples={SECONDS: {chain: s for chain, s in times.items() if len(chain) < 4}})
-    order = [each.chain for each in planning.next_chains(model(without), 4)]
+    order = [each.chain for each in planning.select_next_chains(build_case_model(without), 4)]
     assert len(order) == 5
-    errors = [abs(value / one.application.value - 1) for value in planning.thrift(one.case, 4, order)]
+    errors = [abs(value / one.application.value - 1) for value in planning.predict_by_prefix(one.case, 4, order)]
     assert errors[-1] < 0.03 < errors[0]
     best_first, worst_first = (
-        abs(planning.thrift(one.case, 4, chains)[2] - planning.thrift(one.case, 4, order)[-1])
+        abs(planning.predict_by_prefix(one.case, 4, chains)[2] - planning.predict_by_prefix(one.case, 4, order)[-1])
         for chains in (order, order[::-1])
     )
     assert best_first <= worst_first
@@ -155,9 +155,11 @@ def ahead(text: str, offered: Callable[..., object] | None = maker) -> forecasts
     cases = [at(size, pair) for size, pair in ((1000, 1.0), (2500, 1.0), (4000, 1.4), (5000, 1.4))]
     uses = {"a": ("u",), "b": ("v",), "c": ("w",)}
     sizes = dict.fromkeys("uvw", "8 * N")
-    document = Document(results.SCHEMA, "toy", ("a", "b", "c"), (), (), uses=uses, arrays=sizes, loop_count="100")
-    models = [model(case) for case in cases]
-    return forecasts.forecasts(models, forecasts.targets([text], cases), document, CACHES, offered)[0]
+    document = ExperimentDocument(
+        results.SCHEMA, "toy", ("a", "b", "c"), (), (), uses=uses, arrays=sizes, loop_count="100"
+    )
+    models = [build_case_model(case) for case in cases]
+    return forecasts.compute_forecasts(models, forecasts.parse_targets([text], cases), document, CACHES, offered)[0]
 
 
 def test_couplings_are_carried_over_where_data_live_in_the_same_caches() -> None:
@@ -194,7 +196,7 @@ def test_without_models_of_kernels_it_says_who_offers_them() -> None:
 
 def test_the_report_holds_what_was_asked_for() -> None:
     document, models = recorded_models("adi")
-    made = report.made(document, {Metric(SECONDS): models}, {1: levels(document.caches, 1)})
+    made = report.build_report(document, {Metric(SECONDS): models}, {1: build_cache_levels(document.caches, 1)})
     titles = [getattr(part, "title", "") for part in made.parts]
     assert titles[1] == "Measured and predicted seconds"
     assert any(title.startswith("Couplings of a kernel (row) with the next (column)") for title in titles)
@@ -212,7 +214,7 @@ def test_one_chain_of_the_right_length_is_most_of_the_way() -> None:
     for one in recorded_models("adi")[1]:
         if one.summation_fails:
             assert one.application is not None
-            values = planning.thrift(one.case, 4, coupling_pages.proposed(one, 4))
+            values = planning.predict_by_prefix(one.case, 4, coupling_pages.proposed(one, 4))
             errors = [abs(value / one.application.value - 1) for value in values]
             assert errors[1] < errors[0] / 3
 

@@ -48,8 +48,8 @@ def agrees(value: float, printed: str) -> bool:
 
 def read(path: Path) -> Profile:
     profile = cube.advisor_read(path)
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     return profile
 
 

@@ -25,8 +25,8 @@ TIME = Metric("time", {0: [10, 9], 1: [9.5, 8], 2: [6, 5], 3: [1, 3], 4: [2, 0.5
 
 def read(path: Path) -> Profile:
     profile = cube.advisor_read(path)
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     return profile
 
 
@@ -181,7 +181,7 @@ def test_contradictions_are_told(tmp_path: Path) -> None:
 
 def test_calls_without_times_and_times_without_calls(tmp_path: Path) -> None:
     profile = read(Cube([VISITS]).write(tmp_path / "visits.cubex"))
-    assert not profile.timed
+    assert not profile.has_run_time
     assert "calls" in profile.counts
     assert read(Cube([TIME]).write(tmp_path / "time.cubex")).actual_s == 10
     with pytest.raises(InputError, match="describes no call paths"):

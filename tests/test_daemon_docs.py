@@ -16,9 +16,9 @@ def test_the_configuration_on_the_page_is_one(tmp_path: Path) -> None:
     [block] = re.findall(r"```toml\n(.*?)```", DAEMON, re.DOTALL)
     path = tmp_path / "gapwatch.toml"
     path.write_text(block, encoding="utf-8")
-    found = config.read(path)
-    assert found.quiet_s == config.Config().quiet_s
-    assert found.memory_B == config.Config().memory_B
+    found = config.read_config(path)
+    assert found.quiet_s == config.DaemonConfig().quiet_s
+    assert found.memory_B == config.DaemonConfig().memory_B
     assert found.roots == (Path("~/runs").expanduser(),)
 
 

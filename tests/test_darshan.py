@@ -26,7 +26,7 @@ from advisor.support import contract
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.formats.darshan.logs import Log
+    from advisor.formats.darshan.logs import DarshanLog
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("darshan") is None,
@@ -41,8 +41,8 @@ IO, CLEAN, BTIO = "faultlab-io256", "faultlab-clean", "npb-btio-full.S.4"
 
 def read(case: str) -> Profile:
     found = darshan.advisor_read(LOGS / case / "log.darshan")
-    contract.check(found, Profile)
-    soundness.check(found)
+    contract.check_value(found, Profile)
+    soundness.check_profile(found)
     return found
 
 
@@ -185,9 +185,9 @@ def test_of_a_shared_file_the_rank_that_writes_for_all_is_found() -> None:
 
 def test_io_has_its_seconds_and_everything_else_is_one_bound() -> None:
     found = read(IO)
-    levels = bounds.compute(found)
+    levels = bounds.compute_bounds(found)
     known = {bound.name: bound for bound in levels if bound.seconds is not None}
-    (gap,) = gaps.attribute(found, levels)
+    (gap,) = gaps.attribute_gaps(found, levels)
     mean = float(found.phases[0].arrays["io_s"].sum()) / 2
     assert list(known) == ["IPC", "actual"]
     assert known["IPC"].status == "estimated"
@@ -200,8 +200,8 @@ def test_io_has_its_seconds_and_everything_else_is_one_bound() -> None:
 
 
 def values(profile: Profile) -> dict[str, object]:
-    levels = bounds.compute(profile)
-    sheet = facts.collect(profile, levels, gaps.attribute(profile, levels))
+    levels = bounds.compute_bounds(profile)
+    sheet = facts.collect_facts(profile, levels, gaps.attribute_gaps(profile, levels))
     return dict(sheet.sites[0].values)
 
 
@@ -244,7 +244,7 @@ def test_other_profiles_have_no_findings_here() -> None:
 
 
 def test_advice_on_a_directory_with_a_log() -> None:
-    advice = pipeline.advise([LOGS / IO], pipeline.Options(), host.load())
+    advice = pipeline.advise([LOGS / IO], pipeline.Options(), host.load_plugins())
     assert advice.profile.reader == "darshan"
     assert [finding.kind for finding in advice.findings] == ["small file access"]
     assert advice.verdict == "advice"
@@ -263,20 +263,20 @@ SMALL = {"WRITES": 500, "SIZE_WRITE_100_1K": 500, "BYTES_WRITTEN": 50_000, "WRIT
 def test_rules_about_io_fire_from_a_log_alone(columns: dict[str, float], writers: int, ranks: int, action: str) -> None:
     each = {name: [value] * writers for name, value in columns.items()}
     found = from_log(log({"POSIX": table("POSIX", list(range(writers)), None, **each)}, ranks), Path("log"))
-    advice = pipeline.study_of(found, pipeline.Options(), host.load()).advice
+    advice = pipeline.study_run(found, pipeline.Options(), host.load_plugins()).advice
     assert [one.action for one in advice.recommendations] == [action]
 
 
 def test_one_rank_that_does_all_io_is_named() -> None:
     columns = {"WRITES": [9.0], "SIZE_WRITE_1M_4M": [9.0], "BYTES_WRITTEN": [18e6], "WRITE": [4.0]}
     found = from_log(log({"POSIX": table("POSIX", [0], None, **columns)}, 4), Path("log"))
-    advice = pipeline.study_of(found, pipeline.Options(), host.load()).advice
+    advice = pipeline.study_run(found, pipeline.Options(), host.load_plugins()).advice
     assert advice.gaps[0].seconds == pytest.approx(1.0)
     assert [one.action for one in advice.recommendations] == ["G-21"]
 
 
 def test_that_io_is_short_says_nothing_about_the_rest() -> None:
-    advice = pipeline.advise([LOGS / CLEAN], pipeline.Options(), host.load())
+    advice = pipeline.advise([LOGS / CLEAN], pipeline.Options(), host.load_plugins())
     assert advice.gaps[0].share < 0.01
     assert advice.verdict == "insufficient evidence"
 
@@ -308,7 +308,7 @@ def test_logs_of_older_formats_are_read() -> None:
     found = [darshan.advisor_read(path) for path in examples()]
     assert len(found) >= 5
     for profile in found:
-        soundness.check(profile)
+        soundness.check_profile(profile)
         assert profile.phases[0].arrays["io_s"].sum() > 0
         assert profile.causes is not None
         assert profile.counts["io_bytes"].sum() == profile.causes.bytes.sum()
@@ -322,7 +322,7 @@ def test_dxt_tells_forcing_to_storage_from_writing() -> None:
                     "POSIX", WRITES=[10], BYTES_WRITTEN=[1000], SIZE_WRITE_0_100=[10], FSYNCS=[3], WRITE=[2.0]
                 )
             },
-            traced={(1, 0): logs.Traced(0, 10, 0.0, 0.5)},
+            traced={(1, 0): logs.TracedFile(0, 10, 0.0, 0.5)},
         ),
         Path("log"),
     )
@@ -330,7 +330,9 @@ def test_dxt_tells_forcing_to_storage_from_writing() -> None:
     assert values(found)["io.fsync_share"] == pytest.approx(0.75)
 
 
-def shared(ranks: int, heat: dict[tuple[str, int], tuple[int, int]] | None = None, **changed: list[float]) -> Log:
+def shared(
+    ranks: int, heat: dict[tuple[str, int], tuple[int, int]] | None = None, **changed: list[float]
+) -> DarshanLog:
     columns: dict[str, list[float]] = {
         "READS": [0], "WRITES": [8 * ranks], "BYTES_WRITTEN": [800 * ranks], "SIZE_WRITE_0_100": [8 * ranks],
         "WRITE": [1.0 * ranks], "META": [0.5], "FASTEST_RANK": [1], "SLOWEST_RANK": [2],
@@ -340,7 +342,7 @@ def shared(ranks: int, heat: dict[tuple[str, int], tuple[int, int]] | None = Non
 
 
 def test_a_shared_file_is_divided_as_its_fastest_and_slowest_rank_tell() -> None:
-    found = cells.cells_of(shared(4), "POSIX")
+    found = cells.build_cells(shared(4), "POSIX")
     each = found.seconds.sum(axis=1)
     assert each == pytest.approx([0.625, 0.25, 3.0, 0.625], rel=1e-3)
     assert found.seconds.sum(axis=0) == pytest.approx([0.0, 4.0, 0.5])
@@ -350,10 +352,10 @@ def test_a_shared_file_is_divided_as_its_fastest_and_slowest_rank_tell() -> None
 
 def test_the_heat_map_tells_the_bytes_of_each_rank() -> None:
     heat = {("POSIX", rank): (0, moved) for rank, moved in enumerate((0, 400, 1600, 1200))}
-    found = cells.cells_of(shared(4, heat), "POSIX")
+    found = cells.build_cells(shared(4, heat), "POSIX")
     assert found.bytes[:, 1].tolist() == [0, 400, 1600, 1200]
     wrong = {key: (0, 10 * moved[1]) for key, moved in heat.items()}
-    assert cells.cells_of(shared(4, wrong), "POSIX").bytes[:, 1].tolist() == [600, 400, 1600, 600]
+    assert cells.build_cells(shared(4, wrong), "POSIX").bytes[:, 1].tolist() == [600, 400, 1600, 600]
 
 
 def test_many_shared_files_on_many_ranks_are_taken_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,6 +378,6 @@ def test_what_keeps_a_log_from_being_complete_is_said() -> None:
 
 def test_a_run_without_any_file_has_no_io() -> None:
     found = from_log(log({}, 2), Path("log"))
-    soundness.check(found)
+    soundness.check_profile(found)
     assert found.phases[0].arrays["io_s"].sum() == 0
     assert darshan.advisor_findings(found) == ()

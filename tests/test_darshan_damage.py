@@ -20,7 +20,7 @@ from advisor.model.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.formats.darshan.child import Contents, Table
+    from advisor.formats.darshan.child import LogContents, RawTable
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("darshan") is None,
@@ -46,7 +46,7 @@ def test_a_flipped_bit_anywhere_changes_nothing_in_silence(tmp_path: Path, monke
     assert damage.bit_flips(LOG, tmp_path, darshan.advisor_read) == 0
 
 
-def is_refused(path: Path, read: Callable[[Path], object] = container.unpacked_sizes) -> bool:
+def is_refused(path: Path, read: Callable[[Path], object] = container.read_unpacked_sizes) -> bool:
     try:
         read(path)
     except InputError as error:
@@ -135,25 +135,25 @@ def test_the_process_that_reads_may_die(program: str, reason: str, monkeypatch: 
 
 
 @pytest.fixture(scope="module")
-def contents() -> Contents:
-    return logs._contents(LOG)
+def contents() -> LogContents:
+    return logs._run_child(LOG)
 
 
-def changed(contents: Contents, column: str, values: list[float], kind: type[np.generic]) -> Contents:
+def changed(contents: LogContents, column: str, values: list[float], kind: type[np.generic]) -> LogContents:
     """The contents with the first numbers of a column of POSIX set: ranks, counters or times."""
     posix: dict[str, Any] = {**contents["tables"]["POSIX"]}
     numbers = np.frombuffer(posix[column], kind).copy()
     numbers[: len(values)] = values
     posix[column] = numbers.tobytes()
-    made: Contents = {**contents, "tables": {**contents["tables"], "POSIX": cast("Table", posix)}}
+    made: LogContents = {**contents, "tables": {**contents["tables"], "POSIX": cast("RawTable", posix)}}
     return made
 
 
-def test_impossible_numbers_are_refused(contents: Contents) -> None:
+def test_impossible_numbers_are_refused(contents: LogContents) -> None:
     for name, value in (("processes", 0), ("processes", 1 << 40), ("seconds", 0.0), ("seconds", float("nan"))):
         made: Any = {**contents, name: value}
         with pytest.raises(InputError, match="impossible"):
-            logs._checked(LOG, made)
+            logs._check_contents(LOG, made)
 
 
 @pytest.mark.parametrize(
@@ -167,10 +167,10 @@ def test_impossible_numbers_are_refused(contents: Contents) -> None:
     ],
 )
 def test_impossible_records_are_refused(
-    contents: Contents, column: str, values: list[float], kind: type[np.generic], reason: str
+    contents: LogContents, column: str, values: list[float], kind: type[np.generic], reason: str
 ) -> None:
     with pytest.raises(InputError, match=reason) as caught:
-        logs._checked(LOG, changed(contents, column, values, kind))
+        logs._check_contents(LOG, changed(contents, column, values, kind))
     assert caught.value.place == "POSIX"
 
 

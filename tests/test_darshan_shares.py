@@ -9,25 +9,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from advisor.formats.darshan.cells import cells_of
-from advisor.formats.darshan.rows import data
-from advisor.formats.darshan.shares import Extreme, balanced, heat_left, of_ranks, whole
+from advisor.formats.darshan.cells import build_cells
+from advisor.formats.darshan.rank_shares import (
+    RankExtreme,
+    balance_shares,
+    compute_remaining_heat,
+    round_shares,
+    share_among_ranks,
+)
+from advisor.formats.darshan.rows import build_data_rows
 
 seconds = st.floats(0.0, 1e6)
-extremes = st.builds(Extreme, st.integers(-1, 9), st.floats(-1.0, 1e6))
+extremes = st.builds(RankExtreme, st.integers(-1, 9), st.floats(-1.0, 1e6))
 
 
 @given(seconds, st.integers(1, 8), extremes, extremes)
-def test_parts_of_ranks_add_up(total: float, ranks: int, fastest: Extreme, slowest: Extreme) -> None:
-    found = of_ranks(total, ranks, fastest, slowest)
+def test_parts_of_ranks_add_up(total: float, ranks: int, fastest: RankExtreme, slowest: RankExtreme) -> None:
+    found = share_among_ranks(total, ranks, fastest, slowest)
     assert found.shape == (ranks,)
     assert found.sum() == pytest.approx(total, rel=1e-9)
     assert (found >= 0).all()
 
 
 def test_two_ranks_are_known_and_the_others_equal() -> None:
-    assert of_ranks(10.0, 4, Extreme(3, 1.0), Extreme(0, 5.0)).tolist() == [5.0, 2.0, 2.0, 1.0]
-    assert of_ranks(10.0, 2, Extreme(-1, 0.0), Extreme(-1, 0.0)).tolist() == [5.0, 5.0]
+    assert share_among_ranks(10.0, 4, RankExtreme(3, 1.0), RankExtreme(0, 5.0)).tolist() == [5.0, 2.0, 2.0, 1.0]
+    assert share_among_ranks(10.0, 2, RankExtreme(-1, 0.0), RankExtreme(-1, 0.0)).tolist() == [5.0, 5.0]
 
 
 @given(
@@ -36,30 +42,30 @@ def test_two_ranks_are_known_and_the_others_equal() -> None:
     npst.arrays(np.float64, (3, 4), elements=st.floats(0.0, 1e9)),
 )
 def test_kinds_keep_their_sums(of_kind: np.ndarray, of_rank: np.ndarray, weights: np.ndarray) -> None:
-    found = balanced(of_kind, of_rank, weights)
+    found = balance_shares(of_kind, of_rank, weights)
     assert found.sum(axis=1) == pytest.approx(of_kind, rel=1e-6, abs=1e-9)
     assert (found >= 0).all()
 
 
 def test_who_moved_nothing_spent_nothing_on_it() -> None:
     weights = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    found = balanced(np.array([1.0, 2.0, 4.0]), np.array([4.0, 3.0]), weights)
+    found = balance_shares(np.array([1.0, 2.0, 4.0]), np.array([4.0, 3.0]), weights)
     assert found == pytest.approx(np.array([[0.0, 1.0], [2.0, 0.0], [2.0, 2.0]]), abs=1e-6)
 
 
 @given(st.integers(0, 10**15), npst.arrays(np.float64, st.integers(1, 9), elements=st.floats(0.0, 1e9)))
 def test_whole_numbers_add_up(total: int, weights: np.ndarray) -> None:
-    found = whole(total, weights)
+    found = round_shares(total, weights)
     assert int(found.sum()) == total
     assert (found >= 0).all()
 
 
 def test_a_heat_map_that_does_not_fit_is_not_believed() -> None:
     heat, known = np.array([10.0, 30.0]), np.array([10.0, 0.0])
-    left = heat_left(heat, known, 30.0)
+    left = compute_remaining_heat(heat, known, 30.0)
     assert left is not None
     assert left.tolist() == [0.0, 30.0]
-    assert heat_left(heat, known, 40.0) is None
+    assert compute_remaining_heat(heat, known, 40.0) is None
 
 
 counts = st.lists(st.integers(0, 1000), min_size=10, max_size=10)
@@ -72,7 +78,7 @@ def test_classes_of_size_keep_operations_bytes_and_seconds(sized: list[int], mov
     total, unaligned = sum(sized), min(unaligned, sum(sized))
     made = table("POSIX", None, None, WRITES=[total], BYTES_WRITTEN=[moved], WRITE=[2.0],
                  FILE_NOT_ALIGNED=[unaligned], **columns)  # fmt: skip
-    found = data(cells_of(log({"POSIX": made}), "POSIX"), made, {})
+    found = build_data_rows(build_cells(log({"POSIX": made}), "POSIX"), made, {})
     assert found.seconds.sum() == pytest.approx(2.0)
     assert found.count.sum() == total
     assert found.count[found.alignment == 2].sum() == unaligned

@@ -14,7 +14,7 @@ import pytest
 
 from advisor.analysis import bounds, gaps, soundness
 from advisor.formats import dimemas, paraver
-from advisor.formats.dimemas.records import Record
+from advisor.formats.dimemas.records import RecordKind
 from advisor.model.errors import InputError
 from advisor.model.records import Profile
 from advisor.support import contract
@@ -43,24 +43,24 @@ def test_tasks_compute_and_communicate_as_the_simulator_counts(case: str) -> Non
     for task, ((seconds, *_), row) in enumerate(zip(computation, communication, strict=True)):
         mine = slice(int(records.first[task]), int(records.first[task + 1]))
         kind, amount = records.kind[mine], records.amount[mine]
-        assert amount[kind == Record.BURST].sum() == round(seconds * 1e9)
-        assert (kind == Record.SEND).sum() == row[0]
-        assert amount[kind == Record.SEND].sum() == row[1]
-        finished = (kind == Record.RECEIVE) & (records.code[mine] != 1)
+        assert amount[kind == RecordKind.BURST].sum() == round(seconds * 1e9)
+        assert (kind == RecordKind.SEND).sum() == row[0]
+        assert amount[kind == RecordKind.SEND].sum() == row[1]
+        finished = (kind == RecordKind.RECEIVE) & (records.code[mine] != 1)
         assert amount[finished].sum() == row[4]
-        assert (kind == Record.COLLECTIVE).sum() == row[5]
+        assert (kind == RecordKind.COLLECTIVE).sum() == row[5]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_bounds_are_those_of_the_trace_it_was_made_from(case: str) -> None:
     """To within what the simulator leaves out: the time of all calls."""
     profile = dimemas.advisor_read(HERE / case / "trace.dim")
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     source = RECORDED / case / "trace.prv"
     whole = paraver.advisor_read(source if source.is_file() else source.with_suffix(".prv.gz"))
-    found = {bound.name: bound for bound in bounds.compute(profile)}
-    for theirs in bounds.compute(whole):
+    found = {bound.name: bound for bound in bounds.compute_bounds(profile)}
+    for theirs in bounds.compute_bounds(whole):
         ours = found[theirs.name]
         if theirs.name in ("I", "IP"):
             assert ours.status == "estimated"
@@ -78,7 +78,7 @@ def test_the_bounds_are_those_of_the_trace_it_was_made_from(case: str) -> None:
 @pytest.mark.parametrize("case", [case for case in CASES if case.startswith("faultlab")])
 def test_the_gaps_are_what_was_injected(case: str) -> None:
     profile = dimemas.advisor_read(HERE / case / "trace.dim")
-    found = {gap.name: gap.seconds for gap in gaps.attribute(profile, bounds.compute(profile))}
+    found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile))}
     truth = json.loads((RECORDED / case / "truth.json").read_text())["injected_s"]
     loads = [np.array(truth[name]) for name in ("phase1", "phase2", "exchange") if name in truth]
     total = sum(load.sum(axis=1) for load in loads)
@@ -110,9 +110,9 @@ def without(tmp_path: Path, pattern: bytes) -> Path:
 
 def test_without_a_clock_there_is_no_run_time(tmp_path: Path) -> None:
     profile = dimemas.advisor_read(without(tmp_path, rb"20:\d:0:40000050:"))
-    soundness.check(profile)
+    soundness.check_profile(profile)
     assert math.isnan(profile.actual_s)
-    found = {bound.name: bound.seconds for bound in bounds.compute(profile)}
+    found = {bound.name: bound.seconds for bound in bounds.compute_bounds(profile)}
     assert found["actual"] is None
     assert found["IPCOLMD"] == pytest.approx(0.52335, abs=1e-4)
 
@@ -120,14 +120,14 @@ def test_without_a_clock_there_is_no_run_time(tmp_path: Path) -> None:
 def test_records_alone_tell_the_phases(tmp_path: Path) -> None:
     profile = dimemas.advisor_read(without(tmp_path, rb"20:"))
     assert 20 in [phase.iterations for phase in profile.phases]
-    found = {gap.name: gap.seconds for gap in gaps.attribute(profile, bounds.compute(profile))}
+    found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile))}
     assert found["L"] == pytest.approx(0.12, abs=0.011)
 
 
 def test_tasks_that_do_not_meet_equally_often_have_no_phases(tmp_path: Path) -> None:
     path = without(tmp_path, rb"10:1:0:11:")
     profile = dimemas.advisor_read(path)
-    soundness.check(profile)
+    soundness.check_profile(profile)
     assert "phases unknown" in {note.name for note in profile.notes}
     assert len(profile.phases) == 1
 

@@ -10,7 +10,7 @@ import pytest
 
 from advisor.formats import dimemas
 from advisor.formats.dimemas import events
-from advisor.formats.dimemas.records import Record, Records
+from advisor.formats.dimemas.records import DimemasRecords, RecordKind
 from advisor.formats.paraver.labels import Labels
 from advisor.trace.events import Kind, Trace
 
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent / "profiles" / "dimemas"
 CASES = sorted(path.name for path in HERE.iterdir() if path.is_dir())
 
 
-def both(case: str) -> tuple[Trace, Records]:
+def both(case: str) -> tuple[Trace, DimemasRecords]:
     path = HERE / case / "trace.dim"
     return dimemas.advisor_trace(path), dimemas.read_records(path)
 
@@ -27,9 +27,9 @@ def both(case: str) -> tuple[Trace, Records]:
 def test_everything_that_communicates_is_an_event(case: str) -> None:
     trace, records = both(case)
     kinds = Counter(trace.kind.tolist())
-    assert kinds[Kind.SEND] + kinds[Kind.ISEND] == (records.kind == Record.SEND).sum()
-    assert kinds[Kind.RECV] + kinds[Kind.IRECV_POST] + kinds[Kind.IRECV] == (records.kind == Record.RECEIVE).sum()
-    assert kinds[Kind.COLLECTIVE] == (records.kind == Record.COLLECTIVE).sum()
+    assert kinds[Kind.SEND] + kinds[Kind.ISEND] == (records.kind == RecordKind.SEND).sum()
+    assert kinds[Kind.RECV] + kinds[Kind.IRECV_POST] + kinds[Kind.IRECV] == (records.kind == RecordKind.RECEIVE).sum()
+    assert kinds[Kind.COLLECTIVE] == (records.kind == RecordKind.COLLECTIVE).sum()
     assert kinds[Kind.ENTER] == kinds[Kind.LEAVE]
 
 
@@ -39,7 +39,7 @@ def test_time_is_computation(case: str) -> None:
     for at, (first, last) in enumerate(zip(trace.first[:-1], trace.first[1:], strict=True)):
         times = trace.time_s[first:last]
         mine = slice(int(records.first[at]), int(records.first[at + 1]))
-        computed = records.amount[mine][records.kind[mine] == Record.BURST].sum()
+        computed = records.amount[mine][records.kind[mine] == RecordKind.BURST].sum()
         assert (np.diff(times) >= 0).all()
         assert times[-1] == pytest.approx(computed / 1e9, rel=1e-12)
 
@@ -67,12 +67,12 @@ def joint(partners: list[list[int]], code: int = 1) -> Trace:
     filled = np.zeros(ranks * count, dtype=np.int64)
     said = np.array(partners, dtype=np.int32).T.ravel()
     small = filled.astype(np.int32)
-    records = Records(
+    records = DimemasRecords(
         rank=np.arange(ranks), thread=np.zeros(ranks, dtype=np.int64), communicators={1: tuple(range(ranks))},
-        first=np.arange(ranks + 1) * count, kind=np.full(ranks * count, Record.COLLECTIVE, dtype=np.uint8),
+        first=np.arange(ranks + 1) * count, kind=np.full(ranks * count, RecordKind.COLLECTIVE, dtype=np.uint8),
         amount=filled, more=filled, partner=said, tag=small, reference=small + 1, code=small + code,
     )  # fmt: skip
-    return events.recorded(records, Labels({}, {}))
+    return events.build_event_trace(records, Labels({}, {}))
 
 
 def roots(trace: Trace) -> list[int]:

@@ -8,7 +8,7 @@ import pytest
 from site_folder import load, plugin, problem
 
 from advisor.extension import host
-from advisor.support import kept
+from advisor.support import disk_cache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def test_the_second_plugin_of_a_name_is_not_loaded(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         plugin(tmp_path / folder, "same", FINDS)
-    loaded = host.load([tmp_path / "one", tmp_path / "two"], entry_points=False)
+    loaded = host.load_plugins([tmp_path / "one", tmp_path / "two"], entry_points=False)
     assert [one.problem for one in loaded.plugins] == [
         None,
         f"a plugin of this name is already loaded from {tmp_path / 'one' / 'same.py'}",
@@ -66,11 +66,11 @@ def test_the_second_plugin_of_a_name_is_not_loaded(tmp_path: Path) -> None:
 
 def test_a_blocked_plugin_is_not_even_imported(tmp_path: Path) -> None:
     plugin(tmp_path, "bad", "raise SystemExit")
-    assert host.load([tmp_path], blocked=["bad"], entry_points=False).plugins == ()
+    assert host.load_plugins([tmp_path], blocked=["bad"], entry_points=False).plugins == ()
 
 
 def test_our_own_readers_come_through_the_same_door() -> None:
-    loaded = host.load()
+    loaded = host.load_plugins()
     own = {one.name: one for one in loaded.plugins if one.origin == "gapwatch"}
     assert own["native"].problem is None
     assert own["native"].hooks == ("advisor_read", "advisor_sniff")
@@ -90,7 +90,7 @@ def distribution(folder: Path, name: str, entry_points: bytes, **modules: str) -
 def test_plugins_of_installed_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     distribution(tmp_path, "acme", b"[advisor]\nacme = acme_gaps\nlost = acme_lost\n", acme_gaps=FINDS)
     monkeypatch.syspath_prepend(str(tmp_path))
-    found = {one.name: one for one in host.load().plugins if one.origin == "acme"}
+    found = {one.name: one for one in host.load_plugins().plugins if one.origin == "acme"}
     assert (found["acme"].version, found["acme"].problem) == ("2.5", None)
     assert "No module named 'acme_lost'" in (found["lost"].problem or "")
 
@@ -106,9 +106,9 @@ def unsearched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_packages_are_looked_through_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = host.load().plugins
+    first = host.load_plugins().plugins
     unsearched(monkeypatch)
-    assert host.load().plugins == first
+    assert host.load_plugins().plugins == first
     assert {"native", "coupling"} <= {one.name for one in first}
 
 
@@ -116,29 +116,29 @@ def test_a_package_that_came_or_went_is_noticed(cache: Path, tmp_path: Path, mon
     packages = tmp_path / "packages"
     packages.mkdir()
     monkeypatch.syspath_prepend(str(packages))
-    before = host.load().plugins
+    before = host.load_plugins().plugins
     distribution(packages, "acme", b"[advisor]\nacme = acme_gaps\n", acme_gaps=FINDS)
-    (came,) = (one for one in host.load().plugins if one not in before)
+    (came,) = (one for one in host.load_plugins().plugins if one not in before)
     assert (came.name, came.origin, came.version, came.problem) == ("acme", "acme", "2.5", None)
     shutil.rmtree(packages / "acme-2.5.dist-info")
-    assert host.load().plugins == before
+    assert host.load_plugins().plugins == before
 
 
 @pytest.mark.parametrize("content", [{}, [], None, "native", [[]], [["native", "os"]], [1]])
 def test_a_kept_list_that_is_none_is_made_anew(cache: Path, monkeypatch: pytest.MonkeyPatch, content: object) -> None:
-    first = host.load().plugins
-    kept.keep("plugins", sys.path, list(map(kept.changed_ns, sys.path)), content)
-    assert host.load().plugins == (first if content != [] else ())
+    first = host.load_plugins().plugins
+    disk_cache.store_cached("plugins", sys.path, list(map(disk_cache.change_time_ns, sys.path)), content)
+    assert host.load_plugins().plugins == (first if content != [] else ())
     (cache / "plugins-00000000.json").write_bytes(b"damaged")
     for file in cache.glob("plugins-*.json"):
         file.write_bytes(file.read_bytes()[:-1])
-    assert host.load().plugins == first
+    assert host.load_plugins().plugins == first
 
 
 def test_a_damaged_package_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     distribution(tmp_path, "damaged", b"[advisor]\n\xff\xfe = \xff\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    loaded = host.load()
+    loaded = host.load_plugins()
     assert "native" in [one.name for one in loaded.plugins if one.problem is None]
     assert any("damaged-2.5" in text and "can't be read" in text for text in loaded.problems)
 
@@ -146,7 +146,7 @@ def test_a_damaged_package_hides_no_other(tmp_path: Path, monkeypatch: pytest.Mo
 def test_nobody_displaces_our_own_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     distribution(tmp_path, "aaa", b"[advisor]\nnative = thief\n", thief=FINDS)
     monkeypatch.syspath_prepend(str(tmp_path))
-    native = [one for one in host.load().plugins if one.name == "native"]
+    native = [one for one in host.load_plugins().plugins if one.name == "native"]
     assert [(one.origin, one.problem) for one in native] == [
         ("gapwatch", None),
         ("aaa", "a plugin of this name is already loaded from gapwatch"),

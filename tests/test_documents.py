@@ -261,9 +261,9 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
 
 def test_missing_files_and_folders_are_problems_too(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=r"none\.yaml:1:1: cannot be read: No such file"):
-        documents.load(tmp_path / "none.yaml", Action)
+        documents.load_document(tmp_path / "none.yaml", Action)
     with pytest.raises(DocumentError, match="cannot be read: Is a directory"):
-        documents.load(tmp_path, Action)
+        documents.load_document(tmp_path, Action)
 
 
 def test_mistakes_are_collected_over_files(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_mistakes_found_by_a_record_stand_at_their_fields(tmp_path: Path) -> Non
     path = tmp_path / "outer.yaml"
     path.write_text("inner:\n  size: 3\n")
     with pytest.raises(DocumentError) as caught:
-        documents.load(path, Outer)
+        documents.load_document(path, Outer)
     assert [str(problem).removeprefix(f"{path}:") for problem in caught.value.problems] == [
         "2:3: is missing",
         "2:9: is wrong",
@@ -343,5 +343,5 @@ def test_any_text_gives_records_or_a_document_error(tmp_path_factory: pytest.Tem
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
     with pytest.raises(DocumentError) as caught:
-        documents.load(path, Inner)
+        documents.load_document(path, Inner)
     assert all(problem.message.isprintable() for problem in caught.value.problems)

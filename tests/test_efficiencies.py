@@ -9,7 +9,7 @@ from advisor.model.records import Efficiency, Phase, Profile
 
 
 def by_name(profile: Profile) -> dict[str, Efficiency]:
-    return {found.name: found for found in efficiencies.efficiencies(profile)}
+    return {found.name: found for found in efficiencies.compute_efficiencies(profile)}
 
 
 def test_parallel_efficiency_is_the_product_of_the_others() -> None:

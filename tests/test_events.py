@@ -10,14 +10,14 @@ import pytest
 from site_folder import beside_readers, plugin
 
 from advisor import pipeline
-from advisor.analysis.efficiencies import modelled
-from advisor.daemon import work
-from advisor.extension.events import Events
-from advisor.extension.host import Found, Host, load
+from advisor.analysis.efficiencies import add_modelled_efficiencies
+from advisor.daemon import child_tasks
+from advisor.extension.host import FoundProfile, PluginHost, load_plugins
+from advisor.extension.run_events import RunEvents
 from advisor.model.errors import InputError
 from advisor.model.records import Advice, Efficiency, Finding
 from advisor.pipeline import Options
-from advisor.support import wire
+from advisor.support import record_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,26 +47,26 @@ def notes(advice: Advice) -> list[str]:
 
 
 @pytest.fixture
-def loaded(tmp_path: Path) -> Host:
+def loaded(tmp_path: Path) -> PluginHost:
     plugin(tmp_path, "counting", COUNTING)
     return beside_readers(tmp_path)
 
 
 @pytest.fixture
-def reads(loaded: Host, monkeypatch: pytest.MonkeyPatch) -> list[Found]:
+def reads(loaded: PluginHost, monkeypatch: pytest.MonkeyPatch) -> list[FoundProfile]:
     """What events were read of."""
-    read: list[Found] = []
-    original: Callable[[Found], Trace] = loaded.trace
+    read: list[FoundProfile] = []
+    original: Callable[[FoundProfile], Trace] = loaded.read_trace
 
-    def trace(found: Found) -> Trace:
+    def trace(found: FoundProfile) -> Trace:
         read.append(found)
         return original(found)
 
-    monkeypatch.setattr(loaded, "trace", trace)
+    monkeypatch.setattr(loaded, "read_trace", trace)
     return read
 
 
-def test_events_are_read_once_for_all_who_want_them(loaded: Host, reads: list[Found]) -> None:
+def test_events_are_read_once_for_all_who_want_them(loaded: PluginHost, reads: list[FoundProfile]) -> None:
     advice = pipeline.advise([TRACE], Options(), loaded)
     assert events(advice) > 0
     assert [one.reader for one in reads] == ["otf2"]
@@ -78,13 +78,13 @@ def test_events_are_read_once_for_all_who_want_them(loaded: Host, reads: list[Fo
 
 def test_nobody_who_asks_nothing_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = beside_readers(tmp_path)
-    asked = Events(loaded, Found(TRACE, "otf2"), 1e9)
-    monkeypatch.setattr(loaded, "trace", lambda found: pytest.fail("events were read"))
+    asked = RunEvents(loaded, FoundProfile(TRACE, "otf2"), 1e9)
+    monkeypatch.setattr(loaded, "read_trace", lambda found: pytest.fail("events were read"))
     grade = pipeline.advise([TRACE], Options(events_B=0), loaded).grade
-    assert asked.noted(grade) is grade
+    assert asked.add_note(grade) is grade
 
 
-def test_a_large_trace_is_not_read_again(loaded: Host, reads: list[Found]) -> None:
+def test_a_large_trace_is_not_read_again(loaded: PluginHost, reads: list[FoundProfile]) -> None:
     advice = pipeline.advise([TRACE], Options(events_B=1000), loaded)
     assert events(advice) == -1
     assert reads == []
@@ -93,31 +93,31 @@ def test_a_large_trace_is_not_read_again(loaded: Host, reads: list[Found]) -> No
     assert notes(advice)[0].endswith("plugins are given those of up to 1000 B")
 
 
-def test_what_is_no_trace_has_no_events(loaded: Host, reads: list[Found]) -> None:
+def test_what_is_no_trace_has_no_events(loaded: PluginHost, reads: list[FoundProfile]) -> None:
     advice = pipeline.advise([PROFILES / "fig4.json"], Options(), loaded)
     assert (events(advice), reads, notes(advice)) == (-1, [], [])
 
 
-def test_of_a_run_that_several_tools_recorded_there_are_none(loaded: Host) -> None:
-    profile = pipeline.read([TRACE], Options(), loaded)[0][0]
-    assert events(pipeline.study_of(profile, Options(), loaded).advice) == -1
+def test_of_a_run_that_several_tools_recorded_there_are_none(loaded: PluginHost) -> None:
+    profile = pipeline.read_runs([TRACE], Options(), loaded)[0][0]
+    assert events(pipeline.study_run(profile, Options(), loaded).advice) == -1
 
 
-def test_a_trace_that_can_not_be_read_again_is_a_note(loaded: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(found: Found) -> Trace:
+def test_a_trace_that_can_not_be_read_again_is_a_note(loaded: PluginHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(found: FoundProfile) -> Trace:
         raise InputError(found.path, "is gone")
 
-    monkeypatch.setattr(loaded, "trace", gone)
+    monkeypatch.setattr(loaded, "read_trace", gone)
     advice = pipeline.advise([TRACE], Options(), loaded)
     assert events(advice) == -1
     assert notes(advice) == [f"plugins did without the events: {TRACE / 'scorep'}: is gone"]
     assert advice.problems == ()
 
 
-def test_the_daemons_child_has_events_too(loaded: Host) -> None:
-    (found,) = loaded.find(TRACE)
-    packed = work.advise(loaded, [found], TRACE, {})
-    assert events(wire.unpack(Advice, packed)) > 0
+def test_the_daemons_child_has_events_too(loaded: PluginHost) -> None:
+    (found,) = loaded.find_profiles(TRACE)
+    packed = child_tasks.advise_on_units(loaded, [found], TRACE, {})
+    assert events(record_json.unpack_record(Advice, packed)) > 0
 
 
 # What a reader promises
@@ -135,14 +135,14 @@ READER = """
 
 def test_events_that_are_none_are_the_readers_mistake(tmp_path: Path) -> None:
     plugin(tmp_path, "odd", f"{READER}\n    @hookimpl\n    def advisor_trace(path):\n        return 3\n")
-    loaded = load([tmp_path], entry_points=False)
+    loaded = load_plugins([tmp_path], entry_points=False)
     with pytest.raises(InputError, match=r"expected a Trace, found int \(read by 'odd'\)"):
-        loaded.trace(Found(tmp_path / "x.odd", "odd"))
+        loaded.read_trace(FoundProfile(tmp_path / "x.odd", "odd"))
 
 
 def test_only_a_reader_has_events(tmp_path: Path) -> None:
     plugin(tmp_path, "odd", "@hookimpl\ndef advisor_trace(path): return None")
-    (found,) = load([tmp_path], entry_points=False).plugins
+    (found,) = load_plugins([tmp_path], entry_points=False).plugins
     assert found.problem == "only a reader implements advisor_trace"
 
 
@@ -161,7 +161,9 @@ def told(subject: str, **measures: float) -> Finding:
 
 
 def test_findings_fill_the_efficiencies_that_need_a_replay() -> None:
-    found = modelled(KNOWN, [told("transfer", value=0.9), told("transfer", value=0.8), told("parallel", value=0.1)])
+    found = add_modelled_efficiencies(
+        KNOWN, [told("transfer", value=0.9), told("transfer", value=0.8), told("parallel", value=0.1)]
+    )
     assert found == (*KNOWN[:2], Efficiency("transfer", 0.9, "modelled", "by a replay"))
 
 
@@ -176,11 +178,11 @@ def test_findings_fill_the_efficiencies_that_need_a_replay() -> None:
     ],
 )
 def test_other_findings_fill_nothing(finding: Finding) -> None:
-    assert modelled(KNOWN, [finding]) == KNOWN
+    assert add_modelled_efficiencies(KNOWN, [finding]) == KNOWN
 
 
 def test_modelled_efficiencies_stand_in_the_document(tmp_path: Path) -> None:
-    from advisor.output.document import document
+    from advisor.output.advice_document import build_advice_document
 
     body = """
         @hookimpl
@@ -191,6 +193,6 @@ def test_modelled_efficiencies_stand_in_the_document(tmp_path: Path) -> None:
     plugin(tmp_path, "replay", body)
     loaded = beside_readers(tmp_path)
     advice = pipeline.advise([PROFILES / "fig4.json"], Options(), loaded)
-    shown: dict[str, Any] = document(advice)["efficiencies"]
+    shown: dict[str, Any] = build_advice_document(advice)["efficiencies"]
     assert shown["transfer"] == {"value": 0.5, "status": "modelled"}
     assert shown["serialization"] == {"value": 0.5, "status": "modelled"}

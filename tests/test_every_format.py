@@ -23,20 +23,20 @@ from site_folder import beside_readers
 from test_render_markdown import Elements
 
 from advisor import cli, pipeline
-from advisor.advice.explaining import Explanation, explain
+from advisor.advice.explaining import Explanation, explain_study
 from advisor.analysis import comparison
 from advisor.history import overview
 from advisor.model.records import Advice, Share
 from advisor.model.reports import Code, Column, Report, Table, Text
-from advisor.output import explained, report, watching
-from advisor.output.clean import clean
-from advisor.output.document import document, to_json
-from advisor.output.html import index, reports
-from advisor.output.html.page import page
-from advisor.output.markdown import comment
+from advisor.output import explanation_text, report_text, watch_screen
+from advisor.output.advice_document import build_advice_document, to_json
+from advisor.output.clean import clean_text
+from advisor.output.html import index, report_page
+from advisor.output.html.advice_page import render_advice_page
+from advisor.output.markdown import render_comment
 from advisor.output.page import Page
-from advisor.output.sarif import sarif
-from advisor.output.terminal import screen
+from advisor.output.sarif import render_sarif
+from advisor.output.terminal import render_screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,7 @@ def of_name(name: str) -> tuple[Advice, Advice]:
 @cache
 def of_figure() -> Explanation:
     folder = Path(__file__).parent
-    return explain(pipeline.study([FIGURE], pipeline.Options(), beside_readers(folder)))
+    return explain_study(pipeline.study_newest([FIGURE], pipeline.Options(), beside_readers(folder)))
 
 
 def explanation(name: str) -> Explanation:
@@ -89,32 +89,37 @@ def table(name: str) -> Report:
 def texts(width: int, *, color: bool = False, encoding: str = "utf-8") -> dict[str, Callable[[str], str]]:
     shown = Page(width, encoding, color=color, verbose=True)
     return {
-        "advise": lambda name: screen(of_name(name)[1], shown),
-        "explain": lambda name: explained.screen(explanation(name), shown),
-        "report": lambda name: report.text(table(name), shown),
+        "advise": lambda name: render_screen(of_name(name)[1], shown),
+        "explain": lambda name: explanation_text.render_explanation(explanation(name), shown),
+        "report": lambda name: report_text.render_report(table(name), shown),
         "watch": lambda name: "\n".join(
-            [watching.run_line(1, of_name(name)[1], shown), *watching.change_lines(changed(name), shown)]
+            [
+                watch_screen.render_run_line(1, of_name(name)[1], shown),
+                *watch_screen.render_change_lines(changed(name), shown),
+            ]
         ),
     }
 
 
 def changed(name: str) -> comparison.Comparison:
     before, after = of_name(name)
-    return comparison.compare([before], [after])
+    return comparison.compare_builds([before], [after])
 
 
 DATA: dict[str, Callable[[str], str]] = {
-    "json": lambda name: to_json(document(of_name(name)[1])),
-    "sarif": lambda name: sarif(of_name(name)[1], "/home/me"),
-    "explain": lambda name: to_json(explained.document(explanation(name))),
-    "report": lambda name: to_json(report.document(table(name))),
+    "json": lambda name: to_json(build_advice_document(of_name(name)[1])),
+    "sarif": lambda name: render_sarif(of_name(name)[1], "/home/me"),
+    "explain": lambda name: to_json(explanation_text.build_explanation_document(explanation(name))),
+    "report": lambda name: to_json(report_text.build_report_document(table(name))),
 }
 
 
 PAGES: dict[str, Callable[[str], str]] = {
-    "advise": lambda name: page(of_name(name)[1]),
-    "report": lambda name: reports.page(table(name)),
-    "index": lambda name: index.page(overview.by_program([overview.seen(of_name(name)[1], (), "run-0001.html")])),
+    "advise": lambda name: render_advice_page(of_name(name)[1]),
+    "report": lambda name: report_page.render_report_page(table(name)),
+    "index": lambda name: index.render_index_page(
+        overview.group_by_program([overview.build_run_overview(of_name(name)[1], (), "run-0001.html")])
+    ),
 }
 
 
@@ -125,7 +130,7 @@ def inert(text: str) -> bool:
 
 def beginning(name: str, encoding: str = "utf-8") -> str:
     """How a name begins where it is shown, without what line breaks may change."""
-    return "".join(clean(name, encoding).split())[:6]
+    return "".join(clean_text(name, encoding).split())[:6]
 
 
 def with_examples(test: Callable[..., None]) -> Callable[..., None]:
@@ -151,14 +156,14 @@ def test_for_programs(form: str, name: str) -> None:
     assert text.isascii()
     assert inert(text)
     whole = json.dumps(json.loads(text), ensure_ascii=False)
-    kept = clean(name) if form == "sarif" else name.encode("utf-8", "backslashreplace").decode()
+    kept = clean_text(name) if form == "sarif" else name.encode("utf-8", "backslashreplace").decode()
     assert form == "sarif" or json.dumps(kept, ensure_ascii=False)[1:-1] in whole
     assert form != "sarif" or beginning(kept).isalnum() <= (beginning(kept) in "".join(whole.split()))
 
 
 @with_examples
 def test_in_a_comment(name: str) -> None:
-    text = comment(of_name(name)[1], changed(name))
+    text = render_comment(of_name(name)[1], changed(name))
     plain, shown = elements("x"), elements(name)
     assert inert(text)
     assert set(shown.names) <= set(plain.names) | {"em"}
@@ -167,7 +172,7 @@ def test_in_a_comment(name: str) -> None:
 
 
 def elements(name: str) -> Elements:
-    text = comment(of_name(name)[1], changed(name))
+    text = render_comment(of_name(name)[1], changed(name))
     return Elements(MarkdownIt("commonmark", {"html": True}).enable("table").render(text))
 
 

@@ -19,12 +19,12 @@ from rich.cells import cell_len
 from site_folder import beside_readers
 
 from advisor import cli, pipeline
-from advisor.advice.explaining import Explanation, explain
-from advisor.extension.host import load
-from advisor.formats import writing
+from advisor.advice.explaining import Explanation, explain_study
+from advisor.extension.host import load_plugins
+from advisor.formats import native_writer
 from advisor.model.errors import UsageError
-from advisor.output.document import to_json
-from advisor.output.explained import document, screen
+from advisor.output.advice_document import to_json
+from advisor.output.explanation_text import build_explanation_document, render_explanation
 from advisor.output.page import Page
 from advisor.pipeline import Options
 
@@ -65,7 +65,11 @@ def uneven(seed: int) -> dict[str, Any]:
 
 def explained(path: Path, folder: Path, what: str | None = None) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(
-        json.dumps(document(explain(pipeline.study([path], Options(), beside_readers(folder)), what)))
+        json.dumps(
+            build_explanation_document(
+                explain_study(pipeline.study_newest([path], Options(), beside_readers(folder)), what)
+            )
+        )
     )
     return found
 
@@ -103,10 +107,10 @@ def test_an_independent_script_finds_the_same_numbers(tmp_path: Path, case: int 
         path.write_text(json.dumps(uneven(case)), encoding="utf-8")
     else:
         path = case
-    study = pipeline.study([path], Options(), beside_readers(tmp_path))
-    writing.write(study.advice.profile, tmp_path / "profile.json")
+    study = pipeline.study_newest([path], Options(), beside_readers(tmp_path))
+    native_writer.write_profile(study.advice.profile, tmp_path / "profile.json")
     raw = uneven(case) if isinstance(case, int) else json.loads((tmp_path / "profile.json").read_text(encoding="utf-8"))
-    found = json.loads(json.dumps(document(explain(study))))
+    found = json.loads(json.dumps(build_explanation_document(explain_study(study))))
     rows = recomputed(raw, found, tmp_path)
     assert [row for row in rows if row[0] == "WRONG"] == []
     assert sum(row[0] == "=" for row in rows) >= 45
@@ -163,8 +167,8 @@ def test_bounds_of_a_machine_name_its_entries(tmp_path: Path) -> None:
     rows = np.full((2, 4), 1e9).tolist()
     made["counts"] = {"source_ops.fp_add": rows, "source_ops.fp_mul": rows}
     (tmp_path / "run.json").write_text(json.dumps(made), encoding="utf-8")
-    study = pipeline.study([tmp_path / "run.json"], Options(machine="epyc-9654"), beside_readers(tmp_path))
-    numbers = {number.name: number for number in explain(study).numbers}
+    study = pipeline.study_newest([tmp_path / "run.json"], Options(machine="epyc-9654"), beside_readers(tmp_path))
+    numbers = {number.name: number for number in explain_study(study).numbers}
     peak = {one.name: one for one in numbers["M"].inputs}
     assert peak["operations fp_add"].value == 8e9
     assert peak["peak"].source == "machine model epyc-9654: flops_per_cycle × clock"
@@ -172,7 +176,7 @@ def test_bounds_of_a_machine_name_its_entries(tmp_path: Path) -> None:
     assert isinstance(value, float)
     assert isinstance(processors, float)
     assert numbers["M"].value == pytest.approx(16e9 / value / processors)
-    told = json.loads(json.dumps(document(explain(study))))
+    told = json.loads(json.dumps(build_explanation_document(explain_study(study))))
     marks = [row[:3] for row in recomputed(made, told, tmp_path) if row[2] in ("M", "MA")]
     assert [mark for mark in marks if mark[1] == "bound"] == [["=", "bound", "M"], ["=", "bound", "MA"]]
     assert any(one.source.startswith("machine model epyc-9654: units.fp_add") for one in numbers["MA"].inputs)
@@ -192,10 +196,10 @@ def test_an_action_that_is_silent_says_why(tmp_path: Path) -> None:
 
 
 def test_an_action_that_lacks_facts_names_the_command(tmp_path: Path) -> None:
-    study = pipeline.study([FIGURE], Options(), beside_readers(tmp_path))
+    study = pipeline.study_newest([FIGURE], Options(), beside_readers(tmp_path))
     assert study.matches is not None
     undecided = study.matches.undecided[0].action.id
-    numbers = explain(study, undecided).numbers
+    numbers = explain_study(study, undecided).numbers
     assert any(number.value is None and number.notes[0].startswith("not known") for number in numbers)
 
 
@@ -215,16 +219,16 @@ def test_what_is_not_there_is_refused(tmp_path: Path, what: str, reason: str) ->
 
 def test_what_was_won_before_is_an_input(tmp_path: Path) -> None:
     class Won:
-        def advice(self, program: str) -> tuple[()]:
+        def load_advice(self, program: str) -> tuple[()]:
             return ()
 
-        def times(self, program: str, ranks: int) -> tuple[()]:
+        def load_run_times(self, program: str, ranks: int) -> tuple[()]:
             return ()
 
-        def won(self, program: str) -> dict[str, tuple[float, ...]]:
+        def load_won_shares(self, program: str) -> dict[str, tuple[float, ...]]:
             return {"A-35": (0.25, 0.75)}
 
-    numbers = explain(pipeline.study([FIGURE], Options(), beside_readers(tmp_path), Won()), "A-35").numbers
+    numbers = explain_study(pipeline.study_newest([FIGURE], Options(), beside_readers(tmp_path), Won()), "A-35").numbers
     expected = next(number for number in numbers if number.kind == "expected")
     shares = [one.value for one in expected.inputs if one.name.startswith("share")]
     assert shares == [0.25, 0.75]
@@ -236,25 +240,25 @@ def test_what_was_won_before_is_an_input(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 @pytest.mark.parametrize("width", [30, 60, 80, 120])
 def test_the_text_fits_the_page(width: int, encoding: str) -> None:
-    study = pipeline.study([PROFILES / "otf2" / "scorep-multiphase"], Options(), load())
-    shown = screen(explain(study), Page(width, encoding))
+    study = pipeline.study_newest([PROFILES / "otf2" / "scorep-multiphase"], Options(), load_plugins())
+    shown = render_explanation(explain_study(study), Page(width, encoding))
     shown.encode(encoding)
     assert all(cell_len(row) <= width for row in shown.split("\n"))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_golden_text(width: int, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    golden(screen(of_figure(tmp_path, "M'"), Page(width)), f"explain-{width}.txt")
+    golden(render_explanation(of_figure(tmp_path, "M'"), Page(width)), f"explain-{width}.txt")
 
 
 def test_golden_document(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    text = to_json(document(of_figure(tmp_path, "A-35")))
+    text = to_json(build_explanation_document(of_figure(tmp_path, "A-35")))
     golden(re.sub(r'"rules/([\w-]+)\.yaml:\d+"', r'"rules/\1.yaml:LINE"', text), "explain.json")
 
 
 def of_figure(folder: Path, what: str) -> Explanation:
-    study = pipeline.study([FIGURE], Options(), beside_readers(folder))
-    return replace(explain(study, what), files=("fig4.json",))
+    study = pipeline.study_newest([FIGURE], Options(), beside_readers(folder))
+    return replace(explain_study(study, what), files=("fig4.json",))
 
 
 # The command

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from profile_strategies import profiles
 
 from advisor.advice import facts
-from advisor.advice.facts.events import traits
-from advisor.advice.facts.places import LEAST_SHARE, durations, family_name, places
-from advisor.advice.facts.sheet import FactSheet, model_of, processors_of
+from advisor.advice.facts.event_rows import call_traits
+from advisor.advice.facts.places import LEAST_SHARE, compute_durations, family_name, find_places
+from advisor.advice.facts.sheet import FactSheet, find_programming_model, find_slowest_processors
 from advisor.advice.facts.values import VALUES
-from advisor.advice.facts.vocabulary import VOCABULARY, Fact, by_name, command_for
-from advisor.advice.rules.cases import cases, sheet_of
-from advisor.advice.rules.names import names
+from advisor.advice.facts.vocabulary import VOCABULARY, Fact, command_for, facts_by_name
+from advisor.advice.rules.cases import build_case_sheet, load_cases
+from advisor.advice.rules.names import current_names
 from advisor.analysis import bounds, gaps
-from advisor.analysis.loads import summarize
+from advisor.analysis.loads import summarize_loads
 from advisor.model.records import Note, Phase, Processor, Profile, Region
 from advisor.model.units import DIMENSIONS
 
@@ -51,8 +51,8 @@ processor.false_sharing_share os.share
 
 
 def sheet(profile: Profile, **more: object) -> FactSheet:
-    found = bounds.compute(profile)
-    return facts.collect(profile, found, gaps.attribute(profile, found), **more)
+    found = bounds.compute_bounds(profile)
+    return facts.collect_facts(profile, found, gaps.attribute_gaps(profile, found), **more)
 
 
 def values(profile: Profile, site: int = 0) -> dict[str, object]:
@@ -89,7 +89,7 @@ def test_fact_explains_itself(fact: Fact) -> None:
 
 def test_page_is_what_the_code_says() -> None:
     page = (ROOT / "docs" / "facts.md").read_text()
-    assert page == facts.document(), "run: python -m advisor.advice.facts > docs/facts.md"
+    assert page == facts.render_facts_page(), "run: python -m advisor.advice.facts > docs/facts.md"
 
 
 def test_units_of_facts_are_dimensions() -> None:
@@ -102,15 +102,15 @@ def test_units_of_facts_are_dimensions() -> None:
 
 def test_a_plugin_cannot_change_what_a_word_means() -> None:
     other = Fact("phase.imbalance", "s", "run", ("x",), "", "something else")
-    assert by_name([other])["phase.imbalance"].unit == "ratio"
+    assert facts_by_name([other])["phase.imbalance"].unit == "ratio"
 
 
 def test_command_names_the_ranks() -> None:
     profile = built([[1.0], [1.0], [2.0]])
-    assert "mpirun -n 3" in command_for(profile, by_name()["cache.l1_miss_ratio"])
-    assert "mpirun -n 3" in command_for(profile, by_name()["wait.share"])
+    assert "mpirun -n 3" in command_for(profile, facts_by_name()["cache.l1_miss_ratio"])
+    assert "mpirun -n 3" in command_for(profile, facts_by_name()["wait.share"])
     alone = built([[1.0]])
-    assert "mpirun" not in command_for(alone, by_name()["cache.l1_miss_ratio"])
+    assert "mpirun" not in command_for(alone, facts_by_name()["cache.l1_miss_ratio"])
     assert all("{" not in command_for(profile, fact) for fact in VOCABULARY)
 
 
@@ -138,8 +138,8 @@ def test_gaps_at_sites_add_up_to_the_gaps() -> None:
     profile = built([[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]], actual_s=47.0)
     found = sheet(profile)
     for letter, seconds in (("L", 1.0), ("M'", 4.0), ("D", 1.0)):
-        assert found.run.gap(letter).low == found.run.gap(letter).high == pytest.approx(seconds)
-        assert sum(site.gap(letter).low for site in found.sites) == pytest.approx(seconds)
+        assert found.run.gap_span(letter).low == found.run.gap_span(letter).high == pytest.approx(seconds)
+        assert sum(site.gap_span(letter).low for site in found.sites) == pytest.approx(seconds)
 
 
 def test_threads_are_told_from_ranks() -> None:
@@ -185,7 +185,7 @@ def test_work_that_is_not_known_leaves_load_unknown() -> None:
 
 
 def test_a_serial_phase_is_one() -> None:
-    found = sheet_of("serial-part")
+    found = build_case_sheet("serial-part")
     assert [site.values["phase.is_serial"] for site in found.sites] == [True, False]
     assert "phase.slowest_differs" not in found.sites[0].values
 
@@ -194,7 +194,7 @@ def test_a_serial_phase_is_one() -> None:
 
 
 def at(case: str, site: int = 0) -> dict[str, object]:
-    return dict(sheet_of(case).sites[site].values)
+    return dict(build_case_sheet(case).sites[site].values)
 
 
 def test_messages() -> None:
@@ -210,7 +210,7 @@ def test_messages() -> None:
 
 def test_messages_of_exactly_four_kib_are_small() -> None:
     assert at("io-all")["comm.small_message_share"] == 0
-    sized = cases()["small-messages"]
+    sized = load_cases()["small-messages"]
     phase = sized.phases[0]
     for size, share in ((4096.0, 1.0), (4097.0, 0.0)):
         event = replace(phase.events[0], bytes=size)
@@ -221,11 +221,11 @@ def test_messages_of_exactly_four_kib_are_small() -> None:
 def profile_of(case: object) -> Profile:
     from advisor.advice.rules import case_profiles
 
-    return case_profiles.profile_of(case)
+    return case_profiles.build_profile(case)
 
 
 def test_unknown_sizes_are_unknown() -> None:
-    sized = cases()["small-messages"]
+    sized = load_cases()["small-messages"]
     phase = sized.phases[0]
     case = replace(sized, phases=(replace(phase, events=(replace(phase.events[0], bytes=None),)),))
     found = values(profile_of(case))
@@ -275,7 +275,7 @@ def test_nothing_recorded_is_unknown_but_nothing_done_is_zero() -> None:
 
 def test_reductions_that_fill_one_phase_are_counted_per_stretch_of_work() -> None:
     """A tracer that sees no functions finds one phase: an iteration with work, then nineteen without."""
-    case = cases()["many-reductions"]
+    case = load_cases()["many-reductions"]
     phase = case.phases[0]
     rows = ((0.5,), *[(0.0,)] * 19)
     events = (replace(phase.events[0], count=1, seconds=(0.005,)),)
@@ -324,7 +324,7 @@ def test_operating_system() -> None:
     ],
 )
 def test_what_calls_do(name: str, expected: set[str]) -> None:
-    assert traits(name) == expected
+    assert call_traits(name) == expected
 
 
 # ---- counts
@@ -352,7 +352,11 @@ def test_counts_of_the_processor() -> None:
 def test_bandwidth_needs_a_machine() -> None:
     from advisor.analysis import machines
 
-    machine = next(m for name in machines.names() if name != "host" and (m := machines.load(name)).memory is not None)
+    machine = next(
+        m
+        for name in machines.list_model_names()
+        if name != "host" and (m := machines.load_machine(name)).memory is not None
+    )
     assert machine.memory is not None
     peak = machine.memory.bandwidth or machine.memory.sustained
     assert peak is not None
@@ -365,7 +369,7 @@ def test_bandwidth_needs_a_machine() -> None:
 
 
 def test_run_facts() -> None:
-    found = sheet_of("idle-threads").run.values
+    found = build_case_sheet("idle-threads").run.values
     assert found["run.threads"] == 2
     assert found["run.processors"] == 4
     assert found["run.oversubscription"] == 1
@@ -374,7 +378,7 @@ def test_run_facts() -> None:
     assert found["run.iterations"] == 10
     assert found["run.has_mpi"] is found["run.has_openmp"] is True
     assert found["run.idle_threads_share"] == pytest.approx(2 * 5 / (4 * 15.6))
-    assert "run.startup_s" not in sheet_of("fig4").run.values
+    assert "run.startup_s" not in build_case_sheet("fig4").run.values
 
 
 @pytest.mark.parametrize(
@@ -389,18 +393,18 @@ def test_run_facts() -> None:
     ],
 )
 def test_model_of_a_program(paradigms: tuple[str, ...], processors: int, model: str | None) -> None:
-    assert model_of(built([[1.0]] * processors, paradigms=paradigms)) == model
+    assert find_programming_model(built([[1.0]] * processors, paradigms=paradigms)) == model
 
 
 def test_threads_alone_are_openmp() -> None:
-    assert model_of(built([[1.0], [1.0]], processors=(Processor(0), Processor(0, 1)))) == "openmp"
+    assert find_programming_model(built([[1.0], [1.0]], processors=(Processor(0), Processor(0, 1)))) == "openmp"
 
 
 def test_slowest_processors_are_named_worst_first() -> None:
     found = sheet(built([[1.0], [1.5], [1.0], [1.6]]))
-    assert processors_of(found, found.sites[0]) == (3, 1)
+    assert find_slowest_processors(found, found.sites[0]) == (3, 1)
     even = sheet(built([[1.0], [1.001]]))
-    assert processors_of(even, even.sites[0]) == ()
+    assert find_slowest_processors(even, even.sites[0]) == ()
 
 
 # ---- sites
@@ -448,8 +452,8 @@ def test_facts_of_plugins() -> None:
     assert [site.values["site.doubled"] for site in found.sites] == [0.0, 2.0]
     assert found.run.values["site.name"] == "synthetic"
     assert "site.nothing" not in found.sites[0].values
-    assert found.run.fact("site.nothing")[2].command == "measure x"
-    assert names().facts.keys() == by_name().keys()
+    assert found.run.find_fact("site.nothing")[2].command == "measure x"
+    assert current_names().facts.keys() == facts_by_name().keys()
 
 
 @pytest.mark.parametrize(
@@ -548,6 +552,6 @@ def test_many_small_phases_of_different_names_are_one_place() -> None:
         program="many", run="1", reader="test", actual_s=2.0, processors=(Processor(0), Processor(1)),
         regions=(Region("all"),), phases=phases, status={"work_s": "measured"},
     )  # fmt: skip
-    found = places(profile, durations(profile, summarize(profile)))
+    found = find_places(profile, compute_durations(profile, summarize_loads(profile)))
     assert [(place.name, len(place.phases)) for place in found] == [("500 small phases", 500)]
     assert found[0].seconds == pytest.approx(2.0)

@@ -19,9 +19,9 @@ from daemon_runs import CONFIG, Watch, profile, tried
 from patience import PATIENCE_S
 from site_folder import plugin
 
-from advisor.daemon import announcements, looking, scan
-from advisor.daemon.settling import Settling
-from advisor.history.database import Writer
+from advisor.daemon import inotify_events, root_scanner, scan
+from advisor.daemon.debounce import FileDebouncer
+from advisor.history.database import HistoryWriter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,14 +110,14 @@ def test_fs3_without_inotify_the_daemon_scans_and_says_so(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("when", ["schedule", "start"])
 def test_fs3_too_many_watches_are_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
-    class Full(announcements.Observer):  # type: ignore[misc, valid-type]
+    class Full(inotify_events.Observer):  # type: ignore[misc, valid-type]
         pass
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Full, when, refuse)
-    monkeypatch.setattr(announcements, "Observer", Full)
+    monkeypatch.setattr(inotify_events, "Observer", Full)
     with Watch(tmp_path) as watch:
         profile(watch.root / "a.json")
         watch.until(lambda: len(watch.runs) == 1)
@@ -171,7 +171,7 @@ def test_fs8_a_directory_that_cannot_be_looked_at_is_not_gone(tmp_path: Path, mo
         profile(watch.root / "deep" / "er" / "a.json")
         profile(watch.root / "b.json")
         watch.until(lambda: len(watch.runs) == 2)
-        look = scan._look
+        look = scan._scan_folder
 
         def stale(path: Path) -> object:
             if path.name == "deep":
@@ -179,7 +179,7 @@ def test_fs8_a_directory_that_cannot_be_looked_at_is_not_gone(tmp_path: Path, mo
             return look(path)
 
         with monkeypatch.context() as patch:
-            patch.setattr(scan, "_look", stale)
+            patch.setattr(scan, "_scan_folder", stale)
             watch.scan_again(3)
             assert watch.counts()["ingested"] == 2
         watch.scan_again()
@@ -220,14 +220,14 @@ def test_fs9_pr2_pr13_status_answers_and_the_watchdog_is_fed_while_a_reader_hang
 def test_fs9_a_root_that_hangs_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hung, fine = tmp_path / "hung", tmp_path / "runs"
     hung.mkdir()
-    walk = scan.walk
+    walk = scan.walk_folders
 
     def hanging(root: Path, without: list[Path]) -> object:
         if root == hung:
             time.sleep(3600)
         return walk(root, without)
 
-    monkeypatch.setattr(looking.scan, "walk", hanging)
+    monkeypatch.setattr(root_scanner.scan, "walk_folders", hanging)
     monkeypatch.setattr("advisor.daemon.daemon._HANGS_S", 0.5)
     watch = Watch(tmp_path)
     watch.daemon._config = replace(CONFIG, roots=(hung, fine))
@@ -278,14 +278,14 @@ def test_fs17_what_finds_no_room_to_wait_is_read_in_its_turn(tmp_path: Path) -> 
 
 
 def test_fs17_no_more_files_settle_than_there_is_room_for(tmp_path: Path) -> None:
-    writer, settling = Writer(tmp_path / "state"), Settling(1.0, room=50)
+    writer, settling = HistoryWriter(tmp_path / "state"), FileDebouncer(1.0, room=50)
     (tmp_path / "runs").mkdir()
     for number in range(200):
         (tmp_path / "runs" / f"{number}").touch()
-    looker = looking.Looker(tmp_path / "runs", writer, settling, tmp_path / "state", lambda: None)
-    looker._scan()
+    looker = root_scanner.RootScanner(tmp_path / "runs", writer, settling, tmp_path / "state", lambda: None)
+    looker._scan_root()
     assert (len(settling), settling.overflowed) == (50, True)
-    looker.end()
+    looker.stop_scanning()
     writer.close()
 
 

@@ -22,11 +22,11 @@ from site_folder import plugin
 from test_faults_files import needs
 from test_store import ADVICE, unit
 
-from advisor.daemon.config import Config
-from advisor.daemon.retention import Retention
+from advisor.daemon.config import DaemonConfig
+from advisor.daemon.retention import HistoryRetention
 from advisor.history import filesystems
-from advisor.history.database import LOCK, NAME, Writer, holder, read
-from advisor.history.runs import Runs
+from advisor.history.database import LOCK, NAME, HistoryWriter, find_writer, open_read_only
+from advisor.history.runs import RunStore
 from advisor.history.schema import STEPS, VERSION
 from advisor.model.errors import StoreError
 
@@ -51,7 +51,7 @@ def test_st1_st15_a_daemon_that_is_killed_at_any_moment_loses_nothing_and_reads_
     with Process("--as", "lines", "--once", env=env, cwd=tmp_path) as daemon:
         assert daemon.process.wait(PATIENCE_S) == 0
         assert daemon.counts()["ingested"] == 40
-    entries = Runs(read(tmp_path / "state")).entries()
+    entries = RunStore(open_read_only(tmp_path / "state")).list_entries()
     assert sorted(entry.run for entry in entries) == sorted(
         f"{turn}{number}" for turn in range(4) for number in range(10)
     )
@@ -59,8 +59,8 @@ def test_st1_st15_a_daemon_that_is_killed_at_any_moment_loses_nothing_and_reads_
 
 
 def test_st3_on_a_network_there_is_no_write_ahead_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filesystems, "kind", lambda path, mounts=None: "nfs4")
-    made = Writer(tmp_path / "state")
+    monkeypatch.setattr(filesystems, "filesystem_type", lambda path, mounts=None: "nfs4")
+    made = HistoryWriter(tmp_path / "state")
     try:
         assert made.connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         assert made.connection.execute("PRAGMA synchronous").fetchone() == (2,)
@@ -106,16 +106,16 @@ def test_st4_a_file_system_that_is_full_pauses_reading(tmp_path: Path) -> None:
 
 
 def test_st8_st9_the_lock_says_which_process_on_which_machine(tmp_path: Path) -> None:
-    made = Writer(tmp_path / "state")
-    assert "process" in str(holder(tmp_path / "state"))
+    made = HistoryWriter(tmp_path / "state")
+    assert "process" in str(find_writer(tmp_path / "state"))
     made.close()
-    assert holder(tmp_path / "state") is None
+    assert find_writer(tmp_path / "state") is None
 
 
 def test_pr8_a_lock_file_that_a_dead_process_left_holds_nobody_up(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / LOCK).write_text("process 1 on elsewhere")
-    Writer(tmp_path / "state").close()
+    HistoryWriter(tmp_path / "state").close()
 
 
 def test_st11_an_older_history_is_copied_and_brought_up_to_date(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_st11_an_older_history_is_copied_and_brought_up_to_date(tmp_path: Path) 
     old = sqlite3.connect(folder / NAME)
     old.executescript(STEPS[0] + "PRAGMA user_version = 1; INSERT INTO folders (path) VALUES (x'2f61');")
     old.close()
-    made = Writer(folder)
+    made = HistoryWriter(folder)
     assert made.set_aside is None
     assert made.connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
     assert made.connection.execute("SELECT count(*) FROM folders").fetchone() == (1,)
@@ -134,18 +134,18 @@ def test_st11_an_older_history_is_copied_and_brought_up_to_date(tmp_path: Path) 
     kept.close()
 
 
-@pytest.mark.parametrize("keep", [Config(keep_runs=20), Config(keep_B=1 << 20)], ids=["runs", "size"])
-def test_st14_the_history_keeps_within_its_bounds(tmp_path: Path, keep: Config) -> None:
-    made = Writer(tmp_path / "state")
+@pytest.mark.parametrize("keep", [DaemonConfig(keep_runs=20), DaemonConfig(keep_B=1 << 20)], ids=["runs", "size"])
+def test_st14_the_history_keeps_within_its_bounds(tmp_path: Path, keep: DaemonConfig) -> None:
+    made = HistoryWriter(tmp_path / "state")
     with made.transaction() as connection:
         for number in range(500):
-            Runs(connection).add(ADVICE, [unit(str(number), str(number))], NOW)
-    dropped = Retention(made, keep).keep()
-    runs = Runs(made.connection)
-    assert runs.count() == 500 - dropped
-    assert runs.entries()[-1].number == 500
+            RunStore(connection).add_run(ADVICE, [unit(str(number), str(number))], NOW)
+    dropped = HistoryRetention(made, keep).drop_excess_runs()
+    runs = RunStore(made.connection)
+    assert runs.count_runs() == 500 - dropped
+    assert runs.list_entries()[-1].number == 500
     if keep.keep_B is None:
-        assert runs.count() == 20
+        assert runs.count_runs() == 20
     else:
         assert runs.size_B() <= keep.keep_B
         (pages, size) = (
@@ -185,14 +185,14 @@ def test_pl6_what_raises_in_three_runs_on_end_is_left_out(tmp_path: Path) -> Non
 
 
 def test_st10_who_reads_while_another_writes_waits_no_longer_than_it_takes(tmp_path: Path) -> None:
-    made = Writer(tmp_path / "state")
+    made = HistoryWriter(tmp_path / "state")
     with made.transaction() as connection:
-        Runs(connection).add(ADVICE, [unit("a")], NOW)
-    reader = read(tmp_path / "state")
+        RunStore(connection).add_run(ADVICE, [unit("a")], NOW)
+    reader = open_read_only(tmp_path / "state")
     assert reader.execute("PRAGMA busy_timeout").fetchone()[0] >= 1000
     with made.transaction() as connection:
-        Runs(connection).add(ADVICE, [unit("b")], NOW)
-        assert len(Runs(reader).entries()) == 1
+        RunStore(connection).add_run(ADVICE, [unit("b")], NOW)
+        assert len(RunStore(reader).list_entries()) == 1
     reader.close()
     made.close()
 

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from daemon_runs import FIG4, Watch, profile
 
-from advisor.history.database import read
-from advisor.history.ledger import Ledger
+from advisor.history.database import open_read_only
+from advisor.history.file_states import FileStates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,9 +118,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Found]:
     assert not list(top.glob("evil")), "nothing is ever unpacked"
     advice = {run.path.parent.name: run.advice for run in watch.runs}
     advice |= {run.path.name: run.advice for run in watch.runs}
-    connection = read(watch.state)
+    connection = open_read_only(watch.state)
     rows = connection.execute("SELECT path, state, reason FROM files JOIN folders ON folders.id = folder").fetchall()
-    assert sum(Ledger(connection).counts().values()) == len(rows) == len(REFUSED) + len(READ) + 1
+    assert sum(FileStates(connection).count_states().values()) == len(rows) == len(REFUSED) + len(READ) + 1
     connection.close()
     names = [os.path.basename(os.fsdecode(path)) for path, *_ in rows]
     return {name: Found(row[1], row[2] or "", advice.get(name)) for name, row in zip(names, rows, strict=True)}

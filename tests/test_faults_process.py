@@ -20,7 +20,7 @@ from daemon_process import FAST, UNHURRIED, Process, settle
 from daemon_runs import CONFIG, Watch, profile
 from patience import PATIENCE_S
 
-from advisor.daemon import manners, reading
+from advisor.daemon import reader_pool, throttling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ def test_pr4_clocks_that_jump_change_no_order(tmp_path: Path, monkeypatch: pytes
             cls.turns += 1
             return cls.fromtimestamp(2e9, UTC) - timedelta(hours=cls.turns)
 
-    monkeypatch.setattr(reading, "datetime", Jumping)
+    monkeypatch.setattr(reader_pool, "datetime", Jumping)
     with Watch(tmp_path) as watch:
         for number in range(2):
             profile(watch.root / f"{number}.json")
@@ -125,30 +125,30 @@ def test_pr10_it_is_a_guest_and_its_children_are(tmp_path: Path) -> None:
 
 def test_pr10_where_others_need_the_machine_it_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(manners, "monotonic", lambda: now)
-    monkeypatch.setattr(manners.psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
-    pace = manners.Pace(1.5)
-    assert pace.allows(busy=True, own=2)
-    assert not pace.begun(), "more parts may follow"
-    monkeypatch.setattr(manners.psutil, "getloadavg", lambda: (999.0, 0.0, 0.0))
-    assert not pace.allows(busy=True, own=2), "one part at a time"
-    assert pace.allows(busy=False, own=2)
-    assert pace.begun()
+    monkeypatch.setattr(throttling, "monotonic", lambda: now)
+    monkeypatch.setattr(throttling.psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    pace = throttling.BacklogThrottle(1.5)
+    assert pace.allows_part(busy=True, own=2)
+    assert not pace.begin_part(), "more parts may follow"
+    monkeypatch.setattr(throttling.psutil, "getloadavg", lambda: (999.0, 0.0, 0.0))
+    assert not pace.allows_part(busy=True, own=2), "one part at a time"
+    assert pace.allows_part(busy=False, own=2)
+    assert pace.begin_part()
     now = 102.0
-    assert not pace.allows(busy=False, own=2), "a rest after it"
+    assert not pace.allows_part(busy=False, own=2), "a rest after it"
     assert pace.resting_until == 108.0
     now = 108.0
-    assert pace.allows(busy=False, own=2)
-    assert pace.begun()
-    monkeypatch.setattr(manners.psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
-    assert pace.allows(busy=True, own=2)
+    assert pace.allows_part(busy=False, own=2)
+    assert pace.begin_part()
+    monkeypatch.setattr(throttling.psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    assert pace.allows_part(busy=True, own=2)
 
 
 def test_pr10_a_backlog_on_a_crowded_machine_is_read_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(manners, "is_crowded", lambda own, max_load: True)
-    monkeypatch.setattr(manners, "FEW", 1)
+    monkeypatch.setattr(throttling, "is_crowded", lambda own, max_load: True)
+    monkeypatch.setattr(throttling, "FEW", 1)
     with Watch(tmp_path, replace(CONFIG, jobs=2)) as watch:
         for number in range(3):
             profile(watch.root / f"{number}" / "a.json", run=str(number))

@@ -52,6 +52,6 @@ def test_every_member_is_described() -> None:
 def test_the_sidecar_can_be_read(tmp_path: Path) -> None:
     text = re.findall(r"```json\n(.*?)```", SIDECAR, re.DOTALL)[0]
     (tmp_path / "gapwatch.json").write_text(text, encoding="utf-8")
-    said = sidecar.read(tmp_path / "profile")
+    said = sidecar.read_sidecar(tmp_path / "profile")
     assert said is not None
     assert all(getattr(said, field.name) for field in fields(said)), "the page shows every member"

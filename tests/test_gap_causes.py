@@ -7,7 +7,7 @@ import pytest
 from strategies import build
 
 from advisor.analysis import bounds, gaps
-from advisor.analysis.gaps.causes import LIMIT
+from advisor.analysis.gaps.gap_causes import LIMIT
 from advisor.model.records import CAUSE_CATEGORIES, Causes, Gap, Phase, Processor, Profile, Region
 
 KINDS = ("late sender", "barrier", "message", "file", "start-up", "collective", "thread start")
@@ -65,7 +65,7 @@ def run(**more: object) -> Profile:
 
 
 def by_name(profile: Profile) -> dict[str, Gap]:
-    return {gap.name: gap for gap in gaps.attribute(profile, bounds.compute(profile))}
+    return {gap.name: gap for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile))}
 
 
 def test_waiting_behind_imbalance_takes_the_share_that_the_gap_has_of_the_phase() -> None:

@@ -11,7 +11,7 @@ from profile_strategies import profiles
 from strategies import build, phase, runs
 
 from advisor.analysis import bounds, gaps
-from advisor.analysis.gaps.causes import size_words
+from advisor.analysis.gaps.gap_causes import format_size_class
 from advisor.formats import native
 from advisor.model.records import Gap, Phase, Processor, Profile, Region, Share
 
@@ -20,7 +20,7 @@ LAYOUTS = ("regions", "processors", "iterations")
 
 
 def by_name(profile: Profile) -> dict[str, Gap]:
-    return {gap.name: gap for gap in gaps.attribute(profile, bounds.compute(profile))}
+    return {gap.name: gap for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile))}
 
 
 def seconds(shares: tuple[Share, ...]) -> dict[tuple[str | None, str], float]:
@@ -34,8 +34,8 @@ def everything(profile: Profile) -> dict[str, np.ndarray]:
 @given(runs())
 @settings(deadline=None)
 def test_the_accounts_close_and_every_layout_adds_up_to_its_gap(profile: Profile) -> None:
-    found = bounds.compute(profile)
-    of_gaps = gaps.attribute(profile, found)
+    found = bounds.compute_bounds(profile)
+    of_gaps = gaps.attribute_gaps(profile, found)
     first = next(bound.seconds for bound in found if bound.seconds is not None)
     assert first + sum(gap.seconds for gap in of_gaps) == pytest.approx(profile.actual_s, rel=1e-9)
     for gap in of_gaps:
@@ -47,9 +47,9 @@ def test_the_accounts_close_and_every_layout_adds_up_to_its_gap(profile: Profile
 @given(profiles())
 @settings(deadline=None)
 def test_whatever_is_missing_the_layouts_add_up(profile: Profile) -> None:
-    found = bounds.compute(profile)
+    found = bounds.compute_bounds(profile)
     scale = max([1.0, profile.actual_s, *(abs(bound.seconds) for bound in found if bound.seconds is not None)])
-    for gap in gaps.attribute(profile, found):
+    for gap in gaps.attribute_gaps(profile, found):
         for layout in LAYOUTS:
             total = sum(share.seconds for share in getattr(gap, layout))
             assert total == pytest.approx(gap.seconds, abs=1e-9 * scale), (gap.name, layout)
@@ -58,7 +58,7 @@ def test_whatever_is_missing_the_layouts_add_up(profile: Profile) -> None:
 @given(runs())
 @settings(deadline=None)
 def test_causes_never_claim_more_than_the_gap(profile: Profile) -> None:
-    for gap in gaps.attribute(profile, bounds.compute(profile)):
+    for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile)):
         assert all(cause.seconds > 0 for cause in gap.causes)
         assert sum(cause.seconds for cause in gap.causes) <= max(gap.seconds, 0.0) * (1 + 1e-9) + 1e-12
 
@@ -79,22 +79,22 @@ def test_the_imbalance_of_a_phase_is_that_of_plain_loops(profile: Profile) -> No
     for number, (even, uneven) in enumerate(zip(steady, dynamic, strict=True)):
         for name, part in (("L", even), ("M'", even)):
             expected = found[name].seconds * part / both if both > 1e-9 else 0.0
-            assert gaps.phase_shares(profile, found[name])[number] == pytest.approx(expected, abs=1e-9)
-            ceiling = gaps.ceiling(profile, tuple(found.values()), name, number)
+            assert gaps.compute_phase_shares(profile, found[name])[number] == pytest.approx(expected, abs=1e-9)
+            ceiling = gaps.compute_gap_ceiling(profile, tuple(found.values()), name, number)
             assert ceiling == pytest.approx(min(even + uneven, found[name].seconds), abs=1e-9)
-        assert gaps.phase_shares(profile, found["D"])[number] == pytest.approx(uneven, abs=1e-9)
+        assert gaps.compute_phase_shares(profile, found["D"])[number] == pytest.approx(uneven, abs=1e-9)
 
 
 @given(runs(), st.integers(0, 3))
 @settings(deadline=None, max_examples=30)
 def test_no_ceiling_is_above_its_gap_and_phases_hold_their_regions(profile: Profile, number: int) -> None:
-    found = gaps.attribute(profile, bounds.compute(profile))
+    found = gaps.attribute_gaps(profile, bounds.compute_bounds(profile))
     number %= len(profile.phases)
     for gap in found:
-        assert 0.0 <= gaps.ceiling(profile, found, gap.name, number) <= max(gap.seconds, 0.0)
+        assert 0.0 <= gaps.compute_gap_ceiling(profile, found, gap.name, number) <= max(gap.seconds, 0.0)
         name = profile.phases[number].name
         inside = sum(share.seconds for share in gap.regions if share.phase == name)
-        assert gaps.phase_shares(profile, gap)[number] == pytest.approx(inside, abs=1e-9)
+        assert gaps.compute_phase_shares(profile, gap)[number] == pytest.approx(inside, abs=1e-9)
 
 
 @given(runs(kinds=("parallel",)))
@@ -254,7 +254,7 @@ def test_many_places_are_listed_up_to_a_limit_and_the_others_together(monkeypatc
 
 
 def test_size_classes_are_named_by_their_bytes() -> None:
-    assert [size_words(number) for number in (0, 1, 17)] == ["0 B", "1 B to 2 B", "64 KiB to 128 KiB"]
+    assert [format_size_class(number) for number in (0, 1, 17)] == ["0 B", "1 B to 2 B", "64 KiB to 128 KiB"]
 
 
 def only_io(actual_s: float, status: str = "measured") -> Profile:
@@ -266,8 +266,8 @@ def only_io(actual_s: float, status: str = "measured") -> Profile:
 @pytest.mark.parametrize("status", ["measured", "estimated"])
 def test_io_that_alone_is_told_apart_has_a_gap_of_its_own(status: str) -> None:
     profile = only_io(4.0, status)
-    levels = bounds.compute(profile)
-    (gap,) = gaps.attribute(profile, levels)
+    levels = bounds.compute_bounds(profile)
+    (gap,) = gaps.attribute_gaps(profile, levels)
     assert [(bound.name, bound.seconds) for bound in levels if bound.seconds is not None] == [
         ("IPC", 3.0),
         ("actual", 4.0),
@@ -280,7 +280,7 @@ def test_io_that_alone_is_told_apart_has_a_gap_of_its_own(status: str) -> None:
 
 def test_what_lies_outside_of_the_ranks_times_is_not_io() -> None:
     profile = only_io(5.0)
-    (gap,) = gaps.attribute(profile, bounds.compute(profile))
+    (gap,) = gaps.attribute_gaps(profile, bounds.compute_bounds(profile))
     assert (gap.name, gap.seconds, gap.status) == ("O+X", 2.0, "measured")
     assert seconds(gap.regions) == {("the whole run", "region 1"): 1.0, (None, "rest"): 1.0}
     assert sum(share.seconds for share in gap.processors) == pytest.approx(2.0)

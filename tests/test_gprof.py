@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from advisor.formats import gprof
-from advisor.formats.gprof import assembly
+from advisor.formats.gprof import call_path_builder
 from advisor.model.errors import InputError
 from advisor.model.records import Processor
 from advisor.trace.events import Role
@@ -167,7 +167,7 @@ def test_what_profiling_and_mpi_cost_is_not_the_programs_work(tmp_path: Path) ->
 
 
 def test_too_many_functions_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembly, "_REGIONS", 4)
+    monkeypatch.setattr(call_path_builder, "_REGIONS", 4)
     paths = gprof.read_call_paths(BT)
     assert paths.cpu_s is not None
     assert [node.name for node in paths.nodes] == ["binvcrhs_", "x_solve_", "y_solve_", "other functions"]

@@ -55,11 +55,11 @@ def blocks(text: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
-def from_page(folder: Path, text: str) -> host.Host:
+def from_page(folder: Path, text: str) -> host.PluginHost:
     """A host with the program of a page as its only plugin."""
     [program] = blocks(text)
     plugin(folder, "shown", program)
-    loaded = host.load([folder], entry_points=False)
+    loaded = host.load_plugins([folder], entry_points=False)
     assert loaded.problems == ()
     return loaded
 
@@ -69,29 +69,29 @@ def test_the_reader_of_the_tutorial_reads(tmp_path: Path) -> None:
     (tmp_path / "run17").write_text(
         "sitetimer heat 12.5\nsolve 0 8.1\nsolve 1 4\nsolve 1 4\nio 0 1\n", encoding="utf-8"
     )
-    profile = loaded.read(*loaded.find(tmp_path / "run17"))
+    profile = loaded.read_profile(*loaded.find_profiles(tmp_path / "run17"))
     assert [region.name for region in profile.regions] == ["io", "solve"]
     assert profile.phases[0].arrays["work_s"].tolist() == [[[1], [0]], [[8.1], [8]]]
     (tmp_path / "bad").write_text("sitetimer heat 12.5\nsolve 0\n", encoding="utf-8")
     with pytest.raises(InputError, match="bad:2: expected: region rank seconds"):
-        loaded.read(*loaded.find(tmp_path / "bad"))
+        loaded.read_profile(*loaded.find_profiles(tmp_path / "bad"))
 
 
 def test_the_findings_of_the_tutorial(tmp_path: Path) -> None:
     figure = native.advisor_read(PROFILES / "fig4.json")
-    assert [one.text for one in from_page(tmp_path, PAGES["advisor_findings"]).findings(figure, (), (), None, ())] == [
-        "0 s are lost to imbalance."
-    ]
+    assert [
+        one.text for one in from_page(tmp_path, PAGES["advisor_findings"]).collect_findings(figure, (), (), None, ())
+    ] == ["0 s are lost to imbalance."]
 
 
 def test_the_rules_of_the_tutorial(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text("[]\n", encoding="utf-8")
-    assert from_page(tmp_path, PAGES["advisor_rules"]).rules() == (tmp_path.resolve() / "rules.yaml",)
+    assert from_page(tmp_path, PAGES["advisor_rules"]).rule_files() == (tmp_path.resolve() / "rules.yaml",)
 
 
 def test_the_command_of_the_tutorial(tmp_path: Path) -> None:
     loaded = from_page(tmp_path, PAGES["advisor_commands"])
-    (command,) = loaded.commands()
+    (command,) = loaded.collect_commands()
 
     class Reading:
         def read(self, path: Path) -> Profile:
@@ -100,7 +100,7 @@ def test_the_command_of_the_tutorial(tmp_path: Path) -> None:
         def advise(self, path: Path) -> Advice:
             raise NotImplementedError
 
-    report = loaded.run(command, Namespace(path=PROFILES / "fig4.json"), Reading())
+    report = loaded.run_command(command, Namespace(path=PROFILES / "fig4.json"), Reading())
     rows = (("region 1", None), ("region 2", None))
     assert report.parts == (Table("", (Column("region"), Column("file")), rows),)
 

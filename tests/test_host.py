@@ -34,8 +34,8 @@ SURE = """
 """
 
 
-def findings(loaded: host.Host) -> list[tuple[str, str]]:
-    return [(one.plugin, one.text) for one in loaded.findings(FIGURE, (), (), None, ())]
+def findings(loaded: host.PluginHost) -> list[tuple[str, str]]:
+    return [(one.plugin, one.text) for one in loaded.collect_findings(FIGURE, (), (), None, ())]
 
 
 # Failing plugins
@@ -129,12 +129,12 @@ def test_the_surest_reader_reads(tmp_path: Path) -> None:
     loaded = load(tmp_path, a=doubtful, b=SURE)
     path = PROFILES / "fig4.json"
     assert loaded.sniff_all(path) == (("b", 0.9), ("a", 0.2))
-    assert loaded.read(*loaded.find(path)).program == "fig4"
+    assert loaded.read_profile(*loaded.find_profiles(path)).program == "fig4"
 
 
 def test_arrays_of_a_profile_that_was_read_can_not_be_changed_by_accident(tmp_path: Path) -> None:
     loaded = load(tmp_path, reader=SURE)
-    profile = loaded.read(*loaded.find(PROFILES / "fig4.json"))
+    profile = loaded.read_profile(*loaded.find_profiles(PROFILES / "fig4.json"))
     with pytest.raises(ValueError, match="read-only"):
         profile.phases[0].arrays["work_s"][:] = 0
 
@@ -142,7 +142,7 @@ def test_arrays_of_a_profile_that_was_read_can_not_be_changed_by_accident(tmp_pa
 def test_an_unknown_format_is_named_with_the_known_ones(tmp_path: Path) -> None:
     never = SURE.replace("0.9", "None")
     with pytest.raises(UnknownFormatError, match=r"known here: first, second"):
-        load(tmp_path, second=never, first=never.replace("None", "0")).find(PROFILES / "fig4.json")
+        load(tmp_path, second=never, first=never.replace("None", "0")).find_profiles(PROFILES / "fig4.json")
 
 
 @pytest.mark.parametrize("answer", ["2", "'high'", "float('nan')", "1 / 0", "True"])
@@ -170,7 +170,7 @@ def test_what_a_reader_can_not_read_is_one_clear_error(tmp_path: Path, body: str
     loaded = load(tmp_path, reader="\n    " + reader)
     path = PROFILES / "fig4.json"
     with pytest.raises(InputError) as caught:
-        loaded.read(*loaded.find(path))
+        loaded.read_profile(*loaded.find_profiles(path))
     assert str(caught.value).startswith(str(path))
     assert message in str(caught.value)
 
@@ -180,14 +180,14 @@ def test_what_is_no_file_is_never_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name, reason in (("pipe", "neither a file"), ("none", "No such file"), ("a\0b", "null byte")):
         with pytest.raises(InputError, match=reason):
-            loaded.read(*loaded.find(tmp_path / name))
+            loaded.read_profile(*loaded.find_profiles(tmp_path / name))
 
 
 def test_what_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = load(tmp_path, reader=SURE)
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may read everything
     with pytest.raises(InputError, match="Permission denied"):
-        loaded.read(*loaded.find(PROFILES / "fig4.json"))
+        loaded.read_profile(*loaded.find_profiles(PROFILES / "fig4.json"))
 
 
 # Gains, facts, rules, machines
@@ -210,8 +210,8 @@ def test_files_that_a_plugin_brings_along_exist(tmp_path: Path) -> None:
     rules = "from pathlib import Path\n@hookimpl\ndef advisor_rules():\n    return [Path(__file__)]"
     missing = "from pathlib import Path\n@hookimpl\ndef advisor_machines():\n    return [Path('/no/such/file')]"
     loaded = load(tmp_path, rules=rules, missing=missing)
-    assert loaded.rules() == (tmp_path.resolve() / "rules.py",)
-    assert loaded.machines() == ()
+    assert loaded.rule_files() == (tmp_path.resolve() / "rules.py",)
+    assert loaded.machine_files() == ()
     assert "/no/such/file is no file" in loaded.problems[0]
 
 
@@ -227,7 +227,7 @@ def test_a_fact_that_can_not_be_computed_is_unknown(tmp_path: Path) -> None:
     computed = {"a": "lambda profile, phase: 7.0", "b": "lambda profile, phase: 1 / 0", "c": "lambda *_: float('nan')"}
     bodies = {name: FACT.format(name=f"site.{name}", compute=compute) for name, compute in computed.items()}
     loaded = load(tmp_path, **bodies, d=FACT.format(name="site.a", compute="lambda *_: 8.0"))
-    values = [fact.compute(FIGURE, None) for fact in loaded.facts() if fact.compute]
+    values = [fact.compute(FIGURE, None) for fact in loaded.collect_facts() if fact.compute]
     assert values == [7.0, None, None]
     assert loaded.problems == (
         "plugin d: advisor_facts failed: the fact 'site.a' is taken",
@@ -240,7 +240,7 @@ def test_a_fact_of_events_is_computed_from_them_and_unknown_without_them(tmp_pat
     body = FACT.format(name="site.a", compute="None, lambda profile, trace, phase: float(trace.ranks)")
     trace = build(Line(0).call(0.0, 1.0, "work"), Line(1).call(0.0, 1.0, "work"))
     loaded = load(tmp_path, a=body)
-    with_events, without = loaded.facts(lambda: trace)[0], loaded.facts()[0]
+    with_events, without = loaded.collect_facts(lambda: trace)[0], loaded.collect_facts()[0]
     assert with_events.compute is not None
     assert without.compute is not None
     assert (with_events.compute(FIGURE, None), without.compute(FIGURE, None)) == (2.0, None)
@@ -250,5 +250,5 @@ def test_a_fact_of_events_is_computed_from_them_and_unknown_without_them(tmp_pat
 @pytest.mark.parametrize(("name", "compute"), [("run.wall_s", "lambda *_: 1.0"), ("", "lambda *_: 1.0"), ("x", "None")])
 def test_a_fact_that_can_not_be_one_is_refused(tmp_path: Path, name: str, compute: str) -> None:
     loaded = load(tmp_path, odd=FACT.format(name=name, compute=compute))
-    assert loaded.facts() == ()
+    assert loaded.collect_facts() == ()
     assert "is no new name, or has nothing to compute it" in loaded.problems[0]

@@ -12,7 +12,7 @@ from hpctoolkit_databases import FUNCTION, LINE, LOOP, Context, Run, write, writ
 
 from advisor.analysis import soundness
 from advisor.formats import hpctoolkit
-from advisor.formats.hpctoolkit import assembly
+from advisor.formats.hpctoolkit import call_path_builder
 from advisor.model.errors import InputError
 from advisor.model.records import Profile
 from advisor.support import contract
@@ -44,8 +44,8 @@ OWN: dict[str, list[float]] = {
 
 def read(path: Path) -> Profile:
     profile = hpctoolkit.advisor_read(path)
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     return profile
 
 
@@ -97,7 +97,7 @@ def test_cpu_times_alone(tmp_path: Path, version: str) -> None:
     run = example()
     run.metrics = ["CPUTIME (sec)"]
     profile = read(WRITERS[version](run, tmp_path / "database"))
-    assert not profile.timed
+    assert not profile.has_run_time
     rows = [n for n, region in enumerate(profile.regions) if region.name == "solve"]
     np.testing.assert_allclose(profile.phases[0].arrays["cpu_s"][rows].sum(axis=0)[:, 0], [1.75, 2, 0.25])
 
@@ -258,7 +258,7 @@ def test_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_regions_beyond_the_limit_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembly, "REGION_LIMIT", 4)
+    monkeypatch.setattr(call_path_builder, "REGION_LIMIT", 4)
     main = Context("main", [9.0], [Context(f"f{n}", [float(n + 1)], kind=FUNCTION) for n in range(8)])
     profile = read(write(Run(main, [(0, 0, 0)]), tmp_path / "database"))
     assert sorted(region.name for region in profile.regions) == ["app", "f7", "main", "other functions"]

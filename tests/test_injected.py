@@ -107,7 +107,7 @@ def ceiling(name: str, seconds: float) -> float:
 @pytest.mark.parametrize("case", CASES)
 def test_the_gaps_are_what_was_injected(case: str) -> None:
     profile = from_trace(read_trace(FAULTS / case))
-    found = {gap.name: gap.seconds for gap in gaps.attribute(profile, bounds.compute(profile))}
+    found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile))}
     wanted = expected(FAULTS / case / "truth.json")
     off = {
         name: (round(found[name], 4), round(seconds, 4))

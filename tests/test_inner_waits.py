@@ -23,7 +23,7 @@ def waiting_of_a_late_sender() -> Gap:
     for line in (early, late):
         line.call(5.1, 5.2, "MPI_Finalize").leave(5.3, "main")
     profile = from_trace(build(early, late))
-    return next(gap for gap in gaps.attribute(profile, bounds.compute(profile)) if gap.name == "W")
+    return next(gap for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile)) if gap.name == "W")
 
 
 def test_waiting_stands_at_the_function_that_waits_in_the_middle() -> None:

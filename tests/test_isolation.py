@@ -42,7 +42,7 @@ def test_home_can_be_written_to_and_holds_no_settings() -> None:
 
 def test_the_machine_has_a_clock_and_nobody_else_works_on_it() -> None:
     assert psutil.getloadavg() == (0.0, 0.0, 0.0)
-    found = machines.host()
+    found = machines.load_host_machine()
     assert (found.title, found.frequency) == ("Machine of the tests @ 2.00GHz", 2e9)
     assert (found.sockets, found.cores_per_socket, found.threads_per_core) == (1, 4, 1)
 

@@ -38,7 +38,7 @@ CONTRACT = "advisor.extension.hookspecs"
 #: What plugins build commands from, also published.
 COMMANDS = "advisor.extension.commands"
 #: What plugins may write: gapwatch's own format.
-WRITING = "advisor.formats.writing"
+WRITING = "advisor.formats.native_writer"
 #: The rooms that a plugin may import from. ``advice`` for facts and rules, which plugins extend.
 FOR_PLUGINS = {"model", "support", "trace", "analysis", "advice"}
 FOR_FORMATS = {"model", "support", "trace", "analysis"}

@@ -38,8 +38,8 @@ def count(profile: Profile, name: str, region: str) -> list[float]:
 
 def test_regions_threads_and_ranks() -> None:
     profile = likwid.advisor_read(RUN)
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     places = [(processor.rank, processor.thread, processor.host) for processor in profile.processors]
     assert places == [(0, 0, "n1"), (0, 1, "n1"), (1, 0, "n1"), (1, 1, "n1")]
     paths = likwid.read_call_paths(RUN)

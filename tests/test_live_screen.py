@@ -125,15 +125,15 @@ def test_documents_are_one_a_line_and_problems_stand_elsewhere(screencast: Modul
 
 
 def test_a_backlog_says_how_long_it_takes() -> None:
-    from advisor.cli.live import _Pace
+    from advisor.cli.live import _BacklogPace
 
-    pace = _Pace()
-    assert pace.left(1000, 0.0) is None
-    assert pace.left(900, 1.0) is None, "too early to tell"
-    assert pace.left(500, 10.0) == "10 s"
-    assert pace.left(5, 20.0) is None, "not worth a word"
-    assert pace.left(2000, 30.0) is None, "more came"
-    assert pace.left(1000, 1030.0) == "17 min"
+    pace = _BacklogPace()
+    assert pace.describe_time_left(1000, 0.0) is None
+    assert pace.describe_time_left(900, 1.0) is None, "too early to tell"
+    assert pace.describe_time_left(500, 10.0) == "10 s"
+    assert pace.describe_time_left(5, 20.0) is None, "not worth a word"
+    assert pace.describe_time_left(2000, 30.0) is None, "more came"
+    assert pace.describe_time_left(1000, 1030.0) == "17 min"
 
 
 def test_the_recording_of_the_documentation_is_what_the_screen_shows_today(

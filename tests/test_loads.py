@@ -8,9 +8,9 @@ import pytest
 from strategies import build, phase
 
 from advisor.analysis import bounds, gaps
-from advisor.analysis.loads import summarize
-from advisor.analysis.loads.arrays import team_of
-from advisor.analysis.loads.phases import apportion
+from advisor.analysis.loads import summarize_loads
+from advisor.analysis.loads.arrays import find_rank_threads
+from advisor.analysis.loads.phases import apportion_seconds
 from advisor.model.records import Phase, Processor, Region
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def test_arrays_larger_than_memory_are_never_copied(tmp_path: Path, phases: int,
     )
     tracemalloc.start()
     try:
-        loads = summarize(profile)
-        gaps.attribute(profile, bounds.compute(profile, None, loads), loads)
+        loads = summarize_loads(profile)
+        gaps.attribute_gaps(profile, bounds.compute_bounds(profile, None, loads), loads)
         highest = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -46,14 +46,14 @@ def test_arrays_larger_than_memory_are_never_copied(tmp_path: Path, phases: int,
 
 
 def test_the_first_thread_of_a_rank_is_the_one_of_the_lowest_number() -> None:
-    team = team_of([Processor(1, 2), Processor(0), Processor(1, 1), Processor(1, 5)])
+    team = find_rank_threads([Processor(1, 2), Processor(0), Processor(1, 1), Processor(1, 5)])
     assert team.master.tolist() == [2, 1, 2, 2]
     assert team.others.tolist() == [0, 3]
     assert team.followers.tolist() == [0.0, 0.0, 2.0, 0.0]
 
 
 def test_the_totals_of_a_phase() -> None:
-    (found,) = summarize(build([phase([[1.0, 6.0, 2.0], [5.0, 1.0, 2.0]])])).phases
+    (found,) = summarize_loads(build([phase([[1.0, 6.0, 2.0], [5.0, 1.0, 2.0]])])).phases
     assert found.work.tolist() == [9.0, 8.0]
     assert (found.slowest, found.peak.tolist(), found.decider.tolist()) == (0, [5.0, 6.0, 2.0], [1, 0, 0])
     assert found.mean.tolist() == [3.0, 3.5, 2.0]
@@ -61,11 +61,11 @@ def test_the_totals_of_a_phase() -> None:
 
 
 def test_a_profile_whose_work_is_not_known_has_no_loads_of_phases() -> None:
-    loads = summarize(build([Phase("phase", "parallel", np.array([0]), {"wall_s": np.ones((1, 2, 1))})]))
-    assert not loads.phases[0].known
+    loads = summarize_loads(build([Phase("phase", "parallel", np.array([0]), {"wall_s": np.ones((1, 2, 1))})]))
+    assert not loads.phases[0].has_work
     assert dict(loads.spreads) == {}
 
 
 def test_what_is_shared_out_adds_up_and_goes_to_positive_weights() -> None:
-    assert apportion(6.0, np.array([1.0, -5.0, 2.0])).tolist() == [2.0, 0.0, 4.0]
-    assert apportion(6.0, np.array([-1.0, 0.0])).tolist() == [3.0, 3.0]
+    assert apportion_seconds(6.0, np.array([1.0, -5.0, 2.0])).tolist() == [2.0, 0.0, 4.0]
+    assert apportion_seconds(6.0, np.array([-1.0, 0.0])).tolist() == [3.0, 3.0]

@@ -4,7 +4,7 @@ import pytest
 
 from advisor.analysis import machine_rates, machines
 from advisor.analysis.machines import local_machine
-from advisor.analysis.machines.records import numbers
+from advisor.analysis.machines.records import iterate_numbers
 
 X86 = """\
 processor	: 0
@@ -61,7 +61,7 @@ def two_sockets(tmp_path: Path) -> Path:
 
 
 def test_topology_clock_and_caches_come_from_the_system(two_sockets: Path) -> None:
-    found = local_machine.detect(two_sockets)
+    found = local_machine.detect_machine(two_sockets)
     assert (found.sockets, found.cores_per_socket, found.threads_per_core) == (2, 2, 2)
     assert (found.frequency, found.boost, found.vector_width) == (2.0e9, 3.8e9, 512.0)
     assert list(found.caches) == ["L1", "L3"]
@@ -69,34 +69,34 @@ def test_topology_clock_and_caches_come_from_the_system(two_sockets: Path) -> No
     assert (found.caches["L3"].size, found.caches["L3"].shared_by) == (110100480.0, 2)
     assert found.memory is not None
     assert found.memory.numa_domains == 1
-    assert all(number.source in found.sources for _, number in numbers(found))
+    assert all(number.source in found.sources for _, number in iterate_numbers(found))
 
 
 def test_the_base_frequency_of_the_driver_goes_before_the_name(two_sockets: Path) -> None:
     write(two_sockets, {"sys/devices/system/cpu/cpu0/cpufreq/base_frequency": "2100000"})
-    assert local_machine.detect(two_sockets).frequency == 2.1e9
+    assert local_machine.detect_machine(two_sockets).frequency == 2.1e9
 
 
 def test_a_known_processor_brings_its_functional_units(two_sockets: Path) -> None:
-    identity = local_machine.processor(two_sockets)
+    identity = local_machine.identify_processor(two_sockets)
     assert identity == "GenuineIntel 6 143"
-    model = machines.load("xeon-8480")
+    model = machines.load_machine("xeon-8480")
     assert identity in model.cpus
-    joined = local_machine.with_core_of(local_machine.detect(two_sockets), model)
+    joined = local_machine.add_core_units(local_machine.detect_machine(two_sockets), model)
     assert joined.units == model.units
     assert machine_rates.peak_flops_per_s(joined, 1) == 32 * 3.8e9
     assert "xeon-8480" in joined.description
 
 
 def test_an_unknown_processor_has_no_peak(two_sockets: Path) -> None:
-    found = local_machine.with_core_of(local_machine.detect(two_sockets), None)
+    found = local_machine.add_core_units(local_machine.detect_machine(two_sockets), None)
     assert found.units == {}
     assert machine_rates.peak_flops_per_s(found, 1) is None
 
 
 def test_what_the_system_does_not_tell_is_absent(tmp_path: Path) -> None:
-    found = local_machine.detect(tmp_path)
-    assert local_machine.processor(tmp_path) is None
+    found = local_machine.detect_machine(tmp_path)
+    assert local_machine.identify_processor(tmp_path) is None
     assert (found.sockets, found.cores_per_socket, found.frequency, found.boost, found.vector_width) == (None,) * 5
     assert found.caches == {}
     assert set(found.sources) == {"system memory"}
@@ -114,7 +114,7 @@ def test_files_with_nonsense_are_as_absent(two_sockets: Path) -> None:
             **{f"{cpus}/cpu{cpu}/cpufreq/cpuinfo_max_freq": "fast" for cpu in range(8)},
         },
     )
-    found = local_machine.detect(two_sockets)
+    found = local_machine.detect_machine(two_sockets)
     assert (found.frequency, found.boost, found.vector_width) == (None, None, None)
     assert list(found.caches) == ["L1"]
     assert (found.caches["L1"].size, found.caches["L1"].shared_by) == (None, None)
@@ -122,18 +122,18 @@ def test_files_with_nonsense_are_as_absent(two_sockets: Path) -> None:
 
 def test_arm_processors_have_another_identity_and_sve_a_length(tmp_path: Path) -> None:
     write(tmp_path, {"proc/cpuinfo": ARM, "proc/sys/abi/sve_default_vector_length": "64"})
-    assert local_machine.processor(tmp_path) == "0x41 0xd4f"
-    assert local_machine.processor(tmp_path) in machines.load("grace").cpus
-    assert local_machine.detect(tmp_path).vector_width == 512.0
+    assert local_machine.identify_processor(tmp_path) == "0x41 0xd4f"
+    assert local_machine.identify_processor(tmp_path) in machines.load_machine("grace").cpus
+    assert local_machine.detect_machine(tmp_path).vector_width == 512.0
 
 
 def test_no_processor_is_claimed_by_two_models() -> None:
-    claimed = [cpu for name in machines.names() for cpu in machines.load(name).cpus]
+    claimed = [cpu for name in machines.list_model_names() for cpu in machines.load_machine(name).cpus]
     assert len(claimed) == len(set(claimed)) >= 5
 
 
 def test_the_machine_at_hand_has_memory_and_processors() -> None:
-    host = machines.host()
+    host = machines.load_host_machine()
     assert host.name == "host"
     assert host.memory is not None
     assert host.memory.size is not None

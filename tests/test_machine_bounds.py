@@ -7,7 +7,7 @@ import pytest
 from strategies import build
 
 from advisor.analysis import bounds, gaps
-from advisor.analysis.machines.records import FunctionalUnit, Machine, Number, Source
+from advisor.analysis.machines.records import FunctionalUnit, Machine, Number, NumberSource
 from advisor.model.records import Phase, Profile
 
 
@@ -19,7 +19,7 @@ MACHINE = Machine(
     name="toy",
     title="Toy",
     description="One core that starts one addition or multiplication and two loads per cycle of 1 ns",
-    sources={"datasheet": Source("Datasheet")},
+    sources={"datasheet": NumberSource("Datasheet")},
     frequency=number(1e9),
     flops_per_cycle=number(2.0),
     units={
@@ -55,27 +55,29 @@ def table(first: float, second: float) -> np.ndarray:
 
 
 def test_machine_bounds_are_total_time_over_the_processors() -> None:
-    found = {bound.name: bound for bound in bounds.compute(counted(), MACHINE)}
+    found = {bound.name: bound for bound in bounds.compute_bounds(counted(), MACHINE)}
     assert [found[name].seconds for name in ("M", "MA", "MAC", "MACS", "I")] == [15.0, 30.0, 40.0, 50.0, 60.0]
     assert {found[name].status for name in ("M", "MA", "MAC", "MACS")} == {"modelled"}
 
 
 def test_their_gaps_are_found_where_the_operations_are() -> None:
     profile = counted()
-    found = {gap.name: gap for gap in gaps.attribute(profile, bounds.compute(profile, MACHINE), None, MACHINE)}
+    found = {
+        gap.name: gap for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile, MACHINE), None, MACHINE)
+    }
     assert list(found)[:5] == ["A", "C", "S", "$", "P"]
     assert {share.name: share.seconds for share in found["A"].regions} == {"region 1": 20.0, "region 0": -5.0}
     assert {share.name: share.seconds for share in found["$"].regions} == {"region 0": 5.0, "region 1": 5.0}
     for gap in found.values():
         for layout in (gap.regions, gap.processors, gap.iterations):
             assert sum(share.seconds for share in layout) == pytest.approx(gap.seconds, abs=1e-9)
-    assert gaps.phase_shares(profile, found["S"], machine=MACHINE).tolist() == [10.0]
+    assert gaps.compute_phase_shares(profile, found["S"], machine=MACHINE).tolist() == [10.0]
 
 
 def test_levels_without_counts_merge() -> None:
     profile = counted()
     partly = replace(profile, counts={"source_ops.fp_add": table(10e9, 10e9)})
-    found = gaps.attribute(partly, bounds.compute(partly, MACHINE), None, MACHINE)
+    found = gaps.attribute_gaps(partly, bounds.compute_bounds(partly, MACHINE), None, MACHINE)
     assert [gap.name for gap in found][:2] == ["A", "C+S+$"]
 
 
@@ -83,14 +85,14 @@ def test_operations_in_regions_without_times_lie_outside_all_phases() -> None:
     profile = counted()
     rows = table(10e9, 10e9)
     rows[5] = 2e9
-    gap = gaps.attribute(*_with(profile, rows))[0]
+    gap = gaps.attribute_gaps(*_with(profile, rows))[0]
     assert ("outside all phases", -2.0) in [(share.name, share.seconds) for share in gap.regions]
     assert sum(share.seconds for share in gap.regions) == pytest.approx(gap.seconds)
 
 
 def _with(profile: Profile, rows: np.ndarray) -> tuple[object, ...]:
     other = replace(profile, counts={"scheduled_cycles": rows})
-    return other, bounds.compute(other, MACHINE), None, MACHINE
+    return other, bounds.compute_bounds(other, MACHINE), None, MACHINE
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def _with(profile: Profile, rows: np.ndarray) -> tuple[object, ...]:
 )
 def test_what_is_missing_is_named_with_a_command(machine: Machine | None, lacking: str, command: str) -> None:
     profile = counted() if machine is not MACHINE else replace(counted(), counts={})
-    found = {bound.name: bound for bound in bounds.compute(profile, machine)}["MACS"]
+    found = {bound.name: bound for bound in bounds.compute_bounds(profile, machine)}["MACS"]
     assert found.seconds is None
     assert lacking in (found.reason or "")
     assert command in (found.collect or "")

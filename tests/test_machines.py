@@ -12,12 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.analysis import machine_rates, machines
-from advisor.analysis.machines.records import Count, FunctionalUnit, Machine, Number, Source, Synchronization, numbers
+from advisor.analysis.machines.records import (
+    Count,
+    FunctionalUnit,
+    Machine,
+    Number,
+    NumberSource,
+    SynchronizationCost,
+    iterate_numbers,
+)
 from advisor.model.errors import DocumentError, UsageError
-from advisor.support.documents.field_types import expectation, fields_of, is_dict, is_record, members
+from advisor.support.documents.field_types import describe_expectation, fields_of, is_dict, is_record, union_members
 
 DOC = (Path(__file__).resolve().parents[1] / "docs" / "machines.md").read_text(encoding="utf-8")
-BUNDLED = tuple(name for name in machines.names() if name != "host")
+BUNDLED = tuple(name for name in machines.list_model_names() if name != "host")
 S = "measured"
 
 SMALL = """\
@@ -52,7 +60,7 @@ MACHINE = Machine(
     name="m",
     title="a machine",
     description="for tests",
-    sources={S: Source("measured")},
+    sources={S: NumberSource("measured")},
     frequency=Number(2e9, S),
     boost=Number(3e9, S),
     flops_per_cycle=Number(16, S),
@@ -62,13 +70,13 @@ MACHINE = Machine(
 
 def test_there_are_at_least_ten_models_and_the_host() -> None:
     assert len(BUNDLED) >= 10
-    assert machines.names() == (*sorted(BUNDLED), "host")
+    assert machines.list_model_names() == (*sorted(BUNDLED), "host")
 
 
 @pytest.mark.parametrize("name", BUNDLED)
 def test_every_number_of_a_bundled_model_resolves_to_a_source(name: str) -> None:
-    model = machines.load(name)
-    found = list(numbers(model))
+    model = machines.load_machine(name)
+    found = list(iterate_numbers(model))
     assert model.name == name
     assert len(found) >= 8
     assert all(len(model.sources[number.source].title) > 15 for _, number in found)
@@ -83,14 +91,14 @@ def test_no_field_takes_a_number_without_source() -> None:
 
 @pytest.mark.parametrize("name", BUNDLED)
 def test_caches_grow_with_their_level(name: str) -> None:
-    sizes = [cache.size for cache in machines.load(name).caches.values() if cache.size is not None]
+    sizes = [cache.size for cache in machines.load_machine(name).caches.values() if cache.size is not None]
     assert sizes == sorted(sizes)
 
 
 @pytest.mark.parametrize("name", BUNDLED)
 def test_the_peak_is_no_less_than_what_the_units_deliver_together(name: str) -> None:
     """Otherwise the bound M could exceed MA: every group of pipes works on what gives it most operations."""
-    model = machines.load(name)
+    model = machines.load_machine(name)
     best: dict[str, float] = {}
     for operation, flops in (("fp_add", 1), ("fp_mul", 1), ("fp_fma", 2)):
         if operation in model.units:
@@ -112,7 +120,7 @@ def test_the_peak_is_no_less_than_what_the_units_deliver_together(name: str) -> 
     ],
 )
 def test_peaks_agree_with_what_the_makers_state(name: str, peak: float) -> None:
-    model = machines.load(name)
+    model = machines.load_machine(name)
     assert model.sockets is not None
     assert model.cores_per_socket is not None
     processors = model.sockets * model.cores_per_socket
@@ -120,27 +128,27 @@ def test_peaks_agree_with_what_the_makers_state(name: str, peak: float) -> None:
 
 
 def test_a_model_is_loaded_from_a_file_or_a_folder_of_the_user(small: Path) -> None:
-    by_file = machines.load(small)
+    by_file = machines.load_machine(small)
     assert (
         by_file
-        == machines.load(str(small))
-        == machines.load("small", [small.parent])
-        == machines.load("small", [small])
+        == machines.load_machine(str(small))
+        == machines.load_machine("small", [small.parent])
+        == machines.load_machine("small", [small])
     )
-    assert "small" in machines.names([small.parent])
-    assert "small" not in machines.names()
+    assert "small" in machines.list_model_names([small.parent])
+    assert "small" not in machines.list_model_names()
 
 
 def test_a_users_model_goes_before_a_bundled_one(small: Path) -> None:
     own = small.with_name("grace.yaml")
     own.write_text(SMALL.replace("name: small", "name: grace"))
-    assert machines.load("grace", [own.parent]).title == "a small machine"
-    assert machines.names([own]).count("grace") == 1
+    assert machines.load_machine("grace", [own.parent]).title == "a small machine"
+    assert machines.list_model_names([own]).count("grace") == 1
 
 
 def test_an_unknown_name_is_a_usage_error_with_a_suggestion() -> None:
     with pytest.raises(UsageError, match=r"no machine model 'gracee' \(did you mean 'grace'\?\); there are a64fx, "):
-        machines.load("gracee")
+        machines.load_machine("gracee")
 
 
 def test_mistakes_in_a_model_are_reported_at_their_places(small: Path) -> None:
@@ -150,7 +158,7 @@ def test_mistakes_in_a_model_are_reported_at_their_places(small: Path) -> None:
         .replace("sockets: 1", "sockets: 0")
     )
     with pytest.raises(DocumentError) as caught:
-        machines.load(small)
+        machines.load_machine(small)
     assert [str(problem).removeprefix(f"{small}:") for problem in caught.value.problems] == [
         "6:10: sockets: found '0 @sheet', expected a number above zero; leave out what is not known",
         "8:18: flops_per_cycle: found '4 flop/cycle', expected the number and the name of its source, such as "
@@ -163,7 +171,7 @@ def test_sources_are_listed_and_none_in_vain(small: Path) -> None:
         SMALL.replace("2 GHz @sheet", "2 GHz @shet").replace("sources:", "sources:\n  idle: {title: unused}")
     )
     with pytest.raises(DocumentError) as caught:
-        machines.load(small)
+        machines.load_machine(small)
     assert [str(problem).removeprefix(f"{small}:") for problem in caught.value.problems] == [
         "5:9: no number names the source 'idle'",
         "8:12: the source 'shet' is not listed in sources (did you mean 'sheet'?)",
@@ -174,7 +182,7 @@ def test_the_name_is_that_of_the_file(small: Path) -> None:
     other = small.with_name("other.yaml")
     other.write_text(SMALL)
     with pytest.raises(DocumentError, match="name: found 'small', expected 'other'"):
-        machines.load(other)
+        machines.load_machine(other)
 
 
 def test_numbers_are_floats_that_keep_their_source() -> None:
@@ -233,14 +241,14 @@ def test_more_operations_never_take_less_time(operations: dict[str, float], fact
 
 
 def test_a_barrier_costs_more_for_every_doubling() -> None:
-    cost = Synchronization(per_doubling=Number(2e-6, S), base=Number(1e-6, S))
+    cost = SynchronizationCost(per_doubling=Number(2e-6, S), base=Number(1e-6, S))
     model = replace(MACHINE, synchronization=cost)
     assert [machine_rates.barrier_s(model, processors) for processors in (1, 2, 8)] == pytest.approx([1e-6, 3e-6, 7e-6])
 
 
-@pytest.mark.parametrize("name", machines.names())
+@pytest.mark.parametrize("name", machines.list_model_names())
 def test_the_document_is_json_and_resolves_its_sources(name: str) -> None:
-    document = json.loads(json.dumps(machines.as_document(machines.load(name)), allow_nan=False))
+    document = json.loads(json.dumps(machines.to_document(machines.load_machine(name)), allow_nan=False))
     assert document["name"] == name
     entries = list(quantities(document))
     assert entries
@@ -256,7 +264,7 @@ def quantities(document: object) -> Iterator[dict[str, object]]:
 
 
 def test_a_number_of_the_document_has_value_unit_text_and_source(small: Path) -> None:
-    document = machines.as_document(machines.load(small))
+    document = machines.to_document(machines.load_machine(small))
     assert document["frequency"] == {"value": 2e9, "unit": "Hz", "text": "2.00 GHz", "source": "sheet"}
     assert document["sockets"] == {"value": 1, "source": "sheet"}
     assert document["per_core"] == {
@@ -274,11 +282,11 @@ def test_a_number_of_the_document_has_value_unit_text_and_source(small: Path) ->
 def described(record: type, prefix: str = "") -> Iterator[tuple[str, str]]:
     """Path and expectation of every key that a model file may have."""
     for field in fields_of(record):
-        (hint,) = (one for one in members(field.hint) if one is not type(None))
+        (hint,) = (one for one in union_members(field.hint) if one is not type(None))
         inner = get_args(hint)[1] if is_dict(hint) else hint
         path = f"{prefix}{field.key}"
         if not is_record(hint):
-            yield path, expectation(hint)
+            yield path, describe_expectation(hint)
         if is_record(inner) and isinstance(inner, type):
             yield from described(inner, f"{path}.*." if is_dict(hint) else f"{path}.")
 
@@ -290,7 +298,7 @@ def test_the_table_of_fields_is_the_record() -> None:
 
 def test_the_table_of_models_is_the_folder() -> None:
     rows = re.findall(r"^\| `([a-z0-9-]+)` \| ([^|]+) \|$", DOC.split("## The bundled models")[1], re.MULTILINE)
-    assert rows == [(name, machines.load(name).title) for name in BUNDLED]
+    assert rows == [(name, machines.load_machine(name).title) for name in BUNDLED]
 
 
 def test_the_example_of_the_page_is_a_model(tmp_path: Path) -> None:
@@ -298,4 +306,4 @@ def test_the_example_of_the_page_is_a_model(tmp_path: Path) -> None:
     assert example is not None
     path = tmp_path / "mine.yaml"
     path.write_text(example[1])
-    assert machines.load(path).title == "two processors of the model Example 1000"
+    assert machines.load_machine(path).title == "two processors of the model Example 1000"

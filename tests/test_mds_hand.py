@@ -13,15 +13,15 @@ from advisor.analysis import bounds
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor_simulation.mds.log import Entry, Span
-    from advisor_simulation.mds.run import Simulated
+    from advisor_simulation.mds.log import RegionEntry, SyncSpan
+    from advisor_simulation.mds.run import SimulatedRun
 
 
-def arrivals(span: Span) -> list[float]:
+def arrivals(span: SyncSpan) -> list[float]:
     return [float(time) for time in span.arrived]
 
 
-def entry(found: Simulated, region: str) -> Entry:
+def entry(found: SimulatedRun, region: str) -> RegionEntry:
     return next(one for span in found.log.spans for one in span.entries if one.region == region)
 
 
@@ -31,7 +31,7 @@ def entry(found: Simulated, region: str) -> Entry:
     ids=["figure 4", "figure 5"],
 )
 def test_the_figures_of_the_source_give_their_bounds(figure: str, expected: tuple[float, ...], tmp_path: Path) -> None:
-    found = {one.name: one.seconds for one in bounds.compute(run(figure, tmp_path).profile)}
+    found = {one.name: one.seconds for one in bounds.compute_bounds(run(figure, tmp_path).profile)}
     assert tuple(found[name] for name in ("IPCO", "IPCOL", "IPCOLM", "IPCOLMD")) == expected
     assert found["actual"] == expected[-1]
 
@@ -95,7 +95,7 @@ def test_a_finite_cache_forgets(tmp_path: Path) -> None:
     large = run(small(control, head=head % (256, 8)), tmp_path, 1, finite=True)
     infinite = run(small(control), tmp_path, 1)
 
-    def counts(one: Simulated) -> list[int]:
+    def counts(one: SimulatedRun) -> list[int]:
         return np.asarray(sum(e.counts for span in one.log.spans for e in span.entries)).sum(axis=0).tolist()
 
     assert counts(small_cache) == [0, 0, 0, 8, 16]
@@ -180,7 +180,7 @@ def test_a_processor_that_migrates_fetches_its_own_data(tmp_path: Path) -> None:
     bound = run(small(control), tmp_path, 4)
     moving = run(small(control, extra="migration: 0.5"), tmp_path, 4)
 
-    def kinds(one: Simulated) -> list[int]:
+    def kinds(one: SimulatedRun) -> list[int]:
         return np.asarray(sum(e.counts for span in one.log.spans for e in span.entries)).sum(axis=0).tolist()
 
     assert kinds(bound) == [0, 0, 0, 8, 0]

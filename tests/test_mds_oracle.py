@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor_simulation.mds.coherence import KINDS, Prices, caches, refer
-from advisor_simulation.mds.references import Stream
+from advisor_simulation.mds.coherence import KINDS, MissPrices, make_caches, simulate_references
+from advisor_simulation.mds.references import ReferenceStream
 
 LINE, LINES, PROCESSORS = 4, 6, 3
 NODE = [0, 0, 1]
@@ -126,9 +126,9 @@ def test_both_simulators_agree(
     for sub, first, count, write in references:
         oracle.refer(place[sub], sub, first, count, write)
     columns = [np.array(column, dtype=np.int64) for column in zip(*references, strict=True)] or [np.zeros(0, int)] * 4
-    made = Stream(columns[1], columns[2], columns[3].astype(bool), columns[0], 0, 8)
-    state = caches(LINE * LINES, LINE, PROCESSORS, *(() if ways is None else (1, ways)))
-    found = refer(state, made, np.array(place), Prices(MEMORY, NEAR, FAR, np.array(NODE)))
+    made = ReferenceStream(columns[1], columns[2], columns[3].astype(bool), columns[0], 0, 8)
+    state = make_caches(LINE * LINES, LINE, PROCESSORS, *(() if ways is None else (1, ways)))
+    found = simulate_references(state, made, np.array(place), MissPrices(MEMORY, NEAR, FAR, np.array(NODE)))
     assert found.counts.tolist() == oracle.counts.tolist()
     assert found.cost.tolist() == oracle.cost.tolist()
     assert found.flow.tolist() == oracle.flow.tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from strategies import build, phase
 
-from advisor.analysis.measures import MISSING, command, joined, quantities, worst
+from advisor.analysis.measures import MISSING, derive_quantities, join_reasons, recording_command, worst_status
 from advisor.model.records import Phase, Processor, Profile
 
 TOOLS = ("eztrace", "scorep", "tau_exec", "valgrind --tool=callgrind", "llvm-mca", "gapwatch")
@@ -18,22 +18,22 @@ SERIAL = build([phase([[1.0]])])
 @pytest.mark.parametrize("profile", [MPI, THREADS, SERIAL, replace(SERIAL, language="fortran")])
 @pytest.mark.parametrize("name", MISSING)
 def test_every_missing_measurement_names_a_tool_in_a_complete_command(name: str, profile: Profile) -> None:
-    found = command(profile, name)
+    found = recording_command(profile, name)
     assert any(tool in found for tool in TOOLS)
     assert not set("{}") & set(found)
     assert MISSING[name].what
 
 
 def test_commands_start_as_many_ranks_as_the_program_has() -> None:
-    assert command(MPI, "wait_s") == 'mpirun -n 2 eztrace -t "openmpi posixio" ./PROGRAM'
-    assert command(replace(MPI, ranks_expected=8), "wait_s").startswith("mpirun -n 8 ")
-    assert command(SERIAL, "io_s") == 'eztrace -t "posixio" ./PROGRAM'
+    assert recording_command(MPI, "wait_s") == 'mpirun -n 2 eztrace -t "openmpi posixio" ./PROGRAM'
+    assert recording_command(replace(MPI, ranks_expected=8), "wait_s").startswith("mpirun -n 8 ")
+    assert recording_command(SERIAL, "io_s") == 'eztrace -t "posixio" ./PROGRAM'
 
 
 def test_threads_need_a_tool_that_sees_them_and_the_compiler_of_the_language() -> None:
-    assert command(THREADS, "wait_s").startswith("scorep gcc -fopenmp SOURCES -o PROGRAM && ")
-    assert "mpif90" in command(replace(MPI, language="fortran"), "source_ops")
-    assert "g++" in command(replace(SERIAL, language="cxx"), "functions")
+    assert recording_command(THREADS, "wait_s").startswith("scorep gcc -fopenmp SOURCES -o PROGRAM && ")
+    assert "mpif90" in recording_command(replace(MPI, language="fortran"), "source_ops")
+    assert "g++" in recording_command(replace(SERIAL, language="cxx"), "functions")
 
 
 def profile_of(*names: str) -> Profile:
@@ -53,24 +53,24 @@ def profile_of(*names: str) -> Profile:
 def test_quantities_are_made_of_what_is_there(
     names: tuple[str, ...], computation: dict[str, int] | None, work: dict[str, int] | None
 ) -> None:
-    found = quantities(profile_of(*names))
+    found = derive_quantities(profile_of(*names))
     for quantity, expected in ((found.computation, computation), (found.work, work)):
-        assert quantity.known == (expected is not None)
+        assert quantity.is_known == (expected is not None)
         assert dict(quantity.terms) == (expected or {})
 
 
 def test_a_measure_that_one_phase_lacks_is_missing() -> None:
     first = Phase("first", "parallel", np.array([0]), {"cpu_s": np.ones((1, 2, 1))})
     second = Phase("second", "parallel", np.array([0]), {"io_s": np.ones((1, 2, 1))})
-    assert not quantities(build([first, second])).computation.known
+    assert not derive_quantities(build([first, second])).computation.is_known
 
 
 def test_the_least_sure_status_wins_and_reasons_are_said_once() -> None:
-    assert worst(["measured", "estimated", "measured"]) == "estimated"
-    assert worst(["modelled", "estimated"]) == "modelled"
-    assert worst([]) == "measured"
-    assert joined(["a; b", None, "b; c"]) == "a; b; c"
-    assert joined([None]) is None
+    assert worst_status(["measured", "estimated", "measured"]) == "estimated"
+    assert worst_status(["modelled", "estimated"]) == "modelled"
+    assert worst_status([]) == "measured"
+    assert join_reasons(["a; b", None, "b; c"]) == "a; b; c"
+    assert join_reasons([None]) is None
 
 
 def only_io(*more: str) -> Profile:
@@ -81,22 +81,22 @@ def only_io(*more: str) -> Profile:
 
 
 def test_where_nothing_but_io_is_told_apart_the_rest_is_one_quantity() -> None:
-    found = quantities(only_io())
+    found = derive_quantities(only_io())
     assert found.all_but_io
     assert dict(found.communication.terms) == {"wall_s": 1, "io_s": -1}
     assert found.communication.status == "estimated"
     assert "waiting" in (found.communication.reason or "")
-    assert not any(each.known for each in (found.computation, found.work, found.sync, found.wait))
+    assert not any(each.is_known for each in (found.computation, found.work, found.sync, found.wait))
 
 
 @pytest.mark.parametrize("more", ["cpu_s", "transfer_s", "wait_s", "sync_s"])
 def test_io_is_not_alone_where_something_else_is_told_apart(more: str) -> None:
-    assert not quantities(only_io(more)).all_but_io
+    assert not derive_quantities(only_io(more)).all_but_io
 
 
 def test_one_rank_alone_waits_for_nobody_so_its_work_is_known() -> None:
     alone = only_io()
     first = replace(alone.phases[0], arrays={name: array[:, :1] for name, array in alone.phases[0].arrays.items()})
-    found = quantities(replace(alone, processors=alone.processors[:1], phases=(first,)))
-    assert found.work.known
+    found = derive_quantities(replace(alone, processors=alone.processors[:1], phases=(first,)))
+    assert found.work.is_known
     assert not found.all_but_io

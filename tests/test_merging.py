@@ -12,7 +12,7 @@ from hypothesis import given
 from profile_strategies import profiles
 
 from advisor.analysis import gaps, merging, soundness
-from advisor.analysis.bounds import compute
+from advisor.analysis.bounds import compute_bounds
 from advisor.model.records import Causes, Phase, Processor, Profile, Region
 
 TWO = (Processor(0), Processor(1))
@@ -85,18 +85,18 @@ def io_log(seconds: tuple[float, float] = (2.0, 0.0), **changed: object) -> Prof
 
 
 def seconds(profile: Profile) -> dict[str, float | None]:
-    return {bound.name: bound.seconds for bound in compute(profile)}
+    return {bound.name: bound.seconds for bound in compute_bounds(profile)}
 
 
 @given(profiles())
 def test_one_recording_alone_is_itself(profile: Profile) -> None:
-    assert merging.merge([profile]) is profile
-    assert merging.together([profile]) == [[profile]]
+    assert merging.merge_recordings([profile]) is profile
+    assert merging.group_by_run([profile]) == [[profile]]
 
 
 def test_counts_go_to_the_regions_of_the_same_name_and_nothing_is_lost() -> None:
-    merged = merging.merge([counted(), trace()])
-    soundness.check(merged)
+    merged = merging.merge_recordings([counted(), trace()])
+    soundness.check_profile(merged)
     assert [region.name for region in merged.regions] == ["main", "solve", "helper"]
     assert merged.counts["compiled_ops.load"].tolist() == [[0, 0], [30, 20], [3, 2]]
     assert merged.counts["calls"].tolist() == [[1, 1], [1, 1], [0, 0]]
@@ -110,31 +110,31 @@ def test_a_trace_without_functions_takes_all_counts_in_the_program() -> None:
     only = trace(regions=(Region("heat"), Region("MPI_Barrier")))
     for one in only.phases:
         one.arrays["wall_s"][1] = 0.0
-    merged = merging.merge([only, counted()])
+    merged = merging.merge_recordings([only, counted()])
     assert merged.counts["compiled_ops.load"].tolist() == [[33, 22], [0, 0]]
 
 
 def test_functions_of_the_same_name_in_other_files_are_others() -> None:
-    merged = merging.merge([trace(), counted(regions=(Region("solve", "/lib/other.c"), Region("helper")))])
+    merged = merging.merge_recordings([trace(), counted(regions=(Region("solve", "/lib/other.c"), Region("helper")))])
     assert merged.counts["compiled_ops.load"].tolist() == [[0, 0], [0, 0], [30, 20], [3, 2]]
 
 
 def test_io_that_only_a_log_saw_moves_seconds_from_computation() -> None:
-    merged = merging.merge([io_log(), trace()])
-    soundness.check(merged)
+    merged = merging.merge_recordings([io_log(), trace()])
+    soundness.check_profile(merged)
     io = [one.arrays["io_s"].sum(axis=(0, 2)).tolist() for one in merged.phases]
     assert io == [[pytest.approx(0.8), 0.0], [pytest.approx(1.2), 0.0]]
     before, after = seconds(trace()), seconds(merged)
     assert after["IPC"] == pytest.approx((before["IPC"] or 0) - 1.0)
     for name in ("IPCO", "IPCOL", "IPCOLM", "IPCOLMD", "IPCOLMDSW", "actual"):
         assert after[name] == pytest.approx(before[name])
-    found = {gap.name: gap.seconds for gap in gaps.attribute(merged, compute(merged))}
+    found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(merged, compute_bounds(merged))}
     assert found["O"] == pytest.approx(1.0)
     assert merged.status["io_s"] == "estimated"
 
 
 def test_the_files_of_the_io_are_laid_over_the_phases() -> None:
-    causes = merging.merge([io_log(), trace()]).causes
+    causes = merging.merge_recordings([io_log(), trace()]).causes
     assert causes is not None
     assert causes.phase.tolist() == [0, 1]
     assert causes.seconds == pytest.approx([0.8, 1.2])
@@ -143,13 +143,13 @@ def test_the_files_of_the_io_are_laid_over_the_phases() -> None:
 
 
 def test_more_io_than_a_processor_can_have_done_is_cut_to_its_computing_time() -> None:
-    merged = merging.merge([io_log((50.0, 0.0)), trace()])
+    merged = merging.merge_recordings([io_log((50.0, 0.0)), trace()])
     assert sum(one.arrays["io_s"].sum() for one in merged.phases) == pytest.approx(10.0)
     assert seconds(merged)["I"] == pytest.approx(4.0)
 
 
 def test_disagreement_is_reported_and_the_leader_stands() -> None:
-    merged = merging.merge([trace(cores=4), io_log(cores=8, actual_s=14.0)])
+    merged = merging.merge_recordings([trace(cores=4), io_log(cores=8, actual_s=14.0)])
     assert [note.text for note in merged.notes if note.name == "contradiction"] == [
         "cores: trace says 4, io 8",
         "the run took 10.0 s for trace, 14.0 s for io; they may be different runs",
@@ -159,7 +159,7 @@ def test_disagreement_is_reported_and_the_leader_stands() -> None:
 
 def test_a_recording_of_some_processors_says_so() -> None:
     half = counted(processors=TWO[:1], counts={"compiled_ops.load": np.ones((2, 1))})
-    merged = merging.merge([trace(), half])
+    merged = merging.merge_recordings([trace(), half])
     assert "compiled_ops.load" not in merged.counts
     assert [note.text for note in merged.notes if note.name == "partial recording"] == [
         "counter recorded 1 of 2 processors; its counts and times are left out"
@@ -167,7 +167,7 @@ def test_a_recording_of_some_processors_says_so() -> None:
 
 
 def test_what_is_known_of_the_run_is_joined() -> None:
-    merged = merging.merge(
+    merged = merging.merge_recordings(
         [trace(parameters={"N": 64.0}), counted(build="b7", language="c", parameters={"steps": 5.0})]
     )
     assert (merged.build, merged.language, dict(merged.parameters)) == ("b7", "c", {"N": 64.0, "steps": 5.0})
@@ -185,7 +185,7 @@ def test_what_is_known_of_the_run_is_joined() -> None:
     ids=["the same tool twice", "another program", "another build", "another size", "other processors"],
 )
 def test_what_does_not_belong_together_stays_apart(other: Profile) -> None:
-    assert len(merging.together([trace(build="b7", parameters={"N": 64.0}), other])) == 2
+    assert len(merging.group_by_run([trace(build="b7", parameters={"N": 64.0}), other])) == 2
 
 
 @pytest.mark.parametrize(
@@ -193,25 +193,25 @@ def test_what_does_not_belong_together_stays_apart(other: Profile) -> None:
     [counted(), counted(program=""), counted(processors=TWO[:1]), io_log(build="b7"), counted(program="./heat")],
 )
 def test_what_belongs_together(other: Profile) -> None:
-    assert len(merging.together([trace(build="b7"), other])) == 1
+    assert len(merging.group_by_run([trace(build="b7"), other])) == 1
 
 
 def test_a_name_that_the_system_cut_off_is_the_same_program() -> None:
     long = trace(program="a_very_long_program_name")
-    assert len(merging.together([long, counted(program="a_very_long_pro")])) == 1
-    assert len(merging.together([long, counted(program="a_very_long")])) == 2
+    assert len(merging.group_by_run([long, counted(program="a_very_long_pro")])) == 1
+    assert len(merging.group_by_run([long, counted(program="a_very_long")])) == 2
 
 
 def test_a_run_without_times_is_never_the_newest() -> None:
-    runs = merging.together(
+    runs = merging.group_by_run(
         [trace(started="2026-11-19T10:00:00"), counted(program="wave", started="2026-11-20T10:00:00")]
     )
-    assert [run[0].timed for run in runs] == [False, True]
+    assert [run[0].has_run_time for run in runs] == [False, True]
 
 
 def test_of_several_runs_the_nearest_in_time_is_taken_and_the_newest_comes_last() -> None:
     old = trace(run="old", started="2026-11-19T10:00:00")
     new = trace(run="new", started="2026-11-20T10:00:00")
     log = io_log(started="2026-11-19T10:00:01+00:00")
-    runs = merging.together([new, log, old])
+    runs = merging.group_by_run([new, log, old])
     assert [[one.run for one in run] for run in runs] == [["old", "i1"], ["new"]]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from advisor.analysis import gaps, soundness
-from advisor.analysis.bounds import compute
+from advisor.analysis.bounds import compute_bounds
 from advisor.formats import mpip
 from advisor.model.errors import InputError
 from advisor.model.records import Profile
@@ -96,8 +96,8 @@ def test_times_and_bytes_of_calls_are_those_of_the_report(path: Path) -> None:
 @pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.parent.name)
 def test_real_reports_hold_no_contradictions(path: Path) -> None:
     profile = mpip.advisor_read(path)
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     assert max(notes(profile).values()) == 0
     assert profile.program in path.name
     assert {processor.host for processor in profile.processors} == {"vm"}
@@ -116,7 +116,7 @@ def test_the_aggregates_of_the_report(tmp_path: Path) -> None:
 
 def test_the_injected_imbalance_shows() -> None:
     profile = mpip.advisor_read(IMBALANCE)
-    found = {gap.name: gap.seconds for gap in gaps.attribute(profile, compute(profile))}
+    found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(profile, compute_bounds(profile))}
     true = json.loads((IMBALANCE.parent / "truth.json").read_text())["bounds"]["from_measured_wall"]
     assert found["L"] == pytest.approx(true["IPCOL"] - true["IPCO"], abs=2e-3)
     assert found["L"] > 0.12
@@ -236,7 +236,7 @@ def test_more_seconds_in_mpi_than_in_the_program(tmp_path: Path) -> None:
         IMBALANCE, tmp_path, ("   1       0.55      0.269    48.93\n", "   1      0.155      0.269   173.55\n")
     )
     profile = mpip.advisor_read(path)
-    soundness.check(profile)
+    soundness.check_profile(profile)
     assert notes(profile)["more MPI than run time"] > 0
     assert profile.phases[0].arrays["wall_s"].sum(axis=0)[1, 0] == pytest.approx(0.155)
 

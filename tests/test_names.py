@@ -11,12 +11,12 @@ import pytest
 from named_profiles import JSON, WITHOUT_TIMES, WRITERS, expected
 
 from advisor import cli
-from advisor.extension.host import Host, load
+from advisor.extension.host import PluginHost, load_plugins
 from advisor.model.errors import InputError
-from advisor.output.clean import clean
-from advisor.output.document import document, to_json
+from advisor.output.advice_document import build_advice_document, to_json
+from advisor.output.clean import clean_text
 from advisor.output.page import Page
-from advisor.output.terminal import screen
+from advisor.output.terminal import render_screen
 from advisor.pipeline import Options, advise
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @pytest.fixture(scope="module")
-def host() -> Host:
-    return load()
+def host() -> PluginHost:
+    return load_plugins()
 
 
 @pytest.fixture(params=WRITERS)
@@ -58,7 +58,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def advice(form: str, name: str, host: Host, tmp_path: Path) -> Advice | None:
+def advice(form: str, name: str, host: PluginHost, tmp_path: Path) -> Advice | None:
     """The advice on a profile with the name; None where the format can't hold it and said so."""
     path = WRITERS[form](name, tmp_path)
     if form not in JSON or not any("\ud800" <= c <= "\udfff" for c in name):
@@ -79,17 +79,17 @@ def test_a_name_survives(advice: Advice | None, form: str, name: str) -> None:
         return
     name = expected(form, name)
     assert name in {region.name for region in advice.profile.regions}
-    text = to_json(document(advice))
+    text = to_json(build_advice_document(advice))
     assert text.isascii()
     assert all(c == "\n" or c.isprintable() for c in text)
     kept = name.encode("utf-8", "backslashreplace").decode()
     regions = {region["name"] for gap in json.loads(text)["gaps"] for region in gap["regions"]}
     assert kept in regions or form in WITHOUT_TIMES
     for page in (Page(100, verbose=True), Page(100, color=True), Page(60, "ascii", verbose=True)):
-        shown = screen(advice, page)
+        shown = render_screen(advice, page)
         plain = SGR.sub("", shown) if page.color else shown
         assert {c for c in plain if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}} <= {"\n"}
-        beginning = joined(clean(name, page.encoding))[:6]
+        beginning = joined(clean_text(name, page.encoding))[:6]
         assert form in WITHOUT_TIMES or not page.verbose or beginning in joined(plain)
         plain.encode(page.encoding)
 
@@ -105,7 +105,7 @@ def test_the_command_prints_nothing_that_acts(
     assert cli.main(["advise", path, "--color", "always", "--width", "100", "--verbose"]) == 0
     shown = SGR.sub("", capsys.readouterr().out)
     assert {c for c in shown if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}} <= {"\n"}
-    assert form in WITHOUT_TIMES or joined(clean(NAMES[key]))[:6] in joined(shown)
+    assert form in WITHOUT_TIMES or joined(clean_text(NAMES[key]))[:6] in joined(shown)
     assert cli.main(["advise", path, "--as", "json"]) == 0
     text = capsys.readouterr().out
     assert text.isascii()

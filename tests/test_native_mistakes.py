@@ -16,7 +16,7 @@ from advisor.model.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA = jsonschema.Draft202012Validator(native.schema())
+SCHEMA = jsonschema.Draft202012Validator(native.load_schema())
 
 
 @pytest.mark.parametrize(

@@ -122,9 +122,9 @@ def test_what_must_be_unpacked_has_a_limit_in_all(tmp_path: Path, monkeypatch: p
     np.savez_compressed(tmp_path / "run.npz", profile=np.array("x"), a=np.zeros(1000), b=np.zeros(1000))
     archive = npz.open_archive(tmp_path / "run.npz")
     archive.budget = 12_000
-    archive.load("a")
+    archive.load_array("a")
     with pytest.raises(InputError, match="read into memory"):
-        archive.load("b")
+        archive.load_array("b")
 
 
 def test_a_list_of_members_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.formats import numerals
+from advisor.formats import number_lines
 from advisor.model.errors import InputError
 
 NUMBER = st.integers(-(2**63) + 1, 2**63 - 1)
@@ -18,8 +18,8 @@ LINES = st.lists(st.lists(NUMBER, min_size=1, max_size=6), min_size=1, max_size=
 NOWHERE = Path("trace")
 
 
-def taken(text: bytes, compiled: bool) -> numerals.Numbers:
-    (found,) = numerals.blocks(io.BytesIO(text), NOWHERE, 1, compiled)
+def taken(text: bytes, compiled: bool) -> number_lines.NumberLines:
+    (found,) = number_lines.read_number_lines(io.BytesIO(text), NOWHERE, 1, compiled)
     return found
 
 
@@ -43,7 +43,7 @@ def test_every_number_is_read(compiled: bool, lines: list[list[int]]) -> None:
 def test_both_ways_agree_on_what_is_wrong(text: bytes) -> None:
     pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
     octets = np.frombuffer(text + b"\n", dtype=np.uint8)
-    plain, compiled = numerals.split(octets), numerals._compiled()(octets)
+    plain, compiled = number_lines.split_numbers(octets), number_lines._build_compiled_splitter()(octets)
     assert (plain[3] >= 0) == (compiled[3] >= 0)
     if plain[3] < 0:
         assert all(np.array_equal(one, other) for one, other in zip(plain[:3], compiled[:3], strict=True))
@@ -54,24 +54,24 @@ def test_a_comment_is_a_line_of_its_own() -> None:
 
 
 def test_lines_are_counted_over_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numerals, "BLOCK", 7)
+    monkeypatch.setattr(number_lines, "BLOCK", 7)
     text = b"".join(b"%d:1\n" % number for number in range(100))
-    found = list(numerals.blocks(io.BytesIO(text), NOWHERE, 5, False))
+    found = list(number_lines.read_number_lines(io.BytesIO(text), NOWHERE, 5, False))
     assert len(found) > 10
     assert np.concatenate([each.values for each in found])[::2].tolist() == list(range(100))
     assert found[-1].line + len(found[-1].first) - 1 == 105
     with pytest.raises(InputError) as refused:
-        list(numerals.blocks(io.BytesIO(text + b"x\n"), NOWHERE, 5, False))
+        list(number_lines.read_number_lines(io.BytesIO(text + b"x\n"), NOWHERE, 5, False))
     assert refused.value.place == "line 105"
 
 
 @pytest.mark.parametrize("text", [b"1:2", b"1:2\n3", b"1\n" + b"2" * 40])
 def test_a_line_without_an_end_is_refused(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numerals, "LONGEST_LINE", 20)
+    monkeypatch.setattr(number_lines, "LONGEST_LINE", 20)
     with pytest.raises(InputError):
-        list(numerals.blocks(io.BytesIO(text), NOWHERE, 1, False))
+        list(number_lines.read_number_lines(io.BytesIO(text), NOWHERE, 1, False))
 
 
 def test_no_more_is_read_than_there_is_room_for() -> None:
-    stream = numerals.Bounded(io.BytesIO(b"0123456789"), 6)
+    stream = number_lines.BoundedStream(io.BytesIO(b"0123456789"), 6)
     assert (stream.read(4), stream.read(4), stream.read(4)) == (b"0123", b"45", b"")

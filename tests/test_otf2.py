@@ -19,7 +19,7 @@ from otf2_archives import BARRIER, BCAST, OPENMP, REGION_IDS, Archive, Printed, 
 
 from advisor.formats import otf2 as reader
 from advisor.formats.otf2 import advisor_read, advisor_sniff, decoding, read_trace
-from advisor.formats.otf2.languages import spoken
+from advisor.formats.otf2.source_language import detect_language
 from advisor.model.errors import InputError, UsageError
 from advisor.support import compiling
 from advisor.trace.events import Kind, Role, Trace
@@ -369,7 +369,7 @@ def test_anchor_files_and_their_directories_are_claimed_and_parts_only_with_them
 def test_the_language_is_told_by_sources_or_by_the_names_of_calls(
     files: list[str | None], calls: list[str], language: str | None
 ) -> None:
-    assert spoken(files, calls) == language
+    assert detect_language(files, calls) == language
 
 
 def test_the_profile_of_a_fortran_program_says_so() -> None:

@@ -18,8 +18,8 @@ from advisor.formats.otf2.codes import (
     COMM_SELF,
     MPI,
 )
-from advisor.formats.otf2.communicators import Communicators, candidates, choose
-from advisor.formats.otf2.contents import Places
+from advisor.formats.otf2.communicators import Communicators, find_candidates, select_communicators
+from advisor.formats.otf2.definition_contents import LocationTable
 from advisor.trace.events import Location
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Four ranks as EZTrace numbers them.
 IDS = (0, 536870911, 1073741822, 1610612733)
-PLACES = Places(IDS, tuple(Location("", rank) for rank in range(4)), {10: 0, 11: 1, 12: 2, 13: 3}, 0)
+PLACES = LocationTable(IDS, tuple(Location("", rank) for rank in range(4)), {10: 0, 11: 1, 12: 2, 13: 3}, 0)
 WORLD = [0, 0, COMM_LOCATIONS, MPI, 0, list(IDS)]
 
 
@@ -44,14 +44,14 @@ def resolved(
         "Comm": [[identity, 0, number, 0, 0] for identity, number in comms],
         "InterComm": [],
     }
-    found = candidates(definitions, PLACES)
+    found = find_candidates(definitions, PLACES)
     numbered = {list(found).index(identity): Counter(count) for identity, count in (counts or {}).items()}
-    return choose(found, numbered, {0, 1, 2, 3}), list(found)
+    return select_communicators(found, numbered, {0, 1, 2, 3}), list(found)
 
 
 def members(of: tuple[Communicators, list[int]], identity: int, rank: int) -> tuple[int, ...] | None:
     communicators, ids = of
-    candidate = int(communicators.of_rank(rank)[ids.index(identity)])
+    candidate = int(communicators.map_rank(rank)[ids.index(identity)])
     number = int(communicators.communicator[candidate])
     return communicators.members[number] if number >= 0 else None
 
@@ -80,20 +80,20 @@ def test_the_largest_of_several_candidates_counts() -> None:
 def test_collectives_of_a_single_process_speak_for_the_small_candidate() -> None:
     found = resolved([WORLD, group(1, [0]), group(1, [0, 1, 2, 3])], [(1, 1)], {1: {0: 3}})
     assert [members(found, 1, rank) for rank in range(4)] == [(0,), (0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3)]
-    assert found[0].undecided == ()
+    assert found[0].undecided_ids == ()
 
 
 def test_collectives_that_do_not_agree_are_told() -> None:
     found = resolved([WORLD, group(1, [0]), group(1, [0, 1, 2, 3])], [(1, 1)], {1: {0: 3, 1: 3, 2: 2, 3: 3}})
     assert members(found, 1, 0) == (0, 1, 2, 3)
-    assert found[0].undecided == (1,)
+    assert found[0].undecided_ids == (1,)
 
 
 def test_a_rank_without_events_does_not_speak_against_a_communicator() -> None:
     definitions = {"Group": [WORLD, group(1, [0]), group(1, [0, 1])], "Comm": [[1, 0, 1, 0, 0]], "InterComm": []}
-    found = choose(candidates(definitions, PLACES), {0: Counter({0: 4})}, {0})
-    assert found.members[int(found.communicator[found.of_rank(0)[0]])] == (0, 1)
-    assert found.undecided == ()
+    found = select_communicators(find_candidates(definitions, PLACES), {0: Counter({0: 4})}, {0})
+    assert found.members[int(found.communicator[found.map_rank(0)[0]])] == (0, 1)
+    assert found.undecided_ids == ()
 
 
 def test_groups_may_be_defined_after_their_communicators(tmp_path: Path) -> None:
@@ -113,9 +113,9 @@ def test_equal_memberships_are_one_communicator() -> None:
 
 def test_partners_are_counted_within_the_communicator() -> None:
     found, _ = resolved([WORLD, group(7, [2, 0, 3])], [(5, 7)])
-    candidate = found.of_rank(0)[[0, 0, 0, 0]]
+    candidate = found.map_rank(0)[[0, 0, 0, 0]]
     local = np.array([0, 2, 3, -1], dtype=np.int32)
-    assert found.ranks(candidate, local).tolist() == [2, 3, -1, -1]
+    assert found.resolve_ranks(candidate, local).tolist() == [2, 3, -1, -1]
 
 
 def test_a_process_that_was_not_recorded_keeps_its_place() -> None:
@@ -123,14 +123,16 @@ def test_a_process_that_was_not_recorded_keeps_its_place() -> None:
     found, _ = resolved([world, group(7, [0, 1, 2])], [(5, 7)])
     assert found.members == ((0, 1),)
     local = np.array([0, 1, 2], dtype=np.int32)
-    assert found.ranks(found.of_rank(0)[[0, 0, 0]], local).tolist() == [0, -1, 1]
+    assert found.resolve_ranks(found.map_rank(0)[[0, 0, 0]], local).tolist() == [0, -1, 1]
 
 
 def test_in_an_inter_communicator_partners_are_on_the_other_side() -> None:
     definitions = {"Group": [WORLD, group(1, [0, 2]), group(2, [3, 1])], "Comm": [], "InterComm": [[6, 0, 1, 2, 0, 0]]}
-    found = choose(candidates(definitions, PLACES), {0: Counter({0: 1, 1: 1, 2: 1, 3: 1})}, {0, 1, 2, 3})
+    found = select_communicators(
+        find_candidates(definitions, PLACES), {0: Counter({0: 1, 1: 1, 2: 1, 3: 1})}, {0, 1, 2, 3}
+    )
     local = np.array([0, 1], dtype=np.int32)
-    partners = [found.ranks(found.of_rank(rank)[[0, 0]], local).tolist() for rank in range(4)]
+    partners = [found.resolve_ranks(found.map_rank(rank)[[0, 0]], local).tolist() for rank in range(4)]
     assert partners == [[3, 1], [0, 2], [3, 1], [0, 2]]
     assert {frozenset(members) for members in found.members} == {frozenset({0, 1, 2, 3})}
 

@@ -12,15 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from otf2_writer import CHUNK, EVENTS, Order, definition_file, event_file, pack_record
 
-from advisor.formats.otf2 import plain
+from advisor.formats.otf2 import plain_decoder
 from advisor.formats.otf2.chunks import END_OF_CHUNK, END_OF_FILE, HEADER, find_chunks
-from advisor.formats.otf2.clock import ClockCorrection
+from advisor.formats.otf2.clock_correction import ClockCorrection
 from advisor.formats.otf2.codes import COMM_LOCATIONS, MPI, PARADIGMS, ROLES
 from advisor.formats.otf2.decoding import choose_decoder, read_bytes
 from advisor.formats.otf2.definitions import read_definitions
+from advisor.formats.otf2.id_lookup import IdLookup
 from advisor.formats.otf2.layout import COUNTER, ROW_KIND
-from advisor.formats.otf2.lookup import Lookup
-from advisor.formats.otf2.rows import PADDING, ROW_TYPES, Bytes, Context, Decoded, DecodingError, Rows
+from advisor.formats.otf2.rows import (
+    PADDING,
+    ROW_TYPES,
+    ChunkBytes,
+    DecodedChunk,
+    DecodingContext,
+    DecodingError,
+    EventRows,
+)
 from advisor.model.errors import InputError
 from advisor.trace.events import Kind
 
@@ -30,8 +38,8 @@ if TYPE_CHECKING:
 WAYS = [False, True] if find_spec("numba") else [False]
 NONE_32, NONE_64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 KNOWN = (0, 1, 2, 7, 300, 70_000, 2**24, 2**32 - 2)
-CONTEXT = Context(*(Lookup({identity: number for number, identity in enumerate(KNOWN)}) for _ in range(3)),
-                  ClockCorrection.none())  # fmt: skip
+CONTEXT = DecodingContext(*(IdLookup({identity: number for number, identity in enumerate(KNOWN)}) for _ in range(3)),
+                  ClockCorrection.make_identity())  # fmt: skip
 
 
 class Written(NamedTuple):
@@ -57,27 +65,27 @@ def written(draw: st.DrawFn, most: int = 60) -> Written:
     return Written(time, np.array([EVENTS[name][0] for name in names], dtype=np.uint8), values)
 
 
-def empty_rows(count: int) -> Rows:
-    return Rows(*(np.zeros(count, dtype=kind) for kind in ROW_TYPES.values()))
+def empty_rows(count: int) -> EventRows:
+    return EventRows(*(np.zeros(count, dtype=kind) for kind in ROW_TYPES.values()))
 
 
-def as_bytes(content: bytes, start: int = HEADER, order: Order = "little") -> Bytes:
+def as_bytes(content: bytes, start: int = HEADER, order: Order = "little") -> ChunkBytes:
     """Return the content of a chunk as the decoders take it."""
     data = np.frombuffer(content + bytes(PADDING), dtype=np.uint8).copy()
-    return Bytes(data, len(content), start, order == "big")
+    return ChunkBytes(data, len(content), start, order == "big")
 
 
-def decode(chunk: Bytes, most: int, compiled: bool) -> tuple[Decoded, Rows] | str:
+def decode(chunk: ChunkBytes, most: int, compiled: bool) -> tuple[DecodedChunk, EventRows] | str:
     """Return what was in a chunk and its rows, or the reason why it is none."""
     rows = empty_rows(most)
     try:
         decoded = choose_decoder(compiled=compiled)(chunk, CONTEXT, rows)
     except DecodingError as error:
         return str(error) if 0 <= error.position <= chunk.size else f"no place of the chunk: {error.position}"
-    return decoded, rows.part(0, decoded.rows)
+    return decoded, rows.slice_rows(0, decoded.rows)
 
 
-def same(one: tuple[Decoded, Rows] | str, other: tuple[Decoded, Rows] | str) -> bool:
+def same(one: tuple[DecodedChunk, EventRows] | str, other: tuple[DecodedChunk, EventRows] | str) -> bool:
     """Whether two ways of decoding gave the same; if they refuse, they may name different damage first."""
     if isinstance(one, str) or isinstance(other, str):
         return isinstance(one, str) and isinstance(other, str) and "no place" not in one + other
@@ -223,4 +231,4 @@ def test_definitions_of_the_first_versions_are_understood(tmp_path: Path) -> Non
 
 
 def test_the_walk_ends_where_the_bytes_end() -> None:
-    assert plain.find_records(b"\x0c\xff\x0e", 0, "little") == ([0], 3)
+    assert plain_decoder.find_records(b"\x0c\xff\x0e", 0, "little") == ([0], 3)

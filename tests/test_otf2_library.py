@@ -15,9 +15,9 @@ from otf2_writer import CHUNK, EVENTS, event_file
 
 from advisor.formats.otf2 import read_trace
 from advisor.formats.otf2.anchor import read_anchor
+from advisor.formats.otf2.id_lookup import IdLookup
 from advisor.formats.otf2.layout import COUNTED
-from advisor.formats.otf2.lookup import Lookup
-from advisor.formats.otf2.reading import Reader
+from advisor.formats.otf2.reading import EventReader
 from advisor.trace.events import Kind
 
 pytest.importorskip("_otf2", reason="needs the otf2 wheel: CPython 3.10 or 3.11 on x86-64")
@@ -99,8 +99,8 @@ def assert_same_events(anchor: Path) -> int:
     ids = {event.fields[ROWS[event.name][1]] for event in rows if ROWS[event.name][1] is not None}
     numbers = {identity: number for number, identity in enumerate(sorted(ids))}
     for compiled in WAYS:
-        lookups = (Lookup(numbers) for _ in range(3))
-        events = Reader(anchor, read_anchor(anchor), *lookups).read(locations, compiled=compiled)
+        lookups = (IdLookup(numbers) for _ in range(3))
+        events = EventReader(anchor, read_anchor(anchor), *lookups).read_events(locations, compiled=compiled)
         found = list(zip(*(column.tolist() for column in events.columns.rows), strict=True))
         assert found == [expected_row(event, numbers) for event in rows]
         assert events.counts.tolist() == [

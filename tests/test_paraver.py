@@ -32,7 +32,7 @@ MPI = (50000001, 50000002, 50000003)
 
 def called(trace: Trace) -> dict[tuple[str, int], tuple[int, float]]:
     """Count and seconds of all calls by name and rank, those inside included."""
-    calls = nesting.pair(trace)
+    calls = nesting.pair_calls(trace)
     found: dict[tuple[str, int], tuple[int, float]] = {}
     for number, region in enumerate(trace.regions):
         for place, location in enumerate(trace.locations):
@@ -83,8 +83,8 @@ def test_messages_are_those_that_were_sent(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_nothing_is_wrong_with_recorded_traces(case: str) -> None:
     profile = paraver.advisor_read(trace_of(case))
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     assert not profile.notes
     assert profile.reader == "paraver"
     assert profile.has_phases
@@ -101,9 +101,9 @@ def test_efficiencies_are_those_of_the_model_factors(case: str) -> None:
     trace = paraver.read_trace(trace_of(case))
     profile = paraver.advisor_read(trace_of(case))
     factors = paraver_files.factors(case)
-    found = {each.name: each.value for each in efficiencies.efficiencies(profile)}
+    found = {each.name: each.value for each in efficiencies.compute_efficiencies(profile)}
     local = [number for number, region in enumerate(trace.regions) if region.role in (Role.LOCAL, Role.TOOL)]
-    calls = nesting.pair(trace)
+    calls = nesting.pair_calls(trace)
     beside = np.zeros(len(profile.processors))
     np.add.at(beside, calls.location, (calls.end_s - calls.start_s) * np.isin(calls.region, local))
     elapsed = factors["Runtime (us)"] * 1e-6
@@ -119,7 +119,7 @@ def test_efficiencies_are_those_of_the_model_factors(case: str) -> None:
 def test_efficiencies_of_the_states_are_the_model_factors_to_the_last_digit(case: str) -> None:
     """The same two figures by BSC's own definition, from what this reader keeps of a trace."""
     trace = paraver.read_trace(trace_of(case))
-    calls = nesting.pair(trace)
+    calls = nesting.pair_calls(trace)
     role = np.array([region.role for region in trace.regions])[calls.region]
     begin, finish = calls.end_s[role == Role.INIT].max(), calls.start_s[role == Role.FINALIZE].min()
     outer = (calls.anchor == np.arange(len(role))) | (role == Role.LOCAL)
@@ -145,7 +145,7 @@ def injected(case: str) -> dict[str, float]:
 @pytest.mark.parametrize("case", FAULTS)
 def test_the_gaps_are_what_was_injected(case: str) -> None:
     profile = paraver.advisor_read(trace_of(case))
-    found = {gap.name: gap.seconds for gap in gaps.attribute(profile, bounds.compute(profile))}
+    found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile))}
     for name, seconds in injected(case).items():
         assert found[name] == pytest.approx(seconds, abs=0.05 * seconds + 0.005), name
     truth = json.loads((HERE / case / "truth.json").read_text())
@@ -175,7 +175,7 @@ def test_input_and_output_by_file() -> None:
         assert {trace.files[place] for place in trace.partner[mine]} == {f"/tmp/faultlab.{number}.dat"}
     profile = paraver.advisor_read(trace_of("faultlab-io256"))
     assert profile.counts["io_bytes"].sum(axis=0).tolist() == [5243064, 5242880]
-    found = {gap.name: gap.seconds for gap in gaps.attribute(profile, bounds.compute(profile))}
+    found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile))}
     written = [
         paraver_files.summed("faultlab-io256")[name, task].nanoseconds
         for name in ("write", "open", "close")
@@ -187,8 +187,8 @@ def test_input_and_output_by_file() -> None:
 def test_a_cut_trace_and_a_simulated_one() -> None:
     cut = paraver.advisor_read(HERE / "faultlab-imbalance30" / "trace.cut.prv.gz")
     whole = paraver.advisor_read(trace_of("faultlab-imbalance30"))
-    found = {each.name: each.seconds for each in bounds.compute(cut)}
-    for bound in bounds.compute(whole)[4:-1]:
+    found = {each.name: each.seconds for each in bounds.compute_bounds(cut)}
+    for bound in bounds.compute_bounds(whole)[4:-1]:
         assert found[bound.name] == pytest.approx(bound.seconds, abs=0.0005)
     simulated = paraver.advisor_read(trace_of("simulated"))
     assert simulated.actual_s == pytest.approx(0.534713341, abs=1e-9)
@@ -409,7 +409,7 @@ def test_without_names_the_states_tell_what_threads_do(tmp_path: Path) -> None:
     source = trace_of("faultlab-imbalance30")
     (tmp_path / "trace.prv").write_bytes(source.read_bytes())
     profile = paraver.advisor_read(tmp_path / "trace.prv")
-    soundness.check(profile)
+    soundness.check_profile(profile)
     assert "calls not named" in {note.name for note in profile.notes}
     expected = paraver_files.paramedir("faultlab-imbalance30")["timings"]
     found = called(paraver.read_trace(tmp_path / "trace.prv"))

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from site_folder import beside_readers, plugin
 
 from advisor import cli, pipeline
-from advisor.advice.past import Applied, Earlier, spread_s
-from advisor.advice.ranking import elsewhere, realised
-from advisor.history.database import NAME, Writer, read
-from advisor.history.items import Items
-from advisor.history.past import StoredPast
-from advisor.history.runs import Runs, Unit
+from advisor.advice.earlier_runs import AppliedAction, EarlierRuns, pooled_deviation_s
+from advisor.advice.ranking import history_gain, similar_program_gain
+from advisor.history.database import NAME, HistoryWriter, open_read_only
+from advisor.history.history_queries import StoredHistory
+from advisor.history.items import ItemStore
+from advisor.history.runs import ProfileUnit, RunStore
 from advisor.model.errors import StoreError
 from advisor.model.records import Finding
 from advisor.pipeline import Options
@@ -47,19 +47,19 @@ class Told:
 
     def __init__(self, *runs: Advice, won: Mapping[str, Sequence[float]] | None = None) -> None:
         self.runs, self.shares, self.looks = runs, won or {}, 0
-        self.elsewhere: tuple[Applied, ...] = ()
+        self.elsewhere: tuple[AppliedAction, ...] = ()
 
-    def advice(self, program: str) -> Sequence[Advice]:
+    def load_advice(self, program: str) -> Sequence[Advice]:
         self.looks += 1
         return self.runs
 
-    def won(self, program: str) -> Mapping[str, Sequence[float]]:
+    def load_won_shares(self, program: str) -> Mapping[str, Sequence[float]]:
         return self.shares
 
-    def times(self, program: str, ranks: int) -> Sequence[tuple[str, float]]:
+    def load_run_times(self, program: str, ranks: int) -> Sequence[tuple[str, float]]:
         return [(one.profile.build, one.profile.actual_s) for one in self.runs if one.profile.build is not None]
 
-    def applied(self) -> Sequence[Applied]:
+    def find_applied_actions(self) -> Sequence[AppliedAction]:
         return self.elsewhere
 
 
@@ -77,39 +77,39 @@ def names(found: Sequence[Advice]) -> list[str]:
 
 def test_a_run_is_not_its_own_past() -> None:
     told = Told(run("a"), run("b"))
-    assert names(Earlier(run("b").profile, (), told).advice()) == ["a"]
-    again = Earlier(run("b", actual_s=46.0).profile, (), told)
-    assert names(again.advice()) == ["a", "b"]
+    assert names(EarlierRuns(run("b").profile, (), told).earlier_advice()) == ["a"]
+    again = EarlierRuns(run("b", actual_s=46.0).profile, (), told)
+    assert names(again.earlier_advice()) == ["a", "b"]
 
 
 def test_later_runs_are_no_past() -> None:
     told = Told(run("a", "2026-01-01T00:00:00Z"), run("c", "2026-01-03T00:00:00Z"))
-    assert names(Earlier(run("b", "2026-01-02T00:00:00Z").profile, (), told).advice()) == ["a"]
+    assert names(EarlierRuns(run("b", "2026-01-02T00:00:00Z").profile, (), told).earlier_advice()) == ["a"]
 
 
 def test_runs_at_hand_are_not_remembered_twice() -> None:
     beside = (run("a", "2026-01-01T00:00:00Z"), run("c", "2026-01-03T00:00:00Z"))
     told = Told(run("b", "2026-01-02T00:00:00Z"), run("a", "2026-01-01T00:00:00Z"))
-    earlier = Earlier(run("d", "2026-01-04T00:00:00Z").profile, beside, told)
-    assert names(earlier.advice()) == ["a", "b", "c"]
-    assert earlier.advice()[0] is beside[0]
+    earlier = EarlierRuns(run("d", "2026-01-04T00:00:00Z").profile, beside, told)
+    assert names(earlier.earlier_advice()) == ["a", "b", "c"]
+    assert earlier.earlier_advice()[0] is beside[0]
     assert told.looks == 1
 
 
 def test_without_times_of_their_own_runs_stay_in_order() -> None:
-    earlier = Earlier(run("z").profile, (run("b"),), Told(run("y"), run("x", "2026-01-02T00:00:00Z")))
-    assert names(earlier.advice()) == ["y", "x", "b"]
+    earlier = EarlierRuns(run("z").profile, (run("b"),), Told(run("y"), run("x", "2026-01-02T00:00:00Z")))
+    assert names(earlier.earlier_advice()) == ["y", "x", "b"]
 
 
 def test_a_damaged_past_is_a_problem_and_no_end() -> None:
     class Damaged:
-        def advice(self, program: str) -> Sequence[Advice]:
+        def load_advice(self, program: str) -> Sequence[Advice]:
             raise StoreError("it is torn")
 
-        def won(self, program: str) -> Mapping[str, Sequence[float]]:
+        def load_won_shares(self, program: str) -> Mapping[str, Sequence[float]]:
             raise StoreError("it is torn")
 
-        def times(self, program: str, ranks: int) -> Sequence[tuple[str, float]]:
+        def load_run_times(self, program: str, ranks: int) -> Sequence[tuple[str, float]]:
             raise StoreError("it is torn")
 
     advice = pipeline.advise([FIGURE], Options(), beside_readers(Path("/nonexistent")), Damaged())
@@ -122,9 +122,9 @@ def test_a_damaged_past_is_a_problem_and_no_end() -> None:
 
 def test_the_noise_is_the_spread_of_one_build() -> None:
     """By hand: squares of 0.5 and 0.5 around 10.5, none around 20, one degree of freedom."""
-    assert spread_s([("a", 10.0), ("a", 11.0), ("b", 20.0)]) == pytest.approx(0.5**0.5)
-    assert spread_s([("a", 10.0), ("b", 20.0)]) == 0.0
-    assert spread_s([]) == 0.0
+    assert pooled_deviation_s([("a", 10.0), ("a", 11.0), ("b", 20.0)]) == pytest.approx(0.5**0.5)
+    assert pooled_deviation_s([("a", 10.0), ("b", 20.0)]) == 0.0
+    assert pooled_deviation_s([]) == 0.0
 
 
 def test_repeats_of_a_build_tell_how_far_a_promise_can_be_believed(tmp_path: Path) -> None:
@@ -144,26 +144,26 @@ def test_the_history_knows_the_times_of_builds(tmp_path: Path) -> None:
         profile(daemon.root / f"{number}.json", build=build, actual_s=47.0 + number)
     profile(daemon.root / "none.json")
     daemon.once()
-    past = StoredPast(daemon.state)
-    assert past.times("fig4", 2) == (("v1", 47.0), ("v1", 48.0), ("v2", 49.0))
-    assert past.times("fig4", 64) == ()
-    early = StoredPast(daemon.state, until=2)
-    assert early.times("fig4", 2) == (("v1", 47.0), ("v1", 48.0)), "what was known when run 2 was told of"
-    assert [one.profile.actual_s for one in early.advice("fig4")] == [47.0, 48.0]
-    assert StoredPast(tmp_path / "none").times("fig4", 2) == ()
+    past = StoredHistory(daemon.state)
+    assert past.load_run_times("fig4", 2) == (("v1", 47.0), ("v1", 48.0), ("v2", 49.0))
+    assert past.load_run_times("fig4", 64) == ()
+    early = StoredHistory(daemon.state, until=2)
+    assert early.load_run_times("fig4", 2) == (("v1", 47.0), ("v1", 48.0)), "what was known when run 2 was told of"
+    assert [one.profile.actual_s for one in early.load_advice("fig4")] == [47.0, 48.0]
+    assert StoredHistory(tmp_path / "none").load_run_times("fig4", 2) == ()
 
 
 # What actions have won
 
 
 def test_one_share_says_nothing_about_the_spread() -> None:
-    assert realised.gain((0.4,), 10.0) == (4.0, 0.0, 10.0, "history")
-    assert realised.gain((-0.1,), 10.0) == (-1.0, -1.0, 10.0, "history")
+    assert history_gain.compute_gain((0.4,), 10.0) == (4.0, 0.0, 10.0, "history")
+    assert history_gain.compute_gain((-0.1,), 10.0) == (-1.0, -1.0, 10.0, "history")
 
 
 def test_several_shares_have_a_prediction_interval() -> None:
     """By hand: mean 0.5, s 0.1, t of 90 % with two degrees of freedom 2.919986, times sqrt(4/3)."""
-    expected, low, high, basis = realised.gain((0.4, 0.5, 0.6), 10.0)
+    expected, low, high, basis = history_gain.compute_gain((0.4, 0.5, 0.6), 10.0)
     assert (expected, basis) == (5.0, "history")
     assert (low, high) == pytest.approx((5.0 - 3.371709, 5.0 + 3.371709))
 
@@ -173,7 +173,7 @@ def test_several_shares_have_a_prediction_interval() -> None:
     st.floats(0.001, 1e6),
 )
 def test_the_expected_gain_lies_in_its_interval(shares: list[float], ceiling_s: float) -> None:
-    expected, low, high, _ = realised.gain(shares, ceiling_s)
+    expected, low, high, _ = history_gain.compute_gain(shares, ceiling_s)
     assert expected == pytest.approx(mean(shares) * ceiling_s)
     assert low <= expected <= high
 
@@ -183,7 +183,7 @@ def test_what_an_action_has_won_is_expected_again(tmp_path: Path) -> None:
     loaded = beside_readers(tmp_path)
     first = pipeline.advise([FIGURE], Options(), loaded).recommendations[0]
     assert (first.basis, first.expected_s) == ("simulation", 0.5)
-    advice = pipeline.advise([FIGURE], Options(), loaded, Told(won={first.action: (0.25, 0.75)}))
+    advice = pipeline.advise([FIGURE], Options(), loaded, Told(load_won_shares={first.action: (0.25, 0.75)}))
     for one in advice.recommendations:
         if one.action == first.action:
             assert (one.basis, one.expected_s) == ("history", pytest.approx(one.ceiling_s / 2))
@@ -195,14 +195,14 @@ def test_what_an_action_has_won_is_expected_again(tmp_path: Path) -> None:
 
 
 def store(folder: Path, advice: Advice, number: int) -> None:
-    writer = Writer(folder)
+    writer = HistoryWriter(folder)
     with writer.transaction() as connection:
-        run = Runs(connection).add(advice, (Unit(folder / f"{number}", "native", f"{number}"),), NOW)
-        items = Items(connection)
-        before = [Runs(connection).advice(run - 1)] if run > 1 else []
-        items.update(run, advice, before, NOW)
+        run = RunStore(connection).add_run(advice, (ProfileUnit(folder / f"{number}", "native", f"{number}"),), NOW)
+        items = ItemStore(connection)
+        before = [RunStore(connection).load_advice(run - 1)] if run > 1 else []
+        items.update_items(run, advice, before, NOW)
         if run == 1:
-            items.mark(items.of(advice.profile.program)[0], "applied", NOW)
+            items.mark_item(items.items_of_program(advice.profile.program)[0], "applied", NOW)
     writer.close()
 
 
@@ -218,24 +218,24 @@ def test_the_history_knows_what_an_applied_item_has_won(tmp_path: Path) -> None:
         verdict="nothing significant",
     )
     store(tmp_path, before, 1)
-    past = StoredPast(tmp_path)
-    assert past.won("jacobi") == {}
+    past = StoredHistory(tmp_path)
+    assert past.load_won_shares("jacobi") == {}
     store(tmp_path, after, 2)
-    assert past.won("jacobi") == {item.action: (pytest.approx(0.75),)}
-    assert past.won("another") == {}
-    assert len(past.advice("jacobi")) == 2
-    assert past.advice("jacobi", most=1)[0].verdict == "nothing significant"
+    assert past.load_won_shares("jacobi") == {item.action: (pytest.approx(0.75),)}
+    assert past.load_won_shares("another") == {}
+    assert len(past.load_advice("jacobi")) == 2
+    assert past.load_advice("jacobi", most=1)[0].verdict == "nothing significant"
 
 
 def test_without_a_history_there_is_no_past(tmp_path: Path) -> None:
-    assert StoredPast(tmp_path).advice("jacobi") == ()
-    assert StoredPast(tmp_path / "none").won("jacobi") == {}
+    assert StoredHistory(tmp_path).load_advice("jacobi") == ()
+    assert StoredHistory(tmp_path / "none").load_won_shares("jacobi") == {}
 
 
 def test_a_history_that_is_none_is_said(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"no database")
     with pytest.raises(StoreError):
-        StoredPast(tmp_path).advice("jacobi")
+        StoredHistory(tmp_path).load_advice("jacobi")
 
 
 TELLING = """
@@ -254,13 +254,13 @@ def test_what_an_action_has_won_elsewhere_is_expected_where_nothing_else_is_know
     loaded = beside_readers(tmp_path)
     first = pipeline.advise([FIGURE], Options(), loaded).recommendations[0]
     told = Told()
-    told.elsewhere = (Applied(first.action, run("other"), 3.6, 4.0),)
+    told.elsewhere = (AppliedAction(first.action, run("other"), 3.6, 4.0),)
     found = next(
         one for one in pipeline.advise([FIGURE], Options(), loaded, told).recommendations if one.action == first.action
     )
     assert (found.basis, found.expected_s) == ("similar", pytest.approx(0.9 * found.ceiling_s))
     assert found.interval_s == (0.0, pytest.approx(found.ceiling_s))
-    won = Told(won={first.action: (0.5,)})
+    won = Told(load_won_shares={first.action: (0.5,)})
     won.elsewhere = told.elsewhere
     bases = {one.action: one.basis for one in pipeline.advise([FIGURE], Options(), loaded, won).recommendations}
     assert bases[first.action] == "history"
@@ -276,24 +276,29 @@ def test_what_an_action_has_won_elsewhere_is_expected_where_nothing_else_is_know
     ],
 )
 def test_expectations_that_make_no_sense_are_passed_over(measures: dict[str, float]) -> None:
-    assert elsewhere.told([Finding("", "expectation", "A-1", "", measures)]) == {}
-    assert elsewhere.told([Finding("", "other", "A-1", "", {"share": 0.5, "share_low": 0, "share_high": 1})]) == {}
+    assert similar_program_gain.collect_won_shares([Finding("", "expectation", "A-1", "", measures)]) == {}
+    assert (
+        similar_program_gain.collect_won_shares(
+            [Finding("", "other", "A-1", "", {"share": 0.5, "share_low": 0, "share_high": 1})]
+        )
+        == {}
+    )
 
 
 def test_what_was_applied_to_a_program_is_remembered_for_others(tmp_path: Path) -> None:
     before, after = advice_samples.full(), advice_samples.full()
     store(tmp_path, before, 1)
-    assert StoredPast(tmp_path).applied() == ()
+    assert StoredHistory(tmp_path).find_applied_actions() == ()
     faster = tuple(replace(gap, seconds=gap.seconds / 2) for gap in after.gaps)
     profile = replace(after.profile, run="later", build="2")
     store(tmp_path, replace(after, profile=profile, gaps=faster, recommendations=()), 2)
-    [one] = StoredPast(tmp_path).applied()
+    [one] = StoredHistory(tmp_path).find_applied_actions()
     assert one.before.profile.run == before.profile.run
     assert 0 < one.won_s <= one.ceiling_s
-    assert Earlier(before.profile, (), StoredPast(tmp_path)).applied() == ()
+    assert EarlierRuns(before.profile, (), StoredHistory(tmp_path)).applied_actions() == ()
     other = replace(before.profile, program="another")
-    assert [entry.action for entry in Earlier(other, (), StoredPast(tmp_path)).applied()] == [one.action]
-    assert StoredPast(tmp_path / "none").applied() == ()
+    assert [entry.action for entry in EarlierRuns(other, (), StoredHistory(tmp_path)).applied_actions()] == [one.action]
+    assert StoredHistory(tmp_path / "none").find_applied_actions() == ()
 
 
 # Who hands it over
@@ -342,9 +347,9 @@ def test_a_run_that_is_read_again_does_not_set_the_clock_of_advice_back(tmp_path
 
 
 def items_of(daemon: Watch) -> tuple[Item, ...]:
-    connection = read(daemon.state)
+    connection = open_read_only(daemon.state)
     try:
-        return Items(connection).of("fig4")
+        return ItemStore(connection).items_of_program("fig4")
     finally:
         connection.close()
 

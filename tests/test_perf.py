@@ -13,8 +13,8 @@ import pytest
 from advisor.analysis import soundness
 from advisor.formats import perf, perf_stat
 from advisor.formats.perf import samples
-from advisor.formats.perf.lines import Frame, frame_of
-from advisor.formats.perf.sites import MPI_LIBRARY, Region, site_of
+from advisor.formats.perf.lines import StackFrame, parse_frame
+from advisor.formats.perf.sites import MPI_LIBRARY, CodeRegion, find_site
 from advisor.model.errors import InputError
 from advisor.model.records import Processor, Profile
 from advisor.support import contract
@@ -54,7 +54,7 @@ def seconds(profile: Profile, measure: str = "wall_s") -> dict[str, list[float]]
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("case", ["faultlab-imbalance30", "npb-cg.W.2"])
 def test_shares_of_functions_are_those_of_the_report(case: str, rank: int) -> None:
-    script = samples.read(FOLDER / case / f"perf.script.rank{rank}.txt")
+    script = samples.read_script(FOLDER / case / f"perf.script.rank{rank}.txt")
     found: Counter[tuple[str, str]] = Counter()
     for thread in script.threads.values():
         for (_, stack), (number, _) in thread.weight.items():
@@ -71,8 +71,8 @@ def test_shares_of_functions_are_those_of_the_report(case: str, rank: int) -> No
 def test_the_profile_of_two_ranks() -> None:
     assert perf.advisor_sniff(IMBALANCE) == 1.0
     profile = perf.advisor_read(IMBALANCE)
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     assert profile.program == "faultlab"
     assert profile.processors == (Processor(0), Processor(1))
     assert profile.ranks_expected == 2
@@ -115,67 +115,70 @@ def test_threads_without_call_graphs_of_their_parallel_regions() -> None:
     assert {"other programs", "helper threads", "period estimated"} <= notes(profile)
 
 
-def frames(*lines: str) -> list[Frame]:
-    found = [frame_of(line.encode()) for line in lines]
+def frames(*lines: str) -> list[StackFrame]:
+    found = [parse_frame(line.encode()) for line in lines]
     return [frame for frame in found if frame is not None]
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (f"{HEX} solve+0x10 (/bin/app)", Frame("solve", "/bin/app", False)),
-        ("ffffffff816e1f36 do_syscall_64+0x71 ([kernel.kallsyms])", Frame("do_syscall_64", "[kernel.kallsyms]", True)),
-        ("ffffffff816e1f36 do_syscall_64", Frame("do_syscall_64", None, True)),
-        (f"{HEX} nf_hook+0x1 ([nf_conntrack])", Frame("nf_hook", "[nf_conntrack]", True)),
-        (f"{HEX} __vdso_clock_gettime ([vdso])", Frame("__vdso_clock_gettime", "[vdso]", False)),
-        (f"{HEX} [unknown] ([unknown])", Frame(None, None, False)),
-        (f"{HEX} [unknown] (/lib/libgomp.so.1)", Frame(None, "/lib/libgomp.so.1", False)),
-        (HEX, Frame(None, None, False)),
-        ("add (/bin/app)", Frame("add", "/bin/app", False)),
-        (f"{HEX} f(g<long>) [clone .cold]+0x2 (/bin/a b)", Frame("f(g<long>) [clone .cold]", "/bin/a b", False)),
-        (f"{HEX} a::operator()(int) const (/x (deleted))", Frame("a::operator()(int) const", "/x (deleted)", False)),
-        (f"{HEX} (/bin/app)", Frame(None, "/bin/app", False)),
-        (f"{HEX} größe+0x0 (/bin/app)", Frame("größe", "/bin/app", False)),
+        (f"{HEX} solve+0x10 (/bin/app)", StackFrame("solve", "/bin/app", False)),
+        ("ffffffff816e1f36 do_syscall_64+0x71 ([kernel.kallsyms])", StackFrame("do_syscall_64", "[kernel.kallsyms]",
+        True)),
+        ("ffffffff816e1f36 do_syscall_64", StackFrame("do_syscall_64", None, True)),
+        (f"{HEX} nf_hook+0x1 ([nf_conntrack])", StackFrame("nf_hook", "[nf_conntrack]", True)),
+        (f"{HEX} __vdso_clock_gettime ([vdso])", StackFrame("__vdso_clock_gettime", "[vdso]", False)),
+        (f"{HEX} [unknown] ([unknown])", StackFrame(None, None, False)),
+        (f"{HEX} [unknown] (/lib/libgomp.so.1)", StackFrame(None, "/lib/libgomp.so.1", False)),
+        (HEX, StackFrame(None, None, False)),
+        ("add (/bin/app)", StackFrame("add", "/bin/app", False)),
+        (f"{HEX} f(g<long>) [clone .cold]+0x2 (/bin/a b)", StackFrame("f(g<long>) [clone .cold]", "/bin/a b", False)),
+        (f"{HEX} a::operator()(int) const (/x (deleted))", StackFrame("a::operator()(int) const", "/x (deleted)",
+        False)),
+        (f"{HEX} (/bin/app)", StackFrame(None, "/bin/app", False)),
+        (f"{HEX} größe+0x0 (/bin/app)", StackFrame("größe", "/bin/app", False)),
     ],
 )  # fmt: skip
-def test_frames(line: str, expected: Frame) -> None:
-    assert frame_of(line.encode()) == expected
+def test_frames(line: str, expected: StackFrame) -> None:
+    assert parse_frame(line.encode()) == expected
 
 
 def test_inlined_functions_are_part_of_the_one_they_are_inlined_in() -> None:
-    assert frame_of(b"\t7f0000001000 f (inlined)\n") is None
+    assert parse_frame(b"\t7f0000001000 f (inlined)\n") is None
 
 
 @pytest.mark.parametrize(
     ("stack", "region", "kernel"),
     [
-        (["1000 f (/app)", "1001 main (/app)"], Region("f"), False),
-        (["ffffffff81000000 clear_page ([k])", "1000 f (/app)"], Region("f"), True),
-        (["ffffffff81000000 clear_page ([k])"], Region("kernel"), True),
+        (["1000 f (/app)", "1001 main (/app)"], CodeRegion("f"), False),
+        (["ffffffff81000000 clear_page ([k])", "1000 f (/app)"], CodeRegion("f"), True),
+        (["ffffffff81000000 clear_page ([k])"], CodeRegion("kernel"), True),
         (["1000 memcpy (/libc.so.6)", "1001 PMPI_Allreduce (/libmpi.so.40)", "1002 f (/app)"],
-         Region("MPI_Allreduce", Role.ALL_TO_ALL, Region("f")), False),
+         CodeRegion("MPI_Allreduce", Role.ALL_TO_ALL, CodeRegion("f")), False),
         (["1000 x (/libmpi.so.40)", "1001 MPI_Send (/libmpi.so.40)", "1002 mpi_send_ (/m.so)", "1003 g (/app)"],
-         Region("MPI_Send", Role.SEND, Region("g")), False),
+         CodeRegion("MPI_Send", Role.SEND, CodeRegion("g")), False),
         (["ffffffff81000000 sys_poll ([k])", "1000 poll (/libc.so.6)", "1001 [unknown] (/x/mca_btl_tcp.so)"],
-         Region(MPI_LIBRARY, Role.COMM_OTHER), True),
-        (["1000 opal_progress"], Region(MPI_LIBRARY, Role.COMM_OTHER), False),
+         CodeRegion(MPI_LIBRARY, Role.COMM_OTHER), True),
+        (["1000 opal_progress"], CodeRegion(MPI_LIBRARY, Role.COMM_OTHER), False),
         (["1000 gomp_team_barrier_wait_end (/libgomp.so.1)", "1001 main (/app)"],
-         Region("gomp_team_barrier_wait_end", Role.OMP_BARRIER, Region("main")), False),
-        (["1000 GOMP_critical_start (/libgomp.so.1)"], Region("GOMP_critical_start", Role.OMP_LOCK), False),
+         CodeRegion("gomp_team_barrier_wait_end", Role.OMP_BARRIER, CodeRegion("main")), False),
+        (["1000 GOMP_critical_start (/libgomp.so.1)"], CodeRegion("GOMP_critical_start", Role.OMP_LOCK), False),
         (["1000 body (/app)", "1001 GOMP_parallel (/libgomp.so.1)", "1002 main (/app)"],
-         Region("body", Role.OMP_PARALLEL), False),
+         CodeRegion("body", Role.OMP_PARALLEL), False),
         (["1000 f (/app)", "1001 main._omp_fn.3 (/app)"],
-         Region("f", Role.USER, Region("main._omp_fn.3", Role.OMP_PARALLEL)), False),
+         CodeRegion("f", Role.USER, CodeRegion("main._omp_fn.3", Role.OMP_PARALLEL)), False),
         (["ffffffff81000000 vfs_write ([k])", "1000 __GI___libc_write (/libc.so.6)", "1001 dump (/app)"],
-         Region("write", Role.IO, Region("dump")), True),
-        (["1000 read (/app)"], Region("read"), False),
-        (["1000 [unknown] (/lib/libblas.so.3)", "1001 solve (/app)"], Region("unknown code in libblas.so.3"), False),
-        ([], Region("kernel"), False),
+         CodeRegion("write", Role.IO, CodeRegion("dump")), True),
+        (["1000 read (/app)"], CodeRegion("read"), False),
+        (["1000 [unknown] (/lib/libblas.so.3)", "1001 solve (/app)"], CodeRegion("unknown code in libblas.so.3"),
+        False),
+        ([], CodeRegion("kernel"), False),
     ],
 )  # fmt: skip
-def test_what_a_stack_tells(stack: list[str], region: Region, kernel: bool) -> None:
+def test_what_a_stack_tells(stack: list[str], region: CodeRegion, kernel: bool) -> None:
     lines = [line.replace("([k])", "([kernel.kallsyms])") for line in stack]
-    assert site_of(frames(*lines)) == (region, kernel)
+    assert find_site(frames(*lines)) == (region, kernel)
 
 
 def test_time_in_the_kernel_is_no_time_of_the_application(tmp_path: Path) -> None:
@@ -307,6 +310,6 @@ def test_turned_bits_do_no_harm(tmp_path: Path) -> None:
         except InputError:
             refused += 1
             continue
-        contract.check(found, Profile)
-        soundness.check(found)
+        contract.check_value(found, Profile)
+        soundness.check_profile(found)
     assert refused > 5

@@ -29,8 +29,8 @@ def notes(profile: Profile) -> dict[str, float]:
 def test_the_files_of_two_ranks() -> None:
     assert perf_stat.advisor_sniff(FOLDER) == 1.0
     profile = perf_stat.advisor_read(FOLDER)
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     assert profile.processors == (Processor(0), Processor(1))
     assert profile.ranks_expected == 2
     assert profile.started == "2026-11-21T00:57:31"
@@ -91,7 +91,7 @@ def test_forms(tmp_path: Path, text: str, counts: dict[str, float], note: str) -
     path = written(tmp_path / "s.csv", "# started on Sat Nov 21 00:57:28 2026\n\n" + text)
     assert perf_stat.advisor_sniff(path) == 1.0
     profile = perf_stat.advisor_read(path)
-    soundness.check(profile)
+    soundness.check_profile(profile)
     assert {name: float(table.sum()) for name, table in profile.counts.items()} == counts
     assert note in notes(profile)
 
@@ -144,8 +144,8 @@ def test_turned_bits_and_lost_ends_do_no_harm(tmp_path: Path, name: str) -> None
         except InputError:
             refused += 1
             continue
-        contract.check(found, Profile)
-        soundness.check(found)
+        contract.check_value(found, Profile)
+        soundness.check_profile(found)
     assert refused > 0.4 * len(content)
 
 

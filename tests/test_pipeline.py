@@ -21,8 +21,8 @@ def written(folder: Path, name: str = "run.json", **changed: object) -> Path:
     return path
 
 
-def alone() -> host.Host:
-    return host.load()
+def alone() -> host.PluginHost:
+    return host.load_plugins()
 
 
 def test_of_several_runs_the_newest_is_advised_on(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_rules_of_a_plugin_with_mistakes_lose_nothing_else(tmp_path: Path) -> No
         def advisor_rules():
             return [Path({str(rules)!r})]
     """)  # fmt: skip
-    advice = pipeline.advise([written(tmp_path)], pipeline.Options(), host.load([folder]))
+    advice = pipeline.advise([written(tmp_path)], pipeline.Options(), host.load_plugins([folder]))
     assert advice.verdict == "advice"
     assert any("left out" in problem and "titel" in problem for problem in advice.problems)
 

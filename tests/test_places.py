@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from advisor import cli
-from advisor.cli import history_places, places
-from advisor.support import kept
+from advisor.cli import history_location, user_folders
+from advisor.support import disk_cache
 
 FIG4 = Path(__file__).parent / "profiles" / "fig4.json"
 
@@ -39,15 +39,15 @@ def test_without_a_home_advice_is_given_and_nothing_is_kept(homeless: Path, caps
 def test_without_a_home_nothing_is_taken_from_where_one_works(homeless: Path) -> None:
     for name in ("~/.config/gapwatch/plugins", "~/.cache/gapwatch", "~/.local/state/gapwatch"):
         (homeless / name).mkdir(parents=True)
-    assert places.plugin_folders() == ()
-    assert not places.config().exists()
-    assert not kept.user_folder("XDG_CACHE_HOME", "~/.cache").exists()
-    assert not history_places.default().exists()
+    assert user_folders.plugin_folders() == ()
+    assert not user_folders.config_folder().exists()
+    assert not disk_cache.user_folder("XDG_CACHE_HOME", "~/.cache").exists()
+    assert not history_location.default_history_folder().exists()
 
 
 def test_a_relative_directory_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """The specification of the variables says that relative paths are to be ignored."""
     monkeypatch.setenv("XDG_CACHE_HOME", "cache")
-    assert not kept.user_folder("XDG_CACHE_HOME", "~/.cache").is_relative_to(Path.cwd())
+    assert not disk_cache.user_folder("XDG_CACHE_HOME", "~/.cache").is_relative_to(Path.cwd())
     monkeypatch.setenv("XDG_CACHE_HOME", "/var/cache/user")
-    assert kept.user_folder("XDG_CACHE_HOME", "~/.cache") == Path("/var/cache/user/gapwatch")
+    assert disk_cache.user_folder("XDG_CACHE_HOME", "~/.cache") == Path("/var/cache/user/gapwatch")

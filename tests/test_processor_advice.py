@@ -15,13 +15,13 @@ from test_processor_probe import model
 from advisor import pipeline
 from advisor.analysis import machine_rates, machines
 from advisor.extension import host
-from advisor.formats.writing import write
+from advisor.formats.native_writer import write_profile
 from advisor.model.records import Advice, Phase, Processor, Profile, Region
-from advisor_processor import counts as documents
+from advisor_processor import operations_document as documents
 from advisor_processor.compiled import analysis
-from advisor_processor.probe import document
-from advisor_processor.source import counting
-from advisor_processor.source.essential import essential
+from advisor_processor.probe import model_document
+from advisor_processor.source import instrumented_run
+from advisor_processor.source.essential_accesses import count_essential_accesses
 
 LOOPS = Path(__file__).resolve().parents[1] / "examples" / "incore"
 #: How often the loop is taken to have run: what callgrind saw, so many times.
@@ -47,7 +47,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if file.is_file():
             shutil.copy(file, folder)
     subprocess.run(["make", "-s"], cwd=folder, check=True, timeout=PATIENCE_S)
-    (folder / "seen.yaml").write_text(document.text_of(model()))
+    (folder / "seen.yaml").write_text(model_document.render_machine(model()))
     return folder
 
 
@@ -58,33 +58,37 @@ def advice(built: Path, case: Case) -> Advice:
         folder.mkdir()
         _record(built, case, folder)
     options = pipeline.Options(machine=str(built / "seen.yaml"))
-    return pipeline.advise([folder], options, host.load())
+    return pipeline.advise([folder], options, host.load_plugins())
 
 
 def _record(built: Path, case: Case, folder: Path) -> None:
-    machine = machines.load(built / "seen.yaml")
+    machine = machines.load_machine(built / "seen.yaml")
     program, out = built / "build" / f"incore-{case.level}", built / f"{folder.name}.out"
     words = ["valgrind", "--tool=callgrind", "--dump-instr=yes", f"--callgrind-out-file={out}", str(program)]
     subprocess.run([*words, case.loop, "24576", "1"], check=True, capture_output=True, timeout=PATIENCE_S)
     name = case.loop.rstrip("0123456789")
-    one = next(each for each in analysis.analyse(out, machine).functions if each.name == name)
+    one = next(each for each in analysis.analyse_run(out, machine).functions if each.name == name)
     schedule = one.schedule
     compiled = {f"compiled_ops.{unit}": count for unit, count in schedule.operations.items()}
     compiled |= {f"compiled_numbers.{unit}": count for unit, count in schedule.numbers.items() if unit != "int"}
     compiled |= {"scheduled_cycles": schedule.macs_cycles, "chained_cycles": schedule.chained_cycles}
     compiled |= {"strided_loads": schedule.strided, "spilled_loads": schedule.spilled}
     compiled["vectorized_ops"] = schedule.vectorized
-    loop = next(each for each in counting.read([LOOPS / "loops.c"])[1][0].loops if each.function == name and each.inner)
+    loop = next(
+        each
+        for each in instrumented_run.read_sources([LOOPS / "loops.c"])[1][0].loops
+        if each.function == name and each.inner
+    )
     assert loop.body is not None
     times = {"triad": 1024, "quotient": 1536, "reciprocal": 1536, "ddot": 1536, "strided8": 341}[case.loop]
     source = {f"source_ops.{unit}": count * times for unit, count in loop.body.work.operations.items() if count}
-    loads, stores, _ = essential(loop.body)
+    loads, stores, _ = count_essential_accesses(loop.body)
     source |= {"source_ops.load": loads * times, "source_ops.store": stores * times}
     for by, counts in (("incore", compiled), ("count", source)):
         row = ((name, "loops.c", None), 0, {key: value * REPEATED for key, value in counts.items()})
-        documents.write(documents.gathered("incore", by, 1, [row]), folder / f"{by}.operations.json")
+        documents.write_operations(documents.build_document("incore", by, 1, [row]), folder / f"{by}.operations.json")
     seconds = schedule.macs_cycles * REPEATED / (machine_rates.clock_hz(machine) or 1.0) * case.slower
-    write(_profile(name, seconds), folder / "profile.json")
+    write_profile(_profile(name, seconds), folder / "profile.json")
 
 
 def _profile(name: str, seconds: float) -> Profile:

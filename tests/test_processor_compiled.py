@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patience import PATIENCE_S
 
-from advisor.analysis.machines.records import FunctionalUnit, Machine, Number, Source
+from advisor.analysis.machines.records import FunctionalUnit, Machine, Number, NumberSource
 from advisor.model.errors import InputError
-from advisor_processor.compiled import binary, executions, opinions
-from advisor_processor.compiled.chains import chain_cycles, strides
-from advisor_processor.compiled.executions import is_work
-from advisor_processor.compiled.instructions import Instruction, access, decode
-from advisor_processor.compiled.loops import innermost, trips
-from advisor_processor.compiled.schedule import schedule
-from advisor_processor.compiled.throughput import busy_cycles
-from advisor_processor.compiled.units import unit_of
+from advisor_processor.compiled import binary, executions, external_tools
+from advisor_processor.compiled.chains import compute_chain_cycles, find_strides
+from advisor_processor.compiled.executions import is_computing_object
+from advisor_processor.compiled.functional_units import find_unit
+from advisor_processor.compiled.instructions import Instruction, classify_access, decode_instructions
+from advisor_processor.compiled.loops import count_trips, find_innermost_loops
+from advisor_processor.compiled.schedule import compute_schedule
+from advisor_processor.compiled.throughput import compute_busy_cycles
 
 S = "sheet"
 LOOPS = Path(__file__).resolve().parents[1] / "examples" / "incore"
@@ -40,7 +40,7 @@ MACHINE = Machine(
     name="toy",
     title="Toy",
     description="for tests",
-    sources={S: Source("its data sheet")},
+    sources={S: NumberSource("its data sheet")},
     frequency=Number(1e9, S),
     issue=Number(4, S),
     units={
@@ -56,7 +56,7 @@ MACHINE = Machine(
 
 
 def code(hexadecimal: str) -> list[Instruction]:
-    return list(decode(bytes.fromhex(hexadecimal), 0x1000))
+    return list(decode_instructions(bytes.fromhex(hexadecimal), 0x1000))
 
 
 #: Each is the loop of a function: as gcc -O1 -mavx2 emits it.
@@ -88,7 +88,7 @@ def test_what_an_instruction_reads_writes_and_occupies() -> None:
     ],
 )  # fmt: skip
 def test_units_by_mnemonic(mnemonic: str, unit_and_vector: tuple[str | None, bool]) -> None:
-    assert unit_of(mnemonic) == unit_and_vector
+    assert find_unit(mnemonic) == unit_and_vector
 
 
 @pytest.mark.parametrize(
@@ -100,35 +100,35 @@ def test_units_by_mnemonic(mnemonic: str, unit_and_vector: tuple[str | None, boo
     ],
 )  # fmt: skip
 def test_whether_memory_is_read_or_written(mnemonic: str, first: bool, expected: tuple[bool, bool]) -> None:
-    assert access(mnemonic, first) == expected
+    assert classify_access(mnemonic, first) == expected
 
 
 def test_a_sum_waits_for_the_sum_before() -> None:
-    assert chain_cycles(DDOT, MACHINE) == 2  # addition after addition
+    assert compute_chain_cycles(DDOT, MACHINE) == 2  # addition after addition
 
 
 def test_horner_waits_for_a_multiplication_and_an_addition() -> None:
-    assert chain_cycles(HORNER, MACHINE) == 4 + 3
+    assert compute_chain_cycles(HORNER, MACHINE) == 4 + 3
 
 
 def test_a_chain_through_memory_is_followed() -> None:
     """Load of what was stored before (5), three additions (3 + 2 + 2), a multiplication (4)."""
-    assert strides(GAUSS_SEIDEL) == {"rax": 8, "rsi": 0, "rcx": 0}
-    assert chain_cycles(GAUSS_SEIDEL, MACHINE) == 5 + 3 + 2 + 2 + 4
+    assert find_strides(GAUSS_SEIDEL) == {"rax": 8, "rsi": 0, "rcx": 0}
+    assert compute_chain_cycles(GAUSS_SEIDEL, MACHINE) == 5 + 3 + 2 + 2 + 4
 
 
 def test_throughput_counts_units_pipes_and_slots() -> None:
-    busy = busy_cycles(((one, 1.0) for one in GAUSS_SEIDEL), MACHINE)
+    busy = compute_busy_cycles(((one, 1.0) for one in GAUSS_SEIDEL), MACHINE)
     assert busy == {"load": 4 / 2, "fp": 4 / 2, "store": 1.0, "int": 2 / 4, "issue": (9 - 1) / 4}
 
 
 def test_a_wider_instruction_does_not_do_more_per_cycle_than_a_full_one() -> None:
     divider = Machine(
-        name="d", title="d", description="d", sources={S: Source("s")}, frequency=Number(1e9, S),
+        name="d", title="d", description="d", sources={S: NumberSource("s")}, frequency=Number(1e9, S),
         units={"fp_div": FunctionalUnit(Number(1 / 16, S), Number(512, S), Number(1 / 4, S))},
     )  # fmt: skip
     cycles = {
-        width: busy_cycles([(code(text)[0], 1.0)], divider)["fp_div"]
+        width: compute_busy_cycles([(code(text)[0], 1.0)], divider)["fp_div"]
         for width, text in ((64, "c5fb5ec1"), (128, "c5f95ec1"), (256, "c5fd5ec1"))
     }
     assert cycles == {64: 4.0, 128: 4.0, 256: 8.0}
@@ -137,10 +137,10 @@ def test_a_wider_instruction_does_not_do_more_per_cycle_than_a_full_one() -> Non
 def test_the_innermost_loop_is_found_although_an_outer_one_jumps_to_its_head() -> None:
     """Two jumps back to one address: the shorter loop is inside, the longer around it."""
     both = code("ffc0 39d0 75fa ffc1 39f1 75f4 c3")
-    (loop,) = innermost(both)
+    (loop,) = find_innermost_loops(both)
     assert (loop.begin, len(loop.body)) == (0x1000, 3)
     executed = {0x1000: 60.0, 0x1002: 60.0, 0x1004: 60.0, 0x1006: 6.0, 0x1008: 6.0, 0x100A: 6.0, 0x100C: 1.0}
-    found = trips(loop, executed)
+    found = count_trips(loop, executed)
     assert (found.iterations, found.entries) == (60, 6)
 
 
@@ -148,7 +148,7 @@ def test_the_innermost_loop_is_found_although_an_outer_one_jumps_to_its_head() -
 def test_macs_is_never_below_mac(iterations: int, entries: int) -> None:
     executed = {one.address: float(iterations) for one in GAUSS_SEIDEL}
     executed[GAUSS_SEIDEL[-1].end] = float(min(entries, iterations))
-    found = schedule(GAUSS_SEIDEL, executed, MACHINE)
+    found = compute_schedule(GAUSS_SEIDEL, executed, MACHINE)
     assert found.macs_cycles >= found.mac_cycles * (1 - 1e-12)
     assert found.macs_cycles <= iterations * 16 * (1 + 1e-12)
 
@@ -156,7 +156,7 @@ def test_macs_is_never_below_mac(iterations: int, entries: int) -> None:
 def test_short_loops_may_overlap_with_what_follows() -> None:
     """A chain of 3 iterations leaves the window of the core long before it would hold it up."""
     executed = {one.address: 3000.0 for one in DDOT} | {DDOT[-1].end: 1000.0}
-    found = schedule(DDOT, executed, MACHINE)
+    found = compute_schedule(DDOT, executed, MACHINE)
     assert found.macs_cycles == pytest.approx(max(found.busy.values()))
 
 
@@ -168,7 +168,7 @@ def test_only_the_program_and_computing_libraries_are_work() -> None:
         "/lib64/ld-linux.so.2",
         "???",
     ]
-    assert [is_work(name) for name in names] == [True, True, False, False, False]
+    assert [is_computing_object(name) for name in names] == [True, True, False, False, False]
 
 
 CALLGRIND = """\
@@ -205,10 +205,10 @@ def test_counts_by_instruction_without_what_calls_cost(tmp_path: Path) -> None:
     text = CALLGRIND.replace("-0x4fe", "+0xb04")
     file = tmp_path / "callgrind.out.7"
     file.write_text(text)
-    (found,) = executions.read_all(file)
+    (found,) = executions.read_executions(file)
     assert (found.program, found.pid, found.events) == ("heat", 7, ("Ir", "D1mr"))
-    assert found.executed("/home/me/heat") == {0x1000: 1, 0x1002: 2, 0x1004: 4}
-    assert found.executed("/usr/lib/libm.so.6") == {0x500: 20}
+    assert found.instruction_counts("/home/me/heat") == {0x1000: 1, 0x1002: 2, 0x1004: 4}
+    assert found.instruction_counts("/usr/lib/libm.so.6") == {0x500: 20}
 
 
 @pytest.mark.parametrize(
@@ -226,15 +226,15 @@ def test_damaged_recordings_are_refused(old: str, new: str, words: str, tmp_path
     file = tmp_path / "callgrind.out.7"
     file.write_text(CALLGRIND.replace(old, new))
     with pytest.raises(InputError, match=words):
-        executions.read_all(file)
+        executions.read_executions(file)
 
 
 def test_ranks_are_what_names_end_in_or_the_order_of_processes(tmp_path: Path) -> None:
     for name, pid in (("cg.1", 3), ("cg.0", 9)):
         (tmp_path / name).write_text(CALLGRIND.replace("pid: 7", f"pid: {pid}"))
-    assert [(one.rank, one.pid) for one in executions.read_all(tmp_path)] == [(0, 9), (1, 3)]
+    assert [(one.rank, one.pid) for one in executions.read_executions(tmp_path)] == [(0, 9), (1, 3)]
     (tmp_path / "cg.0").rename(tmp_path / "cg.x")
-    assert [(one.rank, one.pid) for one in executions.read_all(tmp_path)] == [(0, 3), (1, 9)]
+    assert [(one.rank, one.pid) for one in executions.read_executions(tmp_path)] == [(0, 3), (1, 9)]
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF", b"\x7fELF" + bytes(100), b"not a program"])
@@ -242,18 +242,18 @@ def test_what_is_no_program_is_refused(data: bytes, tmp_path: Path) -> None:
     file = tmp_path / "program"
     file.write_bytes(data)
     with pytest.raises(InputError):
-        binary.read(file)
+        binary.read_binary(file)
 
 
 def test_bytes_that_are_no_instructions_are_skipped() -> None:
-    found = list(decode(b"\x06\x06\x90\xc3", 0))
+    found = list(decode_instructions(b"\x06\x06\x90\xc3", 0))
     assert [one.mnemonic for one in found] == ["nop", "ret"]
 
 
 def test_llvm_mca_gives_a_second_opinion() -> None:
     if not any(shutil.which(name) for name in ("llvm-mca", "llvm-mca-14", "llvm-mca-15", "llvm-mca-16")):
         pytest.skip("needs llvm-mca: apt install llvm")
-    found = opinions.llvm_mca(HORNER)
+    found = external_tools.run_llvm_mca(HORNER)
     assert found is not None
     assert found.cycles >= found.throughput > 0
     assert found.may_exceed
@@ -278,14 +278,14 @@ def test_osaca_is_asked_as_a_program_of_its_own(tmp_path: Path, monkeypatch: pyt
     script.write_text(f"#!/bin/sh\necho \"$@\" > {tmp_path}/asked\ncat <<'END'{OSACA_SAID}END\n")
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert opinions.osaca(DDOT, "SPR") == opinions.Opinion("OSACA", 0.81, 2.0, False)
+    assert external_tools.run_osaca(DDOT, "SPR") == external_tools.ToolEstimate("OSACA", 0.81, 2.0, False)
     assert "--arch SPR --syntax Intel" in (tmp_path / "asked").read_text()
 
 
 def test_osaca_sees_the_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     if not shutil.which("osaca"):
         pytest.skip("needs OSACA: pipx install osaca")
-    cycles = [found.cycles for body in (DDOT, HORNER) if (found := opinions.osaca(body, "SPR"))]
+    cycles = [found.cycles for body in (DDOT, HORNER) if (found := external_tools.run_osaca(body, "SPR"))]
     assert cycles == [2.0, 6.0]
 
 
@@ -312,15 +312,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_operations_of_loops_that_a_compiler_emitted(
     built: Path, level: str, loop: str, per_iteration: dict[str, float], numbers: int
 ) -> None:
-    program = binary.read(built / f"incore-{level}")
+    program = binary.read_binary(built / f"incore-{level}")
     function = next(one for one in program.functions if one.name == loop)
-    instructions = list(decode(program.code_of(function), function.begin))
-    body = innermost(instructions)[0].body
+    instructions = list(decode_instructions(program.code_of(function), function.begin))
+    body = find_innermost_loops(instructions)[0].body
     executed = {one.address: 10.0 for one in body}
-    found = schedule(body, executed, MACHINE)
+    found = compute_schedule(body, executed, MACHINE)
     assert {unit: found.operations[unit] / 10 for unit in per_iteration} == per_iteration
     assert (found.vectorized > 0) == (numbers > 1)
-    file, line = program.declared(function)
+    file, line = program.find_declaration(function)
     assert (file or "").endswith("loops.c")
     assert loop in (LOOPS / "loops.c").read_text().splitlines()[(line or 0) - 2]
 

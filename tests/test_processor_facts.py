@@ -8,13 +8,13 @@ import pytest
 from test_machine_bounds import counted, table
 
 from advisor.analysis import bounds, gaps, machines, merging
-from advisor.analysis.machines.records import Cache, FunctionalUnit, Machine, Memory, Number, Source
+from advisor.analysis.machines.records import Cache, FunctionalUnit, Machine, Memory, Number, NumberSource
 from advisor.model.errors import InputError
 from advisor_processor import finite_cache
 from advisor_processor.compiled import remarks
-from advisor_processor.counts import read
-from advisor_processor.facts import facts
-from advisor_processor.findings import findings
+from advisor_processor.facts import build_facts
+from advisor_processor.findings import build_findings
+from advisor_processor.operations_document import read_operations
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ MACHINE = Machine(
     name="toy",
     title="Toy",
     description="1 GHz, 32 KiB, 1 MiB and 8 MiB of cache",
-    sources={S: Source("its data sheet")},
+    sources={S: NumberSource("its data sheet")},
     frequency=Number(1e9, S),
     flops_per_cycle=Number(16, S),
     units={
@@ -51,7 +51,7 @@ MISSES = {"misses.L1": 1000.0, "misses.LL": 100.0, "writes.LL": 25.0}
     ],
 )
 def test_caches_by_roofline_ecm_and_latency(simulated: float | None, far_s: float, latency_s: float) -> None:
-    found = finite_cache.compose(500, 400, MISSES, MACHINE, simulated)
+    found = finite_cache.compose_cache_times(500, 400, MISSES, MACHINE, simulated)
     assert found is not None
     near_s = 1000 * 64 / 64e9
     assert found.schedule_s == pytest.approx(500e-9)
@@ -62,8 +62,8 @@ def test_caches_by_roofline_ecm_and_latency(simulated: float | None, far_s: floa
 
 
 def test_without_misses_or_caches_nothing_is_composed() -> None:
-    assert finite_cache.compose(1, 1, {}, MACHINE) is None
-    assert finite_cache.compose(1, 1, MISSES, replace(MACHINE, caches={})) is None
+    assert finite_cache.compose_cache_times(1, 1, {}, MACHINE) is None
+    assert finite_cache.compose_cache_times(1, 1, MISSES, replace(MACHINE, caches={})) is None
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_without_misses_or_caches_nothing_is_composed() -> None:
 def test_reports_of_compilers_are_understood(line: str, kind: str | None, tmp_path: Path) -> None:
     file = tmp_path / "report.txt"
     file.write_text(f"{line}\n")
-    assert [one.kind for one in remarks.read([file])] == ([kind] if kind else [])
+    assert [one.kind for one in remarks.read_remarks([file])] == ([kind] if kind else [])
 
 
 def test_a_report_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError):
-        remarks.read([tmp_path / "report.txt"])
+        remarks.read_remarks([tmp_path / "report.txt"])
 
 
 def test_facts_are_quotients_of_counts_and_unknown_without_them() -> None:
@@ -103,13 +103,13 @@ def test_facts_are_quotients_of_counts_and_unknown_without_them() -> None:
         "source_ops.load": table(4, 4),
     }
     profile = replace(counted(), counts=counts)
-    found = {fact.name: fact.compute(profile, 0) for fact in facts() if fact.compute}
+    found = {fact.name: fact.compute(profile, 0) for fact in build_facts() if fact.compute}
     assert found["processor.chain_share"] == pytest.approx(0.3)
     assert found["processor.strided_share"] == pytest.approx(0.25)
     assert found["processor.access_ratio"] == pytest.approx(2.5)
     assert found["processor.division_share"] is None
-    assert facts()[0].compute is not None
-    assert facts()[0].compute(profile, None) == pytest.approx(0.3)
+    assert build_facts()[0].compute is not None
+    assert build_facts()[0].compute(profile, None) == pytest.approx(0.3)
 
 
 DOCUMENT = """\
@@ -134,13 +134,13 @@ def test_counts_beside_a_profile_give_all_levels_and_the_accounts_close(tmp_path
     for by, counts in documents.items():
         file = tmp_path / f"{by}.operations.yaml"
         file.write_text(DOCUMENT.format(by=by, counts=counts))
-        recordings.append(read(file))
-    (run,) = merging.together(recordings)
-    merged = merging.merge(run)
-    levels = bounds.compute(merged, MACHINE)
+        recordings.append(read_operations(file))
+    (run,) = merging.group_by_run(recordings)
+    merged = merging.merge_recordings(run)
+    levels = bounds.compute_bounds(merged, MACHINE)
     known = [level.seconds for level in levels[:5]]
     assert known == [0.625, 2.5, 20.0, 30.0, 60.0]
-    found = gaps.attribute(merged, levels, None, MACHINE)
+    found = gaps.attribute_gaps(merged, levels, None, MACHINE)
     assert [gap.name for gap in found[:4]] == ["A", "C", "S", "$"]
     assert sum(gap.seconds for gap in found) + (known[0] or 0.0) == pytest.approx(profile.actual_s)
     for gap in found:
@@ -154,24 +154,24 @@ def test_misses_of_any_tool_tell_how_much_of_the_cache_gap_they_explain() -> Non
         "misses.L3": table(0.25e9, 0),
     }
     profile = replace(counted(), counts=counts)
-    levels = bounds.compute(profile, MACHINE)
-    found = gaps.attribute(profile, levels, None, MACHINE)
-    (finding,) = findings(profile, found, MACHINE)
+    levels = bounds.compute_bounds(profile, MACHINE)
+    found = gaps.attribute_gaps(profile, levels, None, MACHINE)
+    (finding,) = build_findings(profile, found, MACHINE)
     assert finding.measures["gap_s"] == pytest.approx(10.0)
     assert finding.measures["roofline_s"] == 0.0  # 2 s of transfers hide behind 50 s of schedule
     assert finding.measures["latency_s"] == pytest.approx(0.75e9 * 14e-9 + 0.25e9 * 1e-7)
-    assert findings(profile, found, None) == ()
-    assert findings(replace(profile, counts={"scheduled_cycles": table(1, 1)}), found, MACHINE) == ()
+    assert build_findings(profile, found, None) == ()
+    assert build_findings(replace(profile, counts={"scheduled_cycles": table(1, 1)}), found, MACHINE) == ()
 
 
 def test_a_bundled_machine_gives_bounds_in_order_for_sensible_counts() -> None:
-    names = [name for name in machines.names() if name not in ("host", "x86-64")]
+    names = [name for name in machines.list_model_names() if name not in ("host", "x86-64")]
     profile = replace(counted(), counts={
         "source_ops.fp_add": table(1e9, 1e9), "source_ops.fp_fma": table(1e9, 1e9), "source_ops.load": table(2e9, 2e9),
         "compiled_ops.fp_add": table(1e9, 1e9), "compiled_ops.fp_fma": table(1e9, 1e9),
         "compiled_ops.load": table(2e9, 2e9),
     })  # fmt: skip
     for name in names:
-        levels = bounds.compute(profile, machines.load(name))
+        levels = bounds.compute_bounds(profile, machines.load_machine(name))
         known = np.array([level.seconds for level in levels[:3] if level.seconds is not None])
         assert (np.diff(known) >= -1e-12).all(), name

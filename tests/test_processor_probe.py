@@ -11,19 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.analysis import bounds, gaps, machine_rates, machines
-from advisor.analysis.machines.records import Cache, Count, Machine, Memory, Number, Source
+from advisor.analysis.machines.records import Cache, Count, Machine, Memory, Number, NumberSource
 from advisor.model.errors import UsageError
 from advisor.model.reports import Table
-from advisor_processor.probe import command, document, measure, tools
-from advisor_processor.probe.machine import machine_of
-from advisor_processor.probe.samples import Samples, all_noise, parsed, rate_of, whole_cycles
+from advisor_processor.probe import command, measure, model_document, tools
+from advisor_processor.probe.machine_model import build_machine
+from advisor_processor.probe.samples import Samples, describe_noise, parse_samples, round_cycles, round_rate
 
 CYCLE = 4e-10
 HOST = Machine(
     name="host",
     title="a machine",
     description="for tests",
-    sources={"system": Source("the system")},
+    sources={"system": NumberSource("the system")},
     cores_per_socket=Count(2, "system"),
     caches={
         "L1": Cache(size=Number(32768, "system"), shared_by=Count(1, "system")),
@@ -54,7 +54,7 @@ SEEN = {
 
 
 def model() -> Machine:
-    return machine_of("seen", HOST, SEEN, measure.working_sets(HOST), 256)
+    return build_machine("seen", HOST, SEEN, measure.choose_working_sets(HOST), 256)
 
 
 def test_rates_are_what_a_core_can_start_and_latencies_whole_cycles() -> None:
@@ -65,7 +65,9 @@ def test_rates_are_what_a_core_can_start_and_latencies_whole_cycles() -> None:
 
 
 def test_additions_in_a_row_may_be_faster_than_after_something_else() -> None:
-    units = machine_of("seen", HOST, SEEN | {"fp_add.latency": samples(2.0)}, measure.working_sets(HOST), 256).units
+    units = build_machine(
+        "seen", HOST, SEEN | {"fp_add.latency": samples(2.0)}, measure.choose_working_sets(HOST), 256
+    ).units
     assert (units["fp_add"].latency, units["fp_add"].chained_latency) == (3, 2)
     assert model().units["fp_add"].chained_latency is None
 
@@ -74,7 +76,7 @@ def test_units_that_are_not_faster_together_share_their_pipes() -> None:
     assert {model().units[name].pipes for name in ("fp_add", "fp_mul", "fp_fma")} == {"floating point"}
     assert model().flops_per_cycle == 2 * 2 * 4
     apart = SEEN | {"mixed.wide": samples(0.25), "mixed.narrow": samples(0.25)}
-    other = machine_of("seen", HOST, apart, measure.working_sets(HOST), 256)
+    other = build_machine("seen", HOST, apart, measure.choose_working_sets(HOST), 256)
     assert other.units["fp_add"].pipes is None
     assert (other.flops_per_cycle or 0) >= 2 * 2 * 4 + 2 * 4
 
@@ -95,14 +97,14 @@ def test_every_measured_number_says_how_often_and_how_well_it_was_measured() -> 
 
 def test_what_could_not_be_measured_is_absent() -> None:
     few = {name: SEEN[name] for name in ("clock", "issue", "fp_add.wide")}
-    found = machine_of("seen", HOST, few, measure.working_sets(HOST), 128)
+    found = build_machine("seen", HOST, few, measure.choose_working_sets(HOST), 128)
     assert set(found.units) == {"fp_add"}
     assert (found.network, found.synchronization) == (None, None)
     assert found.caches["L1"].latency is None
 
 
 def test_shared_caches_are_measured_near_the_cache_below() -> None:
-    sizes = measure.working_sets(HOST)
+    sizes = measure.choose_working_sets(HOST)
     assert sizes == {"L1": 16384, "L2": 1 << 19, "L3": 8 << 20, "memory": 1 << 29}
 
 
@@ -116,7 +118,7 @@ def put_in_path(folder: Path, name: str, script: str, monkeypatch: pytest.Monkey
 def test_caches_are_those_that_lstopo_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Path(__file__).parent / "profiles" / "hwloc" / "two-cores.xml"
     put_in_path(tmp_path, "lstopo-no-graphics", f"cat {shown}", monkeypatch)
-    found = tools.with_caches(HOST)
+    found = tools.add_caches(HOST)
     sizes = {level: (cache.size, cache.shared_by) for level, cache in found.caches.items()}
     assert sizes == {
         "L1": (Number(49152, "lstopo"), Count(1, "lstopo")),
@@ -125,32 +127,32 @@ def test_caches_are_those_that_lstopo_shows(tmp_path: Path, monkeypatch: pytest.
     }
     assert found.cores_per_socket == HOST.cores_per_socket
     put_in_path(tmp_path, "lstopo-no-graphics", "echo '<topology'", monkeypatch)
-    assert tools.with_caches(HOST) == HOST
+    assert tools.add_caches(HOST) == HOST
 
 
 def test_the_memory_as_likwid_bench_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = "Time:\\t\\t\\t1.321522e+00 sec\\nMByte/s:\\t\\t6198.91\\nCycles per update:\\t2.710100\\n"
     put_in_path(tmp_path, "likwid-bench", f'echo "$@" >> {tmp_path}/asked; printf "{said}"', monkeypatch)
-    found = tools.bandwidth("load", 256_000_000, 1, 256)
+    found = tools.measure_bandwidth("load", 256_000_000, 1, 256)
     assert found is not None
     assert 1 / found.best_s == pytest.approx(6198.91e6)
     asked = (tmp_path / "asked").read_text().splitlines()
     assert asked == ["-t load_avx -w N:256MB:1"] * 4
     seen = SEEN | {"read by likwid-bench": found}
     assert SEEN["memory.read"].best_s < found.best_s
-    best = machine_of("seen", HOST, seen, measure.working_sets(HOST), 256)
+    best = build_machine("seen", HOST, seen, measure.choose_working_sets(HOST), 256)
     assert best.memory == model().memory, "the faster of both ways counts"
     put_in_path(tmp_path, "likwid-bench", "echo unknown kernel; exit 1", monkeypatch)
-    assert tools.bandwidth("load", 256_000_000, 1, 256) is None
+    assert tools.measure_bandwidth("load", 256_000_000, 1, 256) is None
 
 
-@pytest.mark.parametrize("name", [name for name in machines.names() if name != "host"])
+@pytest.mark.parametrize("name", [name for name in machines.list_model_names() if name != "host"])
 def test_a_written_model_is_read_back(name: str, tmp_path: Path) -> None:
-    machine = machines.load(name)
+    machine = machines.load_machine(name)
     file = tmp_path / f"{name}.yaml"
-    file.write_text(document.text_of(machine))
-    again = machines.as_document(machines.load(file))
-    assert rounded(again) == rounded(machines.as_document(machine))
+    file.write_text(model_document.render_machine(machine))
+    again = machines.to_document(machines.load_machine(file))
+    assert rounded(again) == rounded(machines.to_document(machine))
 
 
 def rounded(value: object) -> object:
@@ -161,19 +163,19 @@ def rounded(value: object) -> object:
 
 @given(st.floats(0.02, 1000), st.sampled_from([0.5, 1.0]))
 def test_rounding_keeps_times_lower_bounds(cycles: float, step: float) -> None:
-    assert rate_of(cycles) >= min(1 / cycles - 0.21, 1 / cycles * 0.9)
-    assert step <= whole_cycles(cycles, step) <= max(cycles + 0.21 * step, step)
+    assert round_rate(cycles) >= min(1 / cycles - 0.21, 1 / cycles * 0.9)
+    assert step <= round_cycles(cycles, step) <= max(cycles + 0.21 * step, step)
 
 
 @pytest.mark.parametrize("text", ["", "1\n", "1 nan\n", "0 1\n", "a b\n", "1 2\n3\n"])
 def test_what_a_failing_kernel_prints_is_no_sample(text: str) -> None:
     with pytest.raises(ValueError, match=r"no samples|could not convert"):
-        parsed(text)
+        parse_samples(text)
 
 
 def test_noise_is_noticed() -> None:
     noisy = Samples((1e-9, 1.1e-9, 2e-9, 3e-9, 4e-9), (CYCLE,) * 5)
-    assert all_noise([("quiet", samples(1)), ("noisy", noisy)]) == [
+    assert describe_noise([("quiet", samples(1)), ("noisy", noisy)]) == [
         f"noisy: middle half of the samples within {noisy.spread:.0%}"
     ]
     assert math.isclose(noisy.cycles, 1.1e-9 / CYCLE)
@@ -183,7 +185,7 @@ def test_noise_is_noticed() -> None:
 @pytest.mark.parametrize("name", ["../x", "host", "", "a b"])
 def test_a_model_is_called_as_a_file_can_be(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="can't be called"):
-        command.probe(name, tmp_path, lambda words, total: nullcontext(lambda done: None))
+        command.run_probe(name, tmp_path, lambda words, total: nullcontext(lambda done: None))
 
 
 @pytest.fixture(scope="module")
@@ -195,10 +197,10 @@ def probed(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "ROUNDS", 1)
         patch.setattr(measure, "_LARGEST", 1 << 26)
-        report = command.probe("here", folder, lambda words, total: nullcontext(steps.append))
+        report = command.run_probe("here", folder, lambda words, total: nullcontext(steps.append))
     assert steps == sorted(steps)
     assert any(isinstance(part, Table) and len(part.rows) > 20 for part in report.parts)
-    return machines.load(folder / "here.yaml")
+    return machines.load_machine(folder / "here.yaml")
 
 
 def test_this_machine_can_be_measured(probed: Machine) -> None:
@@ -215,5 +217,7 @@ def test_the_peak_is_no_less_than_any_mix_of_units_reaches(probed: Machine) -> N
     for mix in ({"fp_add": 1e9}, {"fp_fma": 1e9}, {"fp_add": 1e9, "fp_fma": 1e9}, {"fp_add": 1e9, "fp_mul": 1e9}):
         counts = {f"source_ops.{unit}": table(number, number) for unit, number in mix.items()}
         profile = replace(counted(), counts=counts)
-        found = {gap.name: gap for gap in gaps.attribute(profile, bounds.compute(profile, probed), None, probed)}
+        found = {
+            gap.name: gap for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile, probed), None, probed)
+        }
         assert found["A"].seconds >= -1e-12

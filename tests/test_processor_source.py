@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from patience import PATIENCE_S
 
 from advisor.model.errors import AdvisorError, InputError, UsageError
-from advisor_processor import count as command
-from advisor_processor.counts import read
-from advisor_processor.source import counting, instrument, model, structure, symbols
-from advisor_processor.source.essential import essential
+from advisor_processor import count_command as command
+from advisor_processor.operations_document import read_operations
+from advisor_processor.source import c_source, instrument, instrumented_run, model, symbols
+from advisor_processor.source.essential_accesses import count_essential_accesses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ NEEDS_VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="needs 
 
 def source(code: str, language: str = "c") -> Source:
     text = code.encode()
-    return structure.analyse(text, "x.c", instrument.parse(text, language), language)
+    return c_source.analyse_c_source(text, "x.c", instrument.parse_source(text, language), language)
 
 
 def loop_body(statement: str, declarations: str = "double *a, double *b, double *c, double s, int n") -> Source:
@@ -61,7 +61,7 @@ def test_operations_of_one_iteration(statement: str, operations: dict[str, int],
     (loop,) = loop_body(statement).loops
     assert loop.body is not None
     assert {unit: times for unit, times in loop.body.work.operations.items() if times} == operations
-    assert essential(loop.body)[:2] == memory
+    assert count_essential_accesses(loop.body)[:2] == memory
 
 
 def test_integers_are_no_floating_point_operations() -> None:
@@ -83,20 +83,20 @@ def test_integers_are_no_floating_point_operations() -> None:
 )  # fmt: skip
 def test_how_often_a_loop_repeats_as_an_expression(control: str, trips: str | None) -> None:
     (loop,) = source(f"int f(int); void h(int n, double s) {{ for ({control}) s += 1.0; }}").loops
-    found = symbols.trips(loop)
+    found = symbols.trip_expression(loop)
     assert (None if found is None else str(found)) == trips
 
 
 @given(st.text("ijkn+-*/() 012", max_size=30))
 def test_any_text_is_an_expression_or_none(text: str) -> None:
-    found = symbols.expression(text)
+    found = symbols.parse_expression(text)
     assert found is None or hasattr(found, "free_symbols")
 
 
 def test_counters_keep_the_lines_of_the_source() -> None:
     code = "int f(int n)\n{\n    int s = 0;\n    for (int i = 0; i < n; i++)\n        s += i;\n    return s;\n}\n"
     found = source(code)
-    text = instrument.instrumented(code.encode(), found, 0).decode()
+    text = instrument.instrument_source(code.encode(), found, 0).decode()
     body = text[text.index('#line 1 "x.c"\n') + len('#line 1 "x.c"\n') :]
     assert body.count("\n") == code.count("\n")
     assert re.sub(r" ?GAPWATCH_(COUNT|VALUE)\([^)]*\);", "", body).replace("{  s", "{ s").split() == (
@@ -107,7 +107,7 @@ def test_counters_keep_the_lines_of_the_source() -> None:
 def test_what_is_not_understood_is_said() -> None:
     assert source("void f( { ] }").problems
     with pytest.raises(UsageError, match="C, C\\+\\+ and free-form Fortran"):
-        instrument.language_of(Path("x.rs"))
+        instrument.detect_language(Path("x.rs"))
 
 
 FLOPS = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}
@@ -127,7 +127,9 @@ BY_HAND = {
 @pytest.mark.parametrize("n", [1, 2, 17])
 def test_counts_are_those_found_by_hand(name: str, n: int) -> None:
     innermost, iterations, operations = BY_HAND[name]
-    found = model.model_of(counting.count([EXAMPLES / f"{name}.c"], [f"./{name}", str(n)], root=EXAMPLES))
+    found = model.build_model(
+        instrumented_run.count_executions([EXAMPLES / f"{name}.c"], [f"./{name}", str(n)], root=EXAMPLES)
+    )
     loops = {loop.loop.name: loop for loop in found.loops}
     assert sum(loops[innermost].iterations) == iterations(n)
     assert all(loop.exact for loop in found.loops)
@@ -137,7 +139,7 @@ def test_counts_are_those_found_by_hand(name: str, n: int) -> None:
 
 @NEEDS_GCC
 def test_loops_until_convergence_keep_a_symbol_for_what_only_a_run_tells() -> None:
-    found = model.model_of(counting.count([EXAMPLES / "cg.c"], ["./cg", "8"], root=EXAMPLES))
+    found = model.build_model(instrumented_run.count_executions([EXAMPLES / "cg.c"], ["./cg", "8"], root=EXAMPLES))
     loops = {loop.loop.name: loop for loop in found.loops}
     (turns,) = loops["main:61"].iterations
     assert found.parameters == {"m": 64, "n": 8}
@@ -161,12 +163,14 @@ def test_a_stencil_and_conjugate_gradients_are_those_found_by_hand(n: int) -> No
 
     Per turn of CG: the matrix, two inner products, two updates, and one more with a division; before, one product.
     """
-    stencil = model.model_of(counting.count([EXAMPLES / "stencil.c"], ["./stencil", str(n)], root=EXAMPLES))
+    stencil = model.build_model(
+        instrumented_run.count_executions([EXAMPLES / "stencil.c"], ["./stencil", str(n)], root=EXAMPLES)
+    )
     loops = {loop.loop.name: loop for loop in stencil.loops}
     points = sum(loops["main:25"].iterations) * (n - 2) ** 2
     per_point = {"fp_add": 4, "fp_mul": 1, "load": 3, "store": 1}
     assert loops["sweep:10"].totals == {unit: each * points for unit, each in per_point.items()}
-    cg = model.model_of(counting.count([EXAMPLES / "cg.c"], ["./cg", str(n)], root=EXAMPLES))
+    cg = model.build_model(instrumented_run.count_executions([EXAMPLES / "cg.c"], ["./cg", str(n)], root=EXAMPLES))
     turns = sum({loop.loop.name: loop for loop in cg.loops}["main:61"].iterations)
     rows, nonzeros = n * n, 5 * n * n - 4 * n
     expected = turns * (2 * nonzeros + 2 * 2 * rows + 2 * 2 * rows + 3 * rows + 1) + 2 * rows
@@ -199,8 +203,8 @@ int main(int count, char **words)
 @NEEDS_GCC
 def test_arguments_of_calls_are_summed_over_the_loops_around(tmp_path: Path) -> None:
     (tmp_path / "sending.c").write_text(SENDING)
-    found = counting.count([tmp_path / "sending.c"], ["./sending", "10"], root=tmp_path)
-    calls = [(one.executions, call) for one in model.model_of(found).blocks for call in one.calls]
+    found = instrumented_run.count_executions([tmp_path / "sending.c"], ["./sending", "10"], root=tmp_path)
+    calls = [(one.executions, call) for one in model.build_model(found).blocks for call in one.calls]
     sends = {call.arguments[1]: (executed, call.means) for executed, call in calls if call.name == "MPI_Send"}
     assert sends["n - k"] == ((30,), (None, 5.5, 8.0)), "10, 9 … 1 in each of three turns"
     assert sends["2 * n"] == ((0,), (None, 20.0, 8.0)), "a branch, but nothing that changes"
@@ -218,16 +222,18 @@ def test_counts_agree_with_instructions_that_callgrind_counts(tmp_path: Path) ->
         subprocess.run(words, check=True, capture_output=True, timeout=PATIENCE_S)
         from advisor_processor.compiled import binary, executions
 
-        counts = executions.read_all(out)[0].executed(str(program))
-        where = binary.read(program)
-        assert {count for address, count in counts.items() if (where.line_of(address) or ("", 0))[1] == line} == {
+        counts = executions.read_executions(out)[0].instruction_counts(str(program))
+        where = binary.read_binary(program)
+        assert {count for address, count in counts.items() if (where.find_line(address) or ("", 0))[1] == line} == {
             iterations
         }
 
 
 @NEEDS_FORTRAN
 def test_fortran_is_counted_alike() -> None:
-    found = model.model_of(counting.count([EXAMPLES / "matmul.f90"], ["./matmul", "9"], root=EXAMPLES))
+    found = model.build_model(
+        instrumented_run.count_executions([EXAMPLES / "matmul.f90"], ["./matmul", "9"], root=EXAMPLES)
+    )
     loops = {loop.loop.name: loop for loop in found.loops}
     assert sum(loops["program:22"].iterations) == 9**3
     assert loops["program:22"].expression == "n**3"
@@ -276,7 +282,7 @@ def test_branches_count_what_they_ran(suffix: str, compiler: str, tmp_path: Path
         pytest.skip(f"needs {compiler}: apt install {compiler}")
     file = tmp_path / f"x{suffix}"
     file.write_text(PROGRAM)
-    found = model.model_of(counting.count([file], ["./x"], f"{compiler} x{suffix} -o x"))
+    found = model.build_model(instrumented_run.count_executions([file], ["./x"], f"{compiler} x{suffix} -o x"))
     totals = {loop.loop.line: (loop.iterations, loop.totals) for loop in found.loops}
     assert totals[6][0] == (4,)
     assert (totals[6][1]["fp_mul"], totals[6][1]["fp_add"]) == (1, 1)
@@ -293,7 +299,9 @@ def test_branches_count_what_they_ran(suffix: str, compiler: str, tmp_path: Path
 )  # fmt: skip
 def test_what_fails_is_said(command_line: list[str], build: str | None, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        counting.count([EXAMPLES / "gauss.c"], command_line, build or "gcc gauss.c -o gauss", EXAMPLES)
+        instrumented_run.count_executions(
+            [EXAMPLES / "gauss.c"], command_line, build or "gcc gauss.c -o gauss", EXAMPLES
+        )
 
 
 @NEEDS_GCC
@@ -311,11 +319,11 @@ def test_what_a_compiler_says_keeps_its_lines(tmp_path: Path) -> None:
 
 def test_a_source_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError):
-        counting.read([tmp_path / "x.c"])
+        instrumented_run.read_sources([tmp_path / "x.c"])
 
 
 class Services:
-    def working(self, words: str, total: int | None = None) -> nullcontext[object]:
+    def show_progress(self, words: str, total: int | None = None) -> nullcontext[object]:
         return nullcontext()
 
 
@@ -325,14 +333,14 @@ def test_the_command_writes_counts_that_are_a_recording(tmp_path: Path) -> None:
     args = Namespace(
         source=[EXAMPLES / "gauss.c"], command=["./gauss", "6"], build=None, root=EXAMPLES, program=None, write=target
     )
-    report = command.run(args, Services())  # type: ignore[arg-type]
+    report = command.run_count(args, Services())  # type: ignore[arg-type]
     assert report.title == "./gauss 6"
-    profile = read(target)
+    profile = read_operations(target)
     assert (profile.program, profile.reader, profile.ranks) == ("gauss", "count", 1)
     place = [region.name for region in profile.regions].index("eliminate")
     assert profile.counts["source_ops.fp_fma"][place, 0] == 5 * 6 * 7 / 3
     with pytest.raises(UsageError, match="after --"):
-        command.run(Namespace(command=[]), Services())  # type: ignore[arg-type]
+        command.run_count(Namespace(command=[]), Services())  # type: ignore[arg-type]
 
 
 YAML = """\
@@ -352,10 +360,10 @@ regions:
 def test_counts_can_be_stated_in_yaml(tmp_path: Path) -> None:
     file = tmp_path / "heat.operations.yaml"
     file.write_text(YAML)
-    profile = read(file)
+    profile = read_operations(file)
     assert profile.counts["source_ops.fp_add"].tolist() == [[400, 500]]
     assert profile.counts["source_ops.load"].tolist() == [[1000, 1000]]
-    assert not profile.timed
+    assert not profile.has_run_time
 
 
 @pytest.mark.parametrize(
@@ -370,7 +378,7 @@ def test_mistakes_in_stated_counts_are_named(old: str, new: str, words: str, tmp
     file = tmp_path / "heat.operations.yaml"
     file.write_text(YAML.replace(old, new))
     with pytest.raises(AdvisorError, match=words):
-        read(file)
+        read_operations(file)
 
 
 @pytest.mark.parametrize(
@@ -386,4 +394,4 @@ def test_damaged_documents_are_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "x.operations.json"
     file.write_text(text)
     with pytest.raises(InputError):
-        read(file)
+        read_operations(file)

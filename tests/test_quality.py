@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def grade(profile: Profile) -> Grade:
-    found = bounds.compute(profile)
-    return quality.grade(profile, found, gaps.attribute(profile, found))
+    found = bounds.compute_bounds(profile)
+    return quality.grade_profile(profile, found, gaps.attribute_gaps(profile, found))
 
 
 def notes(profile: Profile) -> dict[str, Note]:
@@ -87,9 +87,9 @@ def test_a_bound_above_the_run_time_is_no_evidence() -> None:
 
 
 def test_a_machine_that_is_too_slow_for_the_run_is_the_wrong_one() -> None:
-    first, *others = bounds.compute(sound())
+    first, *others = bounds.compute_bounds(sound())
     levels = [replace(first, seconds=41.0, status="modelled"), *others]
-    found = quality.grade(sound(), levels, gaps.attribute(sound(), levels))
+    found = quality.grade_profile(sound(), levels, gaps.attribute_gaps(sound(), levels))
     assert found.letter == "F"
     assert found.notes[0].text.endswith(
         "M is 41.0 s, more than the run took; the machine model or the counts do not fit"

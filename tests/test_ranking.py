@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from profile_strategies import profiles
 
 from advisor.advice import facts, ranking, rules
-from advisor.advice.ranking import Gain
+from advisor.advice.ranking import ExpectedGain
 from advisor.advice.ranking.drafts import NEARLY
-from advisor.advice.rules.case_profiles import profile_of
-from advisor.advice.rules.cases import cases, sheet_of
+from advisor.advice.rules.case_profiles import build_profile
+from advisor.advice.rules.cases import build_case_sheet, load_cases
 from advisor.analysis import bounds, gaps
-from advisor.analysis.loads import summarize
+from advisor.analysis.loads import summarize_loads
 from advisor.model.records import Gap, Grade, HowTo, Note, Profile, Recommendation
 
 if TYPE_CHECKING:
@@ -30,23 +30,23 @@ GOOD = Grade("A", 1.0, ())
 
 
 def gaps_of(profile: Profile) -> tuple[Gap, ...]:
-    return gaps.attribute(profile, bounds.compute(profile))
+    return gaps.attribute_gaps(profile, bounds.compute_bounds(profile))
 
 
-def matches_of(profile: Profile, book: rules.RuleBook = BOOK) -> rules.Matches:
-    found = bounds.compute(profile)
-    return rules.match(book, facts.collect(profile, found, gaps.attribute(profile, found)))
+def matches_of(profile: Profile, book: rules.RuleBook = BOOK) -> rules.RuleMatches:
+    found = bounds.compute_bounds(profile)
+    return rules.match_rules(book, facts.collect_facts(profile, found, gaps.attribute_gaps(profile, found)))
 
 
 def ranked(profile: Profile, book: rules.RuleBook = BOOK, **more: object) -> Ranking:
-    return ranking.rank(matches_of(profile, book), profile, gaps_of(profile), **more)
+    return ranking.rank_matches(matches_of(profile, book), profile, gaps_of(profile), **more)
 
 
 @cache
 def of(case: str) -> Ranking:
     """The ranking of a case, with the facts that it is given."""
-    profile = profile_of(cases()[case])
-    return ranking.rank(rules.match(BOOK, sheet_of(case)), profile, gaps_of(profile))
+    profile = build_profile(load_cases()[case])
+    return ranking.rank_matches(rules.match_rules(BOOK, build_case_sheet(case)), profile, gaps_of(profile))
 
 
 def first(case: str) -> Recommendation:
@@ -124,15 +124,15 @@ def test_other_actions_for_a_cause_are_its_alternatives() -> None:
 def test_what_is_multiphase_is_one_item() -> None:
     found = [item for item in of("multiphase").recommendations if item.gaps == ("M'",)]
     assert len(found) == 1
-    profile = profile_of(cases()["multiphase"])
+    profile = build_profile(load_cases()["multiphase"])
     total = next(gap.seconds for gap in gaps_of(profile) if gap.name == "M'")
     assert found[0].ceiling_s == pytest.approx(total)
 
 
 def two_skewed_phases() -> Profile:
     """Two loops in which the same rank has more work than the others."""
-    (loop,) = cases()["skewed-load"].phases
-    return profile_of(replace(cases()["skewed-load"], phases=(loop, replace(loop, name="update"))))
+    (loop,) = load_cases()["skewed-load"].phases
+    return build_profile(replace(load_cases()["skewed-load"], phases=(loop, replace(loop, name="update"))))
 
 
 def only(*numbers: str) -> rules.RuleBook:
@@ -153,7 +153,7 @@ def test_a_decomposition_is_one_item_and_a_loop_is_one_each() -> None:
 
 def test_an_action_promises_only_gaps_that_its_conditions_found() -> None:
     found = first("many-reductions")
-    action = BOOK.action("G-8")
+    action = BOOK.find_action("G-8")
     assert action is not None
     assert set(action.targets) == {"C'", "S'"}
     assert found.gaps == ("C'",)
@@ -161,19 +161,19 @@ def test_an_action_promises_only_gaps_that_its_conditions_found() -> None:
 
 @pytest.mark.parametrize(("waiting_s", "aims"), [(2.0, {"W", "L"}), (-0.5, {"L"})])
 def test_an_action_does_not_aim_at_a_gap_that_is_negative(waiting_s: float, aims: set[str]) -> None:
-    profile, sheet = profile_of(cases()["skewed-load"]), sheet_of("skewed-load")
+    profile, sheet = build_profile(load_cases()["skewed-load"]), build_case_sheet("skewed-load")
     seen = {"wait.late_sender_share": 0.6, "wait.share": 0.5, "comm.messages_per_iteration": 4.0}
-    sheet = replace(sheet, sites=tuple(site.given(seen, {"W": 0.1}) for site in sheet.sites))
+    sheet = replace(sheet, sites=tuple(site.with_values(seen, {"W": 0.1}) for site in sheet.sites))
     found = [replace(gap, seconds=waiting_s) if gap.name == "W" else gap for gap in gaps_of(profile)]
-    (item,) = ranking.rank(rules.match(only("G-4"), sheet), profile, found).recommendations
+    (item,) = ranking.rank_matches(rules.match_rules(only("G-4"), sheet), profile, found).recommendations
     assert {*item.gaps} == aims
 
 
 def test_a_place_and_gap_that_a_better_item_is_about_is_not_shown_again() -> None:
-    update = next(phase for phase in cases()["neighbour-barriers"].phases if phase.name == "update")
-    solve = next(phase for phase in cases()["oversubscribed"].phases if phase.name == "solve")
+    update = next(phase for phase in load_cases()["neighbour-barriers"].phases if phase.name == "update")
+    solve = next(phase for phase in load_cases()["oversubscribed"].phases if phase.name == "solve")
     phases = (replace(update, iterations=1), replace(solve, iterations=5))
-    found = ranked(profile_of(replace(cases()["clean"], phases=phases))).recommendations
+    found = ranked(build_profile(replace(load_cases()["clean"], phases=phases))).recommendations
     shown = [(item.phase, name) for item in found for name in item.gaps]
     assert len(shown) == len(set(shown)), shown
     assert "A-36" in {other for item in found for other in item.alternatives}
@@ -181,8 +181,8 @@ def test_a_place_and_gap_that_a_better_item_is_about_is_not_shown_again() -> Non
 
 def test_gaps_below_the_lowest_bound_are_limited_by_it() -> None:
     found = first("memory-bound")
-    profile = profile_of(cases()["memory-bound"])
-    lowest = next(bound.seconds for bound in bounds.compute(profile) if bound.seconds is not None)
+    profile = build_profile(load_cases()["memory-bound"])
+    lowest = next(bound.seconds for bound in bounds.compute_bounds(profile) if bound.seconds is not None)
     assert set(found.gaps) <= {"A", "C", "S", "$"}
     assert found.ceiling_s <= lowest + 1e-9
     assert found.confidence <= 0.5
@@ -193,7 +193,7 @@ def test_gaps_below_the_lowest_bound_are_limited_by_it() -> None:
 
 
 def test_side_effects_are_gaps_with_their_seconds() -> None:
-    profile = profile_of(cases()["skewed-load"])
+    profile = build_profile(load_cases()["skewed-load"])
     seconds = {gap.name: gap.seconds for gap in gaps_of(profile)}
     (found,) = ranked(profile, only("A-29")).recommendations
     assert {effect.gap for effect in found.may_hurt} == {"C'", "S'"}  # I-2 and I-17
@@ -203,10 +203,10 @@ def test_side_effects_are_gaps_with_their_seconds() -> None:
 
 
 def test_conflicts_are_those_that_fire_too() -> None:
-    fired = {match.action.id for case in cases() for match in matches_of(profile_of(cases()[case])).fired}
+    fired = {match.action.id for case in load_cases() for match in matches_of(build_profile(load_cases()[case])).fired}
     assert fired
-    for case in cases():
-        mine = {match.action.id for match in matches_of(profile_of(cases()[case])).fired}
+    for case in load_cases():
+        mine = {match.action.id for match in matches_of(build_profile(load_cases()[case])).fired}
         for item in of(case).recommendations:
             assert set(item.conflicts) <= mine
 
@@ -223,12 +223,12 @@ def test_conflicts_are_those_that_fire_too() -> None:
 def test_how_to_speaks_the_programs_language(
     paradigms: tuple[str, ...], language: str | None, models: set[str], languages: set[str] | None
 ) -> None:
-    from advisor.advice.facts.sheet import model_of
-    from advisor.advice.ranking.effects import how_to
+    from advisor.advice.facts.sheet import find_programming_model
+    from advisor.advice.ranking.effects import select_instructions
 
-    profile = replace(profile_of(cases()["skewed-load"]), paradigms=paradigms, language=language)
+    profile = replace(build_profile(load_cases()["skewed-load"]), paradigms=paradigms, language=language)
     for action in BOOK.actions:
-        found = how_to(action, profile, model_of(profile))
+        found = select_instructions(action, profile, find_programming_model(profile))
         assert found
         offered = {how.model for how in action.instructions}
         if offered & (models | {"any"}):
@@ -240,24 +240,24 @@ def test_how_to_speaks_the_programs_language(
 
 
 def test_languages_are_chosen_from_what_there_is() -> None:
-    from advisor.advice.ranking.effects import how_to
+    from advisor.advice.ranking.effects import select_instructions
 
-    action = BOOK.action("A-28")
+    action = BOOK.find_action("A-28")
     assert action is not None
     assert [how.language for how in action.instructions] == ["c", "fortran"]
-    profile = profile_of(cases()["skewed-load"])
+    profile = build_profile(load_cases()["skewed-load"])
     main, addition = action.instructions
-    assert how_to(action, replace(profile, language="c"), "mpi") == (main,)
-    told = how_to(action, replace(profile, language="fortran"), "mpi")
+    assert select_instructions(action, replace(profile, language="c"), "mpi") == (main,)
+    told = select_instructions(action, replace(profile, language="fortran"), "mpi")
     assert told == (HowTo("mpi", main.text), addition), "what is to be done comes first, without code in C"
-    assert how_to(action, profile, "mpi") == (main, addition)
+    assert select_instructions(action, profile, "mpi") == (main, addition)
 
 
 # ---- confidence
 
 
 def test_a_better_profile_and_a_clearer_value_are_surer() -> None:
-    profile = profile_of(cases()["skewed-load"])
+    profile = build_profile(load_cases()["skewed-load"])
     sure = ranked(profile, grade=GOOD).recommendations[0].confidence
     doubtful = ranked(profile, grade=Grade("C", 0.6, (Note("short", "short"),))).recommendations[0].confidence
     noisy = ranked(profile, grade=GOOD, noise_s=3.0).recommendations[0].confidence
@@ -267,7 +267,7 @@ def test_a_better_profile_and_a_clearer_value_are_surer() -> None:
 
 
 def test_estimated_seconds_are_less_sure() -> None:
-    profile = profile_of(cases()["skewed-load"])
+    profile = build_profile(load_cases()["skewed-load"])
     guessed = replace(profile, status={**profile.status, "wait_s": "estimated"})
     assert ranked(guessed).recommendations[0].confidence == pytest.approx(
         0.8 * ranked(profile).recommendations[0].confidence, abs=1e-3
@@ -278,10 +278,10 @@ def test_estimated_seconds_are_less_sure() -> None:
 
 
 def test_expected_gains_order_and_stay_below_the_ceiling() -> None:
-    profile = profile_of(cases()["skewed-load"])
+    profile = build_profile(load_cases()["skewed-load"])
 
-    def gain(draft: Recommendation) -> Gain | None:
-        return Gain(9.0, 1.0, 12.0, "history") if draft.action == "A-29" else None
+    def gain(draft: Recommendation) -> ExpectedGain | None:
+        return ExpectedGain(9.0, 1.0, 12.0, "history") if draft.action == "A-29" else None
 
     found = ranked(profile, gain=gain)
     item = found.recommendations[0]
@@ -295,21 +295,23 @@ def test_expected_gains_order_and_stay_below_the_ceiling() -> None:
 
 def test_what_a_simulation_promises_counts_by_the_prior() -> None:
     """It carries changes out to perfection: promising no more than the ceiling it leaves the order as it was."""
-    profile = profile_of(cases()["skewed-load"])
+    profile = build_profile(load_cases()["skewed-load"])
     plain = ranked(profile).recommendations[0]
-    found = ranked(profile, gain=lambda draft: Gain(draft.ceiling_s, 0.0, draft.ceiling_s, "simulation"))
+    found = ranked(profile, gain=lambda draft: ExpectedGain(draft.ceiling_s, 0.0, draft.ceiling_s, "simulation"))
     assert found.recommendations[0].action == plain.action
     assert found.recommendations[0].expected_s == plain.ceiling_s
     other = ranked(
-        profile, gain=lambda draft: Gain(1e-3, 0, 2e-3, "simulation") if draft.action == plain.action else None
+        profile, gain=lambda draft: ExpectedGain(1e-3, 0, 2e-3, "simulation") if draft.action == plain.action else None
     )
     assert other.recommendations[0].action != plain.action
 
 
 def test_small_expected_gains_lose_their_place() -> None:
-    profile = profile_of(cases()["skewed-load"])
+    profile = build_profile(load_cases()["skewed-load"])
     leader = ranked(profile).recommendations[0].action
-    found = ranked(profile, gain=lambda draft: Gain(1e-3, 0, 2e-3, "history") if draft.action == leader else None)
+    found = ranked(
+        profile, gain=lambda draft: ExpectedGain(1e-3, 0, 2e-3, "history") if draft.action == leader else None
+    )
     assert found.recommendations[0].action != leader
     assert leader in found.recommendations[0].alternatives
 
@@ -335,9 +337,13 @@ def test_steps_to_revisit_follow_the_arrows() -> None:
 
 def late_and_uneven() -> Profile:
     """Two faults in one run: a serial part and small messages, and uneven work in another phase."""
-    chosen = (*cases()["serial-part"].phases, *cases()["small-messages"].phases, *cases()["skewed-load"].phases)
+    chosen = (
+        *load_cases()["serial-part"].phases,
+        *load_cases()["small-messages"].phases,
+        *load_cases()["skewed-load"].phases,
+    )
     named = tuple(replace(phase, name=f"{phase.name} {n}") for n, phase in enumerate(chosen))
-    return profile_of(replace(cases()["clean"], phases=named))
+    return build_profile(replace(load_cases()["clean"], phases=named))
 
 
 def test_two_faults_are_two_items_and_a_joint_total() -> None:
@@ -353,18 +359,18 @@ def test_two_faults_are_two_items_and_a_joint_total() -> None:
 # ---- ceilings agree with the gaps
 
 
-@pytest.mark.parametrize("case", sorted(cases()))
+@pytest.mark.parametrize("case", sorted(load_cases()))
 def test_ceilings_are_those_of_the_gaps(case: str) -> None:
     """For an item about one known gap in one phase the ceiling is ``gaps.ceiling``."""
-    profile = profile_of(cases()[case])
+    profile = build_profile(load_cases()[case])
     found = gaps_of(profile)
-    loads = summarize(profile)
+    loads = summarize_loads(profile)
     names = {gap.name for gap in found}
     phases = {phase.name: number for number, phase in enumerate(profile.phases)}
     for item in of(case).recommendations:
         if len(item.gaps) == 1 and item.gaps[0] in names and item.phase in phases and len(profile.phases) == 1:
             assert item.ceiling_s == pytest.approx(
-                gaps.ceiling(profile, found, item.gaps[0], phases[item.phase], loads)
+                gaps.compute_gap_ceiling(profile, found, item.gaps[0], phases[item.phase], loads)
             )
 
 
@@ -388,21 +394,23 @@ def assert_sound(profile: Profile, result: Ranking) -> None:
     assert len(set(prints)) == len(prints)
 
 
-@pytest.mark.parametrize("case", sorted(cases()))
+@pytest.mark.parametrize("case", sorted(load_cases()))
 def test_promises_of_the_cases_hold(case: str) -> None:
-    assert_sound(profile_of(cases()[case]), of(case))
+    assert_sound(build_profile(load_cases()[case]), of(case))
 
 
 def mixed_runs() -> st.SearchStrategy[Profile]:
     """Runs of several phases of the cases, with other numbers of iterations, in any order."""
-    pool = [phase for case in cases().values() if case.ranks == 4 and case.knows == "trace" for phase in case.phases]
+    pool = [
+        phase for case in load_cases().values() if case.ranks == 4 and case.knows == "trace" for phase in case.phases
+    ]
 
     def run(chosen: list[tuple[int, int]]) -> Profile:
         named = tuple(
             replace(pool[index], name=f"{pool[index].name} {n}", iterations=iterations)
             for n, (index, iterations) in enumerate(chosen)
         )
-        return profile_of(replace(cases()["clean"], phases=named))
+        return build_profile(replace(load_cases()["clean"], phases=named))
 
     entry = st.tuples(st.integers(0, len(pool) - 1), st.integers(1, 12))
     return st.lists(entry, min_size=1, max_size=4).map(run)
@@ -453,15 +461,15 @@ def test_the_order_of_phases_changes_nothing(profile: Profile, random: object) -
     mine, other = ranked(profile), ranked(moved)
     assert mine.total.ceiling_s == pytest.approx(other.total.ceiling_s)
     assert sorted(item.gaps for item in mine.recommendations) == sorted(item.gaps for item in other.recommendations)
-    uneven = sorted(load.steady_s + load.dynamic_s for load in summarize(profile).phases)
+    uneven = sorted(load.steady_s + load.dynamic_s for load in summarize_loads(profile).phases)
     if all(less < NEARLY * more for less, more in pairwise(uneven) if more > 0):
         assert [item.action for item in mine.recommendations] == [item.action for item in other.recommendations]
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.sampled_from(sorted(cases())), st.floats(0.95, 1.05))
+@given(st.sampled_from(sorted(load_cases())), st.floats(0.95, 1.05))
 def test_fingerprints_survive_faster_and_slower_runs(case: str, factor: float) -> None:
-    profile = profile_of(cases()[case])
+    profile = build_profile(load_cases()[case])
     phases = tuple(
         replace(
             phase,
@@ -492,7 +500,7 @@ def test_noise_does_not_choose_between_phases_that_are_alike(factor: float, firs
 @given(st.sampled_from(("skewed-load", "serial-part", "small-messages", "io-all", "multiphase")), st.data())
 def test_fingerprints_survive_noise(case: str, data: st.DataObject) -> None:
     """Every value of the work changes by up to 5 %, each by another amount."""
-    written = cases()[case]
+    written = load_cases()[case]
     noise = st.floats(0.95, 1.05)
     phases = tuple(
         replace(
@@ -503,12 +511,12 @@ def test_fingerprints_survive_noise(case: str, data: st.DataObject) -> None:
         )
         for phase in written.phases
     )
-    noisy = ranked(profile_of(replace(written, phases=phases))).recommendations
+    noisy = ranked(build_profile(replace(written, phases=phases))).recommendations
     assert noisy[0].fingerprint == first(case).fingerprint
 
 
 def test_fingerprints_do_not_depend_on_lines() -> None:
-    profile = profile_of(cases()["small-messages"])
+    profile = build_profile(load_cases()["small-messages"])
     moved = replace(profile, regions=tuple(replace(r, line=(r.line or 0) + 7) for r in profile.regions))
     assert [i.fingerprint for i in ranked(moved).recommendations] == [
         i.fingerprint for i in ranked(profile).recommendations
@@ -519,9 +527,11 @@ def test_fingerprints_do_not_depend_on_lines() -> None:
 
 def test_what_two_items_win_is_not_more_than_their_sum() -> None:
     """A serial part, uneven work that is even over all, and a load that moves: found by the test of all promises."""
-    pool = [phase for case in cases().values() if case.ranks == 4 and case.knows == "trace" for phase in case.phases]
+    pool = [
+        phase for case in load_cases().values() if case.ranks == 4 and case.knows == "trace" for phase in case.phases
+    ]
     by_name = {phase.name: phase for phase in pool}
-    chosen = (by_name["prepare"], cases()["critical-phase"].phases[0], cases()["drifting-load"].phases[0])
+    chosen = (by_name["prepare"], load_cases()["critical-phase"].phases[0], load_cases()["drifting-load"].phases[0])
     named = tuple(replace(phase, name=f"{phase.name} {n}", iterations=5) for n, phase in enumerate(chosen))
-    profile = profile_of(replace(cases()["clean"], phases=named))
+    profile = build_profile(replace(load_cases()["clean"], phases=named))
     assert_sound(profile, ranked(profile))

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.model.records import BOUND_NAMES, Evidence
-from advisor.output.document import document, schema, to_json
+from advisor.output.advice_document import build_advice_document, load_schema, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +25,8 @@ SAMPLES = (samples.full, samples.expected, samples.without_phases, samples.nothi
 
 def parsed(advice: Advice) -> dict[str, object]:
     """The document as a reader of its JSON gets it, checked against the schema."""
-    read: dict[str, object] = json.loads(to_json(document(advice)))
-    jsonschema.Draft202012Validator(schema()).validate(read)
+    read: dict[str, object] = json.loads(to_json(build_advice_document(advice)))
+    jsonschema.Draft202012Validator(load_schema()).validate(read)
     return read
 
 
@@ -36,7 +36,7 @@ def test_documents_follow_the_schema(sample: Callable[[], Advice]) -> None:
 
 
 def test_the_schema_is_one() -> None:
-    jsonschema.Draft202012Validator.check_schema(schema())
+    jsonschema.Draft202012Validator.check_schema(load_schema())
 
 
 @pytest.mark.parametrize(
@@ -52,17 +52,17 @@ def test_the_schema_is_one() -> None:
     ],
 )
 def test_the_schema_refuses_what_is_wrong(keys: tuple[str | int, ...], value: object) -> None:
-    read = json.loads(to_json(document(samples.full())))
+    read = json.loads(to_json(build_advice_document(samples.full())))
     inner = read
     for key in keys[:-1]:
         inner = inner[key]
     inner[keys[-1]] = value
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(schema()).validate(read)
+        jsonschema.Draft202012Validator(load_schema()).validate(read)
 
 
 def test_keys_are_those_of_the_contract() -> None:
-    read = json.loads(to_json(document(samples.expected())))
+    read = json.loads(to_json(build_advice_document(samples.expected())))
     assert list(read) == ["schema", "profile", "bounds", "gaps", "efficiencies", "findings", "recommendations", "total",
                           "steps_to_revisit", "needs", "verdict", "problems"]  # fmt: skip
     assert read["schema"] == "gapwatch/advice/1"
@@ -88,12 +88,12 @@ def test_keys_are_those_of_the_contract() -> None:
 def test_numbers_are_written_in_full() -> None:
     advice = samples.full()
     gap = replace(advice.gaps[0], seconds=0.1 + 0.2)
-    read = json.loads(to_json(document(replace(advice, gaps=(gap,)))))
+    read = json.loads(to_json(build_advice_document(replace(advice, gaps=(gap,)))))
     assert read["gaps"][0]["seconds"] == 0.1 + 0.2
 
 
 def test_golden(golden: Callable[[str, str], None]) -> None:
-    golden(to_json(document(samples.full())), "advice.json")
+    golden(to_json(build_advice_document(samples.full())), "advice.json")
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -114,7 +114,7 @@ def test_numpy_numbers_become_plain_ones() -> None:
 @given(st.text(max_size=12))
 @settings(max_examples=50, deadline=None)
 def test_names_come_back_and_do_nothing_on_a_terminal(name: str) -> None:
-    text = to_json(document(samples.hostile(name)))
+    text = to_json(build_advice_document(samples.hostile(name)))
     assert all(c == "\n" or c.isprintable() for c in text)
     assert text.isascii()
     kept = name.encode("utf-8", "backslashreplace").decode()

@@ -23,10 +23,10 @@ from report_samples import EVERYTHING
 from advisor.history import overview
 from advisor.model.records import Advice, Phase, Profile
 from advisor.model.reports import Axis, Bar, Bars, Code, Column, HeatMap, Line, Report, Series, Table, Text
-from advisor.output import numbers, pictures
-from advisor.output.html import figures, filling, index, reports
-from advisor.output.html.charts import DARK, LIGHT, picture
-from advisor.output.html.page import page
+from advisor.output import numbers, run_pictures
+from advisor.output.html import figures, index, report_page, templates
+from advisor.output.html.advice_page import render_advice_page
+from advisor.output.html.charts import DARK, LIGHT, draw_picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,23 +61,26 @@ def parts() -> list[Bars | Series | HeatMap]:
 @pytest.mark.parametrize("sample", [samples.full, samples.expected, samples.nothing, samples.insufficient,
                                     samples.without_phases])  # fmt: skip
 def test_every_verdict_is_sound_html(sample: Callable[[], Advice]) -> None:
-    document = parsed(page(sample(), parts()))
+    document = parsed(render_advice_page(sample(), parts()))
     assert not document.findall(f".//{HTML}script")
     assert [tag.get("lang") for tag in document.iter(f"{HTML}html")] == ["en"]
 
 
 def test_golden_pages(golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filling, "__version__", "VERSION")
+    monkeypatch.setattr(templates, "__version__", "VERSION")
     advice = samples.full()
-    golden(page(advice), "advice.html")
+    golden(render_advice_page(advice), "advice.html")
     later = replace(advice, profile=replace(advice.profile, build="8ab03d"))
-    seen = [overview.seen(advice, (), "run-0001.html"), overview.seen(later, (advice,), "run-0002.html")]
-    monkeypatch.setattr(figures, "picture", lambda part, theme: "data:image/svg+xml;base64,")
-    golden(index.page(overview.by_program(seen), ("one is damaged",)), "index.html")
+    seen = [
+        overview.build_run_overview(advice, (), "run-0001.html"),
+        overview.build_run_overview(later, (advice,), "run-0002.html"),
+    ]
+    monkeypatch.setattr(figures, "draw_picture", lambda part, theme: "data:image/svg+xml;base64,")
+    golden(index.render_index_page(overview.group_by_program(seen), ("one is damaged",)), "index.html")
 
 
 def test_nothing_is_fetched_and_nothing_may_run() -> None:
-    text = page(samples.full(), parts())
+    text = render_advice_page(samples.full(), parts())
     document = parsed(text)
     (policy,) = [tag.get("content") or "" for tag in document.iter(f"{HTML}meta") if tag.get("http-equiv")]
     style = next(document.iter(f"{HTML}style")).text or ""
@@ -96,7 +99,7 @@ def test_nothing_is_fetched_and_nothing_may_run() -> None:
 
 def test_the_waterfall_has_one_bar_for_each_known_bound() -> None:
     advice = samples.full()
-    rows = [tag for tag in parsed(page(advice)).iter(f"{HTML}details") if tag.get("data-bound")]
+    rows = [tag for tag in parsed(render_advice_page(advice)).iter(f"{HTML}details") if tag.get("data-bound")]
     known = [bound for bound in advice.bounds if bound.seconds is not None]
     assert [row.get("data-bound") for row in rows] == [bound.name for bound in known]
     assert [float(row.get("data-seconds") or "") for row in rows] == [bound.seconds for bound in known]
@@ -112,20 +115,20 @@ def test_the_waterfall_has_one_bar_for_each_known_bound() -> None:
 
 def test_gaps_hold_their_regions_and_items_their_code() -> None:
     advice = samples.full()
-    text = " ".join("".join(parsed(page(advice)).itertext()).split())
+    text = " ".join("".join(parsed(render_advice_page(advice)).itertext()).split())
     for gap in advice.gaps:
         for share in gap.regions:
             assert " ".join(share.name.split()) in text
     for item in advice.recommendations:
         assert item.title in text
-        assert f"wins at most {numbers.seconds(item.ceiling_s)}" in text
+        assert f"wins at most {numbers.format_duration(item.ceiling_s)}" in text
         assert item.fingerprint in text
 
 
 @given(st.one_of(st.sampled_from(HOSTILE), st.text(min_size=1, max_size=60)))
 @settings(deadline=None, max_examples=15)
 def test_names_are_text_and_nothing_else(name: str) -> None:
-    plain, hostile = (parsed(page(samples.hostile(text))) for text in ("name", name))
+    plain, hostile = (parsed(render_advice_page(samples.hostile(text))) for text in ("name", name))
     if len(name) > 240:  # what is shortened stands in full at the end
         assert {tag.tag for tag in hostile.iter()} == {tag.tag for tag in plain.iter()}
     else:
@@ -138,7 +141,7 @@ def test_names_are_text_and_nothing_else(name: str) -> None:
 def test_a_page_stays_small_and_has_long_names_in_full_once() -> None:
     name = "y" * 5000
     many = [HeatMap(f"map {at}", "", ("a",) * 30, ("b",) * 30, ((0.1, 0.9) * 15,) * 30) for at in range(2)]
-    text = page(samples.hostile(name), many)
+    text = render_advice_page(samples.hostile(name), many)
     assert len(text.encode()) < SIZE_LIMIT
     document = parsed(text)
     assert [tag.text for tag in document.iter(f"{HTML}p") if tag.get("class") == "name-in-full"] == [name]
@@ -148,7 +151,7 @@ def test_a_page_stays_small_and_has_long_names_in_full_once() -> None:
 
 def test_axes_have_numbers_with_units() -> None:
     curve = Series("", Axis("ranks", scale="log"), Axis("time", "s", "log"), (Line("", (1.0, 100.0), (0.01, 10.0)),))
-    drawn = base64.b64decode(figures.figure(curve).light.partition(",")[2]).decode()
+    drawn = base64.b64decode(figures.build_figure(curve).light.partition(",")[2]).decode()
     shown = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
     assert {"10.0 ms", "100 ms", "1.00 s", "10.0 s", "1", "10", "100"} <= set(shown)
 
@@ -160,14 +163,14 @@ def test_axes_have_numbers_with_units() -> None:
     Series("", Axis("x"), Axis("y"), ()), Series("", Axis("x", scale="log"), Axis("y"), (Line("", (), ()),)),
 ])  # fmt: skip
 def test_whatever_there_is_to_draw_makes_a_page(part: Bars | Series | HeatMap) -> None:
-    parsed(reports.page(Report("", (part,))))
+    parsed(report_page.render_report_page(Report("", (part,))))
 
 
 def test_what_has_no_room_is_a_table() -> None:
-    shown = figures.within(parts(), 75_000)
+    shown = figures.build_figures(parts(), 75_000)
     assert [bool(figure.light) for figure in shown] == [True, True, False, True]
     assert [bool(figure.table.rows) for figure in shown] == [True] * 4
-    assert figures.figure(HeatMap("", "", ("a",) * 100, ("b",) * 100, ((1.0,) * 100,) * 100)).left > 0
+    assert figures.build_figure(HeatMap("", "", ("a",) * 100, ("b",) * 100, ((1.0,) * 100,) * 100)).left > 0
 
 
 def luminance(colour: str) -> float:
@@ -197,7 +200,7 @@ def test_text_and_lines_stand_out_on_light_and_dark_paper() -> None:
 
 
 def test_headings_go_down_one_step_and_everything_that_scrolls_can_be_reached() -> None:
-    document = parsed(page(samples.full(), parts()))
+    document = parsed(render_advice_page(samples.full(), parts()))
     levels = [int(tag.tag[-1]) for tag in document.iter() if re.fullmatch(r".*}h[1-6]", tag.tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -215,7 +218,7 @@ def test_pictures_of_plugins_stand_on_the_page() -> None:
     advice = samples.full()
     curve = Series("Over P", Axis("P", scale="log"), Axis("seconds", "s", "log"), (Line("L", (1.0, 2.0), (3.0, 4.0)),))
     found = replace(advice.findings[0], pictures=(curve, parts()[0]))
-    document = parsed(page(replace(advice, findings=(found,))))
+    document = parsed(render_advice_page(replace(advice, findings=(found,))))
     titles = ["".join(tag.itertext()) for tag in document.iter(f"{HTML}h2")]
     assert {"scaling: Over P", "scaling: coupling"} <= set(titles)
     assert "3.00 s" in "".join(document.itertext())
@@ -225,13 +228,15 @@ def test_pictures_of_plugins_stand_on_the_page() -> None:
 def test_pages_of_reports_hold_text_and_nothing_else(name: str) -> None:
     bars, table = Bars(name, "s", (Bar(name, 1.0, note=name),)), Table(name, (Column(name),), ((name,), (None,)))
     texts = (Text(f"{name}\n    {name}"), Code(name, "c", name))
-    document = parsed(reports.page(Report(name, (*texts, bars, table, Table("", (Column("x"),), ())))))
+    document = parsed(
+        report_page.render_report_page(Report(name, (*texts, bars, table, Table("", (Column("x"),), ()))))
+    )
     assert not {tag.tag.rpartition("}")[2] for tag in document.iter()} & {"script", "svg", "a"}
     assert all(tag.get("onerror") is None for tag in document.iter())
 
 
 def test_a_report_with_every_part_is_a_page() -> None:
-    document = parsed(reports.page(EVERYTHING))
+    document = parsed(report_page.render_report_page(EVERYTHING))
     assert [tag.text for tag in document.iter(f"{HTML}h1")] == ["Everything"]
     assert sum(1 for _ in document.iter(f"{HTML}img")) == 5
     text = "".join(document.itertext()).replace("\N{NO-BREAK SPACE}", " ")
@@ -242,7 +247,7 @@ def test_a_report_with_every_part_is_a_page() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_in_pictures_are_text(name: str) -> None:
     part = HeatMap(name, "", (name,), (name,), ((1.0,),), neutral=1.0)
-    images = [tag.get("src") or "" for tag in parsed(page(samples.full(), [part])).iter(f"{HTML}img")]
+    images = [tag.get("src") or "" for tag in parsed(render_advice_page(samples.full(), [part])).iter(f"{HTML}img")]
     (drawn,) = [base64.b64decode(image.partition(",")[2]) for image in images]
     picture = ElementTree.fromstring(drawn)
     tags = {tag.tag.rpartition("}")[2] for tag in picture.iter()}
@@ -258,7 +263,7 @@ def test_pictures_show_who_works_more() -> None:
     made = Profile(**{name: getattr(profile, name) for name in Profile.__slots__} | {
         "processors": profile.processors[:2], "phases": (Phase("loop", "parallel", np.array([0]), arrays),)
     })  # fmt: skip
-    balance, imbalance = pictures.balance(made), pictures.imbalance(made)
+    balance, imbalance = run_pictures.build_balance_map(made), run_pictures.build_imbalance_series(made)
     assert balance is not None
     assert balance.cells == ((6.0 / 3.5,), (1.0 / 3.5,))
     assert imbalance is not None
@@ -270,10 +275,10 @@ def test_without_its_libraries_the_page_says_what_to_install(monkeypatch: pytest
 
     from advisor.model.errors import AdvisorError
 
-    filling._environment.cache_clear()
+    templates._load_environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(AdvisorError, match=re.escape('pip install "gapwatch[html]"')):
-        page(samples.full())
+        render_advice_page(samples.full())
 
 
 @pytest.fixture(scope="module")
@@ -300,7 +305,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
 @pytest.fixture
 def shown(browser: WebDriver, tmp_path: Path) -> WebDriver:
     """The page of a run, open in the browser."""
-    (tmp_path / "page.html").write_text(page(samples.full(), parts()), encoding="utf-8")
+    (tmp_path / "page.html").write_text(render_advice_page(samples.full(), parts()), encoding="utf-8")
     browser.get_log("performance")
     browser.get((tmp_path / "page.html").as_uri())
     return browser
@@ -345,9 +350,13 @@ def test_on_paper_everything_is_unfolded(shown: WebDriver) -> None:
 
 
 def test_the_index_and_reports_load_as_well(browser: WebDriver, tmp_path: Path) -> None:
-    runs = [overview.seen(samples.full(), (), "run-0001.html"), overview.seen(samples.nothing(), (), "run-0002.html")]
-    texts = {"index.html": index.page(overview.by_program(runs)), "report.html": reports.page(EVERYTHING),
-             "run-0001.html": page(samples.full(), home="index.html")}  # fmt: skip
+    runs = [
+        overview.build_run_overview(samples.full(), (), "run-0001.html"),
+        overview.build_run_overview(samples.nothing(), (), "run-0002.html"),
+    ]
+    texts = {"index.html": index.render_index_page(overview.group_by_program(runs)),
+    "report.html": report_page.render_report_page(EVERYTHING),
+             "run-0001.html": render_advice_page(samples.full(), home="index.html")}  # fmt: skip
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     browser.execute_cdp_cmd(
@@ -372,19 +381,21 @@ def test_no_page_is_wider_than_its_window(shown: WebDriver, width: int) -> None:
 def test_the_seventh_line_of_a_picture_is_told_from_the_first() -> None:
     axis = Axis("x")
     lines = tuple(Line(f"line {number}", (0.0, 1.0), (0.0, float(number))) for number in range(7))
-    address = picture(Series("Seven", axis, axis, lines), LIGHT)
+    address = draw_picture(Series("Seven", axis, axis, lines), LIGHT)
     drawn = base64.b64decode(address.partition(",")[2]).decode()
     assert drawn.count("stroke-dasharray") >= 1
 
 
 def test_a_number_and_its_unit_stay_on_one_line() -> None:
-    text = "".join(parsed(reports.page(EVERYTHING)).itertext())
+    text = "".join(parsed(report_page.render_report_page(EVERYTHING)).itertext())
     assert re.search(r"\d\N{NO-BREAK SPACE}GB/s", text)
 
 
 def test_the_page_of_a_run_without_times_names_no_seconds() -> None:
     timed = samples.insufficient()
-    document = parsed(page(replace(timed, profile=replace(timed.profile, actual_s=float("nan")), gaps=(), bounds=())))
+    document = parsed(
+        render_advice_page(replace(timed, profile=replace(timed.profile, actual_s=float("nan")), gaps=(), bounds=()))
+    )
     text = "".join(document.itertext())
     assert "not a number" not in text
     assert "without times, on" in text
@@ -396,5 +407,5 @@ def test_the_legend_tells_only_of_marks_that_stand_there() -> None:
     measured = replace(advice, gaps=tuple(replace(gap, status="measured") for gap in advice.gaps))
     measured = replace(measured, bounds=tuple(replace(bound, status="measured") for bound in advice.bounds))
     estimated = replace(measured, gaps=tuple(replace(gap, status="estimated") for gap in advice.gaps))
-    texts = ["".join(parsed(page(each)).itertext()) for each in (measured, estimated)]
+    texts = ["".join(parsed(render_advice_page(each)).itertext()) for each in (measured, estimated)]
     assert [("~ estimated" in text, "^ modelled" in text) for text in texts] == [(False, False), (True, False)]

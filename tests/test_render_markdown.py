@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from advisor import cli
-from advisor.advice.past import base_of
-from advisor.analysis.comparison import compare
+from advisor.advice.earlier_runs import find_base
+from advisor.analysis.comparison import compare_builds
 from advisor.model.errors import UsageError
-from advisor.output.markdown import comment
+from advisor.output.markdown import render_comment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ class Elements(HTMLParser):
 
 
 def shown(advice: Advice, **more: object) -> Elements:
-    text = comment(advice, **more)  # type: ignore[arg-type]
+    text = render_comment(advice, **more)  # type: ignore[arg-type]
     return Elements(MarkdownIt("commonmark", {"html": True}).enable("table").render(text))
 
 
@@ -93,9 +93,9 @@ def built(build: str, slower_s: float = 0.0) -> Advice:
 
 def test_the_comment_on_the_sample(golden: Callable[[str, str], None]) -> None:
     advice = built("v2", 2.0)
-    text = comment(advice, compare([built("v1")], [advice]))
+    text = render_comment(advice, compare_builds([built("v1")], [advice]))
     golden(text, "advice.md")
-    assert text == comment(advice, compare([built("v1")], [advice]))
+    assert text == render_comment(advice, compare_builds([built("v1")], [advice]))
     visible = text.partition("<details>")[0]
     assert len(visible.splitlines()) < 40
     assert text.startswith("<!-- gapwatch: jacobi -->\n")
@@ -112,11 +112,11 @@ def test_every_verdict_has_a_comment(sample: Callable[[], Advice]) -> None:
 
 def test_what_changed_stands_first() -> None:
     before, after = built("v1"), built("v2", 2.0)
-    text = shown(after, since=compare([before], [after])).text
+    text = shown(after, since=compare_builds([before], [after])).text
     assert "Since build v1: run time +2.00 s (one run each: noise is not known)" in text
     assert text.index("Since build") < text.index("To do next")
     assert shown(after).text.count("Since build") == 0
-    steady = compare([before, before], [before, before])
+    steady = compare_builds([before, before], [before, before])
     assert "±0 s (within noise)" in shown(before, since=steady).text
 
 
@@ -144,18 +144,18 @@ def test_no_name_changes_the_page(name: str) -> None:
 
 def test_the_base_is_the_last_other_build() -> None:
     past = [built("v1"), built("v2"), built("v3")]
-    found = base_of(built("v3", 1.0), past)
+    found = find_base(built("v3", 1.0), past)
     assert found is not None
     assert (found.change.before, found.change.after, found.change.runs) == ("v2", "v3", (1, 2))
-    named_base = base_of(built("v3"), past, "v1")
+    named_base = find_base(built("v3"), past, "v1")
     assert named_base is not None
     assert named_base.change.before == "v1"
 
 
 def test_without_an_earlier_build_there_is_no_base() -> None:
-    assert base_of(built("v1"), [built("v1")]) is None
+    assert find_base(built("v1"), [built("v1")]) is None
     with pytest.raises(UsageError, match="is of the build 'v9'; there are v2"):
-        base_of(built("v1"), [built("v2")], "v9")
+        find_base(built("v1"), [built("v2")], "v9")
 
 
 def test_the_command_compares_with_the_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

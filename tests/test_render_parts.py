@@ -14,15 +14,15 @@ from rich.cells import cell_len
 from advisor.extension.host import answers
 from advisor.model.reports import Axis, Bar, Bars, Code, HeatMap, Line, Part, Report, Series
 from advisor.output import scales
-from advisor.output.document import to_json
+from advisor.output.advice_document import to_json
 from advisor.output.page import Page
-from advisor.output.report import document, text
+from advisor.output.report_text import build_report_document, render_report
 
 PARTS = {"code": CODE, "table": TABLE, "bars": BARS, "series": SERIES, "wave": WAVE, "map": DIVERGING, "wide": RISING}
 
 
 def drawn(part: Part, page: Page) -> list[str]:
-    return text(Report("", (part,)), page).split("\n")[:-1]
+    return render_report(Report("", (part,)), page).split("\n")[:-1]
 
 
 def test_bars_stand_on_one_scale_with_their_intervals() -> None:
@@ -118,7 +118,7 @@ def test_a_page_too_narrow_for_a_plot_has_the_values() -> None:
     ],
 )
 def test_axes_hold_all_values_between_round_ends(values: list[float], axis: Axis, ends: tuple[float, float]) -> None:
-    scale = scales.fitted(values, axis)
+    scale = scales.fit_scale(values, axis)
     assert scale is not None
     assert (scale.low, scale.high) == pytest.approx(ends)
 
@@ -129,11 +129,11 @@ def test_axes_hold_all_values_between_round_ends(values: list[float], axis: Axis
 )
 @settings(max_examples=200, deadline=None)
 def test_every_value_has_a_place_on_its_axis(values: list[float], kind: str) -> None:
-    scale = scales.fitted(values, Axis("x", "", "log" if kind == "log" else "linear"))
+    scale = scales.fit_scale(values, Axis("x", "", "log" if kind == "log" else "linear"))
     if scale is None:
         assert max(values) <= 0
         return
-    assert all(0 <= scale.share(value) <= 1 for value in values if scale.holds(value))
+    assert all(0 <= scale.to_share(value) <= 1 for value in values if scale.can_show(value))
     assert 0 < len(scale.ticks) <= 30
 
 
@@ -164,10 +164,10 @@ def test_a_map_on_a_narrow_page_is_a_list() -> None:
 
 
 def test_a_map_has_colours_where_the_page_has_them() -> None:
-    shown = text(Report("", (DIVERGING,)), Page(80, color=True))
+    shown = render_report(Report("", (DIVERGING,)), Page(80, color=True))
     assert "\x1b[30;46m 0.8 <<" in shown
     assert "\x1b[30;43m 1.3 >>" in shown
-    assert "\x1b" not in text(Report("", (DIVERGING,)), Page(80))
+    assert "\x1b" not in render_report(Report("", (DIVERGING,)), Page(80))
 
 
 def test_code_is_shown_as_it_is() -> None:
@@ -178,7 +178,7 @@ def test_code_is_shown_as_it_is() -> None:
 
 def test_parts_without_content() -> None:
     parts = (Bars("b", "", ()), Series("s", Axis("x"), Axis("y"), ()), HeatMap("h", "", (), (), ()))
-    assert text(Report("", parts), Page(60)).split() == ["b", "none", "s", "none", "h", "none"]
+    assert render_report(Report("", parts), Page(60)).split() == ["b", "none", "s", "none", "h", "none"]
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -192,7 +192,7 @@ def test_no_part_is_wider_than_the_page(name: str, encoding: str, width: int) ->
 
 
 def test_every_part_is_plain_data_with_its_kind() -> None:
-    parts = json.loads(to_json(document(EVERYTHING)))["parts"]
+    parts = json.loads(to_json(build_report_document(EVERYTHING)))["parts"]
     kinds = ["text", "code", "table", "bars", "series", "series", "heatmap", "heatmap"]
     assert [part["kind"] for part in parts] == kinds
     assert parts[1] == {"kind": "code", "title": "Model", "language": "python", "text": CODE.text}
@@ -214,7 +214,7 @@ def test_what_plugins_call_things_does_nothing_on_a_terminal(name: str, width: i
         Series(name, Axis(name), Axis(name), (Line(name, (1.0, 2.0), (1.0, None)), Line(name, (1.0,), (3.0,)))),
         HeatMap(name, "", (name, "b"), (name,), ((1.0,), (None,)), 1.0),
     )
-    shown = text(Report(name, parts), Page(width, encoding))
+    shown = render_report(Report(name, parts), Page(width, encoding))
     assert {c for c in shown if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}} <= {"\n"}
     shown.encode(encoding)
 
@@ -238,7 +238,7 @@ def test_any_finite_numbers_are_drawn(rows: list[tuple[float | None, float | Non
             Series("", Axis("x"), Axis("y", "s", "log" if scale == "log" else "linear"), (line,)),
             HeatMap("", "", ("r",) * len(cells), ("a", "b", "c"), cells, 1.0 if scale == "log" else None),
         )
-        assert all(cell_len(shown) <= width for shown in text(Report("", parts), Page(width)).split("\n"))
+        assert all(cell_len(shown) <= width for shown in render_report(Report("", parts), Page(width)).split("\n"))
 
 
 @pytest.mark.parametrize(
@@ -261,17 +261,17 @@ def test_any_finite_numbers_are_drawn(rows: list[tuple[float | None, float | Non
 )
 def test_parts_that_do_not_hold_together_are_refused(part: Part, reason: str) -> None:
     with pytest.raises(answers.ContractError) as caught:
-        answers.report(Report("", (part,)))
+        answers.require_report(Report("", (part,)))
     assert str(caught.value).startswith(reason)
 
 
 def test_sound_parts_are_taken() -> None:
-    assert answers.report(EVERYTHING) is EVERYTHING
+    assert answers.require_report(EVERYTHING) is EVERYTHING
 
 
 @pytest.mark.parametrize("neutral", [None, 1.0])
 def test_a_map_of_equal_values_has_no_steps_to_explain(neutral: float | None) -> None:
-    shown = text(Report("", (HeatMap("h", "", ("a",), ("b", "c"), ((1.0, 1.0),), neutral),)), Page(60))
+    shown = render_report(Report("", (HeatMap("h", "", ("a",), ("b", "c"), ((1.0, 1.0),), neutral),)), Page(60))
     assert "steps" not in shown
     assert "by more than" not in shown
     assert shown.rstrip().count("\n") == 2

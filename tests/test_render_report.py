@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from advisor.model.reports import Column, Report, Table, Text
-from advisor.output.document import to_json
+from advisor.output.advice_document import to_json
 from advisor.output.page import Page
-from advisor.output.report import document, text
+from advisor.output.report_text import build_report_document, render_report
 
 SAMPLE = Report(
     "Coupling of the kernels",
@@ -28,7 +28,7 @@ SAMPLE = Report(
 
 
 def test_a_report_as_text() -> None:
-    assert text(SAMPLE, Page(80)).split("\n") == [
+    assert render_report(SAMPLE, Page(80)).split("\n") == [
         "Coupling of the kernels",
         "",
         "Two kernels share the cache.",
@@ -47,7 +47,7 @@ def test_a_report_as_text() -> None:
 
 
 def test_a_report_as_a_document() -> None:
-    read = json.loads(to_json(document(SAMPLE)))
+    read = json.loads(to_json(build_report_document(SAMPLE)))
     assert read["schema"] == "gapwatch/report/1"
     assert read["title"] == "Coupling of the kernels"
     assert read["parts"][1]["columns"][1] == {"name": "seconds", "unit": "s"}
@@ -56,25 +56,29 @@ def test_a_report_as_a_document() -> None:
 
 def test_too_many_columns_for_the_page_become_a_list() -> None:
     wide = Report("", (Table("", tuple(Column(f"column {n}") for n in range(20)), (tuple(map(str, range(20))),)),))
-    lines = text(wide, Page(60)).split("\n")
+    lines = render_report(wide, Page(60)).split("\n")
     assert lines[0] == "0"
     assert "  column 19: 19" in lines
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 200])
 def test_no_line_of_a_report_is_wider_than_the_page(width: int) -> None:
-    assert all(cell_len(part) <= width for part in text(SAMPLE, Page(width)).split("\n"))
+    assert all(cell_len(part) <= width for part in render_report(SAMPLE, Page(width)).split("\n"))
 
 
 @given(st.text(max_size=30), st.sampled_from([20, 60, 200]), st.sampled_from(["utf-8", "ascii"]))
 @settings(max_examples=60, deadline=None)
 def test_what_plugins_write_does_nothing_on_a_terminal(name: str, width: int, encoding: str) -> None:
     parts = (Text(name), Table(name, (Column(name), Column("n", "s")), ((name, 1.0), ("x", None))))
-    shown = text(Report(name, parts), Page(width, encoding))
+    shown = render_report(Report(name, parts), Page(width, encoding))
     assert {c for c in shown if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}} <= {"\n"}
     shown.encode(encoding)
 
 
 def test_code_in_a_text_is_not_wrapped() -> None:
     code = "    " + "x = y; " * 40
-    assert text(Report("", (Text(f"before:\n{code}"),)), Page(60)).split("\n") == ["before:", code.rstrip(), ""]
+    assert render_report(Report("", (Text(f"before:\n{code}"),)), Page(60)).split("\n") == [
+        "before:",
+        code.rstrip(),
+        "",
+    ]

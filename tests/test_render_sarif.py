@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from advisor.output.sarif import FINGERPRINT, sarif
+from advisor.output.sarif import FINGERPRINT, render_sarif
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ HOSTILE = (
 
 def checked(advice: Advice, root: str | None = None) -> dict[str, Any]:
     """Return the run of a log that fits the schema."""
-    log = json.loads(sarif(advice, root))
+    log = json.loads(render_sarif(advice, root))
     CHECK.validate(log)
     (run,) = log["runs"]
     return dict(run)
@@ -94,7 +94,7 @@ def test_actions_that_recur_are_one_rule() -> None:
 def test_names_are_verbatim_or_visibly_escaped(name: str) -> None:
     advice = samples.full()
     item = replace(advice.recommendations[0], region=name or None, phase=name or None, file=name.strip("\0/") or None)
-    text = sarif(replace(advice, recommendations=(item,), problems=(name,)))
+    text = render_sarif(replace(advice, recommendations=(item,), problems=(name,)))
     CHECK.validate(json.loads(text))
     assert text.isascii()
     result = json.loads(text)["runs"][0]["results"][0]
@@ -106,7 +106,7 @@ def test_names_are_verbatim_or_visibly_escaped(name: str) -> None:
 
 
 def test_golden(golden: Callable[[str, str], None]) -> None:
-    text = sarif(samples.full(), "/home/me/jacobi")
+    text = render_sarif(samples.full(), "/home/me/jacobi")
     log = json.loads(text)
     log["runs"][0]["tool"]["driver"]["version"] = "VERSION"
     golden(json.dumps(log, indent=1) + "\n", "advice.sarif")

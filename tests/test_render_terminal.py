@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from advisor.output.clean import clean
+from advisor.output.clean import clean_text
 from advisor.output.page import Page
-from advisor.output.terminal import screen
+from advisor.output.terminal import render_screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,37 +38,39 @@ hostile_text = st.lists(
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_screen(width: int, golden: Callable[[str, str], None]) -> None:
-    golden(screen(samples.full(), Page(width)), f"screen-{width}.txt")
+    golden(render_screen(samples.full(), Page(width)), f"screen-{width}.txt")
 
 
 def test_screen_in_ascii(golden: Callable[[str, str], None]) -> None:
-    text = screen(samples.full(), Page(100, "ascii"))
+    text = render_screen(samples.full(), Page(100, "ascii"))
     assert text.isascii()
     golden(text, "screen-ascii.txt")
 
 
 def test_screen_in_colour(golden: Callable[[str, str], None]) -> None:
-    text = screen(samples.full(), Page(80, color=True))
-    assert [part.rstrip() for part in SGR.sub("", text).split("\n")] == screen(samples.full(), Page(80)).split("\n")
+    text = render_screen(samples.full(), Page(80, color=True))
+    assert [part.rstrip() for part in SGR.sub("", text).split("\n")] == render_screen(samples.full(), Page(80)).split(
+        "\n"
+    )
     golden(text, "screen-color.txt")
 
 
 @pytest.mark.parametrize("width", [20, 45])
 def test_narrow_screen_is_a_list(width: int, golden: Callable[[str, str], None]) -> None:
-    golden(screen(samples.full(), Page(width)), f"screen-{width}.txt")
+    golden(render_screen(samples.full(), Page(width)), f"screen-{width}.txt")
 
 
 def test_verbose_screen(golden: Callable[[str, str], None]) -> None:
-    golden(screen(samples.full(), Page(120, verbose=True)), "screen-verbose.txt")
+    golden(render_screen(samples.full(), Page(120, verbose=True)), "screen-verbose.txt")
 
 
 @pytest.mark.parametrize("sample", SAMPLES[1:], ids=lambda sample: sample.__name__)
 def test_verdicts_and_merged_levels(sample: Callable[[], Advice], golden: Callable[[str, str], None]) -> None:
-    golden(screen(sample(), Page(80)), f"screen-{sample.__name__}.txt")
+    golden(render_screen(sample(), Page(80)), f"screen-{sample.__name__}.txt")
 
 
 def test_the_first_screen_says_it_all() -> None:
-    text = screen(samples.expected(), Page(120))
+    text = render_screen(samples.expected(), Page(120))
     for words in ("jacobi", "47.0 s", "4 MPI ranks", "good, with small doubts (B)", "overall load imbalance", "8.00 s",
                   "17.0 %", "Self-scheduling", "at most 4.00 s",
                   "3.10 s (2.50 s to 3.60 s, by simulating the measured run)",
@@ -78,7 +80,7 @@ def test_the_first_screen_says_it_all() -> None:
 
 
 def test_only_three_are_shown_until_asked_for_more() -> None:
-    brief, long = (screen(samples.full(), Page(120, verbose=verbose)) for verbose in (False, True))
+    brief, long = (render_screen(samples.full(), Page(120, verbose=verbose)) for verbose in (False, True))
     assert "1 more with --verbose" in brief
     assert brief.count("Self-scheduling") == 3
     assert long.count("Self-scheduling") == 4
@@ -87,21 +89,21 @@ def test_only_three_are_shown_until_asked_for_more() -> None:
 
 
 def test_a_negative_gap_is_shown_and_explained() -> None:
-    text = screen(samples.full(), Page(120))
+    text = render_screen(samples.full(), Page(120))
     assert re.search(r"X .* -0\.02 s", text)
     assert "the clocks are known to 20 ms" in text
 
 
 def test_estimated_seconds_are_marked() -> None:
-    text = screen(samples.full(), Page(120))
+    text = render_screen(samples.full(), Page(120))
     assert "~2.50 s" in text
     assert "~ estimated" in text
     assert "~8.00 s" not in text
 
 
 def test_verdicts_are_sentences() -> None:
-    assert "Nothing significant" in screen(samples.nothing(), Page(120))
-    text = screen(samples.insufficient(), Page(120))
+    assert "Nothing significant" in render_screen(samples.nothing(), Page(120))
+    text = render_screen(samples.insufficient(), Page(120))
     assert "Not enough evidence to advise from" in text
     assert "2 of 4 ranks are missing" in text
     assert "next: ./jacobi -steps 1000" in text
@@ -110,27 +112,27 @@ def test_verdicts_are_sentences() -> None:
 
 def test_what_is_not_decided_is_said_with_the_largest_gap_and_what_would_decide() -> None:
     undecided = replace(samples.nothing(), verdict="insufficient evidence", needs=samples.full().needs)
-    text = " ".join(screen(undecided, Page(120)).split())
+    text = " ".join(render_screen(undecided, Page(120)).split())
     largest = max(undecided.gaps, key=lambda gap: gap.seconds)
     assert f"what tells one from another was not measured. The largest is {largest.name} (" in text
     assert f"next: {undecided.needs[0].command}" in text
 
 
 def test_without_gaps_nothing_is_drawn() -> None:
-    text = screen(replace(samples.insufficient(), gaps=()), Page(120))
+    text = render_screen(replace(samples.insufficient(), gaps=()), Page(120))
     assert "Where the" not in text
     assert "Not enough evidence to advise from" in text
 
 
 def test_a_gap_without_time_is_not_called_the_largest() -> None:
     negative = tuple(replace(gap, seconds=-1.0, share=-0.02) for gap in samples.nothing().gaps)
-    text = screen(replace(samples.nothing(), gaps=negative), Page(120))
+    text = render_screen(replace(samples.nothing(), gaps=negative), Page(120))
     assert "Nothing significant" in text
     assert "The largest" not in text
 
 
 def test_gaps_point_at_their_recommendations() -> None:
-    lines = screen(samples.full(), Page(120)).split("\n")
+    lines = render_screen(samples.full(), Page(120)).split("\n")
     assert next(text for text in lines if text.startswith("L ")).endswith("◂ 1")
     assert next(text for text in lines if text.startswith("M' ")).endswith("◂ 2")
     assert "◂" not in next(text for text in lines if text.startswith("W "))
@@ -140,7 +142,7 @@ def test_gaps_point_at_their_recommendations() -> None:
 @pytest.mark.parametrize("width", range(20, 201, 9))
 @pytest.mark.parametrize("verbose", [False, True])
 def test_no_line_is_wider_than_the_page(sample: Callable[[], Advice], width: int, verbose: bool) -> None:
-    text = screen(sample(), Page(width, verbose=verbose))
+    text = render_screen(sample(), Page(width, verbose=verbose))
     copied = ("next: ", "to get", "  better with", "valgrind", "     ")  # commands and code are never broken
     wide = [part for part in text.split("\n") if cell_len(part) > width and not part.startswith(copied)]
     assert wide == []
@@ -150,7 +152,7 @@ def test_no_line_is_wider_than_the_page(sample: Callable[[], Advice], width: int
 def test_long_names_that_differ_stay_different(width: int) -> None:
     names = [f"solver<{'Field<double, ' * 300}{number}>::apply({'int, ' * 300})" for number in (1, 2, 3)]
     items = tuple(samples.recommendation(rank, name) for rank, name in enumerate(names, 1))
-    text = screen(replace(samples.full(), recommendations=items), Page(width))
+    text = render_screen(replace(samples.full(), recommendations=items), Page(width))
     places = re.findall(r"where +(.*?) at +src", text.replace("\n", " "))
     assert len(set(places)) == 3
 
@@ -158,24 +160,24 @@ def test_long_names_that_differ_stay_different(width: int) -> None:
 @given(hostile_text, st.sampled_from([20, 60, 117, 200]), st.booleans(), st.sampled_from(["utf-8", "ascii"]))
 @settings(max_examples=60, deadline=None)
 def test_hostile_names_are_shown_and_do_nothing(text: str, width: int, color: bool, encoding: str) -> None:
-    shown = screen(samples.hostile(text), Page(width, encoding, color, verbose=True))
+    shown = render_screen(samples.hostile(text), Page(width, encoding, color, verbose=True))
     plain = SGR.sub("", shown) if color else shown
     bad = {c for c in plain if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}}
     assert bad <= {"\n"}
     plain.encode(encoding)
-    assert _joined(clean(text, encoding)) in _joined(plain)
+    assert _joined(clean_text(text, encoding)) in _joined(plain)
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=20))
 @settings(max_examples=60, deadline=None)
 def test_each_place_shows_the_name(name: str) -> None:
     blank = replace(samples.nothing(), problems=())
-    shown = clean(name)
+    shown = clean_text(name)
     run = replace(blank.profile, program=name)
-    assert screen(replace(blank, profile=run), Page(200)).startswith(f"{shown}: ")
+    assert render_screen(replace(blank, profile=run), Page(200)).startswith(f"{shown}: ")
     items = (replace(samples.recommendation(), region=name or None, file=None, phase=None),)
     advised = replace(samples.full(), recommendations=items)
-    assert _joined(shown) in _joined(screen(advised, Page(200)))
+    assert _joined(shown) in _joined(render_screen(advised, Page(200)))
 
 
 def _joined(text: str) -> str:
@@ -187,7 +189,7 @@ def _joined(text: str) -> str:
 @pytest.mark.parametrize("verbose", [False, True])
 def test_names_are_shown_whole(width: int, verbose: bool) -> None:
     merged = replace(samples.full().gaps[0], name="M'+D+S'+W+X", members=("M'", "D", "S'", "W", "X"), seconds=1.0)
-    text = screen(replace(samples.full(), gaps=(*samples.full().gaps, merged)), Page(width, verbose=verbose))
+    text = render_screen(replace(samples.full(), gaps=(*samples.full().gaps, merged)), Page(width, verbose=verbose))
     assert "…" not in text
     whole = _joined(text)
     assert _joined(samples.REGION) in whole or verbose  # in a table other columns stand between its lines
@@ -198,7 +200,7 @@ def test_names_are_shown_whole(width: int, verbose: bool) -> None:
 def test_an_item_about_several_phases_names_them() -> None:
     def where(*more: str) -> str:
         item = replace(samples.recommendation(), more_phases=more)
-        return " ".join(screen(replace(samples.full(), recommendations=(item,)), Page(200)).split())
+        return " ".join(render_screen(replace(samples.full(), recommendations=(item,)), Page(200)).split())
 
     assert 'phase "MPI_Barrier after smooth"; rank 3' in where()
     assert "(L in this phase = 8.5 %" in where()
@@ -211,6 +213,6 @@ def test_what_is_not_there_at_all_speaks_last() -> None:
     evidence = samples.recommendation().evidence
     absent = replace(evidence[1], fact="io.share", value=0.0, unit="share", condition="< 2 %")
     item = replace(samples.recommendation(), evidence=(evidence[0], absent, *evidence[1:]))
-    text = screen(replace(samples.full(), recommendations=(item,)), Page(200))
+    text = render_screen(replace(samples.full(), recommendations=(item,)), Page(200))
     assert "phase.closed_by = MPI_Barrier)" in text
     assert "io.share" not in text

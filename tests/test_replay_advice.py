@@ -17,9 +17,9 @@ from advisor.formats.otf2 import advisor_trace as of_otf2
 from advisor.pipeline import Options, advise
 from advisor.trace.events import Kind
 from advisor.trace.profile import from_trace
-from advisor_simulation.replay import conversion, costs, engine, rebuilding, told
-from advisor_simulation.replay.facts import facts
-from advisor_simulation.replay.findings import of_trace
+from advisor_simulation.replay import conversion, costs, diagnosis, engine, rebuilding
+from advisor_simulation.replay.facts import build_facts
+from advisor_simulation.replay.findings import build_findings
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Op, Program
 
@@ -34,12 +34,12 @@ RECORDED = Network(2e-5, 1e8)
 
 def recorded(some: Program, network: Network = RECORDED) -> Trace:
     """Return the trace of a program that ran on a network."""
-    plan = engine.prepared(some, network)
-    return rebuilding.trace(some, engine.op_ends(plan, engine.run(plan, network), some))
+    plan = engine.prepare_program(some, network)
+    return rebuilding.rebuild_trace(some, engine.operation_ends(plan, engine.replay_steps(plan, network), some))
 
 
 def fact(name: str, trace: Trace, phase: int | None = None, profile: Profile | None = None) -> float | None:
-    found = next(each for each in facts() if each.name == name)
+    found = next(each for each in build_facts() if each.name == name)
     assert found.of_trace is not None
     value = found.of_trace(profile or from_trace(trace), trace, phase)
     assert value is None or isinstance(value, float)
@@ -52,9 +52,9 @@ def test_efficiencies_are_those_of_basicanalysis(name: str, tmp_path: Path) -> N
     folder = PARAVER / f"faultlab-{name}"
     text = (folder / "expected-modelfactors-cut.txt").read_text()
     expected = [float(found) for found in re.findall(r"(?:Serialization|Transfer) efficiency +\| +([\d.]+)%", text)]
-    found = costs.costs(conversion.program(trace_of(folder, tmp_path / "unpacked")))
+    found = costs.compute_costs(conversion.convert_trace(trace_of(folder, tmp_path / "unpacked")))
     assert found is not None
-    assert [100 * found.serialization, 100 * found.transfer] == pytest.approx(expected, abs=0.25)
+    assert [100 * found.serialization_efficiency, 100 * found.transfer_efficiency] == pytest.approx(expected, abs=0.25)
 
 
 def test_messages_of_a_request_that_only_its_wait_tells_of() -> None:
@@ -65,14 +65,14 @@ def test_messages_of_a_request_that_only_its_wait_tells_of() -> None:
     columns = ("time_s", "kind", "region", "comm", "partner", "tag", "size", "request")
     first = np.r_[0, np.cumsum([int(kept[a:b].sum()) for a, b in zip(trace.first[:-1], trace.first[1:], strict=True)])]
     silent = replace(trace, first=first, **{name: getattr(trace, name)[kept] for name in columns})
-    again = conversion.program(silent)
+    again = conversion.convert_trace(silent)
     assert again.link[again.op == Op.SENT].tolist() == [0, 1]
 
 
 def test_shares_of_the_critical_path_add_up_over_the_phases() -> None:
     trace = recorded(halo(4, 40, size=4000.0))
     profile = from_trace(trace)
-    found = told.told(trace)
+    found = diagnosis.diagnose_replay(trace)
     assert found is not None
     assert found.network is not None
     for name, of_share in (("latency", "latency_s"), ("bandwidth", "transfer_s")):
@@ -84,7 +84,7 @@ def test_shares_of_the_critical_path_add_up_over_the_phases() -> None:
 
 
 def test_the_network_of_the_recording_is_found_again() -> None:
-    found = told.told(recorded(halo(4, 40, size=8000.0), Network(2e-5, 1e8)))
+    found = diagnosis.diagnose_replay(recorded(halo(4, 40, size=8000.0), Network(2e-5, 1e8)))
     assert found is not None
     assert found.network is not None
     assert found.network.network.bandwidth == pytest.approx(1e8, rel=0.2)
@@ -105,11 +105,11 @@ def test_a_network_that_does_not_explain_the_run_is_not_believed() -> None:
     trace = of_otf2(PROFILES / "otf2" / "eztrace-lu")
     assert fact("network.latency_share", trace, 0) is None
     assert fact("network.transfer_efficiency", trace) == pytest.approx(0.349, abs=0.01)
-    assert {finding.kind for finding in of_trace(trace, None)} == {"efficiency", "network"}
+    assert {finding.kind for finding in build_findings(trace, None)} == {"efficiency", "network"}
 
 
 def test_advice_holds_the_efficiencies() -> None:
-    found = advise([PROFILES / "otf2" / "scorep-multiphase"], Options(), hosts.load())
+    found = advise([PROFILES / "otf2" / "scorep-multiphase"], Options(), hosts.load_plugins())
     values = {each.name: (each.value, each.status) for each in found.efficiencies}
     assert values["transfer"] == (pytest.approx(0.9975, abs=1e-3), "modelled")
     assert values["serialization"] == (pytest.approx(0.771, abs=1e-3), "modelled")

@@ -20,17 +20,17 @@ from advisor.cli import main
 from advisor.formats import native
 from advisor.model.errors import UsageError
 from advisor_simulation.replay import (
-    contention,
+    contended_replay,
     conversion,
     drawing,
     engine,
     outcome,
     rebuilding,
     study,
+    study_report,
     sweeps,
-    tables,
 )
-from advisor_simulation.replay.network import Network, of_machine
+from advisor_simulation.replay.network import Network, from_machine
 from advisor_simulation.replay.program import Op
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ def test_a_replay_is_told_exported_and_drawn(said: Callable[..., str], tmp_path:
 
 
 def test_the_picture_holds_all_times(tmp_path: Path) -> None:
-    found = outcome.replay(halo(128, 6), Network(1e-5, 1e8))
+    found = outcome.replay_program(halo(128, 6), Network(1e-5, 1e8))
     row = np.arange(128) // 2
-    parts = drawing.shares(found, row, 64)
+    parts = drawing.compute_shares(found, row, 64)
     spent = parts.sum(axis=2) * found.time_s / drawing.COLUMNS * 2
     assert spent[0].sum() == pytest.approx(found.compute_s.sum(), rel=1e-9)
     assert spent[2].sum() == pytest.approx(found.waits.seconds.sum(), rel=1e-9)
-    assert "ranks 126-127" in drawing.svg(found)
+    assert "ranks 126-127" in drawing.draw_timeline(found)
 
 
 def test_a_sweep_is_the_same_for_one_seed(said: Callable[..., str], tmp_path: Path) -> None:
@@ -93,11 +93,13 @@ def test_models_over_ranks_are_told_with_what_is_not_significant(said: Callable[
     traces = []
     for ranks in (2, 4, 8):
         some = halo(ranks, 8, work_s=8e-3 / ranks, size=1000.0)
-        plan = engine.prepared(some, Network(1e-6, 1e9))
-        trace = rebuilding.trace(some, engine.op_ends(plan, engine.run(plan, Network(1e-6, 1e9)), some))
-        traces.append(conversion.program(trace))
-    found = study.study(traces, Network(), sweeps.Ranges((0.0, 2e-5), (1e9, 1e10)), 40, 1)
-    parts = tables.fit(found, [16], Network(1e-6, 1e9))
+        plan = engine.prepare_program(some, Network(1e-6, 1e9))
+        trace = rebuilding.rebuild_trace(
+            some, engine.operation_ends(plan, engine.replay_steps(plan, Network(1e-6, 1e9)), some)
+        )
+        traces.append(conversion.convert_trace(trace))
+    found = study.run_study(traces, Network(), sweeps.Ranges((0.0, 2e-5), (1e9, 1e10)), 40, 1)
+    parts = study_report.build_fit_parts(found, [16], Network(1e-6, 1e9))
     text = str(parts)
     assert "N.S." in text
     assert "±" in text
@@ -170,17 +172,17 @@ def test_options_that_make_no_sense_are_refused(said: Callable[..., str], words:
 
 
 def test_a_machine_model_gives_latency_and_bandwidth() -> None:
-    found = of_machine(machines.load("ncube-3200"))
+    found = from_machine(machines.load_machine("ncube-3200"))
     assert (found.latency_s, found.bandwidth) == (5e-4, 364e3)
-    assert of_machine(machines.load("ibm-sp2-p2sc"), 4e-5).bandwidth == 150e6
+    assert from_machine(machines.load_machine("ibm-sp2-p2sc"), 4e-5).bandwidth == 150e6
     with pytest.raises(UsageError, match="no latency and no bandwidth"):
-        of_machine(machines.load("x86-64"))
+        from_machine(machines.load_machine("x86-64"))
 
 
 def test_the_application_takes_what_it_takes_in_dimemas() -> None:
     """256 ranks, 100 steps, one link in and out of each node: Dimemas says 0.117844 s."""
     network = Network(5e-6, 1e9, intra_latency_s=0.0, intra_bandwidth=math.inf, links_in=1, links_out=1)
-    assert contention.replay(halo(256, 100), network).time_s == pytest.approx(0.117844, rel=0.05)
+    assert contended_replay.replay_contended(halo(256, 100), network).time_s == pytest.approx(0.117844, rel=0.05)
 
 
 def test_a_receive_of_any_source_keeps_the_order_of_the_recording() -> None:
@@ -189,11 +191,13 @@ def test_a_receive_of_any_source_keeps_the_order_of_the_recording() -> None:
     second = [Do(Op.BURST, 1e-3), Do(Op.SEND, 8.0, 1)]
     some = program([first, second, [Do(Op.RECV, link=0), Do(Op.RECV, link=1)]], [(0, 2), (1, 2)])
     network = Network(1e-6, 1e9)
-    plan = engine.prepared(some, network)
-    again = conversion.program(rebuilding.trace(some, engine.op_ends(plan, engine.run(plan, network), some)))
+    plan = engine.prepare_program(some, network)
+    again = conversion.convert_trace(
+        rebuilding.rebuild_trace(some, engine.operation_ends(plan, engine.replay_steps(plan, network), some))
+    )
     receives = np.flatnonzero(again.op == Op.RECV)
     assert again.source[again.link[receives]].tolist() == [0, 1]
-    late = outcome.replay(again, Network(1e-6, 1e9, rank_ratios={1: 0.0}))
+    late = outcome.replay_program(again, Network(1e-6, 1e9, rank_ratios={1: 0.0}))
     assert again.source[late.program.link[receives]].tolist() == [0, 1]
 
 
@@ -201,17 +205,19 @@ def test_a_persistent_request_is_a_message_for_each_start() -> None:
     left = [Do(op, 8.0, k) for k in range(3) for op in (Op.ISEND, Op.SENT)]
     right = [Do(op, 0.0, k) for k in range(3) for op in (Op.IRECV, Op.DONE)]
     some = program([left, right], [(0, 1)] * 3)
-    plan = engine.prepared(some, Network(1e-6, 1e9))
-    trace = rebuilding.trace(some, engine.op_ends(plan, engine.run(plan, Network(1e-6, 1e9)), some))
+    plan = engine.prepare_program(some, Network(1e-6, 1e9))
+    trace = rebuilding.rebuild_trace(
+        some, engine.operation_ends(plan, engine.replay_steps(plan, Network(1e-6, 1e9)), some)
+    )
     one_request = replace(trace, request=np.where(trace.request > 0, np.uint64(7), np.uint64(0)))
-    again = conversion.program(one_request)
+    again = conversion.convert_trace(one_request)
     assert [again.link[again.op == op].tolist() for op in (Op.ISEND, Op.SENT, Op.IRECV, Op.DONE)] == [[0, 1, 2]] * 4
 
 
 def test_a_packed_trace_of_extrae_replays_to_its_own_time(tmp_path: Path) -> None:
-    found = conversion.program(trace_of(PROFILES / "paraver" / "npb-mg.S.2", tmp_path / "unpacked"))
+    found = conversion.convert_trace(trace_of(PROFILES / "paraver" / "npb-mg.S.2", tmp_path / "unpacked"))
     assert found.end_s is not None
-    assert outcome.recorded(found, Network()).time_s == pytest.approx(float(found.end_s.max()), rel=1e-12)
+    assert outcome.replay_recorded(found, Network()).time_s == pytest.approx(float(found.end_s.max()), rel=1e-12)
 
 
 def test_a_table_says_how_many_of_its_rows_are_shown(said: Callable[..., str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from advisor.formats.dimemas import advisor_trace
 from advisor.model.errors import InputError
-from advisor_simulation.replay import contention, conversion, dimemas_config
+from advisor_simulation.replay import contended_replay, conversion, dimemas_config
 from advisor_simulation.replay.network import MEGABYTE, Network
 
 CASES = Path(__file__).parent / "profiles" / "replay"
@@ -34,11 +34,11 @@ def machine(latency_s: float, bandwidth: float, eager_bytes: float) -> Network:
 def test_times_are_those_of_dimemas(name: str, limit: str, tmp_path: Path) -> None:
     trace = tmp_path / "trace.dim"
     trace.write_bytes(gzip.decompress((CASES / name / "trace.dim.gz").read_bytes()))
-    program = conversion.program(advisor_trace(trace))
+    program = conversion.convert_trace(advisor_trace(trace))
     expected = json.loads((CASES / name / "expected_dimemas.json").read_text())[limit]
     rows = expected if limit == "rows" else expected["rows"]
     eager = 16384.0 if limit == "rows" else -1.0 if name in SYNCHRONOUS else math.inf
-    found = [contention.replay(program, machine(row[0], row[1], eager)).time_s for row in rows]
+    found = [contended_replay.replay_contended(program, machine(row[0], row[1], eager)).time_s for row in rows]
     errors = np.abs(np.array(found) / np.array([row[2] for row in rows]) - 1.0)
     assert np.median(errors) < 1e-3
     # Which of two messages that ask for one link at one moment goes first differs in BT where bandwidth is short.
@@ -46,10 +46,10 @@ def test_times_are_those_of_dimemas(name: str, limit: str, tmp_path: Path) -> No
 
 
 def test_a_configuration_is_read() -> None:
-    found = dimemas_config.read(CASES / "cfg" / "4tasks_L10us_BW1000.cfg")
+    found = dimemas_config.read_config(CASES / "cfg" / "4tasks_L10us_BW1000.cfg")
     expected = machine(1e-5, 1000.0, Network().eager_bytes)
     assert found == expected
-    assert dimemas_config.read(CASES / "cfg" / "2tasks_L0_BW100.cfg").bandwidth == 100 * 2**20
+    assert dimemas_config.read_config(CASES / "cfg" / "2tasks_L0_BW100.cfg").bandwidth == 100 * 2**20
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_a_damaged_configuration_is_refused(old: str, new: str, reason: str, tmp
     changed = tmp_path / "machine.cfg"
     changed.write_text(text.replace(old, new))
     with pytest.raises(InputError, match=reason):
-        dimemas_config.read(changed)
+        dimemas_config.read_config(changed)

@@ -7,46 +7,46 @@ import pytest
 from mutate_rules import mutants, name_of, scaled, swapped, text_of
 
 from advisor.advice import rules
-from advisor.advice.rules.case_profiles import profile_of
-from advisor.advice.rules.cases import cases, run_examples, sheet_of
+from advisor.advice.rules.case_profiles import build_profile
+from advisor.advice.rules.cases import build_case_sheet, load_cases, run_examples
 from advisor.analysis import bounds, gaps, soundness
 from advisor.model.records import GAP_NAMES
 
 BOOK = rules.load_default()
-CASES = sorted(cases())
+CASES = sorted(load_cases())
 
 
 @pytest.mark.parametrize("action", BOOK.actions, ids=lambda action: action.id)
 def test_examples_come_true(action: rules.book.Action) -> None:
     results = run_examples(BOOK, only=[action.id])
     assert len(results) == len(action.examples) >= 2
-    assert [(r.example.given, r.example.with_, r.found) for r in results if not r.passed] == []
+    assert [(r.example.given, r.example.with_, r.found) for r in results if not r.has_passed] == []
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_case_is_a_sound_profile(name: str) -> None:
-    profile = profile_of(cases()[name])
-    soundness.check(profile)
-    assert cases()[name].about.endswith(".")
+    profile = build_profile(load_cases()[name])
+    soundness.check_profile(profile)
+    assert load_cases()[name].about.endswith(".")
     spent = sum(phase.arrays["wall_s"].sum(axis=(0, 2)) for phase in profile.phases if "wall_s" in phase.arrays)
     outside = sum(profile.outside.values())
-    if cases()[name].knows != "work":
+    if load_cases()[name].knows != "work":
         assert spent + outside == pytest.approx(np.full(len(profile.processors), profile.actual_s))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_gaps_of_a_case_close_and_are_not_negative(name: str) -> None:
-    profile = profile_of(cases()[name])
-    found = bounds.compute(profile)
+    profile = build_profile(load_cases()[name])
+    found = bounds.compute_bounds(profile)
     known = [bound.seconds for bound in found if bound.seconds is not None]
-    seconds = [gap.seconds for gap in gaps.attribute(profile, found)]
+    seconds = [gap.seconds for gap in gaps.attribute_gaps(profile, found)]
     assert known[0] + sum(seconds) == pytest.approx(profile.actual_s)
     assert min(seconds) >= -1e-9
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_causes_of_a_case_explain_its_seconds(name: str) -> None:
-    profile = profile_of(cases()[name])
+    profile = build_profile(load_cases()[name])
     if profile.causes is None:
         return
     for number, category in enumerate(("transfer", "wait", "sync", "io")):
@@ -62,15 +62,15 @@ def test_every_case_is_used() -> None:
 def test_figures_of_the_source_have_their_bounds() -> None:
     expected = {"fig4": (41, 42, 46, 47), "fig5": (40, 40, 40, 60)}
     for name, seconds in expected.items():
-        values = {bound.name: bound.seconds for bound in bounds.compute(profile_of(cases()[name]))}
+        values = {bound.name: bound.seconds for bound in bounds.compute_bounds(build_profile(load_cases()[name]))}
         assert tuple(values[bound] for bound in ("IPCO", "IPCOL", "IPCOLM", "IPCOLMD")) == seconds
 
 
 def test_given_values_stand_at_every_site() -> None:
-    sheet = sheet_of("false-sharing")
+    sheet = build_case_sheet("false-sharing")
     for site in (sheet.run, *sheet.sites):
         assert site.values["processor.false_sharing_share"] == pytest.approx(0.12)
-        assert site.gap("C").low == site.gap("C").high == pytest.approx(0.01 * site.actual_s)
+        assert site.gap_span("C").low == site.gap_span("C").high == pytest.approx(0.01 * site.actual_s)
     assert set(sheet.run.spans) == set(GAP_NAMES)
 
 
@@ -89,7 +89,7 @@ def test_a_mutant_differs_in_one_comparison() -> None:
     leaf = action.comparisons[1]
     other = scaled(leaf, 1.2)
     assert other is not None
-    changed = tuple(rules.conditions.leaves(swapped(action.when, leaf, other)))
+    changed = tuple(rules.conditions.iterate_comparisons(swapped(action.when, leaf, other)))
     differing = [(a, b) for a, b in zip(action.comparisons, changed, strict=True) if a != b]
     assert [(name_of(a), name_of(b)) for a, b in differing] == [(name_of(leaf), name_of(leaf))]
     assert text_of(differing[0][1]) != text_of(leaf)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor.advice.rules.book import bundled_book
 from advisor.advice.rules.cases import try_example
 from advisor.advice.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Leaf, Not, When
+from advisor.advice.rules.rule_loader import load_bundled_book
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ class Mutant:
 
     @property
     def noticed(self) -> bool:
-        return not all(try_example(self.action, example).passed for example in self.action.examples)
+        return not all(try_example(self.action, example).has_passed for example in self.action.examples)
 
 
 def threshold(leaf: Leaf) -> str:
@@ -80,19 +80,19 @@ def excused(mutant: Mutant) -> bool:
     return isinstance(mutant.leaf, FactIs) and mutant.leaf.fact in COUNTED and not mutant.what.endswith("negated")
 
 
-@pytest.mark.parametrize("action", bundled_book().actions, ids=lambda action: action.id)
+@pytest.mark.parametrize("action", load_bundled_book().actions, ids=lambda action: action.id)
 def test_examples_come_true(action: Action) -> None:
     results = [try_example(action, example) for example in action.examples]
-    assert [(result.example.given, result.found) for result in results if not result.passed] == []
+    assert [(result.example.given, result.found) for result in results if not result.has_passed] == []
 
 
-@pytest.mark.parametrize("action", bundled_book().actions, ids=lambda action: action.id)
+@pytest.mark.parametrize("action", load_bundled_book().actions, ids=lambda action: action.id)
 def test_every_changed_condition_is_noticed(action: Action) -> None:
     assert [mutant.what for mutant in mutants(action) if not mutant.noticed and not excused(mutant)] == []
 
 
 def test_thresholds_of_whole_numbers_are_held_from_one_side() -> None:
-    counted = [mutant for action in bundled_book().actions for mutant in mutants(action) if excused(mutant)]
+    counted = [mutant for action in load_bundled_book().actions for mutant in mutants(action) if excused(mutant)]
     by_leaf: dict[tuple[str, int, int], list[Mutant]] = {}
     for mutant in counted:
         mark = mutant.leaf.mark
@@ -101,6 +101,6 @@ def test_thresholds_of_whole_numbers_are_held_from_one_side() -> None:
 
 
 def test_comparisons_of_all_kinds_occur() -> None:
-    kinds = {type(leaf) for action in bundled_book().actions for leaf in action.comparisons}
+    kinds = {type(leaf) for action in load_bundled_book().actions for leaf in action.comparisons}
     assert kinds <= {FactIs, GapShare, GapSeconds}
     assert {FactIs, GapShare} <= kinds

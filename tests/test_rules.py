@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from advisor.advice import facts, rules
-from advisor.advice.rules.book import action_files
-from advisor.advice.rules.cases import run_examples, sheet_of, try_example
-from advisor.advice.rules.lint import check, lint
-from advisor.advice.rules.matching import is_about_run, matches_of
+from advisor.advice.rules.cases import build_case_sheet, run_examples, try_example
+from advisor.advice.rules.lint import check_rule_file, lint_book
+from advisor.advice.rules.matching import is_about_run, match_action
+from advisor.advice.rules.rule_loader import list_action_files
 from advisor.model.errors import DocumentError
 from advisor.model.records import Need
 
@@ -52,11 +52,11 @@ def written(tmp_path: Path, *actions: str, name: str = "site.yaml") -> Path:
 
 def checked(tmp_path: Path, *actions: str) -> list[str]:
     path = written(tmp_path, *actions)
-    return [f"{problem.line}:{problem.column} {problem.message}" for problem in check(path)]
+    return [f"{problem.line}:{problem.column} {problem.message}" for problem in check_rule_file(path)]
 
 
 def bundled(number: str) -> Action:
-    found = rules.load_default().action(number)
+    found = rules.load_default().find_action(number)
     assert found is not None
     return found
 
@@ -70,7 +70,7 @@ def test_bundled_rules_are_complete_and_without_doubt() -> None:
     assert len(book.steps) == 8
     assert len(book.issues) >= 20
     assert not book.off
-    assert lint(book) == []
+    assert lint_book(book) == []
 
 
 def test_advice_needs_no_examples() -> None:
@@ -80,8 +80,8 @@ def test_advice_needs_no_examples() -> None:
 
 
 def test_bundled_files_can_be_checked_where_they_stand() -> None:
-    for file in action_files():
-        assert check(file) == []
+    for file in list_action_files():
+        assert check_rule_file(file) == []
 
 
 def test_issues_show_in_gaps() -> None:
@@ -105,9 +105,9 @@ def test_places_say_file_and_line() -> None:
 def test_a_file_adds_actions(tmp_path: Path) -> None:
     book = rules.load_default([written(tmp_path, action())])
     assert len(book.actions) == len(rules.load_default().actions) + 1
-    added = book.action("site-1")
+    added = book.find_action("site-1")
     assert added is not None
-    assert [result.passed for result in run_examples(book, only=["site-1"])] == [True, True]
+    assert [result.has_passed for result in run_examples(book, only=["site-1"])] == [True, True]
 
 
 def test_a_file_switches_off_and_on(tmp_path: Path) -> None:
@@ -117,18 +117,20 @@ def test_a_file_switches_off_and_on(tmp_path: Path) -> None:
     assert [action.id for action in book.off] == ["A-29"]
     assert "A-29" not in {action.id for action in book.actions}
     assert not rules.load_default([off, on]).off
-    fired = {match.action.id for match in rules.match(rules.load_default(), sheet_of("omp-skew")).fired}
-    assert fired - {match.action.id for match in rules.match(book, sheet_of("omp-skew")).fired} == {"A-29"}
+    fired = {match.action.id for match in rules.match_rules(rules.load_default(), build_case_sheet("omp-skew")).fired}
+    assert fired - {match.action.id for match in rules.match_rules(book, build_case_sheet("omp-skew")).fired} == {
+        "A-29"
+    }
 
 
 def test_a_file_replaces(tmp_path: Path) -> None:
     under_its_name = rules.load_default([written(tmp_path, action("A-29", more="replaces: A-29"))])
-    found = under_its_name.action("A-29")
+    found = under_its_name.find_action("A-29")
     assert found is not None
     assert found.title == "Do something"
     under_another = rules.load_default([written(tmp_path, action("site-1", more="replaces: A-29"))])
-    assert under_another.action("A-29") is None
-    assert under_another.action("site-1") is not None
+    assert under_another.find_action("A-29") is None
+    assert under_another.find_action("site-1") is not None
     assert len(under_another.actions) == len(rules.load_default().actions)
 
 
@@ -136,12 +138,12 @@ def test_later_files_lie_on_top(tmp_path: Path) -> None:
     first = written(tmp_path, action("site-1"))
     second = written(tmp_path, action("site-2", more="replaces: site-1"), name="second.yaml")
     book = rules.load_default([first, second])
-    assert book.action("site-1") is None
-    assert book.action("site-2") is not None
+    assert book.find_action("site-1") is None
+    assert book.find_action("site-2") is not None
 
 
 def test_a_file_of_its_own_is_a_book(tmp_path: Path) -> None:
-    book = rules.load([written(tmp_path, action())])
+    book = rules.load_rules([written(tmp_path, action())])
     assert [action.id for action in book.actions] == ["site-1"]
     assert len(book.steps) == 8
 
@@ -157,11 +159,11 @@ def test_rules_may_use_facts_of_plugins(tmp_path: Path) -> None:
     path = written(tmp_path, action(when="{fact: site.load, is: '>= 20 %'}", examples=examples))
     book = rules.load_default([path], [extra])
     results = run_examples(book, [extra], only=["site-1"])
-    assert [result.passed for result in results] == [True, True]
+    assert [result.has_passed for result in results] == [True, True]
     (match,) = results[1].matches
     assert match.outcome.needs == (Need("site.load", "measure x"),)
-    assert check(path, [extra]) == []
-    assert "no such fact" in check(path)[0].message
+    assert check_rule_file(path, [extra]) == []
+    assert "no such fact" in check_rule_file(path)[0].message
 
 
 # ---- mistakes
@@ -192,7 +194,7 @@ def test_twelve_mistakes_are_twelve_problems(tmp_path: Path) -> None:
 """
     expected = {3: 3, 4: 9, 5: 10, 6: 13, 9: 25, 10: 16, 11: 37, 12: 41, 13: 21, 14: 11, 15: 10, 17: 15}
     path = written(tmp_path, text)
-    found = check(path)
+    found = check_rule_file(path)
     assert {problem.line: problem.column for problem in found} == expected
     assert len(found) == 12
     with pytest.raises(DocumentError) as caught:
@@ -326,7 +328,7 @@ def test_lint_knows_what_fits_together(tmp_path: Path) -> None:
 def test_lint_reports_conflicts_with_what_is_gone() -> None:
     book = rules.load_default()
     gone = replace(book, actions=tuple(action for action in book.actions if action.id != "A-3"))
-    assert any("conflicts with A-3, which does not exist" in problem.message for problem in lint(gone))
+    assert any("conflicts with A-3, which does not exist" in problem.message for problem in lint_book(gone))
 
 
 # ---- matching
@@ -335,27 +337,27 @@ def test_lint_reports_conflicts_with_what_is_gone() -> None:
 def test_rules_for_other_models_are_not_asked() -> None:
     action = bundled("A-28")
     assert "openmp" not in action.applies_to
-    assert list(matches_of(action, sheet_of("omp-skew-4"))) == []
-    assert len(list(matches_of(action, sheet_of("multiphase")))) == 2
+    assert list(match_action(action, build_case_sheet("omp-skew-4"))) == []
+    assert len(list(match_action(action, build_case_sheet("multiphase")))) == 2
 
 
 def test_rules_about_the_run_are_asked_once() -> None:
-    vocabulary = sheet_of("clean").run.vocabulary
+    vocabulary = build_case_sheet("clean").run.vocabulary
     about_run = {action.id for action in rules.load_default().actions if is_about_run(action, vocabulary)}
     assert {"G-24", "G-27", "G-28"} <= about_run
     assert not {"A-28", "A-16", "A-27"} & about_run
-    (match,) = matches_of(bundled("G-27"), sheet_of("slow-start"))
+    (match,) = match_action(bundled("G-27"), build_case_sheet("slow-start"))
     assert match.site.place is None
 
 
 def test_a_clean_run_fires_nothing() -> None:
-    found = rules.match(rules.load_default(), sheet_of("clean"))
+    found = rules.match_rules(rules.load_default(), build_case_sheet("clean"))
     assert found.fired == ()
     assert found.needs
 
 
 def test_needs_come_once_and_the_costliest_first() -> None:
-    found = rules.match(rules.load_default(), sheet_of("skewed-load")).needs
+    found = rules.match_rules(rules.load_default(), build_case_sheet("skewed-load")).needs
     names = [need.fact for need in found]
     assert len(set(names)) == len(names)
     assert "gap $" in names
@@ -364,9 +366,10 @@ def test_needs_come_once_and_the_costliest_first() -> None:
 
 def test_what_could_decide_about_nothing_is_not_asked_for() -> None:
     book = rules.load_default()
-    matches = rules.match(book, sheet_of("clean"))
+    matches = rules.match_rules(book, build_case_sheet("clean"))
     tiny = tuple(
-        replace(match, site=match.site.given({}, dict.fromkeys(match.site.spans, 1e-6))) for match in matches.undecided
+        replace(match, site=match.site.with_values({}, dict.fromkeys(match.site.spans, 1e-6)))
+        for match in matches.undecided
     )
     assert replace(matches, undecided=tiny).needs == ()
 

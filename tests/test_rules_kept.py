@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from advisor.advice import rules
 from advisor.advice.facts import Fact
-from advisor.advice.rules import book as reading
-from advisor.advice.rules import kept_rules
+from advisor.advice.rules import rule_cache
+from advisor.advice.rules import rule_loader as reading
 from advisor.extension import host
 from advisor.model.errors import DocumentError
 from advisor.support.documents import yaml_nodes
@@ -57,8 +57,8 @@ def site(tmp_path: Path) -> Path:
 
 def forget() -> None:
     """Forget what this process has read, as a new one has read nothing."""
-    reading._on_top.cache_clear()
-    reading.bundled_book.cache_clear()
+    reading._merge_files.cache_clear()
+    reading.load_bundled_book.cache_clear()
 
 
 def load(*files: Path, facts: tuple[Fact, ...] = ()) -> RuleBook:
@@ -67,7 +67,7 @@ def load(*files: Path, facts: tuple[Fact, ...] = ()) -> RuleBook:
 
 
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_nodes, "parse", lambda path: pytest.fail(f"{path} was read"))
+    monkeypatch.setattr(yaml_nodes, "read_yaml", lambda path: pytest.fail(f"{path} was read"))
 
 
 def place(cache: Path) -> Path:
@@ -76,14 +76,14 @@ def place(cache: Path) -> Path:
 
 
 def test_all_rules_come_back_as_they_were(cache: Path) -> None:
-    loaded = host.load()
-    book = rules.load_default(loaded.rules(), loaded.facts())
+    loaded = host.load_plugins()
+    book = rules.load_default(loaded.rule_files(), loaded.collect_facts())
     assert any(action.examples for action in book.actions)
-    back = kept_rules.restored(json.loads(json.dumps(kept_rules.plain(book))))
+    back = rule_cache.from_plain(json.loads(json.dumps(rule_cache.to_plain(book))))
     assert back == book
     assert repr(back) == repr(book)
     kinds = {type(name) for action in book.actions for name in (action.step, action.issue, *action.targets)}
-    assert kinds <= set(kept_rules.TYPES)
+    assert kinds <= set(rule_cache.TYPES)
 
 
 def test_what_is_kept_is_not_read_again(cache: Path, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,14 +92,14 @@ def test_what_is_kept_is_not_read_again(cache: Path, site: Path, monkeypatch: py
     again = load(site)
     assert again == first
     assert repr(again) == repr(first)
-    assert again.action("site-1") is not None
+    assert again.find_action("site-1") is not None
 
 
 def test_a_file_that_changed_is_read_again(cache: Path, site: Path) -> None:
     load(site)
     files = sorted(cache.glob("*"))
     site.write_text(ACTION.format(title="Do another thing", share=5))
-    found = load(site).action("site-1")
+    found = load(site).find_action("site-1")
     assert found is not None
     assert found.title == "Do another thing"
     assert sorted(cache.glob("*")) == files
@@ -108,7 +108,7 @@ def test_a_file_that_changed_is_read_again(cache: Path, site: Path) -> None:
 def test_other_words_make_another_book(cache: Path, site: Path) -> None:
     site.write_text(site.read_text().replace("run.has_openmp, is: true", "run.moon, is: '>= 1'"))
     moon = Fact("run.moon", "count", "run", (), "look up", "the number of the moon")
-    assert load(site, facts=(moon,)).action("site-1") is not None
+    assert load(site, facts=(moon,)).find_action("site-1") is not None
     with pytest.raises(DocumentError, match=r"no such fact"):
         load(site)
 

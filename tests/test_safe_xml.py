@@ -20,16 +20,16 @@ class Recorder:
     def __init__(self) -> None:
         self.told: list[tuple[str, str, Mapping[str, str] | str]] = []
 
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+    def start_element(self, name: str, attributes: Mapping[str, str]) -> None:
         self.told.append(("start", name, dict(attributes)))
 
-    def end(self, name: str, text: str) -> None:
+    def end_element(self, name: str, text: str) -> None:
         self.told.append(("end", name, text))
 
 
 def parse(content: bytes, document_type: bool = False) -> Recorder:
     recorder = Recorder()
-    safe_xml.parse(content, recorder, Path("run.xml"), "part", document_type)
+    safe_xml.parse_xml(content, recorder, Path("run.xml"), "part", document_type)
     return recorder
 
 

@@ -38,7 +38,7 @@ class Advising:
         grade = Grade("A", 1.0, ())
         return Advice(self.read(path), grade, (), GAPS, (), (), (), Total(0.0), (), (), "nothing significant")
 
-    def history(self, program: str) -> tuple[Advice, ...]:
+    def load_history(self, program: str) -> tuple[Advice, ...]:
         return self.earlier
 
 
@@ -67,32 +67,32 @@ def test_the_command_line_knows_it(installed: Environment) -> None:
 
 
 @pytest.fixture
-def loaded(tmp_path: Path) -> host.Host:
+def loaded(tmp_path: Path) -> host.PluginHost:
     """The sample as a plugin of a site's directory."""
     shutil.copytree(SAMPLE / "advisor_core_hours", tmp_path / "site" / "core_hours")
     for path in (tmp_path, *(tmp_path / "site").rglob("*"), tmp_path / "site"):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    return host.load([tmp_path / "site"], entry_points=False)
+    return host.load_plugins([tmp_path / "site"], entry_points=False)
 
 
-def test_its_finding_names_the_cost(loaded: host.Host) -> None:
-    (finding,) = loaded.findings(FIGURE, (), GAPS, None, ())
+def test_its_finding_names_the_cost(loaded: host.PluginHost) -> None:
+    (finding,) = loaded.collect_findings(FIGURE, (), GAPS, None, ())
     assert finding.plugin == "core_hours"
     assert finding.text == "The run took 0.0261 core hours, 0.00222 of them in gap M'."
     assert finding.measures == {"core_hours": 47 * 2 / 3600, "largest_gap_core_hours": 4 * 2 / 3600}
-    assert loaded.findings(FIGURE, (), (), None, ()) == ()
+    assert loaded.collect_findings(FIGURE, (), (), None, ()) == ()
     assert loaded.problems == ()
 
 
-def test_its_fact_is_the_cost(loaded: host.Host) -> None:
-    (fact,) = loaded.facts()
+def test_its_fact_is_the_cost(loaded: host.PluginHost) -> None:
+    (fact,) = loaded.collect_facts()
     assert fact.compute is not None
     assert fact.compute(FIGURE, None) == 47 * 2 / 3600
 
 
-def test_its_command_shows_the_costly_gaps_first(loaded: host.Host) -> None:
-    (command,) = loaded.commands()
-    report = loaded.run(command, Namespace(path=PROFILES / "fig4.json", price=None), Advising())
+def test_its_command_shows_the_costly_gaps_first(loaded: host.PluginHost) -> None:
+    (command,) = loaded.collect_commands()
+    report = loaded.run_command(command, Namespace(path=PROFILES / "fig4.json", price=None), Advising())
     assert report.title == "Core hours of fig4"
     assert report.parts == (
         Table(
@@ -102,20 +102,20 @@ def test_its_command_shows_the_costly_gaps_first(loaded: host.Host) -> None:
         ),
         Text("The whole run took 0.0261 core hours."),
     )
-    priced = loaded.run(command, Namespace(path=PROFILES / "fig4.json", price=0.5), Advising())
+    priced = loaded.run_command(command, Namespace(path=PROFILES / "fig4.json", price=0.5), Advising())
     table = priced.parts[0]
     assert isinstance(table, Table)
     assert [row[3] for row in table.rows] == [4 / 3600, 1 / 3600]
 
 
-def test_its_command_shows_what_earlier_runs_cost(loaded: host.Host) -> None:
-    (command,) = loaded.commands()
+def test_its_command_shows_what_earlier_runs_cost(loaded: host.PluginHost) -> None:
+    (command,) = loaded.collect_commands()
     services = Advising()
     services.earlier = (services.advise(PROFILES / "fig4.json"),) * 2
-    report = loaded.run(command, Namespace(path=PROFILES / "fig4.json", price=None), services)
+    report = loaded.run_command(command, Namespace(path=PROFILES / "fig4.json", price=None), services)
     line = Line("", (1, 2), (94 / 3600, 94 / 3600))
     assert report.parts[2] == Series("Earlier runs", Axis("run"), Axis("core hours"), (line,))
 
 
-def test_others_may_use_its_function(loaded: host.Host) -> None:
-    assert loaded.service("core-hours.of")(FIGURE, 3600.0) == 2.0
+def test_others_may_use_its_function(loaded: host.PluginHost) -> None:
+    assert loaded.find_service("core-hours.of")(FIGURE, 3600.0) == 2.0

@@ -11,7 +11,7 @@ import pytest
 from patience import wait_until
 
 from advisor.collect import procfs, sampler, syscalls
-from advisor.collect.records import Blocked
+from advisor.collect.records import BlockedCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,16 +24,16 @@ PID = os.getpid()
 def reading() -> Iterator[subprocess.Popen[bytes]]:
     """A process that waits for input, once it does."""
     child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    wait_until(lambda: procfs.stat(child.pid).state == "S" and procfs.program(child.pid, "") == "cat")
+    wait_until(lambda: procfs.read_stat(child.pid).state == "S" and procfs.read_program_name(child.pid, "") == "cat")
     yield child
     child.communicate(b"")
 
 
 def test_the_times_of_this_process() -> None:
-    stat, times = procfs.stat(PID), os.times()
+    stat, times = procfs.read_stat(PID), os.times()
     assert stat.user_s <= times.user + 0.02
     assert stat.parent == os.getppid()
-    assert stat.threads == len(procfs.threads(PID))
+    assert stat.threads == len(procfs.list_threads(PID))
     assert stat.state == "R"
 
 
@@ -41,9 +41,9 @@ def test_names_with_spaces_and_parentheses(tmp_path: Path) -> None:
     program = tmp_path / "a) R 1 (b"
     program.symlink_to(sys.executable)
     child = subprocess.Popen([program, "-c", "input()"], stdin=subprocess.PIPE)
-    wait_until(lambda: procfs.program(child.pid, "?") == "a) R 1 (b")
-    assert procfs.stat(child.pid).name == "a) R 1 (b"
-    assert procfs.stat(child.pid).parent == PID
+    wait_until(lambda: procfs.read_program_name(child.pid, "?") == "a) R 1 (b")
+    assert procfs.read_stat(child.pid).name == "a) R 1 (b"
+    assert procfs.read_stat(child.pid).parent == PID
     child.communicate(b"\n")
 
 
@@ -51,42 +51,42 @@ def test_scripts_are_called_by_their_own_names(tmp_path: Path) -> None:
     script = tmp_path / "sölve it.py"
     script.write_text("input()")
     child = subprocess.Popen([sys.executable, script], stdin=subprocess.PIPE)
-    wait_until(lambda: procfs.program(child.pid, "?") == "sölve it.py")
+    wait_until(lambda: procfs.read_program_name(child.pid, "?") == "sölve it.py")
     child.communicate(b"\n")
 
 
 def test_what_ended_is_gone() -> None:
     child = subprocess.Popen(["true"])
     child.wait()
-    with pytest.raises(procfs.Gone):
-        procfs.stat(child.pid)
-    with pytest.raises(procfs.Gone):
-        procfs.threads(child.pid)
-    assert procfs.children(child.pid, child.pid) == []
+    with pytest.raises(procfs.ProcessGone):
+        procfs.read_stat(child.pid)
+    with pytest.raises(procfs.ProcessGone):
+        procfs.list_threads(child.pid)
+    assert procfs.list_children(child.pid, child.pid) == []
 
 
 def test_children_by_the_kernel_and_by_psutil(reading: subprocess.Popen[bytes]) -> None:
-    if procfs.lists_children():
-        tids = procfs.threads(PID)
-        assert reading.pid in [pid for tid in tids for pid in procfs.children(PID, tid)]
-    assert reading.pid in sampler._descendants(PID)
+    if procfs.kernel_lists_children():
+        tids = procfs.list_threads(PID)
+        assert reading.pid in [pid for tid in tids for pid in procfs.list_children(PID, tid)]
+    assert reading.pid in sampler._find_descendants(PID)
 
 
 def test_what_a_process_is_blocked_in(reading: subprocess.Popen[bytes]) -> None:
-    if not procfs.may_see_calls():
+    if not procfs.can_see_calls():
         pytest.skip("this kernel does not tell in which call a process is blocked (/proc/PID/syscall)")
-    found = procfs.call(reading.pid, reading.pid)
+    found = procfs.read_system_call(reading.pid, reading.pid)
     assert found is not None
-    assert syscalls.names().get(found[0]) == "read"
-    assert str(procfs.file(reading.pid, found[1])).startswith("pipe:")
+    assert syscalls.call_names().get(found[0]) == "read"
+    assert str(procfs.resolve_descriptor(reading.pid, found[1])).startswith("pipe:")
 
 
 def test_what_this_process_reads_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"x" * 100_000)
-    before = procfs.counters(PID)
+    before = procfs.read_io_counters(PID)
     file.read_bytes()
-    after = procfs.counters(PID)
+    after = procfs.read_io_counters(PID)
     assert before is not None
     assert after is not None
     assert after.read_B - before.read_B >= 100_000
@@ -95,44 +95,44 @@ def test_what_this_process_reads_is_counted(tmp_path: Path) -> None:
 
 def test_of_an_environment_only_numbers_of_ranks_are_read() -> None:
     content = b"SECRET_PMI_RANK=7\0PMI_RANK=3\0OMPI_COMM_WORLD_RANK=abc\0OMPI_COMM_WORLD_SIZE=12\0TOKEN=4\0"
-    assert procfs._numbers(content, {*procfs.RANK_KEYS, *procfs.SIZE_KEYS}) == {
+    assert procfs._select_numbers(content, {*procfs.RANK_KEYS, *procfs.SIZE_KEYS}) == {
         "PMI_RANK": 3, "OMPI_COMM_WORLD_SIZE": 12,
     }  # fmt: skip
-    assert procfs._numbers(b"PMI_RANK=" + b"9" * 40, procfs.RANK_KEYS) == {}
+    assert procfs._select_numbers(b"PMI_RANK=" + b"9" * 40, procfs.RANK_KEYS) == {}
 
 
 def test_a_rank_of_our_own_says_nothing_about_others() -> None:
     child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, env={**os.environ, "PMI_RANK": "5", "PMI_SIZE": "8"})
-    wait_until(lambda: procfs.rank(child.pid, {}) == (5, 8))
-    assert procfs.rank(child.pid, {"PMI_RANK": "0"}) == (None, 8)
+    wait_until(lambda: procfs.read_rank(child.pid, {}) == (5, 8))
+    assert procfs.read_rank(child.pid, {"PMI_RANK": "0"}) == (None, 8)
     child.communicate(b"")
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_calls_that_readers_know(machine: str) -> None:
-    from advisor.advice.facts.events import DATA, FORCING, METADATA, traits
+    from advisor.advice.facts.event_rows import DATA, FORCING, METADATA, call_traits
 
-    known = set(syscalls.names(machine).values())
+    known = set(syscalls.call_names(machine).values())
     for names, trait in (("read pread write pwrite", DATA), ("fsync fdatasync", FORCING), ("open unlink", METADATA)):
-        assert all(name in known and trait in traits(name) for name in names.split())
-    assert syscalls.names("unknown machine") == {}
-    assert len(syscalls.names(machine)) == sum(map(len, syscalls._TABLES[machine].values()))
+        assert all(name in known and trait in call_traits(name) for name in names.split())
+    assert syscalls.call_names("unknown machine") == {}
+    assert len(syscalls.call_names(machine)) == sum(map(len, syscalls._TABLES[machine].values()))
 
 
 @pytest.mark.parametrize(
     ("call", "path", "expected"),
     [
-        ("fsync", "/data/x", Blocked("file", "fsync", "/data/x")),
-        ("open", None, Blocked("file", "open", None)),
-        ("read", "pipe:[7]", Blocked("input", "read", "pipe")),
-        ("read", "socket:[7]", Blocked("input", "read", "socket")),
-        ("write", "pipe:[7]", Blocked("file", "write", "pipe")),
-        ("write", "socket:[7]", Blocked("other", "write", "socket")),
-        ("write", "/dev/pts/4", Blocked("file", "write", "terminal")),
+        ("fsync", "/data/x", BlockedCall("file", "fsync", "/data/x")),
+        ("open", None, BlockedCall("file", "open", None)),
+        ("read", "pipe:[7]", BlockedCall("input", "read", "pipe")),
+        ("read", "socket:[7]", BlockedCall("input", "read", "socket")),
+        ("write", "pipe:[7]", BlockedCall("file", "write", "pipe")),
+        ("write", "socket:[7]", BlockedCall("other", "write", "socket")),
+        ("write", "/dev/pts/4", BlockedCall("file", "write", "terminal")),
     ],
 )
-def test_what_a_call_waits_for(call: str, path: str | None, expected: Blocked) -> None:
-    assert sampler._of_call(call, path) == expected
+def test_what_a_call_waits_for(call: str, path: str | None, expected: BlockedCall) -> None:
+    assert sampler._classify_call(call, path) == expected
 
 
 def test_threads_are_seen_with_their_times() -> None:
@@ -144,17 +144,17 @@ def test_threads_are_seen_with_their_times() -> None:
 
     worker = threading.Thread(target=work)
     worker.start()
-    looking = sampler.Sampler(PID, time.monotonic(), 0.05)
-    looking.sample()
-    wait_until(lambda: (procfs.on_cpu(PID, worker.native_id or 0) or (1.0,))[0] > 0.05)
-    looking.sample()
+    looking = sampler.ProcessSampler(PID, time.monotonic(), 0.05)
+    looking.take_sample()
+    wait_until(lambda: (procfs.read_cpu_times(PID, worker.native_id or 0) or (1.0,))[0] > 0.05)
+    looking.take_sample()
     stop.set()
     worker.join()
-    wait_until(lambda: worker.native_id not in procfs.threads(PID))
-    looking.sample()
+    wait_until(lambda: worker.native_id not in procfs.list_threads(PID))
+    looking.take_sample()
     (process,) = [one for one in looking.processes if one.pid == PID]
     seen = process.threads[worker.native_id or 0]
     assert seen.samples == 2
     assert seen.cpu_s > 0.04
     assert seen.end_s is not None
-    assert process.first.end_s is None
+    assert process.main_thread.end_s is None

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from sampled_runs import process, recording, thread
 
 from advisor.analysis import bounds, gaps, quality, soundness
-from advisor.collect.procfs import Counters
-from advisor.collect.profile import profile_of
-from advisor.collect.records import UNKNOWN, Blocked
-from advisor.collect.sampled import sampled
-from advisor.formats import native, writing
+from advisor.collect.procfs import IoCounters
+from advisor.collect.profile import build_profile
+from advisor.collect.records import UNKNOWN, BlockedCall
+from advisor.collect.sampled_run import analyze_recording
+from advisor.formats import native, native_writer
 from advisor.model.errors import AdvisorError
 from advisor.model.records import CAUSE_CATEGORIES
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from advisor.collect.records import Recording
     from advisor.model.records import Profile
 
-FSYNC = Blocked("file", "fsync", "/data/out")
-SLEEP = Blocked("other", "nanosleep")
+FSYNC = BlockedCall("file", "fsync", "/data/out")
+SLEEP = BlockedCall("other", "nanosleep")
 
 
 def made(run: Recording) -> Profile:
-    profile = profile_of(sampled(run))
-    soundness.check(profile)
+    profile = build_profile(analyze_recording(run))
+    soundness.check_profile(profile)
     return profile
 
 
@@ -39,7 +39,7 @@ def total(profile: Profile, measure: str, processor: int = 0) -> float:
 
 
 def gap(profile: Profile, name: str) -> float:
-    return next(one.seconds for one in gaps.attribute(profile, bounds.compute(profile)) if one.name == name)
+    return next(one.seconds for one in gaps.attribute_gaps(profile, bounds.compute_bounds(profile)) if one.name == name)
 
 
 def test_time_in_files_is_time_off_the_processor_in_calls_on_files() -> None:
@@ -54,10 +54,10 @@ def test_time_in_files_is_time_off_the_processor_in_calls_on_files() -> None:
 
 def test_to_get_a_processor_again_is_part_of_the_call_that_gave_it_up() -> None:
     run = process("app", 0, 10, 4.0, delay=4.0, blocked={FSYNC: 1.0})
-    run.first.switches = (3, 1)
+    run.main_thread.switches = (3, 1)
     assert total(made(recording(run)), "io_s") == pytest.approx(5.0)
     assert made(recording(run)).outside["other programs"].tolist() == pytest.approx([1.0])
-    run.first.switches = (0, 9)
+    run.main_thread.switches = (0, 9)
     assert made(recording(run)).outside["other programs"].tolist() == pytest.approx([4.0])
 
 
@@ -70,21 +70,21 @@ def test_the_call_and_the_file_are_the_cause() -> None:
 
 
 def test_calls_that_were_over_before_they_could_be_named_are_like_the_others() -> None:
-    profile = made(recording(process("app", 0, 10, 4.0, blocked={FSYNC: 1.0, Blocked("file", UNKNOWN): 2.0})))
+    profile = made(recording(process("app", 0, 10, 4.0, blocked={FSYNC: 1.0, BlockedCall("file", UNKNOWN): 2.0})))
     assert [region.name for region in profile.regions] == ["app", "fsync"]
     assert total(profile, "io_s") == pytest.approx(6.0)
 
 
 def test_unknown_calls_alone_have_a_name_all_the_same() -> None:
-    profile = made(recording(process("app", 0, 10, 4.0, blocked={Blocked("file", UNKNOWN): 2.0})))
+    profile = made(recording(process("app", 0, 10, 4.0, blocked={BlockedCall("file", UNKNOWN): 2.0})))
     assert [region.name for region in profile.regions] == ["app", "blocked on disk"]
     assert profile.causes is None
     assert total(profile, "io_s") == pytest.approx(6.0)
 
 
 def test_system_time_counts_as_reading_and_writing_as_far_as_the_calls_explain_it() -> None:
-    many = Counters(0, 100_000_000, 0, 20_000, 0, 0)
-    few = Counters(1000, 0, 20, 0, 0, 0)
+    many = IoCounters(0, 100_000_000, 0, 20_000, 0, 0)
+    few = IoCounters(1000, 0, 20, 0, 0, 0)
     busy = made(recording(process("app", 0, 10, 10.0, system=0.5, counters=many)))
     assert total(busy, "io_s") == pytest.approx(0.5)
     assert total(busy, "cpu_s") == pytest.approx(9.5)
@@ -92,8 +92,8 @@ def test_system_time_counts_as_reading_and_writing_as_far_as_the_calls_explain_i
 
 
 def test_what_children_read_is_not_counted_twice() -> None:
-    child = process("zip", 0, 5, 4.0, counters=Counters(0, 9000, 0, 90, 0, 0))
-    parent = process("app", 0, 10, 9.0, counters=Counters(0, 10_000, 0, 100, 0, 0))
+    child = process("zip", 0, 5, 4.0, counters=IoCounters(0, 9000, 0, 90, 0, 0))
+    parent = process("app", 0, 10, 9.0, counters=IoCounters(0, 10_000, 0, 100, 0, 0))
     child.parent = parent.pid
     counts = made(recording(parent, child)).counts["files.written_B"]
     assert counts.sum() == 10_000
@@ -120,13 +120,13 @@ def test_ranks_that_come_late_and_leave_early() -> None:
 def test_missing_ranks_are_missed() -> None:
     profile = made(recording(process("app", 0, 10, 9.0, rank=0, ranks=4), process("app", 0, 10, 9.0, rank=1, ranks=4)))
     assert profile.ranks_expected == 4
-    levels = bounds.compute(profile)
-    notes = quality.grade(profile, levels, gaps.attribute(profile, levels)).notes
+    levels = bounds.compute_bounds(profile)
+    notes = quality.grade_profile(profile, levels, gaps.attribute_gaps(profile, levels)).notes
     assert "2 of 4 ranks are in the profile" in [note.text for note in notes]
 
 
 def test_pipes_are_input_to_one_process_and_waiting_among_several() -> None:
-    pipe = {Blocked("input", "read", "pipe"): 1.0}
+    pipe = {BlockedCall("input", "read", "pipe"): 1.0}
     alone = made(recording(process("app", 0, 10, 4.0, blocked=pipe)))
     assert total(alone, "io_s") == pytest.approx(6.0)
     both = made(recording(process("app", 0, 10, 10.0, rank=0), process("app", 0, 10, 4.0, rank=1, blocked=pipe)))
@@ -190,11 +190,11 @@ def test_the_cost_of_sampling_is_shown() -> None:
 def test_odd_names_can_be_written_and_read(tmp_path: Path) -> None:
     odd = "a b\udcff\x1b[2J\n"
     run = recording(
-        process("ünïcode\\xff", 0, 10, 5.0, blocked={Blocked("file", "write", f"/data/{odd}"): 1.0}),
+        process("ünïcode\\xff", 0, 10, 5.0, blocked={BlockedCall("file", "write", f"/data/{odd}"): 1.0}),
         arguments=(f"./{odd}", "x" * 9000),
     )
-    profile = profile_of(sampled(run))
-    writing.write(profile, tmp_path / "run.json")
+    profile = build_profile(analyze_recording(run))
+    native_writer.write_profile(profile, tmp_path / "run.json")
     again = native.advisor_read(tmp_path / "run.json")
     assert again.program == "ünïcode\\xff"
     assert again.causes is not None
@@ -228,7 +228,7 @@ def test_the_parts_of_every_processor_add_up_to_its_time(values: list[tuple[floa
                 system=min(system, cpu),
                 delay=delay,
                 blocked={FSYNC: weight, SLEEP: 1.0},
-                counters=Counters(10**6, 10**7, 100, 1000, 0, 0),
+                counters=IoCounters(10**6, 10**7, 100, 1000, 0, 0),
             )
         )
     profile = made(recording(*processes, wall=10.0))
@@ -243,4 +243,4 @@ def test_the_parts_of_every_processor_add_up_to_its_time(values: list[tuple[floa
 
 def test_nobody_to_be_seen_is_an_error() -> None:
     with pytest.raises(AdvisorError, match="no process of the program"):
-        sampled(recording())
+        analyze_recording(recording())

@@ -8,17 +8,17 @@ import advice_samples
 import pytest
 from sampled_runs import process, recording
 
-from advisor.collect import table, tools
-from advisor.collect.records import Blocked
-from advisor.collect.sampled import sampled
+from advisor.collect import profiling_tools, table
+from advisor.collect.records import BlockedCall
+from advisor.collect.sampled_run import analyze_recording
 from advisor.model.records import Bound, Need, Note
 from advisor.output.page import Page
-from advisor.output.report import text
+from advisor.output.report_text import render_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.collect.sampled import Sampled
+    from advisor.collect.sampled_run import SampledRun
 
 MPIRUN = ("mpirun", "-n", "2", "--bind-to", "none", "./app", "-x", "a b")
 
@@ -28,13 +28,13 @@ def of(*names: str) -> Callable[[str], bool]:
     return lambda name: name in names
 
 
-def ranks(arguments: tuple[str, ...] = MPIRUN) -> Sampled:
-    return sampled(recording(*(process("app", 0, 10, 9.0, rank=n) for n in range(2)), arguments=arguments))
+def ranks(arguments: tuple[str, ...] = MPIRUN) -> SampledRun:
+    return analyze_recording(recording(*(process("app", 0, 10, 9.0, rank=n) for n in range(2)), arguments=arguments))
 
 
-def one(*arguments: str, name: str = "app", **blocked: float) -> Sampled:
-    files = {Blocked("file", call, "/x"): seconds for call, seconds in blocked.items()}
-    return sampled(recording(process(name, 0, 10, 5.0, blocked=files), arguments=arguments))
+def one(*arguments: str, name: str = "app", **blocked: float) -> SampledRun:
+    files = {BlockedCall("file", call, "/x"): seconds for call, seconds in blocked.items()}
+    return analyze_recording(recording(process(name, 0, 10, 5.0, blocked=files), arguments=arguments))
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def one(*arguments: str, name: str = "app", **blocked: float) -> Sampled:
          "time valgrind --tool=callgrind python3 a.py && gapwatch advise ."),
     ],
 )  # fmt: skip
-def test_the_next_command_is_one_that_works_here(run: Sampled, here: tuple[str, ...], expected: str) -> None:
-    command = tools.next_command(run, of(*here))
+def test_the_next_command_is_one_that_works_here(run: SampledRun, here: tuple[str, ...], expected: str) -> None:
+    command = profiling_tools.select_next_command(run, of(*here))
     assert command.replace("{launch}", "") == expected
 
 
 def test_words_of_the_user_stay_words() -> None:
     odd = ("./app", "$(touch x)", "a;b", "-", "it's", "\udcff")
-    command = tools.next_command(one(*odd), of("valgrind")).partition(" && ")[0]
+    command = profiling_tools.select_next_command(one(*odd), of("valgrind")).partition(" && ")[0]
     assert shlex.split(command)[2:] == [*odd[:-1], "\\xff"]
 
 
@@ -78,8 +78,8 @@ def test_commands_of_the_advice_work_here_or_give_way() -> None:
         bounds=(Bound("M", None, "unavailable", "why", "TAU_METRICS=TIME mpirun -n 2 tau_exec ./PROGRAM"),),
     )
     advice = replace(advice, grade=replace(advice.grade, notes=(Note("n", "t", 0.1, "run more iterations"),)))
-    adapted = tools.here(advice, ranks(), of("eztrace", "valgrind", "mpirun"))
-    better = tools.next_command(ranks(), of("eztrace", "valgrind"))
+    adapted = profiling_tools.localize_advice(advice, ranks(), of("eztrace", "valgrind", "mpirun"))
+    better = profiling_tools.select_next_command(ranks(), of("eztrace", "valgrind"))
     assert [need.command for need in adapted.needs] == [
         better, "mpirun -n 2 --bind-to none valgrind --tool=cachegrind ./app -x 'a b'", better,
     ]  # fmt: skip
@@ -89,15 +89,17 @@ def test_commands_of_the_advice_work_here_or_give_way() -> None:
 
 def test_perf_is_proposed_only_where_it_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(tools, "_may_sample", lambda: False)
-    assert tools.found_here("valgrind")
-    assert not tools.found_here("perf")
+    monkeypatch.setattr(profiling_tools, "_can_sample", lambda: False)
+    assert profiling_tools.is_usable_here("valgrind")
+    assert not profiling_tools.is_usable_here("perf")
 
 
 def test_the_table_shows_who_does_what() -> None:
-    sleeping = {Blocked("other", "nanosleep"): 1.0}
-    run = sampled(recording(process("app", 0, 10, 9.0, rank=0), process("app", 0, 10, 0.5, rank=1, blocked=sleeping)))
-    shown = text(table.report(run), Page(120)).splitlines()
+    sleeping = {BlockedCall("other", "nanosleep"): 1.0}
+    run = analyze_recording(
+        recording(process("app", 0, 10, 9.0, rank=0), process("app", 0, 10, 0.5, rank=1, blocked=sleeping))
+    )
+    shown = render_report(table.build_process_report(run), Page(120)).splitlines()
     assert " ".join(shown[1].split()) == (
         "processor program time CPU files queued waiting then mostly in peak memory bound to"
     )
@@ -108,6 +110,11 @@ def test_the_table_shows_who_does_what() -> None:
 
 
 def test_a_long_table_shows_the_least_and_the_most_busy() -> None:
-    run = sampled(recording(*(process("app", 0, 10, 0.5 + n / 2, rank=n) for n in range(16))))
-    names = [str(row[0]) for part in table.report(run, 4).parts if isinstance(part, table.Table) for row in part.rows]
+    run = analyze_recording(recording(*(process("app", 0, 10, 0.5 + n / 2, rank=n) for n in range(16))))
+    names = [
+        str(row[0])
+        for part in table.build_process_report(run, 4).parts
+        if isinstance(part, table.Table)
+        for row in part.rows
+    ]
     assert names == ["rank 0", "rank 1", "rank 14", "rank 15"]

@@ -30,28 +30,28 @@ def worker(limits: Limits = LIMITS) -> Worker:
 def serving() -> Iterator[Worker]:
     made = worker()
     yield made
-    made.stop()
+    made.stop_child()
 
 
 def failure(serving: Worker, **task: object) -> TaskFailed:
     with pytest.raises(TaskFailed) as caught:
-        serving.ask(task)
-    assert serving.ask({"do": "echo", "value": 1}) == 1, "the next task has its result"
+        serving.run_task(task)
+    assert serving.run_task({"do": "echo", "value": 1}) == 1, "the next task has its result"
     return caught.value
 
 
 def test_a_child_serves_one_task_after_the_other(serving: Worker) -> None:
-    assert serving.ask({"do": "echo", "value": {"names": ["operator[]", "\udce9", "\x1b["]}}) == {
+    assert serving.run_task({"do": "echo", "value": {"names": ["operator[]", "\udce9", "\x1b["]}}) == {
         "names": ["operator[]", "\udce9", "\x1b["]
     }
-    assert serving.ask({"do": "pid"}) == serving.ask({"do": "pid"})
+    assert serving.run_task({"do": "pid"}) == serving.run_task({"do": "pid"})
 
 
 def test_what_is_refused_says_why_and_costs_no_child(serving: Worker) -> None:
-    before = serving.ask({"do": "pid"})
+    before = serving.run_task({"do": "pid"})
     failed = failure(serving, do="refuse")
     assert (failed.kind, failed.reason) == ("refused", "some.file:3:1: half a record")
-    assert serving.ask({"do": "pid"}) == before
+    assert serving.run_task({"do": "pid"}) == before
 
 
 @pytest.mark.parametrize(
@@ -78,11 +78,11 @@ def test_a_task_that_hangs_is_ended(tmp_path: Path) -> None:
     serving = worker(Limits(wall_s=1.0))
     try:
         with pytest.raises(TaskFailed, match="took more than 1 s"):
-            serving.ask({"do": "hang"})
+            serving.run_task({"do": "hang"})
         serving._limits = LIMITS
-        assert serving.ask({"do": "echo", "value": 1}) == 1
+        assert serving.run_task({"do": "echo", "value": 1}) == 1
     finally:
-        serving.stop()
+        serving.stop_child()
 
 
 def test_a_task_that_computes_for_ever_is_ended_by_the_system() -> None:
@@ -90,18 +90,18 @@ def test_a_task_that_computes_for_ever_is_ended_by_the_system() -> None:
     try:
         assert failure(serving, do="burn").reason.startswith("was ended by SIGXCPU")
     finally:
-        serving.stop()
+        serving.stop_child()
 
 
 def test_what_a_task_prints_stays_out_of_the_answer(serving: Worker) -> None:
-    assert serving.ask({"do": "print"}) == "done"
+    assert serving.run_task({"do": "print"}) == "done"
 
 
 def test_this_process_stays_as_it_was(serving: Worker) -> None:
     umask = os.umask(0o22)
     os.umask(umask)
     here, stdout = Path.cwd(), sys.stdout
-    serving.ask({"do": "forget"})
+    serving.run_task({"do": "forget"})
     assert (Path.cwd(), sys.stdout) == (here, stdout)
     assert os.umask(umask) == umask
 
@@ -111,8 +111,8 @@ def test_processes_that_a_task_started_end_with_it(tmp_path: Path) -> None:
     for limit_s in (2.0, 20.0, PATIENCE_S):
         serving = worker(Limits(wall_s=limit_s))
         with pytest.raises(TaskFailed):
-            serving.ask({"do": "leave_a_child", "file": str(file)})
-        serving.stop()
+            serving.run_task({"do": "leave_a_child", "file": str(file)})
+        serving.stop_child()
         if file.is_file() and file.read_text():  # else it was ended before it came so far
             break
     wait_until(partial(has_ended, int(file.read_text())))
@@ -121,9 +121,9 @@ def test_processes_that_a_task_started_end_with_it(tmp_path: Path) -> None:
 def test_a_child_is_replaced_after_its_number_of_tasks() -> None:
     serving = worker(Limits(tasks=2))
     try:
-        assert len({serving.ask({"do": "pid"}) for _ in range(6)}) == 3
+        assert len({serving.run_task({"do": "pid"}) for _ in range(6)}) == 3
     finally:
-        serving.stop()
+        serving.stop_child()
 
 
 def test_a_child_ends_with_its_parent_however_that_ends(tmp_path: Path) -> None:
@@ -142,4 +142,4 @@ def test_a_child_ends_with_its_parent_however_that_ends(tmp_path: Path) -> None:
 
 def test_a_module_that_is_not_there_is_a_fault_of_its_task() -> None:
     with pytest.raises(TaskFailed, match=r"did not start .*No module named 'nothing_here'"):
-        Worker("nothing_here", LIMITS).ask({})
+        Worker("nothing_here", LIMITS).run_task({})

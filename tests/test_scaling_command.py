@@ -21,7 +21,7 @@ from advisor.analysis import machines
 from advisor.model.errors import InputError, UsageError
 from advisor.model.reports import Code, Series, Table, Text
 from advisor_scaling import collect, command, dominance, equations, extrap_files, next_run, study, targets
-from advisor_scaling.linear import application, expressions, sent
+from advisor_scaling.linear import application, expressions, mpi_messages
 
 if TYPE_CHECKING:
     from advisor.model.records import Profile
@@ -53,7 +53,7 @@ def asked(**given: Any) -> Namespace:  # noqa: ANN401
 
 
 def report(profiles: list[Profile], **given: Any) -> Report:  # noqa: ANN401
-    return command.run(asked(**given), Serving(profiles))
+    return command.run_scale(asked(**given), Serving(profiles))
 
 
 def table(found: Report, title: str) -> dict[str, tuple[Any, ...]]:
@@ -137,13 +137,16 @@ def test_the_advised_run_does_narrow_the_prediction() -> None:
     sizes = (128, 256, 512)
     few = [run(n, p, repeat, 0.05) for n in sizes for p in (1, 2, 4) for repeat in range(3)]
     before = collect.from_profiles(few)
-    fits = study.fit(before)
-    best = next_run.advise(before, fits, 0, [512.0, 64.0])[0]
+    fits = study.fit_study(before)
+    best = next_run.rank_next_runs(before, fits, 0, [512.0, 64.0])[0]
     n, p = (int(value) for value in best.point)
     more = collect.from_profiles([*few, *(run(n, p, repeat, 0.05) for repeat in range(3))])
     widths = [
         np.ptp([ends[0, 0] for ends in (said.low, said.high)])
-        for said in (study.forecasts.forecast(study.fit(each), np.array([[512.0, 64.0]])) for each in (before, more))
+        for said in (
+            study.forecasts.compute_forecast(study.fit_study(each), np.array([[512.0, 64.0]]))
+            for each in (before, more)
+        )
     ]
     assert widths[1] < widths[0]
 
@@ -171,7 +174,8 @@ def test_the_exported_c_compiles_and_agrees(tmp_path: Path) -> None:
          equations.Term(1.5, (("int", study.engine.terms.Factor(study_half() * 0 + 1, 0, "until", 8.0)),))),
     )  # fmt: skip
     source = (
-        equations.export(equation, "c") + '#include <stdio.h>\nint main(void){printf("%.9f", seconds(64., 32.));}\n'
+        equations.export_equation(equation, "c")
+        + '#include <stdio.h>\nint main(void){printf("%.9f", seconds(64., 32.));}\n'
     )
     (tmp_path / "model.c").write_text(source)
     subprocess.run(
@@ -196,11 +200,11 @@ def test_parameters_that_never_or_only_together_change() -> None:
     assert found.parameters == ("P",)
     assert found.tied == {"N": "P"}
     with pytest.raises(UsageError, match="changed only together with P"):
-        targets.points(found, "N=1024")
+        targets.target_points(found, "N=1024")
     strong = collect.from_profiles(runs(sizes=(256,)))
     assert strong.fixed == {"N": 256.0}
     with pytest.raises(UsageError, match="N was 256 in all runs"):
-        targets.points(strong, "N=512")
+        targets.target_points(strong, "N=512")
 
 
 def test_too_few_points_say_what_to_do() -> None:
@@ -221,22 +225,22 @@ def test_runs_of_another_program_are_left_out() -> None:
 )  # fmt: skip
 def test_targets_that_say_nothing(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        targets.points(collect.from_profiles(runs()), text)
+        targets.target_points(collect.from_profiles(runs()), text)
 
 
 def test_targets_are_all_combinations() -> None:
-    found = targets.points(collect.from_profiles(runs()), "P=2,4 N=8,16")
+    found = targets.target_points(collect.from_profiles(runs()), "P=2,4 N=8,16")
     assert found.tolist() == [[8, 2], [8, 4], [16, 2], [16, 4]]
 
 
 def test_the_text_format_of_extra_p(tmp_path: Path) -> None:
     (path := tmp_path / "input.txt").write_text(TEXT)
-    assert extrap_files.looks_like(path)
-    (found,) = collect.from_measurements(extrap_files.read(path), path)
+    assert extrap_files.is_extrap_file(path)
+    (found,) = collect.from_measurements(extrap_files.read_measurements(path), path)
     assert found.parameters == ("p", "n")
     assert found.values.shape == (1, 6, 2)
     assert found.series[0].name == "main->solve"
-    models = table(command.run(asked(paths=[path]), Serving([])), "Models")
+    models = table(command.run_scale(asked(paths=[path]), Serving([])), "Models")
     assert models["main->solve"][2].endswith("n * p^(-1)") or "p^(-1) * n" in models["main->solve"][2]
 
 
@@ -256,8 +260,8 @@ def test_the_json_formats_of_extra_p(tmp_path: Path) -> None:
     found = []
     for name, text in (("new", json.dumps(new)), ("old", json.dumps(old)), ("lines", "\n".join(rows))):
         (path := tmp_path / f"{name}.json").write_text(text)
-        assert extrap_files.looks_like(path)
-        found.append({key: dict(points) for key, points in extrap_files.read(path).values.items()})
+        assert extrap_files.is_extrap_file(path)
+        found.append({key: dict(points) for key, points in extrap_files.read_measurements(path).values.items()})
     assert found[0] == found[1] == found[2] == {("main", "time"): {(p,): [p * 2.0, p * 2.1] for p in (1.0, 2.0, 4.0)}}
 
 
@@ -279,29 +283,29 @@ def test_the_json_formats_of_extra_p(tmp_path: Path) -> None:
 def test_damaged_files_of_extra_p(text: str, words: str, tmp_path: Path) -> None:
     (path := tmp_path / "input").write_text(text)
     with pytest.raises(InputError, match=words):
-        extrap_files.read(path)
+        extrap_files.read_measurements(path)
 
 
 def test_other_files_are_not_claimed(tmp_path: Path) -> None:
     for content in (b"", b"\x7fELF", b"hello world\n", b'{"schema": "gapwatch/profile/1", "parameters": {}}'):
         (path := tmp_path / "file").write_bytes(content)
-        assert not extrap_files.looks_like(path)
-    assert not extrap_files.looks_like(tmp_path)
+        assert not extrap_files.is_extrap_file(path)
+    assert not extrap_files.is_extrap_file(tmp_path)
 
 
 def test_crossings_between_steps() -> None:
     found = collect.from_profiles(runs())
-    seen = dominance.course(found, study.fit(found), [512.0, 1024.0])
+    seen = dominance.compute_course(found, study.fit_study(found), [512.0, 1024.0])
     assert seen.parameter == "P"
     assert seen.x.tolist() == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 
 
 def test_names_from_profiles_are_no_shell_words() -> None:
     found = collect.from_profiles(runs())
-    hostile = study.Study(
+    hostile = study.ScalingStudy(
         found.program, ("N; rm -rf $HOME", "P"), found.points, found.series, found.values, found.scale, {}, {}
     )
-    line = next_run.command(hostile, next_run.NextRun((64.0, 4.0), 1.0, 0.5))
+    line = next_run.format_command(hostile, next_run.NextRun((64.0, 4.0), 1.0, 0.5))
     assert not set(line) & set(";$`\"'&|<>\n")
 
 
@@ -330,7 +334,7 @@ def test_a_model_on_two_machines_without_any_run(tmp_path: Path) -> None:
 
 
 def test_a_cache_of_twice_the_size_wins_the_misses_of_what_then_fits(tmp_path: Path) -> None:
-    size = application.sizes_of(machines.load("a64fx")).cache
+    size = application.machine_sizes(machines.load_machine("a64fx")).cache
     assert size is not None
     (path := tmp_path / "model.yaml").write_text(
         MODEL + f"arrays:\n  - {{name: rows, bytes: {size * 1.5:.0f}*N/512, passes: 100}}\n"
@@ -402,7 +406,7 @@ def test_times_over_latency_and_bandwidth(tmp_path: Path) -> None:
     ]
     text += ["METRIC time", *(f"DATA {value!r} {value * 1.00001!r}" for value in data), ""]
     (path := tmp_path / "sweep.txt").write_text("\n".join(text))
-    found = command.run(asked(paths=[path]), Serving([]))
+    found = command.run_scale(asked(paths=[path]), Serving([]))
     title = "T = alpha0 + alpha1/P + (beta0 + beta1 P) L + (gamma0 + gamma1 P)/BW"
     rows = {row[0]: row for row in table_rows(found, title)}
     assert rows["alpha1"][1] == pytest.approx(40.0, rel=1e-3)
@@ -442,20 +446,20 @@ def test_counted_operations_become_expressions() -> None:
     given = {"paths": "", "count": [Path("matmul.c")], "machine": ["ncube-3200"], "predict": ["N=256 P=4"]}
     command_line = ["mpirun", "-n", "{P}", "./matmul", "{N}"]
     options = asked(**given, at="N=16,32,64,128 P=1,2,4", command=command_line)
-    found = command.run(options, Serving([], {"operation_counts": counting}))
+    found = command.run_scale(options, Serving([], {"operation_counts": counting}))
     operations = table(found, "T = X beta of ncube-3200")["operations"]
     assert operations[3] == pytest.approx((2 * 256**3 + 256**2) / 4 / 300e3, rel=0.01)
     assert table(found, "Loops that were counted")["main: for k"][1] == "N^3/P"
     messages = table(found, "T = X beta of ncube-3200")
     assert messages["messages"][1] == "N*log2(P)"
-    moved = expressions.parse(str(messages["bytes"][1]), ["N", "P"])
-    at = {expressions.symbol("N"): 256, expressions.symbol("P"): 4}
+    moved = expressions.parse_formula(str(messages["bytes"][1]), ["N", "P"])
+    at = {expressions.make_symbol("N"): 256, expressions.make_symbol("P"): 4}
     assert float(moved.subs(at)) == pytest.approx(4 * 256 * 257 * 2, rel=0.02)
     for at, reason in (("N=16,32,64", "no values of P"), ("N=16 M=2 P=1", "{M} stands nowhere")):
         with pytest.raises(UsageError, match=reason):
-            command.run(asked(**given, at=at, command=command_line), Serving([], {"operation_counts": counting}))
+            command.run_scale(asked(**given, at=at, command=command_line), Serving([], {"operation_counts": counting}))
     with pytest.raises(UsageError, match="say what to run after --"):
-        command.run(asked(**given, at="N=16", command=[]), Serving([], {"operation_counts": counting}))
+        command.run_scale(asked(**given, at="N=16", command=[]), Serving([], {"operation_counts": counting}))
 
 
 def call(name: str, *arguments: str, mean: float | None = None) -> dict[str, object]:
@@ -481,14 +485,14 @@ def test_messages_and_bytes_of_calls(
     made: dict[str, object], ranks: int, expected: tuple[float, float, tuple[str, ...]]
 ) -> None:
     block = {"file": "a.c", "line": 3, "executions": [3] * ranks, "calls": [made]}
-    assert sent.messages({"ranks": ranks, "blocks": [block]}) == expected
+    assert mpi_messages.sum_messages({"ranks": ranks, "blocks": [block]}) == expected
 
 
 def test_what_begins_behind_a_knee_can_be_written_and_read_again() -> None:
-    n = expressions.symbol("N")
-    sympy = expressions.symbols()
+    n = expressions.make_symbol("N")
+    sympy = expressions.require_sympy()
     found = 2 * sympy.Piecewise((n**2, n > 4), (0, True)) + sympy.Min(n, 8) * sympy.ceiling(n / 3)
-    again = expressions.parse(expressions.written(found), ["N"])
+    again = expressions.parse_formula(expressions.format_expression(found), ["N"])
     for value in (1, 4, 4.5, 5, 100):
         assert float(again.subs({n: value})) == float(found.subs({n: value}))
 
@@ -518,14 +522,14 @@ def extra_p(tmp_path: Path, values: dict[float, float]) -> Path:
 )
 def test_what_no_power_describes_is_refused(tmp_path: Path, values: dict[float, float], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
-        command.run(asked(paths=[extra_p(tmp_path, values)]), Serving([]))
+        command.run_scale(asked(paths=[extra_p(tmp_path, values)]), Serving([]))
 
 
 def test_a_time_of_zero_does_not_outweigh_all_others(tmp_path: Path) -> None:
     path = extra_p(tmp_path, {100: 1e-5, 200: 4e-5, 400: 1.6e-4, 800: 0.0, 1600: 0.0})
-    study_of = collect.from_measurements(extrap_files.read(path), path)[0]
+    study_of = collect.from_measurements(extrap_files.read_measurements(path), path)[0]
     assert study_of.scale[0].tolist() == pytest.approx([1e-5, 4e-5, 1.6e-4, 1e-5, 1e-5])
-    found = table(command.run(asked(paths=[path], predict=["N=3200"]), Serving([])), "Predictions")
+    found = table(command.run_scale(asked(paths=[path], predict=["N=3200"]), Serving([])), "Predictions")
     assert found["3200.0"][4] > 1e-6
 
 

@@ -15,7 +15,7 @@ import pytest
 from patience import PATIENCE_S
 
 from advisor_scaling.linear import application, model
-from advisor_scaling.linear.application import Sizes
+from advisor_scaling.linear.application import MemorySizes
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -93,9 +93,9 @@ def test_models_count_the_calls_that_the_programs_make(program: str, calls: str,
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_models_are_read_and_grow_as_they_should(program: str) -> None:
-    stated = application.load(EXAMPLES / f"{program}.yaml")
-    counts = application.counts(stated, Sizes(2.0**20, 2.0**33))
-    found = model.matrix(counts, list(counts), ("N", "P"), np.array([[256.0, 1.0], [512.0, 1.0]]))
+    stated = application.read_application(EXAMPLES / f"{program}.yaml")
+    counts = application.build_counts(stated, MemorySizes(2.0**20, 2.0**33))
+    found = model.build_matrix(counts, list(counts), ("N", "P"), np.array([[256.0, 1.0], [512.0, 1.0]]))
     grown = found[1, list(counts).index("operations")] / found[0, list(counts).index("operations")]
     assert grown == pytest.approx(4.0 if program == "ocean" else 8.0)
     assert found[:, list(counts).index("messages")].tolist() == [0.0, 0.0]

@@ -12,14 +12,14 @@ import pytest
 from scaling_runs import run
 
 from advisor.advice import rules
-from advisor.advice.facts import told
+from advisor.advice.facts import add_finding_values
 from advisor.advice.rules import cases
-from advisor.advice.rules.lint import check
+from advisor.advice.rules.lint import check_rule_file
 from advisor.analysis import bounds, gaps
 from advisor.extension import host
 from advisor.model.errors import UsageError
 from advisor.model.records import Advice, Grade, Total
-from advisor_scaling import advisor_facts, advisor_findings, advisor_rules, advisor_services, outlook
+from advisor_scaling import advisor_facts, advisor_findings, advisor_rules, advisor_services, target_findings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,7 @@ OWN = ("T-1", "T-2", "T-3", "T-4", "T-5", "T-6")
 
 
 def gaps_of(profile: Profile) -> tuple[Gap, ...]:
-    return gaps.attribute(profile, bounds.compute(profile, None))
+    return gaps.attribute_gaps(profile, bounds.compute_bounds(profile, None))
 
 
 def advice(profile: Profile) -> Advice:
@@ -80,7 +80,9 @@ def test_the_fact_knows_how_far_the_target_is() -> None:
 def test_facts_are_what_the_findings_measure() -> None:
     now = run(512, 8)
     findings = advisor_findings(now, gaps_of(now), HISTORY)
-    known = {fact.name: fact.compute(now, None) for fact in told(advisor_facts(), findings) if fact.compute}
+    known = {
+        fact.name: fact.compute(now, None) for fact in add_finding_values(advisor_facts(), findings) if fact.compute
+    }
     grown = next(each for each in findings if each.subject == "C'")
     assert known["run.scaling_points"] == 4.0
     assert known["run.target_communication_share"] == grown.measures["share"]
@@ -90,18 +92,18 @@ def test_facts_are_what_the_findings_measure() -> None:
     work, tree = 1.2 * 2e-9 * 512**3 / 64, 6e-3
     slope = (work - 1e-3 / np.log(2.0)) / (work + tree)
     assert known["run.speedup_exponent"] == pytest.approx(slope, abs=0.1)
-    silent = {fact.name: fact.compute for fact in told(advisor_facts(), ())}
+    silent = {fact.name: fact.compute for fact in add_finding_values(advisor_facts(), ())}
     assert silent["run.target_communication_share"] is None
     assert (silent["run.scaling_points"] or (lambda *_: None))(now, None) == 0.0
 
 
 def test_rules_pass_their_examples() -> None:
-    facts = host.load().facts()
+    facts = host.load_plugins().collect_facts()
     book = rules.load_default(tuple(advisor_rules()), facts)
     tried = cases.run_examples(book, facts, OWN)
     assert len(tried) == 30
-    assert [one for one in tried if not one.passed] == []
-    assert check(advisor_rules()[0], facts) == []
+    assert [one for one in tried if not one.has_passed] == []
+    assert check_rule_file(advisor_rules()[0], facts) == []
 
 
 def written(folder: Path, n: int, ranks: int, communication: float) -> Path:
@@ -145,7 +147,7 @@ def test_models_of_kernels() -> None:
     value, low, high = predict([128.0, 8.0])
     assert low <= value <= high
     assert value == pytest.approx(1e-7 * 128**3 / 8, rel=0.05)
-    two = outlook.kernel_model(("N",), [[1.0], [2.0]], [[1.0], [2.0]])([4.0])
+    two = target_findings.fit_kernel_model(("N",), [[1.0], [2.0]], [[1.0], [2.0]])([4.0])
     assert two[0] > 0.0
     with pytest.raises(UsageError, match="two points"):
-        outlook.kernel_model(("N",), [[1.0]], [[1.0]])
+        target_findings.fit_kernel_model(("N",), [[1.0]], [[1.0]])

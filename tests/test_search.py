@@ -11,14 +11,14 @@ from native_documents import PROFILES
 from site_folder import load
 
 from advisor import pipeline
-from advisor.extension.host import load as installed
+from advisor.extension.host import load_plugins as installed
 from advisor.extension.host import search
 from advisor.model.errors import InputError, UnknownFormatError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.extension.host import Host
+    from advisor.extension.host import PluginHost
 
 #: A reader of single files that begin with its word, and one of whole directories of such files.
 SINGLE = """
@@ -43,15 +43,15 @@ MANY = """
 """
 
 
-def host(tmp_path: Path) -> Host:
+def host(tmp_path: Path) -> PluginHost:
     """A host with a reader of ``one …`` files, a less sure one of the same, and one of directories of ``part …``."""
     folder = tmp_path / "site"
     folder.mkdir()
     return load(folder, one=SINGLE.format(sure=0.9, word="one"), less=SINGLE.format(sure=0.5, word="o"), many=MANY)
 
 
-def found(loaded: Host, path: Path) -> list[tuple[str, str]]:
-    return [(str(each.path.relative_to(path)), each.reader) for each in loaded.find(path)]
+def found(loaded: PluginHost, path: Path) -> list[tuple[str, str]]:
+    return [(str(each.path.relative_to(path)), each.reader) for each in loaded.find_profiles(path)]
 
 
 def write(path: Path, text: str) -> None:
@@ -84,7 +84,7 @@ def test_hidden_linked_and_special_entries_are_left_alone(tmp_path: Path) -> Non
     os.symlink(top, top / "loop")
     os.mkfifo(top / "pipe")
     with pytest.raises(UnknownFormatError, match="is in no format that is known here: less, many, one"):
-        loaded.find(top)
+        loaded.find_profiles(top)
 
 
 def test_a_large_directory_is_not_searched_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_a_large_directory_is_not_searched_for_ever(tmp_path: Path, monkeypatch:
     for number in range(20):
         write(top / f"{number:02}", "one run")
     monkeypatch.setattr(search, "MOST", 10)
-    assert len(loaded.find(top)) == 10
+    assert len(loaded.find_profiles(top)) == 10
     assert "only the first 11 files and directories were looked at" in loaded.problems[0]
 
 

@@ -15,11 +15,11 @@ from site_folder import plugin
 
 from advisor import cli
 from advisor.cli import parsers, progress
-from advisor.cli.services import Services
+from advisor.cli.services import HostServices
 from advisor.extension.commands import Argument, Command
-from advisor.extension.host import load
-from advisor.history.database import Writer
-from advisor.history.runs import Runs, Unit
+from advisor.extension.host import load_plugins
+from advisor.history.database import HistoryWriter
+from advisor.history.runs import ProfileUnit, RunStore
 from advisor.model.errors import InputError, PluginError, UsageError
 from advisor.model.reports import Report
 from advisor.pipeline import Options, advise
@@ -80,18 +80,18 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def services(folder: Path) -> Services:
-    return Services(load([folder]))
+def services(folder: Path) -> HostServices:
+    return HostServices(load_plugins([folder]))
 
 
 def remember(folder: Path, count: int) -> None:
     """Put some runs into the history."""
-    advice = advise([FIGURE], Options(), load())
-    writer = Writer(folder)
+    advice = advise([FIGURE], Options(), load_plugins())
+    writer = HistoryWriter(folder)
     with writer.transaction() as connection:
         for number in range(count):
-            unit = Unit(folder / f"{number}.json", "native", f"{number}")
-            Runs(connection).add(advice, (unit,), datetime.now(UTC))
+            unit = ProfileUnit(folder / f"{number}.json", "native", f"{number}")
+            RunStore(connection).add_run(advice, (unit,), datetime.now(UTC))
     writer.close()
 
 
@@ -129,29 +129,29 @@ def test_all_runs_are_read_oldest_first(site: Path, tmp_path: Path) -> None:
 
 def test_history_is_what_the_daemon_keeps(site: Path) -> None:
     asked = services(site)
-    assert asked.history("fig4") == ()
+    assert asked.load_history("fig4") == ()
     remember(site.parent / "state", 3)
-    earlier = asked.history("fig4")
+    earlier = asked.load_history("fig4")
     assert [one.verdict for one in earlier] == ["advice"] * 3
     assert earlier[0].profile.phases[0].arrays == {}
-    assert asked.history("another") == ()
+    assert asked.load_history("another") == ()
 
 
 def test_machines_by_name_and_of_this_host(site: Path) -> None:
     asked = services(site)
-    assert asked.machine(None).name == "host"
-    assert asked.machine("epyc-9654").name == "epyc-9654"
+    assert asked.load_machine(None).name == "host"
+    assert asked.load_machine("epyc-9654").name == "epyc-9654"
     with pytest.raises(UsageError, match="epyc-9654"):
-        asked.machine("epyc-965")
+        asked.load_machine("epyc-965")
 
 
 @pytest.mark.parametrize("purpose", ["cache", "data", "config"])
 def test_folders_are_the_users_own(site: Path, purpose: Literal["cache", "data", "config"]) -> None:
-    folder = services(site).folder(purpose)
+    folder = services(site).user_folder(purpose)
     assert folder.is_dir()
     assert folder.stat().st_mode & 0o777 == 0o700
     assert folder == site.parent / f"XDG_{purpose.upper()}_HOME" / "gapwatch"
-    assert services(site).folder(purpose) == folder
+    assert services(site).user_folder(purpose) == folder
 
 
 # Events
@@ -160,20 +160,20 @@ def test_folders_are_the_users_own(site: Path, purpose: Literal["cache", "data",
 @pytest.mark.parametrize("reader", TRACES)
 def test_traces_are_read_whatever_their_format(site: Path, reader: str) -> None:
     asked = services(site)
-    found = [one for one in asked.host.find(TRACES[reader]) if one.reader == reader]
-    trace = asked.trace(found[0].path)
+    found = [one for one in asked.host.find_profiles(TRACES[reader]) if one.reader == reader]
+    trace = asked.read_trace(found[0].path)
     assert len(trace.time_s) > 0
     assert trace.ranks == asked.read(found[0].path).ranks
 
 
 def test_what_is_no_trace_is_said(site: Path) -> None:
     with pytest.raises(InputError, match=r"fig4\.json: is no trace: the format 'native' holds no events"):
-        services(site).trace(FIGURE)
+        services(site).read_trace(FIGURE)
 
 
 def test_of_several_traces_one_has_to_be_named(site: Path) -> None:
     with pytest.raises(InputError, match=r"holds \d+ traces, .* for example; name one of them"):
-        services(site).trace(PROFILES / "paraver")
+        services(site).read_trace(PROFILES / "paraver")
 
 
 # What plugins offer to each other
@@ -181,7 +181,7 @@ def test_of_several_traces_one_has_to_be_named(site: Path) -> None:
 
 def test_a_service_that_fails_names_its_plugin(site: Path) -> None:
     with pytest.raises(PluginError, match=r"the service 'one\.broken' of the plugin 'one' failed: IndexError"):
-        services(site).service("one.broken")()
+        services(site).find_service("one.broken")()
 
 
 def test_errors_of_ours_pass_through_a_service(site: Path) -> None:
@@ -189,7 +189,7 @@ def test_errors_of_ours_pass_through_a_service(site: Path) -> None:
         site, "two", "@hookimpl\ndef advisor_services():\n    return {'two.fit': fit}\ndef fit(): raise UsageError('x')"
     )
     with pytest.raises(UsageError, match=r"^x$"):
-        services(site).service("two.fit")()
+        services(site).find_service("two.fit")()
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_errors_of_ours_pass_through_a_service(site: Path) -> None:
 def test_a_missing_service_names_the_plugin_that_is_needed(site: Path, name: str, reason: str) -> None:
     plugin(site, "bad", "1 / 0")
     with pytest.raises(PluginError) as caught:
-        services(site).service(name)
+        services(site).find_service(name)
     assert str(caught.value).startswith(reason)
 
 
@@ -212,7 +212,7 @@ def test_services_that_are_none_are_a_problem(site: Path, answer: str) -> None:
     plugin(site, "odd", f"@hookimpl\ndef advisor_services():\n    return {answer}")
     asked = services(site)
     with pytest.raises(PluginError):
-        asked.service("odd.x")
+        asked.find_service("odd.x")
     assert any(problem.startswith("plugin odd: advisor_services failed") for problem in asked.host.problems)
 
 
@@ -224,7 +224,7 @@ def command(*arguments: Argument) -> Command:
 
 
 def parsed(arguments: Sequence[Argument], *given: str) -> dict[str, object]:
-    found = vars(parsers.parsed(command(*arguments), given))
+    found = vars(parsers.parse_plugin_arguments(command(*arguments), given))
     return {name: found[name] for name in ("path", "run_it", "n") if name in found}
 
 
@@ -253,7 +253,7 @@ def test_without_a_remainder_the_dashes_are_as_always() -> None:
 
 
 def test_help_shows_the_remainder() -> None:
-    shown = parsers.of_plugin(command(*REST)).format_help()
+    shown = parsers.build_plugin_parser(command(*REST)).format_help()
     assert "PATH -- RUN-IT ..." in " ".join(shown.split())
     assert "-- RUN-IT ...: 100 % of it" in shown
 
@@ -268,8 +268,8 @@ def test_help_shows_the_remainder() -> None:
 )
 def test_a_remainder_that_can_not_be_one_is_refused(site: Path, arguments: str) -> None:
     plugin(site, "odd", f"@hookimpl\ndef advisor_commands(register):\n    register('odd', 'h', [{arguments}], print)")
-    loaded = load([site], entry_points=False)
-    assert [one.name for one in loaded.commands()] == ["ask"]
+    loaded = load_plugins([site], entry_points=False)
+    assert [one.name for one in loaded.collect_commands()] == ["ask"]
     assert "remainder" in loaded.problems[0]
 
 
@@ -279,14 +279,14 @@ def test_a_remainder_that_can_not_be_one_is_refused(site: Path, arguments: str) 
 def test_steps_tell_how_long_the_others_take(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(progress, "monotonic", lambda: now[0])
-    steps = progress._Steps("work", 40)
-    assert steps.words(100.0) == "0 s"
-    steps.tell(0)
+    steps = progress._StepProgress("work", 40)
+    assert steps.describe_progress(100.0) == "0 s"
+    steps.set_done(0)
     now[0] = 103.0
-    steps.tell(12)
-    assert steps.words(100.0) == "12 of 40, 3 s, about 7 s left"
-    steps.tell(40)
-    assert steps.words(100.0) == "40 of 40, 3 s, about 0 s left"
+    steps.set_done(12)
+    assert steps.describe_progress(100.0) == "12 of 40, 3 s, about 7 s left"
+    steps.set_done(40)
+    assert steps.describe_progress(100.0) == "40 of 40, 3 s, about 0 s left"
 
 
 def test_stages_change_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,7 +299,7 @@ def test_stages_change_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_PATIENCE", 0.001)
     monkeypatch.setattr(progress, "_PERIOD", 0.001)
     monkeypatch.setenv("TERM", "xterm")
-    with progress.stages("reading") as stage:
+    with progress.show_stages("reading") as stage:
         wait_until(lambda: "reading: " in line.getvalue())
         stage("simulating")
         wait_until(lambda: "simulating: " in line.getvalue())
@@ -309,16 +309,16 @@ def test_stages_change_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_steps_of_an_earlier_time_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(progress, "monotonic", lambda: now[0])
-    steps = progress._Steps("work", 100)
-    steps.tell(90)
-    assert steps.words(0.0) == "90 of 100, 0 s"
+    steps = progress._StepProgress("work", 100)
+    steps.set_done(90)
+    assert steps.describe_progress(0.0) == "90 of 100, 0 s"
     now[0] = 600.0
-    steps.tell(95)
-    assert steps.words(0.0) == "95 of 100, 600 s, about 10 min left"
+    steps.set_done(95)
+    assert steps.describe_progress(0.0) == "95 of 100, 600 s, about 10 min left"
 
 
 def test_steps_without_a_total_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "monotonic", lambda: 0.0)
-    steps = progress._Steps("work", None)
-    steps.tell(7)
-    assert steps.words(0.0) == "7, 0 s"
+    steps = progress._StepProgress("work", None)
+    steps.set_done(7)
+    assert steps.describe_progress(0.0) == "7, 0 s"

@@ -24,7 +24,7 @@ ALL = {
 
 def applied(folder: Path, said: object, **environment: str) -> Profile:
     (folder / "gapwatch.json").write_text(said if isinstance(said, str) else json.dumps(said), encoding="utf-8")
-    return sidecar.apply(FIGURE, folder / "profile", environment)
+    return sidecar.apply_sidecar(FIGURE, folder / "profile", environment)
 
 
 def test_a_sidecar_above_the_files_of_a_profile_counts_up_to_the_directory_that_was_named(tmp_path: Path) -> None:
@@ -32,11 +32,11 @@ def test_a_sidecar_above_the_files_of_a_profile_counts_up_to_the_directory_that_
     run.mkdir(parents=True)
     (tmp_path / "gapwatch.json").write_text('{"build": "far"}')
     top = tmp_path / "outside" / "run"
-    assert sidecar.read(run / "log", top) is None
+    assert sidecar.read_sidecar(run / "log", top) is None
     (tmp_path / "outside" / "gapwatch.json").write_text('{"build": "beside"}')
-    assert sidecar.read(run / "log", top) == sidecar.Sidecar(build="beside")
+    assert sidecar.read_sidecar(run / "log", top) == sidecar.Sidecar(build="beside")
     (run.parent / "gapwatch.json").write_text('{"build": "near"}')
-    assert sidecar.read(run / "log", top) == sidecar.Sidecar(build="near")
+    assert sidecar.read_sidecar(run / "log", top) == sidecar.Sidecar(build="near")
 
 
 def test_a_profile_takes_what_its_sidecar_says(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_profile_takes_what_its_sidecar_says(tmp_path: Path) -> None:
 def test_what_the_sidecar_does_not_say_stays(tmp_path: Path) -> None:
     before = applied(tmp_path, {"build": "v1", "cores": 8, "parameters": {"n": 1, "m": 2}})
     (tmp_path / "gapwatch.json").write_text('{"parameters": {"n": 3}, "build": null}', encoding="utf-8")
-    after = sidecar.apply(before, tmp_path / "profile", {})
+    after = sidecar.apply_sidecar(before, tmp_path / "profile", {})
     assert (after.build, after.cores, after.parameters) == ("v1", 8, {"n": 3, "m": 2})
 
 
@@ -62,8 +62,8 @@ def applied_path(folder: Path, said: object) -> Path:
 
 def test_the_environment_names_the_build_where_nobody_else_does(tmp_path: Path) -> None:
     named = {"GAPWATCH_BUILD": " v9 "}
-    assert sidecar.apply(FIGURE, tmp_path / "profile", named).build == "v9"
-    assert sidecar.apply(FIGURE, tmp_path / "profile", {"GAPWATCH_BUILD": " "}).build is None
+    assert sidecar.apply_sidecar(FIGURE, tmp_path / "profile", named).build == "v9"
+    assert sidecar.apply_sidecar(FIGURE, tmp_path / "profile", {"GAPWATCH_BUILD": " "}).build is None
     assert applied(tmp_path, {"build": "v1"}, **named).build == "v1"
     assert applied(tmp_path, {"cores": 2}, **named).build == "v9"
 
@@ -71,15 +71,15 @@ def test_the_environment_names_the_build_where_nobody_else_does(tmp_path: Path) 
 def test_a_directory_has_its_sidecar_inside_or_beside(tmp_path: Path) -> None:
     run = tmp_path / "run_trace"
     run.mkdir()
-    assert sidecar.find(run) is None
+    assert sidecar.find_sidecar(run) is None
     (tmp_path / "gapwatch.json").write_text('{"build": "outer"}', encoding="utf-8")
-    assert sidecar.read(run) == sidecar.Sidecar(build="outer")
+    assert sidecar.read_sidecar(run) == sidecar.Sidecar(build="outer")
     (run / "gapwatch.json").write_text('{"build": "inner"}', encoding="utf-8")
-    assert sidecar.read(run) == sidecar.Sidecar(build="inner")
+    assert sidecar.read_sidecar(run) == sidecar.Sidecar(build="inner")
 
 
 def test_the_source_root_is_relative_to_the_sidecar(tmp_path: Path) -> None:
-    said = sidecar.read(applied_path(tmp_path, {"source_root": "../src"}))
+    said = sidecar.read_sidecar(applied_path(tmp_path, {"source_root": "../src"}))
     assert said is not None
     assert said.source_root == tmp_path / "../src"
 
@@ -87,7 +87,7 @@ def test_the_source_root_is_relative_to_the_sidecar(tmp_path: Path) -> None:
 def test_a_profile_of_the_name_is_no_sidecar_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "gapwatch.json"
     path.write_bytes((PROFILES / "fig4.json").read_bytes())
-    assert sidecar.read(path) is None
+    assert sidecar.read_sidecar(path) is None
 
 
 @pytest.mark.parametrize(

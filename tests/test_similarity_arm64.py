@@ -11,24 +11,24 @@ import pytest
 from patience import PATIENCE_S
 
 from advisor.model.errors import UsageError
-from advisor_similarity.compiling import compiler
-from advisor_similarity.parallelism import observe
-from advisor_similarity.places import places
-from advisor_similarity.tracing import Plan
+from advisor_similarity.executed_functions import collect_functions
+from advisor_similarity.parallelism import observe_program
+from advisor_similarity.qemu_tracing import TracePlan
+from advisor_similarity.tracer_build import find_compiler
 
 pytest.importorskip("capstone", reason="needs capstone: pip install 'gapwatch[processor]'")
-from advisor_similarity.instructions import decoder
+from advisor_similarity.instructions import make_decoder
 from advisor_similarity.steps import LOAD, OPERATE, STORE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor_similarity.parallelism import Observed
+    from advisor_similarity.parallelism import Observation
 
 CROSS = "aarch64-linux-gnu-gcc"
 WORKLOADS = Path(__file__).parents[1] / "examples" / "workloads"
 needs_cross = pytest.mark.skipif(
-    compiler() is None or shutil.which("qemu-aarch64") is None or shutil.which(CROSS) is None,
+    find_compiler() is None or shutil.which("qemu-aarch64") is None or shutil.which(CROSS) is None,
     reason="needs qemu-aarch64 and a cross compiler: apt-get install gcc qemu-user gcc-aarch64-linux-gnu",
 )
 
@@ -57,11 +57,11 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(cache: Path, tmp_path: Path) -> Callable[..., Observed]:
-    def observed(program: Path, *arguments: str) -> Observed:
+def run(cache: Path, tmp_path: Path) -> Callable[..., Observation]:
+    def observed(program: Path, *arguments: str) -> Observation:
         folder = tmp_path / "run"
         folder.mkdir()
-        return observe(Plan((str(program), *arguments), quiet=True), cache, folder, smoothability=False)
+        return observe_program(TracePlan((str(program), *arguments), quiet=True), cache, folder, smoothability=False)
 
     return observed
 
@@ -90,7 +90,7 @@ def build(source: Path, out: Path, *flags: str) -> Path:
     ],
 )
 def test_cycles_that_can_be_counted_by_hand(
-    run: Callable[..., Observed], tmp_path: Path, body: str, cycles: int, why: str
+    run: Callable[..., Observation], tmp_path: Path, body: str, cycles: int, why: str
 ) -> None:
     source = tmp_path / "bare.s"
     source.write_text(BARE.replace("BODY", body.replace(";", "\n    ")))
@@ -99,12 +99,12 @@ def test_cycles_that_can_be_counted_by_hand(
 
 
 @needs_cross
-def test_a_whole_program_is_named_counted_and_classified(run: Callable[..., Observed], tmp_path: Path) -> None:
+def test_a_whole_program_is_named_counted_and_classified(run: Callable[..., Observation], tmp_path: Path) -> None:
     program = build(WORKLOADS / "triad.c", tmp_path / "triad", "-O2", "-static", "-lm")
     observed = run(program, "2000", "10")
     workload = observed.workload
     assert workload.architecture == "aarch64"
-    assert places(observed.image, observed.traced.templates)[0].name == "main"
+    assert collect_functions(observed.image, observed.traced.templates)[0].name == "main"
     # ten rounds of 2000: one multiply-add each, two loads and a store
     assert workload.fine["fp multiply-add"] * workload.cycles == pytest.approx(20_000, abs=1)
     assert workload.fine["load"] * workload.cycles == pytest.approx(40_000, rel=0.2)
@@ -112,7 +112,7 @@ def test_a_whole_program_is_named_counted_and_classified(run: Callable[..., Obse
 
 @needs_cross
 def test_a_program_whose_libraries_are_not_here_is_told_how_to_name_them(
-    run: Callable[..., Observed], tmp_path: Path
+    run: Callable[..., Observation], tmp_path: Path
 ) -> None:
     program = build(WORKLOADS / "triad.c", tmp_path / "triad", "-O2", "-lm")
     if Path("/lib/ld-linux-aarch64.so.1").exists():
@@ -135,7 +135,7 @@ def test_a_program_whose_libraries_are_not_here_is_told_how_to_name_them(
 def test_what_an_instruction_reads_and_writes(
     code: str, kinds: list[int], reads: tuple[int, ...], writes: tuple[int, ...]
 ) -> None:
-    template = decoder("aarch64").decode(bytes.fromhex(code))
+    template = make_decoder("aarch64").decode_instruction(bytes.fromhex(code))
     assert [step.kind for step in template.steps] == kinds
     assert template.steps[0].reads == reads
     assert template.steps[0].writes == writes
@@ -143,5 +143,5 @@ def test_what_an_instruction_reads_and_writes(
 
 
 def test_bytes_that_mean_nothing_are_unknown() -> None:
-    assert not decoder("aarch64").decode(b"\xff\xff\xff\xff").known
-    assert not decoder("x86_64").decode(b"\x06\x06").known
+    assert not make_decoder("aarch64").decode_instruction(b"\xff\xff\xff\xff").known
+    assert not make_decoder("x86_64").decode_instruction(b"\x06\x06").known

@@ -13,7 +13,7 @@ import pytest
 from patience import PATIENCE_S
 
 from advisor.cli import main
-from advisor_similarity.compiling import compiler
+from advisor_similarity.tracer_build import find_compiler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 PROFILES = ROOT / "tests" / "profiles"
 
 needs_tracer = pytest.mark.skipif(
-    compiler() is None or shutil.which("qemu-x86_64") is None or os.uname().machine != "x86_64",
+    find_compiler() is None or shutil.which("qemu-x86_64") is None or os.uname().machine != "x86_64",
     reason="needs a C compiler and qemu-x86_64: apt-get install gcc qemu-user",
 )
 
@@ -31,7 +31,9 @@ needs_tracer = pytest.mark.skipif(
 def triad(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("triad") / "triad"
     source = ROOT / "examples" / "workloads" / "triad.c"
-    subprocess.run([str(compiler()), "-O2", "-static", "-o", str(out), str(source)], check=True, timeout=PATIENCE_S)
+    subprocess.run(
+        [str(find_compiler()), "-O2", "-static", "-o", str(out), str(source)], check=True, timeout=PATIENCE_S
+    )
     return out
 
 

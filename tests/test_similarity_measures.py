@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from advisor_similarity.measures import (
-    centroid,
-    distance,
-    frobenius,
-    frobenius_to,
-    most_frequent,
-    parallelism_matrix,
+    build_parallelism_matrix,
+    compute_centroid,
+    compute_distance,
+    matrix_distance,
+    matrix_distances,
+    select_most_frequent,
     shape_distance,
-    tanimoto,
+    tanimoto_distance,
 )
 
 if TYPE_CHECKING:
@@ -35,16 +35,16 @@ vectors = arrays(np.float64, 5, elements=st.floats(0, 1e6, allow_subnormal=False
 
 
 def of(workload: str) -> np.ndarray:
-    return centroid(WORKLOADS[workload][:, :3], WORKLOADS[workload][:, 3])
+    return compute_centroid(WORKLOADS[workload][:, :3], WORKLOADS[workload][:, 3])
 
 
 def matrix_of(workload: str) -> dict[tuple[int, ...], float]:
-    return parallelism_matrix(WORKLOADS[workload][:, :3], WORKLOADS[workload][:, 3])
+    return build_parallelism_matrix(WORKLOADS[workload][:, :3], WORKLOADS[workload][:, 3])
 
 
 def test_table_2_the_centroid_of_three_parallel_instructions() -> None:
     expected = [float(Fraction(value)) for value in PAPER["table2"]["centroid"]]
-    np.testing.assert_allclose(centroid(PAPER["table2"]["instructions"]), expected, rtol=1e-15)
+    np.testing.assert_allclose(compute_centroid(PAPER["table2"]["instructions"]), expected, rtol=1e-15)
 
 
 def test_table_4_the_parallelism_matrix() -> None:
@@ -58,7 +58,7 @@ def test_table_4_the_parallelism_matrix() -> None:
 @pytest.mark.parametrize("pair", PAIRS)
 def test_table_5_the_frobenius_norm(pair: str) -> None:
     first, second = pair.split("-")
-    assert round(frobenius(matrix_of(first), matrix_of(second)), 3) == PAPER["table5"][pair]
+    assert round(matrix_distance(matrix_of(first), matrix_of(second)), 3) == PAPER["table5"][pair]
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -71,17 +71,17 @@ def test_table_6_the_centroids(name: str) -> None:
 @pytest.mark.parametrize("pair", PAIRS)
 def test_table_7_expression_9(pair: str) -> None:
     first, second = pair.split("-")
-    found = float(distance(of(first), of(second)))
+    found = float(compute_distance(of(first), of(second)))
     assert round(found, 5) == PAPER["table7"]["recomputed"][pair]
     agrees = abs(found - PAPER["table7"]["printed"][pair]) < 1e-4
     assert agrees is (pair not in PAPER["table7"]["misprints"])
 
 
 def test_table_7_one_misprint_is_the_square() -> None:
-    assert round(float(distance(of("WL1"), of("WL5"))) ** 2, 4) == PAPER["table7"]["printed"]["WL1-WL5"]
+    assert round(float(compute_distance(of("WL1"), of("WL5"))) ** 2, 4) == PAPER["table7"]["printed"]["WL1-WL5"]
 
 
-@pytest.mark.parametrize(("measure", "name"), [(distance, "expression9"), (tanimoto, "tanimoto")])
+@pytest.mark.parametrize(("measure", "name"), [(compute_distance, "expression9"), (tanimoto_distance, "tanimoto")])
 def test_table_12_all_pairs_at_once(measure: Callable[[np.ndarray, np.ndarray], np.ndarray], name: str) -> None:
     library = np.array([PAPER["table11"][program] for program in PAPER["table12"]["order"]])
     for row, expected in enumerate(PAPER["table12"][name]):
@@ -92,7 +92,7 @@ def test_table_12_was_printed_from_the_tanimoto_distance() -> None:
     library = np.array([PAPER["table11"][program] for program in PAPER["table12"]["order"]])
     worst = {"tanimoto": 0.0, "expression9": 0.0}
     for row, printed in enumerate(PAPER["table12"]["printed"]):
-        for name, measure in (("tanimoto", tanimoto), ("expression9", distance)):
+        for name, measure in (("tanimoto", tanimoto_distance), ("expression9", compute_distance)):
             apart = np.abs(measure(library[row], library[: row + 1]) - printed).max()
             worst[name] = max(worst[name], float(apart))
     assert worst["tanimoto"] < 0.0015
@@ -101,7 +101,7 @@ def test_table_12_was_printed_from_the_tanimoto_distance() -> None:
 
 @given(vectors, vectors)
 def test_from_identical_to_orthogonal(first: np.ndarray, second: np.ndarray) -> None:
-    for measure in (distance, tanimoto, shape_distance):
+    for measure in (compute_distance, tanimoto_distance, shape_distance):
         assert float(measure(first, first)) == pytest.approx(0, abs=1e-12)
         assert 0 <= float(measure(first, second)) <= 1 + 1e-12
         assert float(measure(first, second)) == pytest.approx(float(measure(second, first)), abs=1e-12)
@@ -119,21 +119,25 @@ cells = st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, 3)), st.floa
 def test_a_matrix_against_a_library_is_each_pair(
     first: dict[tuple[int, ...], float], others: list[dict[tuple[int, ...], float]]
 ) -> None:
-    found = frobenius_to(tuple(first.items()), [tuple(other.items()) for other in others])
-    np.testing.assert_allclose(found, [frobenius(first, other) for other in others], atol=1e-7)
-    assert float(frobenius_to(tuple(first.items()), [tuple(first.items())])[0]) == pytest.approx(0, abs=1e-7)
+    found = matrix_distances(tuple(first.items()), [tuple(other.items()) for other in others])
+    np.testing.assert_allclose(found, [matrix_distance(first, other) for other in others], atol=1e-7)
+    assert float(matrix_distances(tuple(first.items()), [tuple(first.items())])[0]) == pytest.approx(0, abs=1e-7)
 
 
 def test_the_rare_cells_of_a_matrix_hardly_count() -> None:
     rng = np.random.default_rng(1)
     shares = [rng.pareto(1.2, 500) for _ in range(2)]
     full = [{(number,): share for number, share in enumerate(one / one.sum())} for one in shares]
-    kept = [dict(most_frequent(one, 64)) for one in full]
+    kept = [dict(select_most_frequent(one, 64)) for one in full]
     lost = [sorted(one.values())[-65] * (1 - sum(part.values())) for one, part in zip(full, kept, strict=True)]
-    assert abs(frobenius(*full) ** 2 - frobenius(*kept) ** 2) <= sum(lost)
+    assert abs(matrix_distance(*full) ** 2 - matrix_distance(*kept) ** 2) <= sum(lost)
 
 
 def test_orthogonal_workloads_are_at_distance_one() -> None:
     first, second = np.array([3.0, 0, 0]), np.array([0, 1.0, 2.0])
-    assert [float(measure(first, second)) for measure in (distance, tanimoto, shape_distance)] == [1, 1, 1]
-    assert frobenius({(1, 0): 1.0}, {(0, 1): 1.0}) == pytest.approx(1)
+    assert [float(measure(first, second)) for measure in (compute_distance, tanimoto_distance, shape_distance)] == [
+        1,
+        1,
+        1,
+    ]
+    assert matrix_distance({(1, 0): 1.0}, {(0, 1): 1.0}) == pytest.approx(1)

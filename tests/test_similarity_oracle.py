@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor_similarity.classes import COARSE_OF, FINE_INDEX
-from advisor_similarity.compiling import compiled, compiler
-from advisor_similarity.oracle import Access, Schedule
-from advisor_similarity.steps import LOAD, LOADED, OPERATE, SECOND_BYTE, STORE, Step, Template, wire
+from advisor_similarity.oracle_reference import Access, ReferenceSchedule
+from advisor_similarity.steps import LOAD, LOADED, OPERATE, SECOND_BYTE, STORE, Step, Template, encode_template
+from advisor_similarity.tracer_build import compile_library, find_compiler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,10 +36,10 @@ def store(of: int, address: int, size: int = 8) -> tuple[tuple[Step, ...], tuple
     return (Step(STORE, STORING, (of,), ()),), (Access(address, size, True),)
 
 
-def slow(stream: Stream, slots: int | None = None) -> Schedule:
-    schedule = Schedule(slots)
+def slow(stream: Stream, slots: int | None = None) -> ReferenceSchedule:
+    schedule = ReferenceSchedule(slots)
     for steps, accesses in stream:
-        schedule.instruction(steps, accesses)
+        schedule.schedule_instruction(steps, accesses)
     return schedule
 
 
@@ -94,9 +94,9 @@ def test_a_limited_machine_fills_its_slots() -> None:
 
 @pytest.fixture(scope="module")
 def fast(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    if compiler() is None:
+    if find_compiler() is None:
         pytest.skip("no C compiler found: install gcc to test the compiled scheduler")
-    library = ctypes.CDLL(str(compiled("harness.c", _cache(tmp_path_factory))))
+    library = ctypes.CDLL(str(compile_library("harness.c", _cache(tmp_path_factory))))
     library.harness_new.restype = ctypes.c_void_p
     library.harness_new.argtypes = [ctypes.c_uint32, ctypes.c_uint64]
     buffers = [ctypes.c_char_p, ctypes.c_uint32]
@@ -117,7 +117,7 @@ def blocks(stream: Stream, length: int) -> list[tuple[bytes, bytes]]:
     cut = []
     for start in range(0, len(stream), length):
         part = stream[start : start + length]
-        steps = b"".join(wire(Template("", steps), number) for number, (steps, _) in enumerate(part))
+        steps = b"".join(encode_template(Template("", steps), number) for number, (steps, _) in enumerate(part))
         accesses = b"".join(
             ACCESS.pack(access.address, number, access.store, access.size)
             for number, (_, made) in enumerate(part)

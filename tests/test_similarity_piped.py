@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from patience import PATIENCE_S
 from test_similarity_oracle import Stream, operate, slow, touching
 
-from advisor_similarity.compiling import compiler
-from advisor_similarity.parallelism import observe
-from advisor_similarity.steps import Template, wire
-from advisor_similarity.tracing import Plan
+from advisor_similarity.parallelism import observe_program
+from advisor_similarity.qemu_tracing import TracePlan
+from advisor_similarity.steps import Template, encode_template
+from advisor_similarity.tracer_build import find_compiler
 
-kernel = pytest.importorskip("advisor_similarity.kernel", reason="needs numba: pip install 'gapwatch[fast]'")
+kernel = pytest.importorskip("advisor_similarity.oracle_kernel", reason="needs numba: pip install 'gapwatch[fast]'")
 WORKLOADS = Path(__file__).parents[1] / "examples" / "workloads"
 
 needs_both = pytest.mark.skipif(
     any(shutil.which(tool) is None for tool in ("valgrind", "qemu-x86_64"))
-    or compiler() is None
+    or find_compiler() is None
     or os.uname().machine != "x86_64",
     reason="needs valgrind, qemu-x86_64 and a C compiler: apt-get install valgrind qemu-user gcc",
 )
@@ -37,7 +37,7 @@ streams = st.lists(st.one_of(operate, touching()), max_size=40)
 @settings(deadline=None, max_examples=150)
 @given(streams, st.integers(1, 9))
 def test_the_scheduler_in_numba_equals_the_slow_one(stream: Stream, length: int) -> None:
-    book = kernel.book_of([wire(Template("", steps)) for steps, _ in stream] or [b""])
+    book = kernel.book_of([encode_template(Template("", steps)) for steps, _ in stream] or [b""])
     machine = kernel.Machine()
     for start in range(0, len(stream), length):
         rows: list[tuple[int, int, int, int]] = []
@@ -82,7 +82,7 @@ def build(name: str, folder: Path) -> Path:
     out = folder / name
     source = WORKLOADS / f"{name}.c"
     subprocess.run(
-        [str(compiler()), "-O2", "-static", "-o", str(out), str(source), "-lm"], check=True, timeout=PATIENCE_S
+        [str(find_compiler()), "-O2", "-static", "-o", str(out), str(source), "-lm"], check=True, timeout=PATIENCE_S
     )
     return out
 
@@ -106,7 +106,7 @@ def test_counts_equal_those_of_lackey_in_the_difference_of_two_sizes(
     for size in (small, large):
         folder = tmp_path / size
         folder.mkdir()
-        observed = observe(Plan((str(program), size, "2"), quiet=True), cache, folder, smoothability=False)
+        observed = observe_program(TracePlan((str(program), size, "2"), quiet=True), cache, folder, smoothability=False)
         [stream] = observed.image.streams
         ours.append((observed.workload.instructions, stream.loads + stream.stores))
     theirs = [lackey(program, size, tmp_path) for size in (small, large)]
@@ -123,7 +123,7 @@ def test_both_tracers_find_the_same_parallelism(cache: Path, tmp_path: Path) -> 
     for tracer in ("qemu", "valgrind"):
         folder = tmp_path / tracer
         folder.mkdir()
-        plan = replace(Plan((str(program), "3000"), quiet=True), tracer=tracer)
-        found.append(observe(plan, cache, folder, smoothability=False).workload)
+        plan = replace(TracePlan((str(program), "3000"), quiet=True), tracer=tracer)
+        found.append(observe_program(plan, cache, folder, smoothability=False).workload)
     assert found[1].cycles == pytest.approx(found[0].cycles, rel=1e-3)
     assert found[1].centroid[2] == pytest.approx(found[0].centroid[2], rel=0.01)

@@ -14,12 +14,12 @@ import pytest
 from patience import PATIENCE_S
 
 from advisor.model.errors import UsageError
-from advisor_similarity import tracing
-from advisor_similarity.compiling import compiler
-from advisor_similarity.notes import notes
-from advisor_similarity.parallelism import Observed, observe
-from advisor_similarity.places import GENERATED, places, rewritten
-from advisor_similarity.tracing import Plan, trace
+from advisor_similarity import qemu_tracing
+from advisor_similarity.executed_functions import GENERATED, collect_functions, count_rewritten
+from advisor_similarity.notes import collect_notes
+from advisor_similarity.parallelism import Observation, observe_program
+from advisor_similarity.qemu_tracing import TracePlan, trace_program
+from advisor_similarity.tracer_build import find_compiler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 WORKLOADS = ROOT / "examples" / "workloads"
 
 needs_tracer = pytest.mark.skipif(
-    compiler() is None or shutil.which("qemu-x86_64") is None or os.uname().machine != "x86_64",
+    find_compiler() is None or shutil.which("qemu-x86_64") is None or os.uname().machine != "x86_64",
     reason="needs a C compiler and qemu-x86_64: apt-get install gcc qemu-user",
 )
 
@@ -57,12 +57,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(cache: Path, tmp_path: Path) -> Callable[..., Observed]:
-    def observed(*command: str | Path, smoothability: bool = False, **options: object) -> Observed:
+def run(cache: Path, tmp_path: Path) -> Callable[..., Observation]:
+    def observed(*command: str | Path, smoothability: bool = False, **options: object) -> Observation:
         folder = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
         folder.mkdir()
-        plan = replace(Plan(tuple(map(str, command)), quiet=True), **options)
-        return observe(plan, cache, folder, smoothability)
+        plan = replace(TracePlan(tuple(map(str, command)), quiet=True), **options)
+        return observe_program(plan, cache, folder, smoothability)
 
     return observed
 
@@ -79,7 +79,10 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             path = source
         out = folder / f"{path.stem}-{len(list(folder.iterdir()))}"
         subprocess.run(
-            [str(compiler()), "-o", str(out), str(path), *flags], check=True, capture_output=True, timeout=PATIENCE_S
+            [str(find_compiler()), "-o", str(out), str(path), *flags],
+            check=True,
+            capture_output=True,
+            timeout=PATIENCE_S,
         )
         return out
 
@@ -113,14 +116,14 @@ def bare(build: Callable[..., Path], body: str, rounds: int = 1000) -> Path:
     ],
 )
 def test_cycles_that_can_be_counted_by_hand(
-    run: Callable[..., Observed], build: Callable[..., Path], body: str, cycles: int, why: str
+    run: Callable[..., Observation], build: Callable[..., Path], body: str, cycles: int, why: str
 ) -> None:
     assert run(bare(build, body)).workload.cycles == pytest.approx(cycles, abs=3), why
 
 
 @needs_tracer
 def test_a_chain_has_parallelism_one_and_n_chains_have_n(
-    run: Callable[..., Observed], build: Callable[..., Path]
+    run: Callable[..., Observation], build: Callable[..., Path]
 ) -> None:
     one = run(bare(build, "lea rcx, [rcx+1]", 2000)).workload
     five = run(bare(build, ";".join(f"lea r{n}, [r{n}+1]" for n in range(8, 13)), 2000)).workload
@@ -131,7 +134,7 @@ def test_a_chain_has_parallelism_one_and_n_chains_have_n(
 
 @needs_tracer
 def test_smoothability_of_an_even_and_of_an_uneven_program(
-    run: Callable[..., Observed], build: Callable[..., Path]
+    run: Callable[..., Observation], build: Callable[..., Path]
 ) -> None:
     even = run(bare(build, "lea rcx, [rcx+1]; lea rdx, [rdx+1]"), smoothability=True)
     assert even.slots == 4
@@ -146,7 +149,7 @@ def test_smoothability_of_an_even_and_of_an_uneven_program(
 
 @needs_tracer
 def test_without_the_stack_pointer_calls_do_not_wait_for_each_other(
-    run: Callable[..., Observed], build: Callable[..., Path]
+    run: Callable[..., Observation], build: Callable[..., Path]
 ) -> None:
     program = bare(build, "push rcx; pop rdx; push rcx; pop rdx")
     assert run(program).workload.cycles > 4000
@@ -155,7 +158,7 @@ def test_without_the_stack_pointer_calls_do_not_wait_for_each_other(
 
 @needs_tracer
 def test_repeated_string_instructions_move_side_by_side(
-    run: Callable[..., Observed], build: Callable[..., Path]
+    run: Callable[..., Observation], build: Callable[..., Path]
 ) -> None:
     workload = run(bare(build, "lea rdi, [rip+buffer]; mov ecx, 200; rep stosb", 10)).workload
     assert workload.cycles < 30
@@ -163,7 +166,7 @@ def test_repeated_string_instructions_move_side_by_side(
 
 
 @needs_tracer
-def test_the_centroid_of_a_loop_is_its_mix(run: Callable[..., Observed], build: Callable[..., Path]) -> None:
+def test_the_centroid_of_a_loop_is_its_mix(run: Callable[..., Observation], build: Callable[..., Path]) -> None:
     workload = run(bare(build, "mov rcx, [rip+buffer]; addsd xmm0, xmm1; rdtsc", 500)).workload
     share = {name: value * workload.cycles / 500 for name, value in workload.fine.items()}
     assert {name: round(value) for name, value in share.items() if round(value)} == {
@@ -187,7 +190,7 @@ int main(void) {
 @needs_tracer
 @pytest.mark.parametrize("flags", [("-static",), ("-pie", "-fPIE"), ("-no-pie",)], ids=["static", "pie", "dynamic"])
 def test_threads_have_streams_of_their_own(
-    run: Callable[..., Observed], build: Callable[..., Path], flags: tuple[str, ...]
+    run: Callable[..., Observation], build: Callable[..., Path], flags: tuple[str, ...]
 ) -> None:
     observed = run(build(THREADS, "-O1", "-pthread", *flags))
     streams = observed.image.streams
@@ -196,7 +199,7 @@ def test_threads_have_streams_of_their_own(
     # each round loads, adds and stores: three cycles, whatever the main thread did before
     assert any(3000 <= one < 3300 for one in cycles)
     assert any(9000 <= one < 9300 for one in cycles)
-    assert "work" in {place.name for place in places(observed.image, observed.traced.templates)}
+    assert "work" in {place.name for place in collect_functions(observed.image, observed.traced.templates)}
 
 
 @needs_tracer
@@ -207,14 +210,14 @@ def test_children_and_what_they_become_are_followed(cache: Path, tmp_path: Path,
     script.chmod(0o700)
     folder = tmp_path / "run"
     folder.mkdir()
-    traced = trace(Plan((str(script),), quiet=True), cache, folder)
+    traced = trace_program(TracePlan((str(script),), quiet=True), cache, folder)
     assert traced.exit_code == 0
     assert sum(5000 < image.streams[0].cycles < 5010 for image in traced.images) == 3
 
 
 @needs_tracer
 def test_one_rank_of_a_parallel_program_is_observed(
-    run: Callable[..., Observed], build: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Observation], build: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if shutil.which("mpirun") is None or shutil.which("mpicc") is None:
         pytest.skip("needs MPI: apt-get install openmpi-bin libopenmpi-dev")
@@ -235,14 +238,14 @@ def test_one_rank_of_a_parallel_program_is_observed(
     monkeypatch.setenv("OMPI_MCA_pml", "ob1")
     launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
     observed = run(*launcher, program, rank=1)
-    work = {place.name: place for place in places(observed.image, observed.traced.templates)}
+    work = {place.name: place for place in collect_functions(observed.image, observed.traced.templates)}
     assert observed.traced.exit_code == 0
     assert work["main"].instructions > 1_500_000
     assert observed.workload.name == program.name
 
 
 @needs_tracer
-def test_sampling_tells_its_error(run: Callable[..., Observed], build: Callable[..., Path]) -> None:
+def test_sampling_tells_its_error(run: Callable[..., Observation], build: Callable[..., Path]) -> None:
     program = build(WORKLOADS / "triad.c", "-O2", "-static", "-lm")
     exact = run(program, "5000", "20").workload
     observed = run(program, "5000", "20", window=2000, period=10000)
@@ -256,7 +259,7 @@ def test_sampling_tells_its_error(run: Callable[..., Observed], build: Callable[
 
 
 @needs_tracer
-def test_generated_code_belongs_to_no_function(run: Callable[..., Observed], build: Callable[..., Path]) -> None:
+def test_generated_code_belongs_to_no_function(run: Callable[..., Observation], build: Callable[..., Path]) -> None:
     source = """
     #include <string.h>
     #include <sys/mman.h>
@@ -269,13 +272,13 @@ def test_generated_code_belongs_to_no_function(run: Callable[..., Observed], bui
     }
     """
     observed = run(build(source, "-O1", "-static"))
-    made = [place for place in places(observed.image, observed.traced.templates) if place.name == GENERATED]
+    made = [place for place in collect_functions(observed.image, observed.traced.templates) if place.name == GENERATED]
     assert [place.instructions for place in made] == [150001]
-    assert rewritten(observed.image) == 0
+    assert count_rewritten(observed.image) == 0
 
 
 @needs_tracer
-def test_code_that_rewrites_itself_is_told(run: Callable[..., Observed], build: Callable[..., Path]) -> None:
+def test_code_that_rewrites_itself_is_told(run: Callable[..., Observation], build: Callable[..., Path]) -> None:
     source = """
     #include <string.h>
     #include <sys/mman.h>
@@ -292,24 +295,24 @@ def test_code_that_rewrites_itself_is_told(run: Callable[..., Observed], build: 
     """
     observed = run(build(source, "-O1", "-static"))
     assert observed.traced.exit_code == 0
-    assert rewritten(observed.image) == 1
-    assert any("they were rewritten later on" in note for note in notes(observed))
+    assert count_rewritten(observed.image) == 1
+    assert any("they were rewritten later on" in note for note in collect_notes(observed))
 
 
 @needs_tracer
-def test_avx512_is_told(run: Callable[..., Observed], build: Callable[..., Path]) -> None:
+def test_avx512_is_told(run: Callable[..., Observation], build: Callable[..., Path]) -> None:
     with pytest.raises(UsageError, match=r"AVX-512.*x86-64-v3"):
         run(bare(build, "vaddpd zmm0, zmm1, zmm2"))
 
 
 @needs_tracer
-def test_an_instruction_that_nobody_knows_is_told(run: Callable[..., Observed], build: Callable[..., Path]) -> None:
+def test_an_instruction_that_nobody_knows_is_told(run: Callable[..., Observation], build: Callable[..., Path]) -> None:
     with pytest.raises(UsageError, match="SIGILL"):
         run(bare(build, "ud2"))
 
 
 @needs_tracer
-def test_a_killed_program_is_told(run: Callable[..., Observed], build: Callable[..., Path]) -> None:
+def test_a_killed_program_is_told(run: Callable[..., Observation], build: Callable[..., Path]) -> None:
     with pytest.raises(UsageError, match="killed by signal 11"):
         run(bare(build, "mov rcx, [0]"))
 
@@ -317,12 +320,12 @@ def test_a_killed_program_is_told(run: Callable[..., Observed], build: Callable[
 def test_a_missing_tracer_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(UsageError, match="apt-get install qemu-user"):
-        tracing.find_qemu("x86_64")
+        qemu_tracing.find_qemu("x86_64")
 
 
 def test_a_missing_program_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such program"):
-        trace(Plan((str(tmp_path / "nothing"),)), tmp_path, tmp_path)
+        trace_program(TracePlan((str(tmp_path / "nothing"),)), tmp_path, tmp_path)
 
 
 def test_programs_for_other_processors_are_refused(tmp_path: Path) -> None:
@@ -330,12 +333,12 @@ def test_programs_for_other_processors_are_refused(tmp_path: Path) -> None:
     program.write_bytes(b"\x7fELF\x01\x01" + bytes(60))
     program.chmod(0o700)
     with pytest.raises(UsageError, match="only 64-bit programs for x86_64 and aarch64"):
-        trace(Plan((str(program),)), tmp_path, tmp_path)
+        trace_program(TracePlan((str(program),)), tmp_path, tmp_path)
 
 
 def test_other_files_are_of_no_architecture(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
-    assert tracing.architecture_of(script) is None
+    assert qemu_tracing.find_architecture(script) is None
     if os.uname().machine == "x86_64":
-        assert tracing.architecture_of(Path(sys.executable).resolve()) == "x86_64"
+        assert qemu_tracing.find_architecture(Path(sys.executable).resolve()) == "x86_64"

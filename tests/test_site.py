@@ -14,7 +14,7 @@ from advisor.advice.facts import VOCABULARY
 from advisor.advice.rules import load_default
 from advisor.cli import parsers
 from advisor.cli.commands import COMMANDS
-from advisor.cli.rule_pages import condition
+from advisor.cli.rule_pages import build_condition_document
 from advisor.extension import host as hosts
 from docsite import building, hooks, plugins, rules, tree
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-HOST = hosts.load(blocked=[])
-FACTS = (*VOCABULARY, *HOST.facts())
-BOOK = load_default(HOST.rules(), HOST.facts())
-BROUGHT = {command.name: command for command in HOST.commands(tuple(COMMANDS))}
+HOST = hosts.load_plugins(blocked=[])
+FACTS = (*VOCABULARY, *HOST.collect_facts())
+BOOK = load_default(HOST.rule_files(), HOST.collect_facts())
+BROUGHT = {command.name: command for command in HOST.collect_commands(tuple(COMMANDS))}
 #: Commands of plugins that the pages show as examples.
 SAMPLE = ("core-hours", "regions")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -50,9 +50,9 @@ def test_every_rule_has_its_page() -> None:
 
 
 def test_a_condition_is_told_in_words() -> None:
-    action = BOOK.action("A-28")
+    action = BOOK.find_action("A-28")
     assert action is not None
-    told = "\n".join(rules.words(condition(action.when)))
+    told = "\n".join(rules.words(build_condition_document(action.when)))
     assert told.startswith("* all of these:\n  * gap `L` is at least 1.5 % of the run\n")
     assert "  * `phase.slowest_differs` is false\n" in told
     assert told.endswith(
@@ -147,7 +147,9 @@ def test_every_hand_written_page_is_in_the_navigation() -> None:
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    return parsers.of_command(COMMANDS[name]) if name in COMMANDS else parsers.of_plugin(BROUGHT[name])
+    return (
+        parsers.build_command_parser(COMMANDS[name]) if name in COMMANDS else parsers.build_plugin_parser(BROUGHT[name])
+    )
 
 
 def leaves(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:

@@ -30,8 +30,8 @@ def test_modules_and_packages_are_plugins_and_nothing_else(tmp_path: Path) -> No
     (tmp_path / "folder").mkdir(mode=0o755)
     (tmp_path / "folder.py").mkdir(mode=0o755)
     (tmp_path / "notes.txt").write_text("x", encoding="utf-8")
-    assert [entry.name for entry in site_plugins.candidates(tmp_path)] == ["a.py", "b.py", "pack"]
-    loaded = host.load([tmp_path], entry_points=False)
+    assert [entry.name for entry in site_plugins.find_candidates(tmp_path)] == ["a.py", "b.py", "pack"]
+    loaded = host.load_plugins([tmp_path], entry_points=False)
     assert [(one.name, one.problem) for one in loaded.plugins] == [("a", None), ("b", None), ("pack", None)]
 
 
@@ -41,7 +41,7 @@ def test_a_name_that_is_none_is_a_problem(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_is_missing_is_a_problem(tmp_path: Path) -> None:
-    loaded = host.load([tmp_path / "none"], entry_points=False)
+    loaded = host.load_plugins([tmp_path / "none"], entry_points=False)
     assert problem(loaded, "none") == f"{tmp_path / 'none'}: No such file or directory"
 
 
@@ -49,7 +49,7 @@ def test_a_directory_that_is_missing_is_a_problem(tmp_path: Path) -> None:
 def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path, mode: int) -> None:
     loaded = load(tmp_path, trap="raise SystemExit")
     tmp_path.chmod(mode)
-    loaded = host.load([tmp_path], entry_points=False)
+    loaded = host.load_plugins([tmp_path], entry_points=False)
     assert [one.name for one in loaded.plugins] == [tmp_path.name]
     assert f"others may write to {tmp_path}" in loaded.problems[0]
 
@@ -60,15 +60,15 @@ def test_a_parent_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
     plugin(folder, "trap", "raise SystemExit")
     tmp_path.chmod(0o777)
     with pytest.raises(PluginError, match="others may write to"):
-        site_plugins.candidates(folder)
+        site_plugins.find_candidates(folder)
     tmp_path.chmod(0o1777)  # as /tmp: nobody can replace what is not theirs
-    assert [entry.name for entry in site_plugins.candidates(folder)] == ["trap.py"]
+    assert [entry.name for entry in site_plugins.find_candidates(folder)] == ["trap.py"]
 
 
 def test_a_file_that_others_can_write_to_is_refused_alone(tmp_path: Path) -> None:
     plugin(tmp_path, "good", FINDS)
     plugin(tmp_path, "trap", "raise SystemExit").chmod(0o666)
-    loaded = host.load([tmp_path], entry_points=False)
+    loaded = host.load_plugins([tmp_path], entry_points=False)
     assert problem(loaded, "good") is None
     assert "others may write to" in (problem(loaded, "trap") or "")
 
@@ -79,14 +79,14 @@ def test_a_file_inside_a_package_that_others_can_write_to_is_refused(tmp_path: P
     tmp_path.chmod(0o755)
     plugin(package, "__init__", FINDS)
     plugin(package, "inner", "").chmod(0o666)
-    assert "inner.py" in (problem(host.load([tmp_path], entry_points=False), "pack") or "")
+    assert "inner.py" in (problem(host.load_plugins([tmp_path], entry_points=False), "pack") or "")
 
 
 def test_compiled_files_that_others_can_write_to_are_refused(tmp_path: Path) -> None:
     plugin(tmp_path, "good", FINDS)
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__").chmod(0o777)
-    assert "__pycache__" in (problem(host.load([tmp_path], entry_points=False), "good") or "")
+    assert "__pycache__" in (problem(host.load_plugins([tmp_path], entry_points=False), "good") or "")
 
 
 def test_a_link_to_a_place_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
@@ -95,7 +95,9 @@ def test_a_link_to_a_place_that_others_can_write_to_is_refused(tmp_path: Path) -
     plugin(tmp_path / "open", "trap", "raise SystemExit")
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "plugins" / "trap.py").symlink_to(tmp_path / "open" / "trap.py")
-    assert "others may write to" in (problem(host.load([tmp_path / "plugins"], entry_points=False), "trap") or "")
+    assert "others may write to" in (
+        problem(host.load_plugins([tmp_path / "plugins"], entry_points=False), "trap") or ""
+    )
 
 
 def test_a_plugin_of_a_stranger_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,4 +107,4 @@ def test_a_plugin_of_a_stranger_is_refused(tmp_path: Path, monkeypatch: pytest.M
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 65534)
     with pytest.raises(PluginError, match="belongs to user"):
-        site_plugins.load(path)
+        site_plugins.load_module(path)

@@ -26,7 +26,7 @@ def full(tmp_path: Path) -> Profile:
 @settings(max_examples=30, deadline=None)
 @given(profiles())
 def test_consistent_profiles_are_sound(profile: Profile) -> None:
-    soundness.check(profile)
+    soundness.check_profile(profile)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_consistent_profiles_are_sound(profile: Profile) -> None:
 )
 def test_a_contradiction_is_named(full: Profile, changes: dict[str, Any], place: str) -> None:
     with pytest.raises(ContractError) as caught:
-        soundness.check(replace(full, **changes))
+        soundness.check_profile(replace(full, **changes))
     assert caught.value.place == place
 
 
@@ -73,7 +73,7 @@ def test_a_contradiction_is_named(full: Profile, changes: dict[str, Any], place:
 def test_a_contradiction_in_a_phase_is_named(full: Profile, changes: dict[str, Any], place: str) -> None:
     first: Phase = replace(full.phases[0], **changes)
     with pytest.raises(ContractError) as caught:
-        soundness.check(replace(full, phases=(first, *full.phases[1:])))
+        soundness.check_profile(replace(full, phases=(first, *full.phases[1:])))
     assert caught.value.place == place
 
 
@@ -85,4 +85,4 @@ def test_an_index_of_a_cause_that_points_nowhere_is_named(full: Profile, column:
     assert full.causes is not None
     stated: dict[str, Any] = {column: np.array([value])}
     with pytest.raises(ContractError, match=f"causes.{column}"):
-        soundness.check(replace(full, causes=replace(full.causes, **stated)))
+        soundness.check_profile(replace(full, causes=replace(full.causes, **stated)))

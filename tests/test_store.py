@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 import pytest
 from native_documents import PROFILES
 
-from advisor.extension.host import load
+from advisor.extension.host import load_plugins
 from advisor.history import filesystems
-from advisor.history.database import NAME, Writer, copy, read
-from advisor.history.ledger import Ledger, Signature
-from advisor.history.runs import Runs, Unit
+from advisor.history.database import NAME, HistoryWriter, copy_history, open_read_only
+from advisor.history.file_states import FileSignature, FileStates
+from advisor.history.runs import ProfileUnit, RunStore
 from advisor.history.schema import VERSION
 from advisor.model.errors import StoreError
-from advisor.output.document import document
+from advisor.output.advice_document import build_advice_document
 from advisor.pipeline import Options, advise
 
 if TYPE_CHECKING:
@@ -34,60 +34,60 @@ if TYPE_CHECKING:
     from advisor.model.records import Advice
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-ADVICE = advise([PROFILES / "fig4.json"], Options(), load())
+ADVICE = advise([PROFILES / "fig4.json"], Options(), load_plugins())
 
 
 @pytest.fixture
-def writer(tmp_path: Path) -> Iterator[Writer]:
-    made = Writer(tmp_path / "state")
+def writer(tmp_path: Path) -> Iterator[HistoryWriter]:
+    made = HistoryWriter(tmp_path / "state")
     yield made
     made.close()
 
 
-def unit(name: str, digest: str = "d") -> Unit:
-    return Unit(Path("/data") / name, "native", digest)
+def unit(name: str, digest: str = "d") -> ProfileUnit:
+    return ProfileUnit(Path("/data") / name, "native", digest)
 
 
-def add(writer: Writer, *units: Unit, advice: Advice = ADVICE) -> int:
+def add(writer: HistoryWriter, *units: ProfileUnit, advice: Advice = ADVICE) -> int:
     with writer.transaction() as connection:
-        return Runs(connection).add(advice, units, NOW)
+        return RunStore(connection).add_run(advice, units, NOW)
 
 
-def test_a_run_comes_back_as_it_was_stored(writer: Writer) -> None:
+def test_a_run_comes_back_as_it_was_stored(writer: HistoryWriter) -> None:
     number = add(writer, unit("a"))
-    runs = Runs(read(writer.path.parent))
-    assert document(runs.advice(number)) == document(ADVICE)
-    (entry,) = runs.entries("fig4")
+    runs = RunStore(open_read_only(writer.path.parent))
+    assert build_advice_document(runs.load_advice(number)) == build_advice_document(ADVICE)
+    (entry,) = runs.list_entries("fig4")
     assert (entry.number, entry.program, entry.actual_s, entry.verdict) == (number, "fig4", 47.0, "advice")
-    assert runs.units(number) == (unit("a"),)
-    assert runs.programs() == ("fig4",)
+    assert runs.units_of_run(number) == (unit("a"),)
+    assert runs.list_programs() == ("fig4",)
 
 
-def test_a_unit_that_changed_replaces_its_run(writer: Writer) -> None:
+def test_a_unit_that_changed_replaces_its_run(writer: HistoryWriter) -> None:
     first = add(writer, unit("a", "old"))
     assert add(writer, unit("a", "new"), unit("b", "more")) == first
-    runs = Runs(writer.connection)
-    assert [one.digest for one in runs.units(first)] == ["new", "more"]
-    assert len(runs.entries()) == 1
-    assert runs.holder("more", Path("/data/c")) == Path("/data/b")
-    assert runs.holder("more", Path("/data/b")) is None
+    runs = RunStore(writer.connection)
+    assert [one.digest for one in runs.units_of_run(first)] == ["new", "more"]
+    assert len(runs.list_entries()) == 1
+    assert runs.find_duplicate("more", Path("/data/c")) == Path("/data/b")
+    assert runs.find_duplicate("more", Path("/data/b")) is None
 
 
-def test_a_transaction_that_fails_leaves_nothing(writer: Writer) -> None:
+def test_a_transaction_that_fails_leaves_nothing(writer: HistoryWriter) -> None:
     def failing() -> None:
         with writer.transaction() as connection:
-            Runs(connection).add(ADVICE, [unit("a")], NOW)
+            RunStore(connection).add_run(ADVICE, [unit("a")], NOW)
             raise KeyError
 
     with pytest.raises(KeyError):
         failing()
-    assert Runs(writer.connection).entries() == ()
+    assert RunStore(writer.connection).list_entries() == ()
 
 
 def test_only_the_user_can_see_it_whatever_the_mask(tmp_path: Path) -> None:
     mask = os.umask(0)
     try:
-        made = Writer(tmp_path / "state")
+        made = HistoryWriter(tmp_path / "state")
         add(made, unit("a"))
     finally:
         os.umask(mask)
@@ -97,32 +97,32 @@ def test_only_the_user_can_see_it_whatever_the_mask(tmp_path: Path) -> None:
     made.close()
 
 
-def test_a_second_writer_is_refused_and_told_who_is_there(writer: Writer) -> None:
+def test_a_second_writer_is_refused_and_told_who_is_there(writer: HistoryWriter) -> None:
     with pytest.raises(StoreError, match=rf"in use by another gapwatch \(process {os.getpid()} on "):
-        Writer(writer.path.parent)
+        HistoryWriter(writer.path.parent)
 
 
-def test_readers_do_not_disturb_the_writer(writer: Writer) -> None:
-    reader = read(writer.path.parent)
+def test_readers_do_not_disturb_the_writer(writer: HistoryWriter) -> None:
+    reader = open_read_only(writer.path.parent)
     with writer.transaction() as connection:
-        Runs(connection).add(ADVICE, [unit("a")], NOW)
-        assert Runs(reader).entries() == ()
-    assert len(Runs(reader).entries()) == 1
+        RunStore(connection).add_run(ADVICE, [unit("a")], NOW)
+        assert RunStore(reader).list_entries() == ()
+    assert len(RunStore(reader).list_entries()) == 1
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         reader.execute("DELETE FROM runs")
 
 
 def test_there_is_no_history_before_there_is_one(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no history in"):
-        read(tmp_path)
+        open_read_only(tmp_path)
 
 
-def test_a_history_of_a_newer_gapwatch_is_left_alone(writer: Writer) -> None:
+def test_a_history_of_a_newer_gapwatch_is_left_alone(writer: HistoryWriter) -> None:
     folder = writer.path.parent
     writer.connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     writer.close()
     before = (folder / NAME).read_bytes()
-    for open_it in (Writer, read):
+    for open_it in (HistoryWriter, open_read_only):
         with pytest.raises(StoreError, match="newer gapwatch"):
             open_it(folder)
     assert (folder / NAME).read_bytes() == before
@@ -132,7 +132,7 @@ def test_a_history_of_a_newer_gapwatch_is_left_alone(writer: Writer) -> None:
 @pytest.mark.parametrize("damage", ["pages", "header", "foreign"])
 def test_a_damaged_history_is_set_aside_and_a_new_one_made(tmp_path: Path, damage: str) -> None:
     folder = tmp_path / "state"
-    made = Writer(folder)
+    made = HistoryWriter(folder)
     for number in range(50):
         add(made, unit(f"{number}"))
     made.close()
@@ -144,7 +144,7 @@ def test_a_damaged_history_is_set_aside_and_a_new_one_made(tmp_path: Path, damag
     else:
         content = bytearray(b"This is a letter to somebody." * 100)
     (folder / NAME).write_bytes(content)
-    made = Writer(folder)
+    made = HistoryWriter(folder)
     assert made.set_aside is not None
     assert (folder / "history.damaged-1").read_bytes() == content
     assert add(made, unit("a")) == 1
@@ -165,30 +165,30 @@ def test_a_lost_log_is_noticed_though_sqlite_calls_it_sound(tmp_path: Path) -> N
     )
     subprocess.run([sys.executable, "-c", script, folder], check=False)
     (folder / f"{NAME}-wal").unlink()
-    made = Writer(folder)
+    made = HistoryWriter(folder)
     assert made.set_aside is not None
     assert "transactions are missing" in made.set_aside or "cannot be read" in made.set_aside
     made.close()
 
 
-def test_a_backup_is_complete(writer: Writer, tmp_path: Path) -> None:
+def test_a_backup_is_complete(writer: HistoryWriter, tmp_path: Path) -> None:
     add(writer, unit("a"))
-    copy(writer.path.parent, tmp_path / "copy.sqlite")
+    copy_history(writer.path.parent, tmp_path / "copy.sqlite")
     with sqlite3.connect(tmp_path / "copy.sqlite") as copied:
-        assert document(Runs(copied).advice(1)) == document(ADVICE)
+        assert build_advice_document(RunStore(copied).load_advice(1)) == build_advice_document(ADVICE)
     copied.close()
     with pytest.raises(StoreError, match="exists"):
-        copy(writer.path.parent, tmp_path / "copy.sqlite")
+        copy_history(writer.path.parent, tmp_path / "copy.sqlite")
 
 
-def test_old_runs_can_be_dropped_and_their_files_stay_known(writer: Writer) -> None:
+def test_old_runs_can_be_dropped_and_their_files_stay_known(writer: HistoryWriter) -> None:
     for number in range(5):
         add(writer, unit(f"{number}", f"d{number}"))
     with writer.transaction() as connection:
-        assert Runs(connection).drop_oldest(3) == 3
-        assert Runs(connection).count() == 2
-    assert [entry.number for entry in Runs(writer.connection).entries()] == [4, 5]
-    assert Runs(writer.connection).unit(Path("/data/0")) is not None
+        assert RunStore(connection).drop_oldest(3) == 3
+        assert RunStore(connection).count_runs() == 2
+    assert [entry.number for entry in RunStore(writer.connection).list_entries()] == [4, 5]
+    assert RunStore(writer.connection).find_unit_number(Path("/data/0")) is not None
 
 
 KILLED = """
@@ -224,7 +224,7 @@ def kill_repeatedly(folder: Path, times: int, seed: int) -> int:
         acknowledged += process.stdout.read().count("stored")
         process.stdout.close()
         process.wait()
-        made = Writer(folder)
+        made = HistoryWriter(folder)
         assert made.set_aside is None
         (rows,) = made.connection.execute("SELECT count(*) FROM folders").fetchone()
         assert rows >= 5000 * acknowledged
@@ -237,27 +237,27 @@ def kill_repeatedly(folder: Path, times: int, seed: int) -> int:
 # The ledger
 
 
-SIGNATURE = Signature(1, 2, 3, 4, 5)
+SIGNATURE = FileSignature(1, 2, 3, 4, 5)
 
 
-def test_every_file_is_in_exactly_one_state(writer: Writer) -> None:
+def test_every_file_is_in_exactly_one_state(writer: HistoryWriter) -> None:
     folder, strange = Path("/data"), b"\xff\x00\n\x1b-rf".replace(b"\x00", b"")
     with writer.transaction() as connection:
-        ledger = Ledger(connection)
-        ledger.put(folder, {b"a": SIGNATURE, strange: SIGNATURE}, "waiting")
-        ledger.put(folder, {b"a": SIGNATURE}, "quarantined", "damaged: byte 3")
-        ledger.put(folder / "deeper", {b"a": SIGNATURE}, "ignored", "in no format that is known")
-    ledger = Ledger(writer.connection)
-    assert ledger.known(folder) == {b"a": (SIGNATURE, "quarantined"), strange: (SIGNATURE, "waiting")}
-    assert ledger.counts() == {"waiting": 1, "ingested": 0, "duplicate": 0, "quarantined": 1, "ignored": 1}
-    assert ledger.waiting() == [(folder, strange, SIGNATURE)]
-    assert ledger.troubles() == [("/data/a", "quarantined", "damaged: byte 3")]
+        ledger = FileStates(connection)
+        ledger.store_files(folder, {b"a": SIGNATURE, strange: SIGNATURE}, "waiting")
+        ledger.store_files(folder, {b"a": SIGNATURE}, "quarantined", "damaged: byte 3")
+        ledger.store_files(folder / "deeper", {b"a": SIGNATURE}, "ignored", "in no format that is known")
+    ledger = FileStates(writer.connection)
+    assert ledger.known_files(folder) == {b"a": (SIGNATURE, "quarantined"), strange: (SIGNATURE, "waiting")}
+    assert ledger.count_states() == {"waiting": 1, "ingested": 0, "duplicate": 0, "quarantined": 1, "ignored": 1}
+    assert ledger.waiting_files() == [(folder, strange, SIGNATURE)]
+    assert ledger.find_troubles() == [("/data/a", "quarantined", "damaged: byte 3")]
     with writer.transaction():
-        ledger.forget(folder, [strange])
-    assert sum(ledger.counts().values()) == 2
+        ledger.forget_files(folder, [strange])
+    assert sum(ledger.count_states().values()) == 2
 
 
-def test_an_impossible_state_is_refused(writer: Writer) -> None:
+def test_an_impossible_state_is_refused(writer: HistoryWriter) -> None:
     with writer.transaction() as connection:
         connection.execute("INSERT INTO folders (path) VALUES (x'2f')")
     with pytest.raises(StoreError, match="CHECK"), writer.transaction() as connection:
@@ -295,13 +295,13 @@ def test_file_systems_are_told_by_their_mounts(
 ) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(MOUNTS)
-    assert filesystems.kind(Path(path), str(mounts)) == kind
+    assert filesystems.filesystem_type(Path(path), str(mounts)) == kind
     assert filesystems.is_network(Path(path), str(mounts)) is network
-    assert filesystems.announces(Path(path), str(mounts)) is announced
+    assert filesystems.announces_changes(Path(path), str(mounts)) is announced
 
 
 def test_without_the_list_of_mounts_nothing_is_known(tmp_path: Path) -> None:
-    assert filesystems.kind(tmp_path, str(tmp_path / "none")) is None
+    assert filesystems.filesystem_type(tmp_path, str(tmp_path / "none")) is None
 
 
 def test_a_disk_that_is_full_is_said_to_be_and_no_half_copy_stays(
@@ -316,10 +316,10 @@ def test_a_disk_that_is_full_is_said_to_be_and_no_half_copy_stays(
                 raise sqlite3.OperationalError("database or disk is full")
             return super().execute(sql)
 
-    Writer(tmp_path / "state").close()
+    HistoryWriter(tmp_path / "state").close()
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Full))
     with pytest.raises(StoreError, match="full; nothing was copied"):
-        copy(tmp_path / "state", tmp_path / "copy")
+        copy_history(tmp_path / "state", tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
     with pytest.raises(StoreError, match="disk is full"):
-        Writer(tmp_path / "state")
+        HistoryWriter(tmp_path / "state")

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from advisor.analysis import gaps, soundness
-from advisor.analysis.bounds import compute
+from advisor.analysis.bounds import compute_bounds
 from advisor.formats import talp
 from advisor.formats.talp import json_document
-from advisor.formats.talp.nesting import divide
+from advisor.formats.talp.division import divide_regions
 from advisor.model.errors import InputError
 from advisor.model.records import Profile
 from advisor.support import contract
@@ -65,7 +65,7 @@ def edit(tmp_path: Path, path: Path, *changes: tuple[str, str]) -> Path:
 
 @pytest.mark.parametrize("path", JSON, ids=name)
 def test_every_value_of_regions_and_ranks(path: Path) -> None:
-    recording = json_document.read(path)
+    recording = json_document.read_recording(path)
     cells = expected(path)
     assert len(cells) == len(recording.regions) * len(recording.ranks)
     for (region, rank), values in cells.items():
@@ -95,8 +95,8 @@ def test_nothing_is_counted_twice(path: Path) -> None:
 def test_real_recordings_hold_no_contradictions(path: Path) -> None:
     assert talp.advisor_sniff(path) == 1
     profile = talp.advisor_read(path)
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     assert all(note.penalty == 0 for note in profile.notes)
     assert {processor.host for processor in profile.processors} == {"vm"}
     assert profile.paradigms == ("mpi",)
@@ -105,7 +105,7 @@ def test_real_recordings_hold_no_contradictions(path: Path) -> None:
 @pytest.mark.parametrize("path", IMBALANCED, ids=name)
 def test_the_injected_imbalance_shows(path: Path) -> None:
     profile = talp.advisor_read(path)
-    found = {gap.name: gap.seconds for gap in gaps.attribute(profile, compute(profile))}
+    found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(profile, compute_bounds(profile))}
     true = json.loads((path.parent / "truth.json").read_text())
     work = true["measured_wall_s"]
     rank = [sum(sum(work[region][q]) for region in ("phase1", "phase2")) for q in range(2)]
@@ -221,7 +221,7 @@ def test_threads_are_averaged(tmp_path: Path) -> None:
         "OpenMP serialization in Global": pytest.approx([0.1, 0.1]),
     }
     profile = talp.advisor_read(tmp_path / "talp.json")
-    soundness.check(profile)
+    soundness.check_profile(profile)
     assert profile.paradigms == ("mpi", "openmp")
     assert "4 threads" in notes(profile)["threads averaged"]
     assert profile.counts["instructions"][0].tolist() == [8000, 8000]
@@ -243,11 +243,11 @@ def test_regions_without_one_of_the_whole_run(tmp_path: Path) -> None:
     document["Process"] = {region: document["Process"][region] for region in ("phase1", "phase2")}
     del document["Application"]
     (tmp_path / "talp.json").write_text(json.dumps(document))
-    division = divide(json_document.read(tmp_path / "talp.json"))
+    division = divide_regions(json_document.read_recording(tmp_path / "talp.json"))
     assert (division.whole, division.parts, division.left_out) == (0, (1,), ()), "phase2 could be inside phase1"
     document["Process"]["phase2"][1] |= {"elapsedTime": 200000000, "usefulTime": 200000000}
     (tmp_path / "talp.json").write_text(json.dumps(document))
-    assert divide(json_document.read(tmp_path / "talp.json")).parts == (0, 1)
+    assert divide_regions(json_document.read_recording(tmp_path / "talp.json")).parts == (0, 1)
     assert "no region of the whole run" in notes(talp.advisor_read(tmp_path / "talp.json"))
 
 

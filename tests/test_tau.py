@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.analysis import gaps, soundness
-from advisor.analysis.bounds import compute
+from advisor.analysis.bounds import compute_bounds
 from advisor.formats import tau
-from advisor.formats.tau import layout, names, sheet
+from advisor.formats.tau import function_names, layout, sheet
 from advisor.model.errors import InputError
 from advisor.model.records import Profile
 from advisor.support import contract
@@ -79,7 +79,7 @@ def chains(paths: CallPaths) -> list[tuple[tuple[str, str | None], ...]]:
 
 
 def key(part: str) -> tuple[str, str | None]:
-    node = names.node(part, ("MPI",) if part.startswith("MPI_") else (), -1)
+    node = function_names.build_node(part, ("MPI",) if part.startswith("MPI_") else (), -1)
     return node.name, node.file
 
 
@@ -158,18 +158,18 @@ def test_call_paths_are_those_of_pprof() -> None:
             left.remove(fitting[0])
         # Of names that are alike as far as pprof shows them it prints one.
         assert len(nodes) - len(left) > 10
-    assert [node.name for node in paths.nodes if node.parent < 0] == [names.ROOT]
+    assert [node.name for node in paths.nodes if node.parent < 0] == [function_names.ROOT]
 
 
 def nodes_of_paths(paths: CallPaths) -> dict[str, int]:
     """The node of each path in the files; TAU_CALLPATH_DEPTH=6, so what lies deeper has lost its beginning there."""
-    found = sheet.Names()
+    found = sheet.FunctionNames()
     for rank in (0, 1):
-        sheet.plain(sheet.frame(CALL_PATHS / f"profile.{rank}.0.0"), found)
+        sheet.parse_functions(sheet.read_frame(CALL_PATHS / f"profile.{rank}.0.0"), found)
     known = chains(paths)
     nodes: dict[str, int] = {}
     for name in found.known:
-        parts = names.split(name.decode())
+        parts = function_names.split_path(name.decode())
         if len(parts) > 1:
             chain = tuple(map(key, parts))
             fitting = [
@@ -184,8 +184,8 @@ def nodes_of_paths(paths: CallPaths) -> dict[str, int]:
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name)
 def test_real_profiles_hold_no_contradictions(path: Path) -> None:
     profile = tau.advisor_read(path)
-    contract.check(profile, Profile)
-    soundness.check(profile)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
     assert set(notes(profile)) <= {"sampled functions"}
     assert {processor.host for processor in profile.processors} == {"vm"}
     assert profile.cores == 2
@@ -197,7 +197,7 @@ def test_real_profiles_hold_no_contradictions(path: Path) -> None:
 
 def test_the_injected_imbalance_shows() -> None:
     profile = tau.advisor_read(IMBALANCE)
-    found = {gap.name: gap.seconds for gap in gaps.attribute(profile, compute(profile))}
+    found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(profile, compute_bounds(profile))}
     true = json.loads((IMBALANCE / "truth.json").read_text())["bounds"]["from_measured_wall"]
     assert found["L"] == pytest.approx(true["IPCOL"] - true["IPCO"], abs=3e-3)
     regions = {region.name: (region.file, region.line) for region in profile.regions}
@@ -272,7 +272,7 @@ def test_names_that_compilers_make(tmp_path: Path) -> None:
     placed = '"int main(int, char **) C [{/a b/main.c} {12,1}-{20,1}]" 1 0 0 0 0 GROUP="TAU_USER" '
     root = root.replace(f" {len(odd)} ", f" {len(odd) + 1} ", 1)
     paths = tau.read_call_paths(written(tmp_path / "run", 0, root, *lines, placed))
-    assert [node.name for node in paths.nodes] == [names.ROOT, *odd, "int main(int, char **)"]
+    assert [node.name for node in paths.nodes] == [function_names.ROOT, *odd, "int main(int, char **)"]
     assert (paths.nodes[-1].file, paths.nodes[-1].line) == ("/a b/main.c", 12)
     assert not paths.notes
 
@@ -299,7 +299,7 @@ def test_names_that_compilers_make(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_names_tell_what_functions_do(text: str, groups: str, name: str, role: Role) -> None:
-    node = names.node(text, groups.split("|"), -1)
+    node = function_names.build_node(text, groups.split("|"), -1)
     assert (node.name, node.role) == (name, role)
 
 
@@ -345,10 +345,10 @@ def test_counters_are_counts(tmp_path: Path) -> None:
     assert profile.counts["misses.L1"][:, 0].tolist() == [3, 30]
     assert profile.counts["PAPI_FP_OPS"][:, 0].tolist() == [1000, 10000]
     assert profile.actual_s == pytest.approx(11e-6)
-    assert not profile.has("cpu_s")
+    assert not profile.has_measure("cpu_s")
     shutil.rmtree(tmp_path / "MULTI__TIME")
     profile = tau.advisor_read(tmp_path)
-    assert not profile.timed
+    assert not profile.has_run_time
     assert "no wall time" in notes(profile)
 
 
@@ -357,7 +357,7 @@ def test_cpu_time_of_the_whole_process_is_none_of_a_thread(tmp_path: Path) -> No
         lines = (f'".TAU application" 1 0 {taken:.0f} {taken:.0f} 0 GROUP="TAU_UTILITY" ',)
         written(tmp_path / f"MULTI__{metric}", 0, *lines, metric=metric)
     profile = tau.advisor_read(tmp_path)
-    assert not profile.has("cpu_s")
+    assert not profile.has_measure("cpu_s")
     assert "CPU times of several threads" in notes(profile)
 
 
@@ -401,7 +401,7 @@ def test_what_no_path_explains_stays_with_the_function(tmp_path: Path) -> None:
     paths = tau.read_call_paths(written(tmp_path, 0, *lines))
     assert paths.wall_s is not None
     seconds = {chain: 1e6 * paths.wall_s[n, 0] for n, chain in enumerate(chains(paths))}
-    root, f, g = ((name, None) for name in (names.ROOT, "f", "g"))
+    root, f, g = ((name, None) for name in (function_names.ROOT, "f", "g"))
     assert {chain: value for chain, value in seconds.items() if value} == pytest.approx(
         {(root,): 1, (root, f): 10, (root, f, g): 15, (g,): 5}
     )
@@ -560,14 +560,20 @@ NUMBERS = st.one_of(
 def test_compiled_and_plain_reading_agree_to_the_last_bit(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, list[str]]]
 ) -> None:
-    compiled = pytest.importorskip("advisor.formats.tau.compiled", reason="needs numba: pip install 'gapwatch[fast]'")
+    compiled = pytest.importorskip(
+        "advisor.formats.tau.compiled_parser", reason="needs numba: pip install 'gapwatch[fast]'"
+    )
     lines = [f'"{name}" {" ".join(numbers)} GROUP="TAU_USER" ' for name, numbers in rows]
     path = written(tmp_path_factory.mktemp("run"), 0, *lines)
-    part = sheet.frame(path)
-    one, other = sheet.Names(), sheet.Names()
+    part = sheet.read_frame(path)
+    one, other = sheet.FunctionNames(), sheet.FunctionNames()
     parser = compiled.Parser(other)
     results: list[object] = []
-    for parse in (lambda: sheet.plain(part, one), lambda: parser.functions(part), lambda: parser.functions(part)):
+    for parse in (
+        lambda: sheet.parse_functions(part, one),
+        lambda: parser.functions(part),
+        lambda: parser.functions(part),
+    ):
         try:
             ids, values = parse()
             results.append((ids.tolist(), values.tobytes()))
@@ -577,12 +583,14 @@ def test_compiled_and_plain_reading_agree_to_the_last_bit(
 
 
 def test_names_in_another_order_are_looked_up(tmp_path: Path) -> None:
-    compiled = pytest.importorskip("advisor.formats.tau.compiled", reason="needs numba: pip install 'gapwatch[fast]'")
+    compiled = pytest.importorskip(
+        "advisor.formats.tau.compiled_parser", reason="needs numba: pip install 'gapwatch[fast]'"
+    )
     lines = [f'"function {n}" {n} 0 {n}.25 {n}.25 0 GROUP="TAU_USER" ' for n in range(5000)]
-    found = sheet.Names()
+    found = sheet.FunctionNames()
     parser = compiled.Parser(found)
     for rank, order in enumerate((lines, lines[::-1], lines[::3])):
-        part = sheet.frame(written(tmp_path, rank, *order))
+        part = sheet.read_frame(written(tmp_path, rank, *order))
         ids, values = parser.functions(part)
         assert ids.tolist() == values[:, 0].tolist()
         assert (values[:, 2] == values[:, 0] + 0.25).all()
@@ -598,4 +606,4 @@ def test_small_profiles_do_not_load_the_compiler() -> None:
 def test_sniffing_imports_nothing_heavy() -> None:
     code = "import sys, advisor.formats.tau; sys.exit(bool({'numpy', 'defusedxml', 'numba'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    assert layout.form(IMBALANCE) == "profile"
+    assert layout.detect_layout(IMBALANCE) == "profile"

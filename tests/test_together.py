@@ -26,7 +26,7 @@ SECTION = re.compile(r"(?<=<!-- together: begin -->\n).*?(?=\n<!-- together: end
 
 def table() -> str:
     """The bounds that each tool gives, and all of them."""
-    plugins = host.load()
+    plugins = host.load_plugins()
     found = {name: pipeline.advise([path], OPTIONS, plugins) for name, path in PARTS.items()}
     rows = ["| bound, s | " + " | ".join(found) + " |", "|---" * (len(found) + 1) + "|"]
     for name in BOUND_NAMES:
@@ -45,7 +45,7 @@ def table() -> str:
 
 
 def test_three_recordings_are_one_run() -> None:
-    runs, problems = pipeline.read([TOGETHER], OPTIONS, host.load())
+    runs, problems = pipeline.read_runs([TOGETHER], OPTIONS, host.load_plugins())
     assert problems == ()
     [run] = runs
     assert run.reader == "otf2+perf+callgrind"
@@ -54,15 +54,15 @@ def test_three_recordings_are_one_run() -> None:
 
 
 def test_the_counts_are_those_of_callgrind_at_the_functions_of_the_trace() -> None:
-    [run], _ = pipeline.read([TOGETHER], OPTIONS, host.load())
-    [alone], _ = pipeline.read([PARTS["callgrind"]], OPTIONS, host.load())
+    [run], _ = pipeline.read_runs([TOGETHER], OPTIONS, host.load_plugins())
+    [alone], _ = pipeline.read_runs([PARTS["callgrind"]], OPTIONS, host.load_plugins())
     for name, counts in alone.counts.items():
         if name != "calls":
             assert run.counts[name].sum() == pytest.approx(counts.sum()), name
 
 
 def test_the_injected_imbalance_is_found() -> None:
-    advice = pipeline.advise([TOGETHER], OPTIONS, host.load())
+    advice = pipeline.advise([TOGETHER], OPTIONS, host.load_plugins())
     gaps = {gap.name: gap.seconds for gap in advice.gaps}
     assert gaps["L"] == pytest.approx(0.3 * 0.4, rel=0.05, abs=0.005)
     assert advice.recommendations[0].action == "A-28"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.trace.events import Role
-from advisor.trace.regions import classify, place
+from advisor.trace.regions import classify_region, parse_source_place
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ from advisor.trace.regions import classify, place
     ],
 )
 def test_calls_of_mpi_whatever_they_are_written_like(name: str, canonical: str, role: Role) -> None:
-    assert classify(name) == (canonical, role)
+    assert classify_region(name) == (canonical, role)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_calls_of_mpi_whatever_they_are_written_like(name: str, canonical: str, 
     ],
 )
 def test_calls_of_eztrace_which_calls_everything_a_user_function(name: str, canonical: str, role: Role) -> None:
-    assert classify(name, "FUNCTION", "USER") == (canonical, role)
+    assert classify_region(name, "FUNCTION", "USER") == (canonical, role)
 
 
 @pytest.mark.parametrize(
@@ -110,19 +110,19 @@ def test_calls_of_eztrace_which_calls_everything_a_user_function(name: str, cano
     ],
 )
 def test_what_the_measurement_system_says_comes_first(name: str, word: str, paradigm: str, role: Role) -> None:
-    assert classify(name, word, paradigm)[1] == role
+    assert classify_region(name, word, paradigm)[1] == role
 
 
 def test_place_is_read_from_the_names_of_opari() -> None:
-    assert place("!$omp parallel @solve.c:186") == ("solve.c", 186)
-    assert place("!$omp parallel (ompt) @src/a b.f90:9)") == ("src/a b.f90", 9)
-    assert place("user@host") is None
-    assert place("main") is None
-    assert place("x @f.c:99999999999999999999") is None
+    assert parse_source_place("!$omp parallel @solve.c:186") == ("solve.c", 186)
+    assert parse_source_place("!$omp parallel (ompt) @src/a b.f90:9)") == ("src/a b.f90", 9)
+    assert parse_source_place("user@host") is None
+    assert parse_source_place("main") is None
+    assert parse_source_place("x @f.c:99999999999999999999") is None
 
 
 @given(st.text(max_size=80), st.text(max_size=12), st.text(max_size=12))
 def test_any_text_has_a_role_and_classifying_twice_changes_nothing(name: str, word: str, paradigm: str) -> None:
-    canonical, role = classify(name, word, paradigm)
+    canonical, role = classify_region(name, word, paradigm)
     assert isinstance(role, Role)
-    assert classify(canonical, word, paradigm) == (canonical, role)
+    assert classify_region(canonical, word, paradigm) == (canonical, role)

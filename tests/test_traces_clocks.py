@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_builder import NUMBER, Line, build
 
-from advisor.analysis.bounds import compute
-from advisor.analysis.gaps import attribute
-from advisor.analysis.loads import summarize
-from advisor.analysis.quality import grade
+from advisor.analysis.bounds import compute_bounds
+from advisor.analysis.gaps import attribute_gaps
+from advisor.analysis.loads import summarize_loads
+from advisor.analysis.quality import grade_profile
 from advisor.trace import clocks, locations
 from advisor.trace.clock_constraints import (
     ClockConstraints,
@@ -27,8 +27,8 @@ from advisor.trace.clock_constraints import (
 from advisor.trace.clock_intervals import largest_violation
 from advisor.trace.clock_observations import observe_domains
 from advisor.trace.events import Kind
-from advisor.trace.matching import collectives, messages
-from advisor.trace.nesting import pair
+from advisor.trace.matching import match_collectives, match_messages
+from advisor.trace.nesting import pair_calls
 from advisor.trace.profile import from_trace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -49,14 +49,14 @@ def barriers(ranks: int, rounds: int, spread_s: float, lag_s: float) -> Trace:
     return build(*lines)
 
 
-def solved(trace: Trace) -> tuple[clocks.Correction, Trace]:
+def solved(trace: Trace) -> tuple[clocks.ClockCorrection, Trace]:
     correction = clocks.align_clocks(constraints_of(trace), locations.hosts_of_processes(trace), trace.ticks_s)
     return correction, replace(trace, time_s=clocks.correct_times(trace, correction))
 
 
 def constraints_of(trace: Trace) -> ClockConstraints:
-    calls = pair(trace)
-    return collect_constraints(trace, calls, collectives(trace, calls), messages(trace, calls))
+    calls = pair_calls(trace)
+    return collect_constraints(trace, calls, match_collectives(trace, calls), match_messages(trace, calls))
 
 
 def disturbed(trace: Trace, offset: np.ndarray, drift: np.ndarray) -> Trace:
@@ -92,8 +92,8 @@ def test_drifts_are_found_where_offsets_do_not_do(drifts: list[float]) -> None:
 
 def violated(trace: Trace) -> bool:
     """Return whether anybody leaves a barrier before everybody has entered it."""
-    calls = pair(trace)
-    joint = collectives(trace, calls)
+    calls = pair_calls(trace)
+    joint = match_collectives(trace, calls)
     for first, last in zip(joint.first[:-1], joint.first[1:], strict=True):
         group = joint.call[first:last]
         if calls.start_s[group].max() > calls.end_s[group].min() + 1e-9:
@@ -106,7 +106,7 @@ def test_clocks_that_agree_are_left_alone() -> None:
     correction, aligned = solved(trace)
     assert correction.solved
     assert np.array_equal(aligned.time_s, trace.time_s)
-    assert clocks.note_on_clocks(correction) is None
+    assert clocks.describe_clocks(correction) is None
 
 
 @given(st.floats(-1e-3, 1e-3), st.integers(1, 4), st.sampled_from(["MPI_Bcast", "MPI_Reduce", "MPI_Barrier"]))
@@ -119,8 +119,8 @@ def test_clocks_agree_if_no_constraint_is_broken(offset: float, rounds: int, nam
         left.send(2 * turn + 2.0, 2 * turn + 2.0005, 1)
         right.receive(2 * turn + 2.0, 2 * turn + 2.0005, 0)
     trace = disturbed(build(left, right), np.array([0.0, offset]), np.zeros(2))
-    calls = pair(trace)
-    joint, sent = collectives(trace, calls), messages(trace, calls)
+    calls = pair_calls(trace)
+    joint, sent = match_collectives(trace, calls), match_messages(trace, calls)
     observed = observe_domains(collect_constraints(trace, calls, joint, sent), np.arange(2), trace.ticks_s)
     assert are_clocks_consistent(calls, joint, sent, trace.ticks_s) == (largest_violation(observed) == 0)
 
@@ -141,7 +141,7 @@ def test_a_process_that_nothing_ties_to_the_others_is_no_solution() -> None:
     trace = build(Line(0).call(0.0, 1.0, "work"), Line(1).call(0.0, 1.0, "work"))
     correction, _ = solved(trace)
     assert not correction.solved
-    note = clocks.note_on_clocks(correction)
+    note = clocks.describe_clocks(correction)
     assert note is not None
     assert "cannot be brought together" in note.text
 
@@ -160,7 +160,7 @@ def on_nodes(trace: Trace, ranks_per_node: int) -> Trace:
     return replace(trace, locations=places)
 
 
-def error_s(trace: Trace, correction: clocks.Correction, off: NodeClocks) -> float:
+def error_s(trace: Trace, correction: clocks.ClockCorrection, off: NodeClocks) -> float:
     """Return by how much the corrected clocks differ at most at the beginning and at the end of the run."""
     length = float(np.ptp(trace.time_s[: trace.first[1]]))
     worst = 0.0
@@ -204,15 +204,15 @@ def test_a_node_that_never_comes_last_has_the_clock_with_which_all_leave_togethe
 def test_constraints_grow_with_the_calls_and_not_with_the_pairs_of_ranks() -> None:
     trace, _ = stencil(1024, 120_000)
     found = constraints_of(trace)
-    calls = len(pair(trace).region)
+    calls = len(pair_calls(trace).region)
     assert len(found.process) <= calls
     assert len(found.earlier) <= calls
 
 
 def test_windows_together_hold_the_constraints_of_the_whole() -> None:
     trace, off = stencil(16, 50_000, ranks_per_node=4)
-    calls = pair(trace)
-    joint, sent = collectives(trace, calls), messages(trace, calls)
+    calls = pair_calls(trace)
+    joint, sent = match_collectives(trace, calls), match_messages(trace, calls)
     whole = collect_constraints(trace, calls, joint, sent)
     twice = combine_constraints([whole, whole], trace)
     assert np.array_equal(twice.earlier, whole.earlier)
@@ -250,10 +250,10 @@ def test_a_program_that_only_gathers_shows_its_imbalance(
     clock_s: tuple[float, ...], hosts: tuple[str | None, ...], words: str | None
 ) -> None:
     profile = from_trace(gathering(clock_s, hosts))
-    summary = summarize(profile)
-    levels = compute(profile, None, summary)
-    found = attribute(profile, levels, summary)
-    assert grade(profile, levels, found, summary).letter != "F"
+    summary = summarize_loads(profile)
+    levels = compute_bounds(profile, None, summary)
+    found = attribute_gaps(profile, levels, summary)
+    assert grade_profile(profile, levels, found, summary).letter != "F"
     largest = max(found, key=lambda gap: gap.seconds)
     assert largest.name == "L"
     assert largest.seconds == pytest.approx(0.45, rel=0.02)

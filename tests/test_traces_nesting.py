@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from trace_builder import NUMBER, REGIONS, Line, build
 
 from advisor.trace.events import Kind
-from advisor.trace.nesting import WORKING_ROLES, occurrence, outermost, pair
+from advisor.trace.nesting import WORKING_ROLES, claiming_calls, count_previous, pair_calls
 
 NAMES = ("main", "work", "more", "MPI_Barrier", "write", "parallel")
 
@@ -46,7 +46,7 @@ def stack_calls(line: Line) -> list[dict[str, object]]:
 
 @given(nested_lines(0), nested_lines(1))
 def test_calls_are_those_of_a_stack(left: Line, right: Line) -> None:
-    calls = pair(build(left, right))
+    calls = pair_calls(build(left, right))
     expected, offset = [], 0
     for line in (left, right):
         mine = stack_calls(line)
@@ -60,7 +60,7 @@ def test_calls_are_those_of_a_stack(left: Line, right: Line) -> None:
 
 @given(nested_lines())
 def test_the_anchor_is_the_outermost_call_that_is_no_work(line: Line) -> None:
-    calls = pair(build(line))
+    calls = pair_calls(build(line))
     for number in range(len(calls.region)):
         chain, call = [], number
         while call >= 0:
@@ -68,13 +68,13 @@ def test_the_anchor_is_the_outermost_call_that_is_no_work(line: Line) -> None:
             call = int(calls.parent[call])
         claims = [c for c in chain if REGIONS[calls.region[c]].role not in WORKING_ROLES]
         assert calls.anchor[number] == (claims[-1] if claims else -1)
-        assert outermost(calls, np.array([number]))[0] == (claims[-1] if claims else number)
+        assert claiming_calls(calls, np.array([number]))[0] == (claims[-1] if claims else number)
         assert calls.threaded[number] == any(calls.region[c] == NUMBER["parallel"] for c in chain)
 
 
 @given(nested_lines())
 def test_the_open_call_after_each_event_is_the_top_of_the_stack(line: Line) -> None:
-    calls = pair(build(line))
+    calls = pair_calls(build(line))
     stack, seen = [], 0
     for event, (_, kind, *_) in enumerate(line.rows):
         if kind == Kind.ENTER:
@@ -87,7 +87,7 @@ def test_the_open_call_after_each_event_is_the_top_of_the_stack(line: Line) -> N
 
 def test_leaves_without_an_enter_are_passed_over() -> None:
     line = Line(0).leave(1.0, "work").enter(2.0, "main").call(3.0, 4.0, "work").leave(5.0, "main").leave(6.0, "main")
-    calls = pair(build(line))
+    calls = pair_calls(build(line))
     assert [REGIONS[region].name for region in calls.region] == ["main", "work"]
     assert calls.end_s.tolist() == [5.0, 4.0]
 
@@ -98,21 +98,21 @@ def test_deep_recursion_is_followed() -> None:
         line.enter(float(depth), "work")
     for depth in range(3000):
         line.leave(3000.0 + depth, "work")
-    calls = pair(build(line))
+    calls = pair_calls(build(line))
     assert calls.parent.tolist() == list(range(-1, 2999))
     assert calls.end_s[0] == 5999.0
 
 
 @given(st.lists(st.integers(-3, 3), max_size=30))
 def test_occurrence_counts_equal_elements_before(values: list[int]) -> None:
-    turns = occurrence(np.array(values, dtype=np.int64))
+    turns = count_previous(np.array(values, dtype=np.int64))
     assert turns.tolist() == [values[:place].count(value) for place, value in enumerate(values)]
 
 
 def test_a_call_that_is_never_left_does_not_shift_what_follows() -> None:
     line = Line(0).enter(0.0, "main").enter(1.0, "more").enter(1.5, "work").leave(2.0, "more")
     line.call(3.0, 4.0, "work").leave(5.0, "main")
-    calls = pair(build(line))
+    calls = pair_calls(build(line))
     rows = zip(calls.region, calls.start_s, calls.end_s, strict=True)
     assert [(REGIONS[region].name, start, end) for region, start, end in rows] == [
         ("main", 0.0, 5.0),
@@ -123,6 +123,6 @@ def test_a_call_that_is_never_left_does_not_shift_what_follows() -> None:
 
 def test_calls_that_overlap_are_both_kept() -> None:
     line = Line(0).enter(0.0, "main").enter(1.0, "more").leave(2.0, "main").leave(3.0, "more")
-    calls = pair(build(line))
+    calls = pair_calls(build(line))
     assert [REGIONS[region].name for region in calls.region] == ["main", "more"]
     assert calls.end_s.tolist() == [3.0, 2.0]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from trace_builder import Line, build
 
 from advisor.analysis import soundness
-from advisor.analysis.bounds import compute
+from advisor.analysis.bounds import compute_bounds
 from advisor.model.errors import InputError
-from advisor.trace.cycles import identities, longest
 from advisor.trace.events import Kind
+from advisor.trace.loop_detection import find_longest_cycle, identify_elements
 from advisor.trace.profile import from_trace
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def test_a_thread_of_which_nothing_was_recorded_is_not_counted_but_said() -> Non
 
 @given(st.lists(st.integers(0, 2), max_size=24))
 def test_the_longest_cycle_is_that_of_a_search_by_hand(values: list[int]) -> None:
-    cycle = longest(np.array(values, dtype=np.int64))
+    cycle = find_longest_cycle(np.array(values, dtype=np.int64))
     best = 0
     for period in range(1, len(values) // 2 + 1):
         for start in range(len(values)):
@@ -144,7 +144,7 @@ def test_the_longest_cycle_is_that_of_a_search_by_hand(values: list[int]) -> Non
 
 
 def test_elements_before_and_after_the_loop_are_phases_of_their_own() -> None:
-    phases, iterations = identities(np.array([9, 1, 2, 1, 2, 1, 2, 9, 9]))
+    phases, iterations = identify_elements(np.array([9, 1, 2, 1, 2, 1, 2, 9, 9]))
     assert phases.tolist() == [0, 1, 2, 1, 2, 1, 2, 3, 3]
     assert iterations.tolist() == [0, 0, 0, 1, 1, 2, 2, 0, 1]
 
@@ -153,7 +153,7 @@ def test_nothing_behind_the_last_synchronization_is_no_phase() -> None:
     lines = [Line(rank).call(0.0, 1.0, "work").collective(1.0, 2.0, "MPI_Barrier") for rank in range(2)]
     profile = from_trace(build(*lines))
     assert [phase.name for phase in profile.phases] == ["to MPI_Barrier"]
-    soundness.check(profile)
+    soundness.check_profile(profile)
 
 
 def test_teams_are_booked_in_the_iteration_that_starts_them() -> None:
@@ -189,14 +189,14 @@ def one_core(late_s: float) -> Profile:
 
 def test_threads_that_take_turns_wait_for_a_core_and_no_bound_exceeds_the_run() -> None:
     profile = one_core(0.5)
-    found = {bound.name: bound.seconds for bound in compute(profile)}
+    found = {bound.name: bound.seconds for bound in compute_bounds(profile)}
     assert found["IPCOLMDS"] == pytest.approx(found["IPCOLMD"] + 10 * 0.2), "0.1 s from join and 0.1 s of the barrier"
     assert found["IPCOLMDS"] <= found["IPCOLMDSW"] <= profile.actual_s
     (said,) = [note for note in profile.notes if note.name == "threads share cores"]
     assert said.text.startswith("threads share a core: on rank 0 the first one stood still for 50% of the run")
     assert said.collect is not None
     assert "--map-by slot:PE=2" in said.collect
-    soundness.check(profile)
+    soundness.check_profile(profile)
 
 
 @pytest.mark.parametrize("late_s", [0.0, 0.02])

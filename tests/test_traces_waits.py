@@ -7,19 +7,19 @@ import pytest
 from trace_builder import NUMBER, REGIONS, Line, build
 
 from advisor.trace.events import Kind, Trace
-from advisor.trace.matching import collectives, messages
-from advisor.trace.nesting import pair
-from advisor.trace.teams import find
-from advisor.trace.waits import KINDS, split
+from advisor.trace.matching import match_collectives, match_messages
+from advisor.trace.nesting import pair_calls
+from advisor.trace.teams import find_teams
+from advisor.trace.waits import KINDS, split_waits
 
 NOBODY = np.zeros(0, dtype=np.int64)
 
 
 def waits_of(trace: Trace) -> dict[tuple[int, str, float], tuple[float, str, int, bool]]:
     """Return (location, call, start) -> (seconds, kind, partner, estimated)."""
-    calls = pair(trace)
-    teams = find(trace, calls)
-    waiting = split(trace, calls, collectives(trace, calls), messages(trace, calls), teams, NOBODY)
+    calls = pair_calls(trace)
+    teams = find_teams(trace, calls)
+    waiting = split_waits(trace, calls, match_collectives(trace, calls), match_messages(trace, calls), teams, NOBODY)
     return {
         (int(calls.location[c]), REGIONS[calls.region[c]].name, float(calls.start_s[c])): (
             pytest.approx(float(waiting.wait_s[c])),

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from trace_builder import NUMBER, Line, build
 
 from advisor.formats import dimemas, otf2, paraver
-from advisor.formats.dimemas import virtual
+from advisor.formats.dimemas import computation_trace
 from advisor.formats.paraver import labels
 from advisor.trace import spool
 from advisor.trace.events import COLUMNS, Kind, Trace
 from advisor.trace.profile import from_trace
-from advisor.trace.windows import Windows
+from advisor.trace.windows import TraceWindows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,9 @@ def assert_same(cut: Profile, whole: Profile) -> None:
 
 def computation(path: Path) -> Trace:
     """Return the trace that is made of a Dimemas trace: its messages are received nowhere."""
-    return virtual.build(dimemas.read_records(path), labels.read(labels.beside(path, ".pcf"))).trace
+    return computation_trace.build_computation_trace(
+        dimemas.read_records(path), labels.read_labels(labels.sibling_path(path, ".pcf"))
+    ).trace
 
 
 @pytest.mark.parametrize("events", [100, 1000])
@@ -82,7 +84,7 @@ def test_recorded_traces_in_windows(path: Path, read: Callable[[Path], Trace], e
 
 
 def test_the_recorded_traces_are_cut_at_all() -> None:
-    cuts = {str(path): len(Windows(otf2.read_trace(path), 100)) for path in ARCHIVES}
+    cuts = {str(path): len(TraceWindows(otf2.read_trace(path), 100)) for path in ARCHIVES}
     assert sum(windows > 2 for windows in cuts.values()) >= 4, cuts
 
 
@@ -152,19 +154,19 @@ def receives(line: Line, now: float) -> Line:
 
 
 def test_a_trace_is_cut_behind_synchronizations() -> None:
-    assert len(Windows(rounds(works, works, works), 5)) == 3
+    assert len(TraceWindows(rounds(works, works, works), 5)) == 3
 
 
 def test_nothing_is_cut_while_a_message_is_under_way() -> None:
-    assert len(Windows(rounds(sends, works, receives, works), 1)) == 2
+    assert len(TraceWindows(rounds(sends, works, receives, works), 1)) == 2
 
 
 def test_nothing_is_cut_while_a_request_is_open() -> None:
-    assert len(Windows(rounds(posts, sends, completes, works), 1)) == 2
+    assert len(TraceWindows(rounds(posts, sends, completes, works), 1)) == 2
 
 
 def test_messages_that_nobody_is_seen_to_receive_hold_nothing_up() -> None:
-    assert len(Windows(rounds(sends, works, works), 1)) == 3
+    assert len(TraceWindows(rounds(sends, works, works), 1)) == 3
 
 
 def test_collectives_of_some_processes_are_no_place_to_cut() -> None:
@@ -173,7 +175,7 @@ def test_collectives_of_some_processes_are_no_place_to_cut() -> None:
         for line in lines[:2]:
             line.collective(now, now + 0.5, "MPI_Barrier", comm=1)
         lines[2].call(now, now + 0.5, "work")
-    assert len(Windows(build(*lines, communicators=((0, 1, 2), (0, 1))), 1)) == 1
+    assert len(TraceWindows(build(*lines, communicators=((0, 1, 2), (0, 1))), 1)) == 1
 
 
 @st.composite
@@ -216,7 +218,7 @@ def test_threads_are_cut_where_they_have_nothing_to_do() -> None:
         for end in (0.5, 1.5, 2.5):
             line.collective(end - 0.4, end, "MPI_Barrier")
     lines[1].enter(0.0, "thread").call(0.1, 0.4, "work").call(0.45, 0.55, "work").call(1.6, 1.7, "work")
-    assert len(Windows(build(*lines), 1)) == 2, "at 1.5 s, and not at 0.5 s"
+    assert len(TraceWindows(build(*lines), 1)) == 2, "at 1.5 s, and not at 0.5 s"
 
 
 def long_loop(iterations: int) -> Trace:
@@ -264,14 +266,14 @@ def test_a_full_disk_leaves_columns_in_memory(monkeypatch: pytest.MonkeyPatch) -
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.posix_fallocate", full)
-    made = spool.column(10, np.int32, -1, spooled=True)
+    made = spool.make_column(10, np.int32, -1, spooled=True)
     assert not isinstance(made, np.memmap)
     assert made.tolist() == [-1] * 10
 
 
 def test_what_is_let_go_of_is_still_there() -> None:
-    made = spool.column(100_000, np.int64, 3, spooled=True)
+    made = spool.make_column(100_000, np.int64, 3, spooled=True)
     made[5:] = 7
-    spool.release([made[10:]])
+    spool.release_memory([made[10:]])
     assert made[:6].tolist() == [3, 3, 3, 3, 3, 7]
     assert int(made[6:].sum()) == 7 * 99_994

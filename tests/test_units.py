@@ -29,7 +29,7 @@ from advisor.model import units
     ],
 )
 def test_parse_reads_what_people_write(text: str, dimension: str, value: float) -> None:
-    assert units.parse(text, dimension) == value
+    assert units.parse_quantity(text, dimension) == value
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_parse_reads_what_people_write(text: str, dimension: str, value: float) 
 )
 def test_parse_says_what_it_expected(text: str, dimension: str, said: str) -> None:
     with pytest.raises(ValueError, match=r"expected|too large") as caught:
-        units.parse(text, dimension)
+        units.parse_quantity(text, dimension)
     assert said in str(caught.value)
 
 
 @given(st.text(max_size=120), st.sampled_from(sorted(units.DIMENSIONS)))
 def test_any_text_is_a_finite_number_or_a_value_error(text: str, dimension: str) -> None:
     with contextlib.suppress(ValueError):
-        assert math.isfinite(units.parse(text, dimension))
+        assert math.isfinite(units.parse_quantity(text, dimension))
 
 
 @given(
@@ -71,13 +71,13 @@ def test_any_text_is_a_finite_number_or_a_value_error(text: str, dimension: str)
 def test_what_is_shown_reads_back_to_three_digits(value: float, dimension: str) -> None:
     shown = units.format_quantity(value, dimension)
     share_tolerance = 0.05 if dimension == "share" else 0.0051
-    assert units.parse(shown, dimension) == pytest.approx(value, rel=share_tolerance)
+    assert units.parse_quantity(shown, dimension) == pytest.approx(value, rel=share_tolerance)
     assert shown.startswith("-") == (value < 0)
 
 
 @pytest.mark.parametrize("dimension", units.DIMENSIONS.values(), ids=lambda dimension: dimension.name)
 def test_examples_and_base_units_are_units(dimension: units.Dimension) -> None:
-    assert units.parse_as(dimension.example, dimension) > 0
+    assert units.parse_with_dimension(dimension.example, dimension) > 0
     assert dimension.units[dimension.base] == 1
 
 

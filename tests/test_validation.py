@@ -50,7 +50,7 @@ def test_nine_in_ten_first_items_are_right_and_clean_runs_get_no_advice(judgemen
 
 
 def test_the_same_run_recorded_five_times_gets_the_same_first_item() -> None:
-    plugins = host.load()
+    plugins = host.load_plugins()
     firsts = set()
     for path in sorted((ROOT / "tests" / "profiles" / "faults").glob("repeat-*")):
         first = pipeline.advise([path], pipeline.Options(), plugins).recommendations[0]

@@ -4,75 +4,75 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from advisor.daemon.settling import Settling
-from advisor.history.ledger import Signature
+from advisor.daemon.debounce import FileDebouncer
+from advisor.history.file_states import FileSignature
 
 HERE, OTHER = Path("/data"), Path("/data/deeper")
 
 
-def signature(size: int = 1) -> Signature:
-    return Signature(1, 2, size, 0, 0)
+def signature(size: int = 1) -> FileSignature:
+    return FileSignature(1, 2, size, 0, 0)
 
 
 def test_a_file_is_due_when_nobody_changed_it_for_the_quiet_time() -> None:
-    settling = Settling(2.0)
-    settling.observe(HERE, {b"a": signature(1)}, now=10.0)
-    assert settling.ready(11.9) == []
-    settling.observe(HERE, {b"a": signature(2)}, now=11.9)
-    assert settling.ready(13.8) == []
-    assert settling.ready(13.9) == [(HERE, {b"a": signature(2)})]
+    settling = FileDebouncer(2.0)
+    settling.observe_files(HERE, {b"a": signature(1)}, now=10.0)
+    assert settling.ready_folders(11.9) == []
+    settling.observe_files(HERE, {b"a": signature(2)}, now=11.9)
+    assert settling.ready_folders(13.8) == []
+    assert settling.ready_folders(13.9) == [(HERE, {b"a": signature(2)})]
     assert settling.quiet_s(HERE, b"a", 14.9) == 3.0
 
 
 def test_seeing_the_same_again_changes_nothing() -> None:
-    settling = Settling(2.0)
-    settling.observe(HERE, {b"a": signature()}, now=10.0)
-    settling.observe(HERE, {b"a": signature()}, now=11.0)
+    settling = FileDebouncer(2.0)
+    settling.observe_files(HERE, {b"a": signature()}, now=10.0)
+    settling.observe_files(HERE, {b"a": signature()}, now=11.0)
     assert settling.next_due() == 12.0
 
 
 def test_a_directory_waits_as_a_whole_and_others_do_not() -> None:
-    settling = Settling(2.0)
-    settling.observe(HERE, {b"a": signature()}, now=0.0)
-    settling.observe(HERE, {b"b": signature()}, now=1.0)
-    settling.observe(OTHER, {b"c": signature()}, now=0.0)
-    assert [folder for folder, _ in settling.ready(2.5)] == [OTHER]
-    assert settling.busy_below(HERE, 2.5)
-    assert not settling.busy_below(OTHER, 2.5)
-    assert settling.below(HERE).keys() == {HERE, OTHER}
+    settling = FileDebouncer(2.0)
+    settling.observe_files(HERE, {b"a": signature()}, now=0.0)
+    settling.observe_files(HERE, {b"b": signature()}, now=1.0)
+    settling.observe_files(OTHER, {b"c": signature()}, now=0.0)
+    assert [folder for folder, _ in settling.ready_folders(2.5)] == [OTHER]
+    assert settling.is_busy_below(HERE, 2.5)
+    assert not settling.is_busy_below(OTHER, 2.5)
+    assert settling.files_below(HERE).keys() == {HERE, OTHER}
 
 
 def test_a_closed_file_need_not_wait_and_an_incomplete_one_must() -> None:
-    settling = Settling(2.0)
-    settling.observe(HERE, {b"a": signature()}, now=0.0)
-    settling.hurry(HERE, b"a", until=0.1)
-    assert settling.ready(0.1)
-    settling.postpone(HERE, b"a", until=9.0)
+    settling = FileDebouncer(2.0)
+    settling.observe_files(HERE, {b"a": signature()}, now=0.0)
+    settling.advance_file(HERE, b"a", until=0.1)
+    assert settling.ready_folders(0.1)
+    settling.postpone_file(HERE, b"a", until=9.0)
     assert settling.next_due() == 9.0
-    settling.hurry(HERE, b"a", until=20.0)
+    settling.advance_file(HERE, b"a", until=20.0)
     assert settling.next_due() == 9.0
 
 
 def test_what_found_its_state_is_forgotten() -> None:
-    settling = Settling(2.0)
-    settling.observe(HERE, {b"a": signature(), b"b": signature()}, now=0.0)
-    settling.done(HERE, {b"a"})
+    settling = FileDebouncer(2.0)
+    settling.observe_files(HERE, {b"a": signature(), b"b": signature()}, now=0.0)
+    settling.forget_files(HERE, {b"a"})
     assert len(settling) == 1
-    settling.done(HERE, {b"b"})
-    assert (len(settling), settling.next_due(), settling.ready(99.0)) == (0, None, [])
+    settling.forget_files(HERE, {b"b"})
+    assert (len(settling), settling.next_due(), settling.ready_folders(99.0)) == (0, None, [])
     assert settling.quiet_s(HERE, b"a", 99.0) == 0.0
 
 
 def test_what_is_quiet_holds_nobody_up_though_it_was_postponed() -> None:
-    settling = Settling(1.5)
-    settling.observe(HERE, {b"a": signature()}, now=0.0)
-    settling.observe(OTHER, {b"b": signature()}, now=0.5)
-    assert settling.busy_below(HERE, 1.5), "the other directory of the profile may still be written to"
-    settling.postpone(HERE, b"a", until=3.0)
-    assert [folder for folder, _ in settling.ready(2.0)] == [OTHER]
-    assert not settling.busy_below(HERE, 2.0), "both are quiet: the profile is read, whichever of them is due"
-    settling.hurry(OTHER, b"b", until=1.0)
-    settling.observe(OTHER, {b"b": signature(2)}, now=2.0)
-    settling.hurry(OTHER, b"b", until=2.1)
-    assert settling.busy_below(HERE, 2.05)
-    assert not settling.busy_below(HERE, 2.2)
+    settling = FileDebouncer(1.5)
+    settling.observe_files(HERE, {b"a": signature()}, now=0.0)
+    settling.observe_files(OTHER, {b"b": signature()}, now=0.5)
+    assert settling.is_busy_below(HERE, 1.5), "the other directory of the profile may still be written to"
+    settling.postpone_file(HERE, b"a", until=3.0)
+    assert [folder for folder, _ in settling.ready_folders(2.0)] == [OTHER]
+    assert not settling.is_busy_below(HERE, 2.0), "both are quiet: the profile is read, whichever of them is due"
+    settling.advance_file(OTHER, b"b", until=1.0)
+    settling.observe_files(OTHER, {b"b": signature(2)}, now=2.0)
+    settling.advance_file(OTHER, b"b", until=2.1)
+    assert settling.is_busy_below(HERE, 2.05)
+    assert not settling.is_busy_below(HERE, 2.2)

@@ -13,8 +13,8 @@ from hypothesis.extra.numpy import arrays
 from advisor.analysis import bounds, gaps
 from advisor.model.records import Phase, PhaseKind, Processor, Profile, Region
 from advisor_simulation.whatif.changes import CHANGES
-from advisor_simulation.whatif.gains import joint, tried
-from advisor_simulation.whatif.runs import Run, of_profile
+from advisor_simulation.whatif.gains import try_change, try_jointly
+from advisor_simulation.whatif.measured_run import MeasuredRun, build_run
 from advisor_simulation.whatif.trial import Trial
 
 LOADS = arrays(np.float64, (2, 4, 3), elements=st.floats(0.125, 10))
@@ -56,8 +56,8 @@ def profile(
     )
 
 
-def run_of(made: Profile) -> Run:
-    run = of_profile(made)
+def run_of(made: Profile) -> MeasuredRun:
+    run = build_run(made)
     assert run is not None
     return run
 
@@ -66,10 +66,10 @@ def run_of(made: Profile) -> Run:
 def test_the_unchanged_run_takes_the_measured_time_and_has_the_measured_gaps(loads: np.ndarray, sync: float) -> None:
     made = profile(loads, sync)
     run = run_of(made)
-    assert run.total() == pytest.approx(made.actual_s)
+    assert run.total_seconds() == pytest.approx(made.actual_s)
     assert run.error_s == pytest.approx(0.0, abs=1e-9)
-    expected = {gap.name: gap.seconds for gap in gaps.attribute(made, bounds.compute(made))}
-    for name, seconds in run.gaps().items():
+    expected = {gap.name: gap.seconds for gap in gaps.attribute_gaps(made, bounds.compute_bounds(made))}
+    for name, seconds in run.compute_gaps().items():
         assert seconds == pytest.approx(expected[name], abs=1e-9), name
 
 
@@ -78,43 +78,46 @@ def test_the_unchanged_run_takes_the_measured_time_and_has_the_measured_gaps(loa
 @given(loads=LOADS)
 def test_no_change_makes_work_vanish_or_time_negative(words: tuple[str, str], loads: np.ndarray) -> None:
     run = run_of(profile(loads, 0.25))
-    found = tried(Trial(run), dict([words]))
+    found = try_change(Trial(run), dict([words]))
     if found is None:
         return
     work = sum(float(phase.work.sum()) for phase in run.phases)
     left = sum(float(phase.work.sum()) for phase in found.changed.run.phases)
     assert left == pytest.approx(work)
-    assert found.changed.total() > 0
+    assert found.changed.total_seconds() > 0
     assert found.low_s <= found.expected_s <= found.high_s
 
 
 @given(loads=LOADS)
 def test_fetched_pieces_leave_the_mean_and_half_a_piece(loads: np.ndarray) -> None:
     run = run_of(profile(loads))
-    found = tried(Trial(run), {"schedule": "dynamic"})
+    found = try_change(Trial(run), {"schedule": "dynamic"})
     assert found is not None
     mean = float(loads.mean(axis=1).sum())
-    assert found.changed.total() == pytest.approx(mean * (1 + 1 / 128))
-    assert sum(found.changed.gaps()[name] for name in ("L", "M'", "D")) == pytest.approx(mean / 128)
+    assert found.changed.total_seconds() == pytest.approx(mean * (1 + 1 / 128))
+    assert sum(found.changed.compute_gaps()[name] for name in ("L", "M'", "D")) == pytest.approx(mean / 128)
 
 
 def test_figure_4_by_remedies() -> None:
     """41 is the mean load: scheduling reaches it, a decomposition for each phase comes near it."""
     loads = np.array([[[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]]])
     run = run_of(profile(loads))
-    assert run.total() == 47
-    decomposed, scheduled = tried(Trial(run), {"rebalance": "phases"}), tried(Trial(run), {"schedule": "dynamic"})
+    assert run.total_seconds() == 47
+    decomposed, scheduled = (
+        try_change(Trial(run), {"rebalance": "phases"}),
+        try_change(Trial(run), {"schedule": "dynamic"}),
+    )
     assert decomposed is not None
     assert scheduled is not None
-    assert 41 <= decomposed.changed.total() < 47
-    assert scheduled.changed.total() == pytest.approx(41 * (1 + 1 / 128))
+    assert 41 <= decomposed.changed.total_seconds() < 47
+    assert scheduled.changed.total_seconds() == pytest.approx(41 * (1 + 1 / 128))
 
 
 def test_a_decomposition_for_one_phase_can_hurt_the_other() -> None:
     loads = np.array([[[3.0], [1.0]], [[1.0], [2.0]]])
-    found = tried(Trial(run_of(profile(loads))), {"rebalance": "critical phase"})
+    found = try_change(Trial(run_of(profile(loads))), {"rebalance": "critical phase"})
     assert found is not None
-    assert found.moved()["M'"] < 0
+    assert found.gap_changes()["M'"] < 0
     first, second = found.changed.run.phases
     assert first.load.ravel().tolist() == pytest.approx([2, 2])
     assert second.load.ravel().tolist() == pytest.approx([3 / 7, 18 / 7])  # even factors: 1 : 2 becomes 1 : 6
@@ -125,10 +128,10 @@ def test_a_serial_part_is_shared() -> None:
     loads[0, 0] = 8.0
     loads[1] = 1.0
     run = run_of(profile(loads, kinds=("serial", "parallel")))
-    found = tried(Trial(run), {"serial": "parallel"})
+    found = try_change(Trial(run), {"serial": "parallel"})
     assert found is not None
     assert found.expected_s == pytest.approx(3 * (8 - 2))
-    assert found.moved()["P"] == pytest.approx(-18)
+    assert found.gap_changes()["P"] == pytest.approx(-18)
 
 
 def test_waiting_for_neighbours_only_lets_a_late_processor_be_late_alone() -> None:
@@ -136,17 +139,17 @@ def test_waiting_for_neighbours_only_lets_a_late_processor_be_late_alone() -> No
     loads = np.ones((1, 6, 6))
     loads[0, [0, 3, 5, 1, 4, 2], np.arange(6)] = 5.0
     run = run_of(profile(np.concatenate([loads, np.full((1, 6, 6), 1e-9)])))
-    found = tried(Trial(run), {"barriers": "pairwise"})
+    found = try_change(Trial(run), {"barriers": "pairwise"})
     assert found is not None
-    assert run.total() == pytest.approx(30, rel=1e-6)
+    assert run.total_seconds() == pytest.approx(30, rel=1e-6)
     assert 0 < found.expected_s < 24
 
 
 def test_gains_of_two_changes_do_not_add_up() -> None:
     loads = np.array([[[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]]])
     run = run_of(profile(loads))
-    even, phases = tried(Trial(run), {"schedule": "dynamic"}), tried(Trial(run), {"rebalance": "phases"})
-    both = joint(Trial(run), [({"rebalance": "phases"}, set()), ({"schedule": "dynamic"}, set())]).tried
+    even, phases = try_change(Trial(run), {"schedule": "dynamic"}), try_change(Trial(run), {"rebalance": "phases"})
+    both = try_jointly(Trial(run), [({"rebalance": "phases"}, set()), ({"schedule": "dynamic"}, set())]).gain
     assert even is not None
     assert phases is not None
     assert max(even.expected_s, phases.expected_s) <= both.expected_s + 1e-9
@@ -155,7 +158,7 @@ def test_gains_of_two_changes_do_not_add_up() -> None:
 
 def test_what_a_profile_does_not_tell_is_not_guessed() -> None:
     run = run_of(profile(np.ones((2, 2, 2))))
-    assert tried(Trial(run), {"layout": "padded"}) is None
-    assert tried(Trial(run), {"fsync": "rare"}) is None
-    assert tried(Trial(run), {"messages": "grouped"}) is None
-    assert of_profile(replace(run.profile, actual_s=float("nan"))) is None
+    assert try_change(Trial(run), {"layout": "padded"}) is None
+    assert try_change(Trial(run), {"fsync": "rare"}) is None
+    assert try_change(Trial(run), {"messages": "grouped"}) is None
+    assert build_run(replace(run.profile, actual_s=float("nan"))) is None

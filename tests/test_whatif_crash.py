@@ -13,8 +13,8 @@ import yaml
 from patience import PATIENCE_S
 
 from advisor.analysis import machines
-from advisor_simulation.model.checks import read
-from advisor_simulation.whatif.models import Bench, best_plan, candidates
+from advisor_simulation.model.checks import read_model
+from advisor_simulation.whatif.model_report import ModelBench, build_candidates, search_model_plan
 
 ROOT = Path(__file__).parent.parent
 CRASH = ROOT / "examples" / "crash"
@@ -25,17 +25,17 @@ VERSIONS = ("SP", "SD", "SD2", "SD3", "SD4", "SD8")
 
 
 @pytest.fixture(scope="module")
-def bench() -> Bench:
-    return Bench(CRASH, machines.load("convex-spp1600"), 16)
+def bench() -> ModelBench:
+    return ModelBench(CRASH, machines.load_machine("convex-spp1600"), 16)
 
 
 @pytest.fixture(scope="module")
-def gaps(bench: Bench) -> dict[str, dict[str, float]]:
+def gaps(bench: ModelBench) -> dict[str, dict[str, float]]:
     found = {}
     for version in VERSIONS:
-        model = read(CRASH / f"crash-{version}.yaml")
-        one = bench.gaps(model)
-        found[version] = one | {"X": one["false sharing"] + one["migration"], "time": bench.total(model)}
+        model = read_model(CRASH / f"crash-{version}.yaml")
+        one = bench.compute_gaps(model)
+        found[version] = one | {"X": one["false sharing"] + one["migration"], "time": bench.total_seconds(model)}
     return found
 
 
@@ -57,34 +57,34 @@ def test_gaps_change_as_the_source_reports(step: dict[str, Any], gaps: dict[str,
         assert holds(step["time"], before["time"], after["time"])
 
 
-def test_false_sharing_is_a_part_of_its_own(bench: Bench, gaps: dict[str, dict[str, float]]) -> None:
-    profile = bench.profile(read(CRASH / "crash-SD.yaml"))
+def test_false_sharing_is_a_part_of_its_own(bench: ModelBench, gaps: dict[str, dict[str, float]]) -> None:
+    profile = bench.simulated_profile(read_model(CRASH / "crash-SD.yaml"))
     assert profile.causes is not None
     assert profile.causes.kinds == ("communication", "migration", "false sharing")
     assert gaps["SD"]["false sharing"] > 5 * gaps["SD"]["migration"] > 0
     assert gaps["SD2"]["false sharing"] == 0
 
 
-def test_the_plan_proposes_the_actions_of_the_source_in_its_order(bench: Bench) -> None:
-    model = read(CRASH / "crash-SP.yaml")
-    taken = best_plan(model, bench, bench.setting(model))
+def test_the_plan_proposes_the_actions_of_the_source_in_its_order(bench: ModelBench) -> None:
+    model = read_model(CRASH / "crash-SP.yaml")
+    taken = search_model_plan(model, bench, bench.build_setting(model))
     actions = [one.candidate.action for one in taken]
     assert actions == ["A-1", "G-12", "A-3", "G-14", "A-40"]  # SD, SD2, SD3, SD4, SD8
     assert all(one.after_s < one.before_s for one in taken)
 
 
-def test_side_effects_show_as_other_gaps_that_grow(bench: Bench) -> None:
+def test_side_effects_show_as_other_gaps_that_grow(bench: ModelBench) -> None:
     """Dynamic scheduling costs locality, padding costs traffic."""
-    model = read(CRASH / "crash-SD.yaml")
-    before = bench.gaps(model)
-    changes = {one.action: one for one in candidates(bench.setting(model))}
+    model = read_model(CRASH / "crash-SD.yaml")
+    before = bench.compute_gaps(model)
+    changes = {one.action: one for one in build_candidates(bench.build_setting(model))}
     dynamic, padded = changes["A-29"].make(model), changes["G-12"].make(model)
     assert dynamic is not None
     assert padded is not None
-    assert bench.gaps(dynamic)["C'"] > 2 * before["C'"]
-    assert bench.gaps(dynamic)["L"] < before["L"]
-    assert bench.gaps(padded)["C'"] > before["C'"]
-    assert bench.gaps(padded)["false sharing"] < before["false sharing"]
+    assert bench.compute_gaps(dynamic)["C'"] > 2 * before["C'"]
+    assert bench.compute_gaps(dynamic)["L"] < before["L"]
+    assert bench.compute_gaps(padded)["C'"] > before["C'"]
+    assert bench.compute_gaps(padded)["false sharing"] < before["false sharing"]
 
 
 @pytest.mark.skipif(
@@ -113,11 +113,11 @@ def test_the_page_says_what_the_models_say(gaps: dict[str, dict[str, float]]) ->
         assert f"| {version} | {shown} |" in page
 
 
-def test_double_buffering_makes_version_sd8_of_sd4(bench: Bench, gaps: dict[str, dict[str, float]]) -> None:
-    model = read(CRASH / "crash-SD4.yaml")
-    change = next(one for one in candidates(bench.setting(model)) if one.action == "A-40")
+def test_double_buffering_makes_version_sd8_of_sd4(bench: ModelBench, gaps: dict[str, dict[str, float]]) -> None:
+    model = read_model(CRASH / "crash-SD4.yaml")
+    change = next(one for one in build_candidates(bench.build_setting(model)) if one.action == "A-40")
     made = change.make(model)
     assert made is not None
-    assert bench.total(made) == pytest.approx(gaps["SD8"]["time"], rel=0.01)
-    assert bench.gaps(made)["S'"] == pytest.approx(gaps["SD8"]["S'"])
-    assert change.make(read(CRASH / "crash-SD8.yaml")) is None
+    assert bench.total_seconds(made) == pytest.approx(gaps["SD8"]["time"], rel=0.01)
+    assert bench.compute_gaps(made)["S'"] == pytest.approx(gaps["SD8"]["S'"])
+    assert change.make(read_model(CRASH / "crash-SD8.yaml")) is None

@@ -12,7 +12,7 @@ import pytest
 
 from advisor import cli, pipeline
 from advisor.extension import host
-from advisor_simulation.whatif import hook
+from advisor_simulation.whatif import expected_gain
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -63,7 +63,7 @@ def test_cases_that_nobody_had_looked_at_are_all_there(gains: ModuleType) -> Non
 
 def test_advice_on_a_trace_with_one_imbalanced_phase_says_what_it_wins() -> None:
     case = ROOT / "tests" / "profiles" / "faults" / "straggler-15"
-    advice = pipeline.advise([case], pipeline.Options(), host.load())
+    advice = pipeline.advise([case], pipeline.Options(), host.load_plugins())
     first = advice.recommendations[0]
     assert first.basis == "simulation"
     assert first.expected_s is not None
@@ -83,36 +83,36 @@ def test_a_run_that_names_its_model_is_simulated_by_it(tmp_path: Path) -> None:
     model.write_text(text, encoding="utf-8")
     words = ["simulate", str(model), "--machine", "convex-spp1600", "--processors", "4", "--save", str(saved)]
     assert cli.main(words) == 0
-    advice = pipeline.advise([saved], pipeline.Options(), host.load())
+    advice = pipeline.advise([saved], pipeline.Options(), host.load_plugins())
     first = advice.recommendations[0]
     assert first.action == "A-29"
     assert first.basis == "simulation"
     # 16 cells of 3 ms on one processor; handed out in chunks each has about 18 ms of all 72
     assert first.expected_s == pytest.approx(20 * (0.048 - 0.018), rel=0.1)
     model.unlink()
-    hook._Latest.profile = None
-    by_phases = pipeline.advise([saved], pipeline.Options(), host.load()).recommendations[0]
+    expected_gain._Latest.profile = None
+    by_phases = pipeline.advise([saved], pipeline.Options(), host.load_plugins()).recommendations[0]
     assert by_phases.expected_s == pytest.approx(20 * (0.048 - 0.018), rel=0.01)
 
 
 def test_what_is_simulated_is_told_while_it_is() -> None:
     told: list[str] = []
     case = ROOT / "tests" / "profiles" / "faults" / "straggler-15"
-    advice = pipeline.advise([case], pipeline.Options(stage=told.append), host.load())
+    advice = pipeline.advise([case], pipeline.Options(stage=told.append), host.load_plugins())
     assert f"simulating what {advice.recommendations[0].action} would win" in told
     assert "asking plugins about stencil" in told
 
 
 def test_simulations_of_one_run_end_at_their_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hook, "LIMIT_S", 0.0)
+    monkeypatch.setattr(expected_gain, "LIMIT_S", 0.0)
     case = ROOT / "tests" / "profiles" / "faults" / "imbalance+late"
-    advice = pipeline.advise([case], pipeline.Options(), host.load())
+    advice = pipeline.advise([case], pipeline.Options(), host.load_plugins())
     assert [one.basis == "simulation" for one in advice.recommendations].count(True) <= 1
     assert not advice.problems
 
 
 def test_a_clean_run_is_not_promised_anything() -> None:
     case = ROOT / "tests" / "profiles" / "faults" / "clean-4"
-    advice = pipeline.advise([case], pipeline.Options(), host.load())
+    advice = pipeline.advise([case], pipeline.Options(), host.load_plugins())
     assert advice.total.expected_s is None
     assert not advice.problems

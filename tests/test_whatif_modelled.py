@@ -14,10 +14,10 @@ from hypothesis.extra.numpy import arrays
 
 from advisor.advice import rules
 from advisor.analysis import machines
-from advisor_simulation.whatif.modelled.setting import parallel_loops
-from advisor_simulation.whatif.modelled.table import CHANGES, OF_MODELS
-from advisor_simulation.whatif.models import Bench, candidates
-from advisor_simulation.whatif.placing import outside, placed
+from advisor_simulation.whatif.model_report import ModelBench, build_candidates
+from advisor_simulation.whatif.modelled.change_table import CHANGES, OF_MODELS
+from advisor_simulation.whatif.modelled.setting import find_parallel_loops
+from advisor_simulation.whatif.placing import place_by_exchange, sum_outside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,22 +29,24 @@ class Tried:
     """A model and what a change makes of it."""
 
     def __init__(self, text: str, folder: Path, action: str, processors: int = 2, finite: bool = False) -> None:
-        self.bench = Bench(folder, machines.load("convex-spp1600"), processors, finite)
+        self.bench = ModelBench(folder, machines.load_machine("convex-spp1600"), processors, finite)
         self.model = model_of(text, folder)
-        setting = self.bench.setting(self.model)
-        made = {one.action: one for one in candidates(setting)}[action].make(self.model)
+        setting = self.bench.build_setting(self.model)
+        made = {one.action: one for one in build_candidates(setting)}[action].make(self.model)
         self.changed: Model | None = made
 
     def gap(self, name: str) -> tuple[float, float]:
         """Return a gap before and after, cycles."""
-        return self.cycles(self.bench.gaps(self.model)[name]), self.cycles(self.bench.gaps(self.made)[name])
+        return self.cycles(self.bench.compute_gaps(self.model)[name]), self.cycles(
+            self.bench.compute_gaps(self.made)[name]
+        )
 
     def cycles(self, seconds: float) -> float:
-        return round(seconds / self.bench.simulated(self.model).costs.second, 6)
+        return round(seconds / self.bench.simulated_run(self.model).costs.second, 6)
 
     @property
     def times(self) -> tuple[float, float]:
-        return self.cycles(self.bench.total(self.model)), self.cycles(self.bench.total(self.made))
+        return self.cycles(self.bench.total_seconds(self.model)), self.cycles(self.bench.total_seconds(self.made))
 
     @property
     def made(self) -> Model:
@@ -62,7 +64,7 @@ def test_scattered_writes_go_to_copies_that_are_added_up(tmp_path: Path) -> None
 
 def transfers(found: Tried, model: Model, region: str) -> int:
     """Return the transactions of a region that move lines between processors."""
-    spans = found.bench.simulated(model).log.spans
+    spans = found.bench.simulated_run(model).log.spans
     return sum(int(one.counts[:, :3].sum()) for span in spans for one in span.entries if one.region == region)
 
 
@@ -144,7 +146,7 @@ def test_decompositions_for_one_loop_for_each_and_by_all(tmp_path: Path) -> None
     assert Tried(small(control), tmp_path, "A-33").times == (first + 7 + 10 + 7, 42 + 7 + 13 + 7)
     assert second == 8
     each = Tried(small(control), tmp_path, "A-34")
-    assert [step.over.value for step in parallel_loops(each.made)] == ["line_for_1", "line_for_2"]
+    assert [step.over.value for step in find_parallel_loops(each.made)] == ["line_for_1", "line_for_2"]
     assert each.times[1] == 42 + 7 + 7 + 7
     assert Tried(small(control), tmp_path, "A-1").times[1] < first + 7 + 10 + 7
 
@@ -168,13 +170,13 @@ def test_every_action_of_the_rules_changes_models_or_has_a_reason() -> None:
 
 @given(arrays(np.int64, (8, 8), elements=st.integers(0, 9)), st.sampled_from([1, 2, 3, 4, 8]))
 def test_a_mapping_fills_nodes_and_is_never_worse_than_the_order(exchanged: np.ndarray, per_node: int) -> None:
-    place = placed(exchanged, per_node)
+    place = place_by_exchange(exchanged, per_node)
     assert sorted(place) == list(range(8))
-    assert outside(exchanged, place // per_node) <= outside(exchanged, np.arange(8) // per_node)
+    assert sum_outside(exchanged, place // per_node) <= sum_outside(exchanged, np.arange(8) // per_node)
 
 
 def test_pairs_that_exchange_are_found() -> None:
     exchanged = np.zeros((6, 6), dtype=np.int64)
     for one, other in ((0, 5), (1, 3), (2, 4)):
         exchanged[one, other] = 7
-    assert outside(exchanged, placed(exchanged, 2) // 2) == pytest.approx(0)
+    assert sum_outside(exchanged, place_by_exchange(exchanged, 2) // 2) == pytest.approx(0)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.analysis.loads import summarize
-from advisor.analysis.machine_bounds import COUNTS, machine_bound
-from advisor.analysis.measures import command, joined, missing, worst
+from advisor.analysis.loads import summarize_loads
+from advisor.analysis.machine_bounds import COUNTS, compute_machine_bound
+from advisor.analysis.measures import join_reasons, missing_quantity, recording_command, worst_status
 from advisor.model.records import BOUND_NAMES, Bound
 
 if TYPE_CHECKING:
-    from advisor.analysis.loads import Loads
+    from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
     from advisor.analysis.measures import Quantity
     from advisor.model.records import FloatArray, Profile
@@ -32,20 +32,22 @@ WITHOUT_PHASES: Final = "without phases a serial part counts as imbalance"
 ONE_ITERATION: Final = "every phase has one iteration, so changes between iterations cannot show"
 
 
-def compute(profile: Profile, machine: Machine | None = None, loads: Loads | None = None) -> tuple[Bound, ...]:
+def compute_bounds(
+    profile: Profile, machine: Machine | None = None, loads: ProfileLoads | None = None
+) -> tuple[Bound, ...]:
     """Return all bounds of ``model.LEVELS`` in their order, in seconds.
 
     ``loads`` spares the pass over the arrays if it was made already (``loads.summarize``).
     """
-    loads = loads or summarize(profile)
-    values = seconds(loads)
+    loads = loads or summarize_loads(profile)
+    values = compute_bound_seconds(loads)
     return tuple(
-        machine_bound(name, profile, machine) if name in COUNTS else _bound(name, profile, loads, values)
+        compute_machine_bound(name, profile, machine) if name in COUNTS else _make_bound(name, profile, loads, values)
         for name in BOUND_NAMES
     )
 
 
-def seconds(loads: Loads) -> dict[str, float]:
+def compute_bound_seconds(loads: ProfileLoads) -> dict[str, float]:
     """Return the bounds I to IPCOLMDS, as far as the quantities are known, whether or not phases are.
 
     I = sum_q c / N. With x for computation (IP), computation with transfer (IPC) and w (IPCO): sum over the instances
@@ -53,7 +55,7 @@ def seconds(loads: Loads) -> dict[str, float]:
     max_q w; IPCOLMD = SEQ + sum over phases and iterations of max_q w; IPCOLMDS + sync of the deciding processors.
     """
     found = {name: float(spread.iterations.sum()) for name, spread in loads.spreads.items() if name in AVERAGES}
-    if not loads.quantities.work.known:
+    if not loads.quantities.work.is_known:
         return found
     serial = sum(float(phase.peak.sum()) for phase in loads.phases if phase.kind == "serial")
     parallel = [phase for phase in loads.phases if phase.kind != "serial"]
@@ -67,63 +69,63 @@ def seconds(loads: Loads) -> dict[str, float]:
     return found
 
 
-def durations_known(profile: Profile) -> bool:
+def are_durations_known(profile: Profile) -> bool:
     """Return whether the time between the synchronizations is known for every phase."""
     return profile.has_phases and all(phase.duration_s is not None for phase in profile.phases)
 
 
 def instance_durations(profile: Profile) -> FloatArray:
-    """Return how long each instance lasted, phase by phase, seconds; where ``durations_known``."""
+    """Return how long each instance lasted, phase by phase, seconds; where ``are_durations_known``."""
     return np.concatenate([phase.duration_s for phase in profile.phases if phase.duration_s is not None])
 
 
-def _bound(name: str, profile: Profile, loads: Loads, values: dict[str, float]) -> Bound:
-    if name == "actual" and profile.timed:
+def _make_bound(name: str, profile: Profile, loads: ProfileLoads, values: dict[str, float]) -> Bound:
+    if name == "actual" and profile.has_run_time:
         return Bound(name, profile.actual_s, "measured")
-    needs = _needs(name, profile, loads)
-    lacking = [need for need in needs if not need.known]
+    needs = _required_quantities(name, profile, loads)
+    lacking = [need for need in needs if not need.is_known]
     if lacking:
-        reason, collect = joined(need.reason for need in lacking), joined(need.collect for need in lacking)
+        reason, collect = join_reasons(need.reason for need in lacking), join_reasons(need.collect for need in lacking)
         return Bound(name, None, "unavailable", reason, collect)
     if name == "IPCOLMDSW":
         return Bound(name, float(instance_durations(profile).sum()), "measured")
-    return _qualified(Bound(name, values[name], worst(need.status for need in needs)), profile, needs)
+    return _add_reasons(Bound(name, values[name], worst_status(need.status for need in needs)), profile, needs)
 
 
-def _needs(name: str, profile: Profile, loads: Loads) -> list[Quantity]:
+def _required_quantities(name: str, profile: Profile, loads: ProfileLoads) -> list[Quantity]:
     """Return everything that a bound needs; what is missing says so."""
     kinds = loads.quantities
     made_of = {"I": [kinds.computation], "IP": [kinds.computation], "IPC": [kinds.communication]}
     if name == "actual":
-        return [missing(profile, "actual_s")]
+        return [missing_quantity(profile, "actual_s")]
     needs = list(made_of.get(name, [kinds.work]))
     if name == "IPCOLMDS":
         needs.append(kinds.sync)
     if name == "IPCOLMDSW":
-        needs = [] if durations_known(profile) else [missing(profile, "duration_s")]
+        needs = [] if are_durations_known(profile) else [missing_quantity(profile, "duration_s")]
     if name in NEED_PHASES and not profile.has_phases and loads.processors > 1:
-        return [missing(profile, "phases")]
+        return [missing_quantity(profile, "phases")]
     return needs
 
 
-def _qualified(bound: Bound, profile: Profile, needs: list[Quantity]) -> Bound:
+def _add_reasons(bound: Bound, profile: Profile, needs: list[Quantity]) -> Bound:
     """Return ``bound`` with the reasons that keep it from being measured."""
     reasons = [need.reason for need in needs]
     commands = [need.collect for need in needs]
     status = bound.status
     if bound.name == "IPCOL" and not profile.has_phases and len(profile.processors) > 1:
-        status = worst(("estimated", status))
+        status = worst_status(("estimated", status))
         reasons.append(WITHOUT_PHASES)
-        commands.append(command(profile, "phases"))
-    if bound.name in NEED_OWN_CORES and (shared := shared_cores(profile)):
-        status = worst(("estimated", status))
+        commands.append(recording_command(profile, "phases"))
+    if bound.name in NEED_OWN_CORES and (shared := explain_shared_cores(profile)):
+        status = worst_status(("estimated", status))
         reasons.append(shared)
     if bound.name == "IPCOLMD" and all(phase.iterations == 1 for phase in profile.phases):
         reasons.append(ONE_ITERATION)
-    return Bound(bound.name, bound.seconds, status, joined(reasons), joined(commands))
+    return Bound(bound.name, bound.seconds, status, join_reasons(reasons), join_reasons(commands))
 
 
-def shared_cores(profile: Profile) -> str | None:
+def explain_shared_cores(profile: Profile) -> str | None:
     """Return why transfer, waiting and system time cannot be told apart, if processors share cores."""
     if profile.cores is None or len(profile.processors) <= profile.cores:
         return None

@@ -68,44 +68,46 @@ class Comparison:
     disturbed: tuple[int, int] = (0, 0)
 
     @property
-    def grown(self) -> tuple[Change, ...]:
+    def significant_increases(self) -> tuple[Change, ...]:
         """The gaps, and the first bound, that grew by more than noise; the run time where none of them did."""
         grown = tuple(change for change in self.changes if change.beyond_noise and change.delta_s > 0)
         return grown or ((self.actual,) if self.actual.beyond_noise and self.actual.delta_s > 0 else ())
 
-    def unsure(self, change: Change) -> bool:
+    def is_undecided(self, change: Change) -> bool:
         """Return whether a change is no more than noise only because too few repeats tell what the noise is."""
         if change.beyond_noise is not False or change.noise_s is None:
             return False
         return abs(change.delta_s) > max(SEEMING * change.noise_s, LEAST_SHARE * self.actual.before_s)
 
     @property
-    def worst(self) -> Change | None:
+    def largest_increase(self) -> Change | None:
         """The largest increase beyond noise, None where there is none."""
-        return max(self.grown, key=lambda change: change.delta_s, default=None)
+        return max(self.significant_increases, key=lambda change: change.delta_s, default=None)
 
 
-def compare(before: Sequence[Advice], after: Sequence[Advice], earlier: Sequence[Sequence[Advice]] = ()) -> Comparison:
+def compare_builds(
+    before: Sequence[Advice], after: Sequence[Advice], earlier: Sequence[Sequence[Advice]] = ()
+) -> Comparison:
     """Return what changed from the runs of one build to those of another, each at least one.
 
     ``earlier`` holds the runs of further builds, which tell more of the noise. Runs that were disturbed are left out
-    (``undisturbed``). Gaps are those between the bounds that all runs know; the noise of a difference is the pooled
-    standard deviation of repeats, times sqrt(1/n_before + 1/n_after); it is exceeded where Student's t says that
+    (``select_undisturbed``). Gaps are those between the bounds that all runs know; the noise of a difference is the
+    pooled standard deviation of repeats, times sqrt(1/n_before + 1/n_after); it is exceeded where Student's t says that
     ``UNLIKELY`` is less likely, Bonferroni's correction for the number of gaps included, and the change is at least
     ``LEAST_SHARE`` of the run.
     """
     all_runs = len(before), len(after)
-    before, after, *earlier = undisturbed((before, after, *earlier))
-    known = _known((*before, *after))
+    before, after, *earlier = select_undisturbed((before, after, *earlier))
+    known = _known_bounds((*before, *after))
     names = ("actual", *_gap_names(known))
-    groups = [_table(group, known) for group in (before, after)]
-    noise = [*groups, *(_table(group, known) for group in earlier if _knows(group, known))]
-    spread, freedom = _pooled(noise)
+    groups = [_seconds_table(group, known) for group in (before, after)]
+    noise = [*groups, *(_seconds_table(group, known) for group in earlier if _has_bounds(group, known))]
+    spread, freedom = _pool_deviations(noise)
     error = None if spread is None else spread * np.sqrt(1 / len(before) + 1 / len(after))
     means = [group.mean(axis=0) for group in groups]
     least = LEAST_SHARE * float(means[0][0])
-    limit = _quantile(freedom, len(names)) if freedom else 0.0
-    places = _places(before, after, names)
+    limit = _significance_limit(freedom, len(names)) if freedom else 0.0
+    places = _largest_changes(before, after, names)
     changes = tuple(
         Change(
             name,
@@ -120,8 +122,8 @@ def compare(before: Sequence[Advice], after: Sequence[Advice], earlier: Sequence
     profile = after[-1].profile
     return Comparison(
         profile.program,
-        _build(before),
-        _build(after),
+        _build_name(before),
+        _build_name(after),
         all_runs,
         changes[0],
         changes[1:],
@@ -129,7 +131,7 @@ def compare(before: Sequence[Advice], after: Sequence[Advice], earlier: Sequence
     )
 
 
-def undisturbed(groups: Sequence[Sequence[Advice]]) -> list[list[Advice]]:
+def select_undisturbed(groups: Sequence[Sequence[Advice]]) -> list[list[Advice]]:
     """Return the runs of each build without those that the machine disturbed.
 
     Such a run took longer than the fastest of its build by more than ``LEAST_SHARE``, and by more than ``DISTURBED``
@@ -147,19 +149,19 @@ def undisturbed(groups: Sequence[Sequence[Advice]]) -> list[list[Advice]]:
     ]
 
 
-def _build(group: Sequence[Advice]) -> str:
+def _build_name(group: Sequence[Advice]) -> str:
     profile = group[-1].profile
     return profile.build or f"run {profile.run}"
 
 
-def _known(group: Sequence[Advice]) -> tuple[str, ...]:
+def _known_bounds(group: Sequence[Advice]) -> tuple[str, ...]:
     """Return the bounds that all runs know, lowest first."""
     known = [{bound.name for bound in advice.bounds if bound.seconds is not None} for advice in group]
     return tuple(name for name in BOUND_NAMES if all(name in each for each in known))
 
 
-def _knows(group: Sequence[Advice], known: Sequence[str]) -> bool:
-    return bool(group) and set(known) <= set(_known(group))
+def _has_bounds(group: Sequence[Advice], known: Sequence[str]) -> bool:
+    return bool(group) and set(known) <= set(_known_bounds(group))
 
 
 def _gap_names(known: Sequence[str]) -> tuple[str, ...]:
@@ -171,7 +173,7 @@ def _gap_names(known: Sequence[str]) -> tuple[str, ...]:
     return (known[0], *gaps)
 
 
-def _table(group: Sequence[Advice], known: Sequence[str]) -> FloatArray:
+def _seconds_table(group: Sequence[Advice], known: Sequence[str]) -> FloatArray:
     """Return run time, first bound and gaps of each run (runs, 2 + gaps), seconds."""
     rows = []
     for advice in group:
@@ -181,7 +183,7 @@ def _table(group: Sequence[Advice], known: Sequence[str]) -> FloatArray:
     return np.array(rows)
 
 
-def _pooled(tables: Sequence[FloatArray]) -> tuple[FloatArray | None, int]:
+def _pool_deviations(tables: Sequence[FloatArray]) -> tuple[FloatArray | None, int]:
     """Return the standard deviation of runs of one build, over all builds, and its degrees of freedom."""
     repeats = [table for table in tables if len(table) > 1]
     freedom = sum(len(table) - 1 for table in repeats)
@@ -191,17 +193,17 @@ def _pooled(tables: Sequence[FloatArray]) -> tuple[FloatArray | None, int]:
     return np.sqrt(np.asarray(squares) / freedom), freedom
 
 
-def _quantile(freedom: int, tests: int) -> float:
+def _significance_limit(freedom: int, tests: int) -> float:
     return student_t_quantile(1 - UNLIKELY / tests / 2, freedom)
 
 
-def _places(
+def _largest_changes(
     before: Sequence[Advice], after: Sequence[Advice], names: Sequence[str], most: int = 3
 ) -> dict[str, tuple[tuple[str, float], ...]]:
     """Return by gap the regions whose seconds changed most."""
     found = {}
     for name in names:
-        first, second = _by_region(before, name), _by_region(after, name)
+        first, second = _mean_by_region(before, name), _mean_by_region(after, name)
         moved = {
             region: second.get(region, 0.0) - first.get(region, 0.0) for region in dict.fromkeys((*first, *second))
         }
@@ -210,7 +212,7 @@ def _places(
     return found
 
 
-def _by_region(group: Sequence[Advice], name: str) -> dict[str, float]:
+def _mean_by_region(group: Sequence[Advice], name: str) -> dict[str, float]:
     """Return the mean seconds of a gap by region."""
     found: dict[str, float] = {}
     for advice in group:

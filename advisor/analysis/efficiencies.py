@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.analysis.bounds import durations_known, instance_durations
-from advisor.analysis.loads import summarize
+from advisor.analysis.bounds import are_durations_known, instance_durations
+from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import MISSING
 from advisor.model.records import Efficiency
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.analysis.loads import Loads
+    from advisor.analysis.loads import ProfileLoads
     from advisor.model.records import Finding, Profile
 
 NEEDS_REPLAY: Final = "needs a replay of the trace on a network without latency and of infinite bandwidth"
@@ -33,18 +33,18 @@ MEASURE: Final = "value"
 SLACK: Final = 0.01
 
 
-def efficiencies(profile: Profile, loads: Loads | None = None) -> tuple[Efficiency, ...]:
+def compute_efficiencies(profile: Profile, loads: ProfileLoads | None = None) -> tuple[Efficiency, ...]:
     """Return load balance, communication, parallel, serialization and transfer efficiency, each with its status."""
-    loads = loads or summarize(profile)
+    loads = loads or summarize_loads(profile)
     return (
-        _load_balance(loads),
-        *_of_elapsed(profile, loads),
+        _compute_load_balance(loads),
+        *_compute_elapsed_efficiencies(profile, loads),
         Efficiency("serialization", None, "unavailable", NEEDS_REPLAY),
         Efficiency("transfer", None, "unavailable", NEEDS_REPLAY),
     )
 
 
-def modelled(known: Sequence[Efficiency], findings: Sequence[Finding]) -> tuple[Efficiency, ...]:
+def add_modelled_efficiencies(known: Sequence[Efficiency], findings: Sequence[Finding]) -> tuple[Efficiency, ...]:
     """Return the efficiencies with what findings say of those that need a replay, the first finding on each.
 
     Only values from 0 to 1 are taken; an efficiency that is known stays.
@@ -62,12 +62,12 @@ def modelled(known: Sequence[Efficiency], findings: Sequence[Finding]) -> tuple[
     )
 
 
-def _load_balance(loads: Loads) -> Efficiency:
+def _compute_load_balance(loads: ProfileLoads) -> Efficiency:
     kinds = loads.quantities
     status, reason = kinds.computation.status, kinds.computation.reason
-    if kinds.computation.known:
+    if kinds.computation.is_known:
         each = loads.spreads["I"].processors
-    elif kinds.work.known:
+    elif kinds.work.is_known:
         each, status, reason = loads.parallel_work, "estimated", OF_WORK
     else:
         return Efficiency("load_balance", None, "unavailable", reason)
@@ -77,21 +77,21 @@ def _load_balance(loads: Loads) -> Efficiency:
     return Efficiency("load_balance", float(each.mean()) / largest, status, reason)
 
 
-def _of_elapsed(profile: Profile, loads: Loads) -> tuple[Efficiency, Efficiency]:
+def _compute_elapsed_efficiencies(profile: Profile, loads: ProfileLoads) -> tuple[Efficiency, Efficiency]:
     """Return communication and parallel efficiency."""
     computation = loads.quantities.computation
     elapsed = profile.actual_s
-    if durations_known(profile):
+    if are_durations_known(profile):
         elapsed = float(instance_durations(profile).sum())
-    if not computation.known:
-        return _unavailable(computation.reason)
-    if not profile.timed:
-        return _unavailable(MISSING["actual_s"].what)
+    if not computation.is_known:
+        return _make_unavailable(computation.reason)
+    if not profile.has_run_time:
+        return _make_unavailable(MISSING["actual_s"].what)
     if elapsed <= 0.0:
-        return _unavailable(IDLE)
+        return _make_unavailable(IDLE)
     each = loads.spreads["I"].processors * loads.processors / elapsed
     if each.max() > 1.0 + SLACK:
-        return _unavailable(TOO_LONG)
+        return _make_unavailable(TOO_LONG)
     status, reason = computation.status, computation.reason
     return (
         Efficiency("communication", float(each.max()), status, reason),
@@ -99,7 +99,7 @@ def _of_elapsed(profile: Profile, loads: Loads) -> tuple[Efficiency, Efficiency]
     )
 
 
-def _unavailable(reason: str | None) -> tuple[Efficiency, Efficiency]:
+def _make_unavailable(reason: str | None) -> tuple[Efficiency, Efficiency]:
     """Return communication and parallel efficiency without values."""
     return (
         Efficiency("communication", None, "unavailable", reason),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.machine_rates import busiest_unit, clock_hz, instruction_rates, peak_flops_per_s, unit_rates
-from advisor.analysis.measures import missing
+from advisor.analysis.measures import missing_quantity
 from advisor.model.records import Bound
 
 if TYPE_CHECKING:
@@ -28,19 +28,19 @@ NUMBERS: Final = "compiled_numbers"
 MODELLED: Final = "computed from counted operations and the machine model"
 
 
-def machine_bound(name: str, profile: Profile, machine: Machine | None) -> Bound:
+def compute_machine_bound(name: str, profile: Profile, machine: Machine | None) -> Bound:
     """Return M, MA, MAC or MACS in seconds; unavailable without counts or machine model.
 
     Formulas: Hung and Davidson, section 3.2.1.
     """
-    lacking = [] if _units(profile, COUNTS[name]) else [COUNTS[name]]
+    lacking = [] if _unit_tables(profile, COUNTS[name]) else [COUNTS[name]]
     if machine is None:
-        return _unavailable(name, profile, *lacking, "machine")
+        return _make_unavailable(name, profile, *lacking, "machine")
     if lacking:
-        return _unavailable(name, profile, *lacking)
-    seconds = _seconds(name, profile, machine)
+        return _make_unavailable(name, profile, *lacking)
+    seconds = _bound_seconds(name, profile, machine)
     if seconds is None:
-        return _unavailable(name, profile, "clock" if name == "MACS" else "peak")
+        return _make_unavailable(name, profile, "clock" if name == "MACS" else "peak")
     return Bound(name, seconds, "modelled", MODELLED)
 
 
@@ -49,8 +49,8 @@ def seconds_by_place(name: str, profile: Profile, machine: Machine | None, total
 
     In proportion to the counts that decide the bound: of the busiest unit where ``machine`` tells which one it is.
     """
-    counts, each = _weights(name, profile, machine)
-    units = _units(profile, counts)
+    counts, each = _unit_weights(name, profile, machine)
+    units = _unit_tables(profile, counts)
     weights: FloatArray = np.zeros((len(profile.regions), len(profile.processors)))
     for unit, weight in each.items():
         weights += weight * units[unit]
@@ -58,27 +58,27 @@ def seconds_by_place(name: str, profile: Profile, machine: Machine | None, total
     return weights / everything * total if everything > 0 else weights
 
 
-def operations(profile: Profile, count: str) -> dict[str, float]:
+def sum_operations(profile: Profile, count: str) -> dict[str, float]:
     """Return what was counted of all regions and processors, by functional unit or under the count's own name."""
-    return {unit: float(table.sum()) for unit, table in _units(profile, count).items()}
+    return {unit: float(table.sum()) for unit, table in _unit_tables(profile, count).items()}
 
 
-def _seconds(name: str, profile: Profile, machine: Machine) -> float | None:
+def _bound_seconds(name: str, profile: Profile, machine: Machine) -> float | None:
     count = len(profile.processors)
     if name == "M":
         peak = peak_flops_per_s(machine, count)
-        operations = _totals(profile, COUNTS[name])
+        operations = _unit_totals(profile, COUNTS[name])
         floating = sum(FLOATING[unit] * number for unit, number in operations.items() if unit in FLOATING)
         return floating / peak if peak else None
     if name == "MACS":
         clock = clock_hz(machine)
-        return _totals(profile, COUNTS[name])[COUNTS[name]] / count / clock if clock else None
-    counts, rates = _deciding(name, profile, machine)
-    busiest = busiest_unit(machine, _totals(profile, counts), rates)
+        return _unit_totals(profile, COUNTS[name])[COUNTS[name]] / count / clock if clock else None
+    counts, rates = _deciding_counts(name, profile, machine)
+    busiest = busiest_unit(machine, _unit_totals(profile, counts), rates)
     return busiest[1] / count if busiest else None
 
 
-def _deciding(name: str, profile: Profile, machine: Machine) -> tuple[str, dict[str, float]]:
+def _deciding_counts(name: str, profile: Profile, machine: Machine) -> tuple[str, dict[str, float]]:
     """Return which counts decide MA or MAC, and what one core does of them per second.
 
     Compiled operations take a slot of their unit each, and as long as the numbers do that they work on.
@@ -86,31 +86,31 @@ def _deciding(name: str, profile: Profile, machine: Machine) -> tuple[str, dict[
     if name == "MA":
         return COUNTS[name], unit_rates(machine)
     choices = ((COUNTS[name], instruction_rates(machine)), (NUMBERS, unit_rates(machine)))
-    known = [(counts, rates) for counts, rates in choices if _units(profile, counts)]
-    busy = [busiest_unit(machine, _totals(profile, counts), rates) for counts, rates in known]
+    known = [(counts, rates) for counts, rates in choices if _unit_tables(profile, counts)]
+    busy = [busiest_unit(machine, _unit_totals(profile, counts), rates) for counts, rates in known]
     return max(zip(known, busy, strict=True), key=lambda each: each[1][1] if each[1] else 0.0)[0]
 
 
-def _totals(profile: Profile, counts: str) -> dict[str, float]:
-    return {unit: float(table.sum()) for unit, table in _units(profile, counts).items()}
+def _unit_totals(profile: Profile, counts: str) -> dict[str, float]:
+    return {unit: float(table.sum()) for unit, table in _unit_tables(profile, counts).items()}
 
 
-def _weights(name: str, profile: Profile, machine: Machine | None) -> tuple[str, dict[str, float]]:
+def _unit_weights(name: str, profile: Profile, machine: Machine | None) -> tuple[str, dict[str, float]]:
     """Return the counts that decide a bound, and how much one of each unit weighs in it."""
-    units = _units(profile, COUNTS[name])
+    units = _unit_tables(profile, COUNTS[name])
     if name == "M":
         return COUNTS[name], {unit: FLOATING[unit] for unit in units if unit in FLOATING}
     if name == "MACS" or machine is None:
         return COUNTS[name], dict.fromkeys(units, 1.0)
-    counts, rates = _deciding(name, profile, machine)
-    totals = _totals(profile, counts)
+    counts, rates = _deciding_counts(name, profile, machine)
+    totals = _unit_totals(profile, counts)
     busiest = busiest_unit(machine, totals, rates)
     pipes: dict[str, str] = {str(unit): each.pipes or str(unit) for unit, each in machine.units.items()}
     chosen = [unit for unit in totals if unit in rates and busiest and pipes[unit] == busiest[0]]
     return counts, {unit: 1 / rates[unit] for unit in chosen}
 
 
-def _units(profile: Profile, count: str) -> dict[str, FloatArray]:
+def _unit_tables(profile: Profile, count: str) -> dict[str, FloatArray]:
     """Return the tables of a count by functional unit; one that has no units under its own name."""
     if count in profile.counts:
         return {count: profile.counts[count]}
@@ -118,6 +118,6 @@ def _units(profile: Profile, count: str) -> dict[str, FloatArray]:
     return {name.removeprefix(prefix): table for name, table in profile.counts.items() if name.startswith(prefix)}
 
 
-def _unavailable(name: str, profile: Profile, *lacking: str) -> Bound:
-    what = missing(profile, *lacking)
+def _make_unavailable(name: str, profile: Profile, *lacking: str) -> Bound:
+    what = missing_quantity(profile, *lacking)
     return Bound(name, None, "unavailable", what.reason, what.collect)

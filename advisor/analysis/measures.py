@@ -18,7 +18,7 @@ _RANK: Final[dict[Status, int]] = {"measured": 0, "estimated": 1, "modelled": 2,
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingData:
     """What was not recorded, in words, and the command that records it: ``{launch}`` starts all ranks."""
 
     what: str
@@ -38,28 +38,28 @@ _INSTRUCTIONS: Final = (
 _COMPILERS: Final = ({"cxx": "g++", "fortran": "gfortran"}, {"cxx": "mpicxx", "fortran": "mpif90"})
 
 #: Everything that a bound may lack.
-MISSING: Final[dict[str, Missing]] = {
-    "wall_s": Missing("the wall times of regions are not known", _TRACE),
-    "work_s": Missing("the wall times of regions are not known", _TRACE),
-    "cpu_s": Missing("the CPU times are not known", _CPU_TIMES),
-    "transfer_s": Missing("the time that communication takes is not known", _TRACE),
-    "wait_s": Missing("the time spent waiting is not known", _TRACE),
-    "sync_s": Missing("the cost of synchronizing is not known", _TRACE),
-    "io_s": Missing("the time of input and output is not known", _TRACE),
-    "phases": Missing("no synchronizations are known that divide the run into phases", _TRACE),
-    "duration_s": Missing("the times between synchronizations are not known", _TRACE),
-    "actual_s": Missing("the wall time of the run is not known", _TRACE),
-    "functions": Missing("the functions of the program are not told apart", _FUNCTIONS),
-    "machine": Missing("no machine model was given", "gapwatch advise --machine host PATH"),
-    "peak": Missing("the machine model knows no rate for these operations", "gapwatch machines list"),
-    "clock": Missing("the machine model knows no clock", "gapwatch machines list"),
-    "source_ops": Missing(
+MISSING: Final[dict[str, MissingData]] = {
+    "wall_s": MissingData("the wall times of regions are not known", _TRACE),
+    "work_s": MissingData("the wall times of regions are not known", _TRACE),
+    "cpu_s": MissingData("the CPU times are not known", _CPU_TIMES),
+    "transfer_s": MissingData("the time that communication takes is not known", _TRACE),
+    "wait_s": MissingData("the time spent waiting is not known", _TRACE),
+    "sync_s": MissingData("the cost of synchronizing is not known", _TRACE),
+    "io_s": MissingData("the time of input and output is not known", _TRACE),
+    "phases": MissingData("no synchronizations are known that divide the run into phases", _TRACE),
+    "duration_s": MissingData("the times between synchronizations are not known", _TRACE),
+    "actual_s": MissingData("the wall time of the run is not known", _TRACE),
+    "functions": MissingData("the functions of the program are not told apart", _FUNCTIONS),
+    "machine": MissingData("no machine model was given", "gapwatch advise --machine host PATH"),
+    "peak": MissingData("the machine model knows no rate for these operations", "gapwatch machines list"),
+    "clock": MissingData("the machine model knows no clock", "gapwatch machines list"),
+    "source_ops": MissingData(
         "the operations of the source were not counted",
         'gapwatch count SOURCES --build "{compiler} SOURCES -o PROGRAM" --program PROGRAM'
         " --write PROGRAM.source.operations.json -- {launch}./PROGRAM",
     ),
-    "compiled_ops": Missing("the compiled operations were not counted", _INSTRUCTIONS),
-    "scheduled_cycles": Missing("the compiler's schedule was not analysed", _INSTRUCTIONS),
+    "compiled_ops": MissingData("the compiled operations were not counted", _INSTRUCTIONS),
+    "scheduled_cycles": MissingData("the compiler's schedule was not analysed", _INSTRUCTIONS),
 }
 
 #: How measures are called in reasons.
@@ -88,7 +88,7 @@ class Quantity:
     collect: str | None = None
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether there is a value."""
         return self.status != "unavailable"
 
@@ -108,41 +108,41 @@ class Quantities:
     all_but_io: bool = False
 
 
-def quantities(profile: Profile) -> Quantities:
+def derive_quantities(profile: Profile) -> Quantities:
     """Return what the arrays of ``profile`` make up (docs/concepts.md).
 
     Work is ``work_s`` where it is stated, else ``wall_s - wait_s - sync_s``. Computation is ``cpu_s``, else work
     without transfer and I/O, which then holds what the operating system took and is estimated. Where a tool recorded
     nothing but I/O, computation with transfer is all the rest.
     """
-    work = _work(profile)
-    all_but_io = _only_io(profile) and not work.known
+    work = _work_quantity(profile)
+    all_but_io = _has_only_io(profile) and not work.is_known
     return Quantities(
-        computation=_computation(profile, work),
-        communication=_all_but_io(profile) if all_but_io else _communication(profile, work),
+        computation=_computation_quantity(profile, work),
+        communication=_all_but_io(profile) if all_but_io else _communication_quantity(profile, work),
         work=work,
-        sync=_sum(profile, ("sync_s", 1.0)),
-        wait=_sum(profile, ("wait_s", 1.0)),
+        sync=_sum_arrays(profile, ("sync_s", 1.0)),
+        wait=_sum_arrays(profile, ("wait_s", 1.0)),
         all_but_io=all_but_io,
     )
 
 
-def joined(reasons: Iterable[str | None]) -> str | None:
+def join_reasons(reasons: Iterable[str | None]) -> str | None:
     """Return all reasons in one line, none of their parts twice."""
     parts = [part for reason in reasons if reason for part in reason.split("; ")]
     return "; ".join(dict.fromkeys(parts)) or None
 
 
-def worst(statuses: Iterable[Status]) -> Status:
+def worst_status(statuses: Iterable[Status]) -> Status:
     """Return the least sure of ``statuses``; ``measured`` if there are none."""
     return max(statuses, key=_RANK.__getitem__, default="measured")
 
 
-def command(profile: Profile, name: str) -> str:
+def recording_command(profile: Profile, name: str) -> str:
     """Return the command that would record what ``MISSING`` lists as ``name``, for this program's number of ranks."""
     ranks = max(profile.ranks, profile.ranks_expected or 0)
     text = MISSING[name].command
-    if text == _TRACE and _threaded(profile):
+    if text == _TRACE and _is_threaded(profile):
         text = _FUNCTIONS.replace("SOURCES", "-fopenmp SOURCES")
     parallel = ranks > 1 or "mpi" in profile.paradigms
     return text.format(
@@ -152,75 +152,78 @@ def command(profile: Profile, name: str) -> str:
     )
 
 
-def missing(profile: Profile, *names: str) -> Quantity:
+def missing_quantity(profile: Profile, *names: str) -> Quantity:
     """Return the unavailable quantity that lacks ``names``."""
-    reason = joined(MISSING[name].what for name in names)
-    return Quantity((), "unavailable", reason, joined(command(profile, name) for name in names))
+    reason = join_reasons(MISSING[name].what for name in names)
+    return Quantity((), "unavailable", reason, join_reasons(recording_command(profile, name) for name in names))
 
 
-def _threaded(profile: Profile) -> bool:
+def _is_threaded(profile: Profile) -> bool:
     return profile.ranks < len(profile.processors)
 
 
-def _alone(profile: Profile) -> bool:
+def _is_alone(profile: Profile) -> bool:
     """Return whether there is nobody to communicate with, so that doing so took exactly no time."""
     return len(profile.processors) == 1 and not profile.paradigms and (profile.ranks_expected or 1) == 1
 
 
-def _work(profile: Profile) -> Quantity:
-    if profile.has("work_s"):
-        return _sum(profile, ("work_s", 1.0))
-    return _sum(profile, ("wall_s", 1.0), ("wait_s", -1.0), ("sync_s", -1.0))
+def _work_quantity(profile: Profile) -> Quantity:
+    if profile.has_measure("work_s"):
+        return _sum_arrays(profile, ("work_s", 1.0))
+    return _sum_arrays(profile, ("wall_s", 1.0), ("wait_s", -1.0), ("sync_s", -1.0))
 
 
-def _computation(profile: Profile, work: Quantity) -> Quantity:
-    if profile.has("cpu_s"):
-        return _sum(profile, ("cpu_s", 1.0))
+def _computation_quantity(profile: Profile, work: Quantity) -> Quantity:
+    if profile.has_measure("cpu_s"):
+        return _sum_arrays(profile, ("cpu_s", 1.0))
     return _without_system(profile, work, "transfer_s", "io_s")
 
 
-def _communication(profile: Profile, work: Quantity) -> Quantity:
-    if profile.has("cpu_s"):
-        return _sum(profile, ("cpu_s", 1.0), ("transfer_s", 1.0))
+def _communication_quantity(profile: Profile, work: Quantity) -> Quantity:
+    if profile.has_measure("cpu_s"):
+        return _sum_arrays(profile, ("cpu_s", 1.0), ("transfer_s", 1.0))
     return _without_system(profile, work, "io_s")
 
 
-def _only_io(profile: Profile) -> bool:
+def _has_only_io(profile: Profile) -> bool:
     """Return whether a tool told input and output, and nothing else, from the rest of the wall time."""
     others = ("cpu_s", "transfer_s", "wait_s", "sync_s")
-    whole = not profile.has_phases and profile.has("wall_s") and profile.has("io_s")
-    return whole and not any(profile.has(name) for name in others)
+    whole = not profile.has_phases and profile.has_measure("wall_s") and profile.has_measure("io_s")
+    return whole and not any(profile.has_measure(name) for name in others)
 
 
 def _all_but_io(profile: Profile) -> Quantity:
-    rest = _sum(profile, ("wall_s", 1.0), ("io_s", -1.0))
-    status = worst(("estimated", rest.status))
-    return Quantity(rest.terms, status, joined((HELD_WAITING, rest.reason)), command(profile, "wait_s"))
+    rest = _sum_arrays(profile, ("wall_s", 1.0), ("io_s", -1.0))
+    status = worst_status(("estimated", rest.status))
+    return Quantity(rest.terms, status, join_reasons((HELD_WAITING, rest.reason)), recording_command(profile, "wait_s"))
 
 
 def _without_system(profile: Profile, work: Quantity, *names: str) -> Quantity:
     """Return work less the measures of ``names``, as far as known: an estimate, as it holds what the system took."""
-    if not work.known:
+    if not work.is_known:
         return work
-    rest = _sum(profile, *work.terms, *((name, -1.0) for name in names))
-    if not rest.known:
+    rest = _sum_arrays(profile, *work.terms, *((name, -1.0) for name in names))
+    if not rest.is_known:
         return rest
     return Quantity(
-        rest.terms, worst(("estimated", rest.status)), joined((HELD_OS, rest.reason)), command(profile, "cpu_s")
+        rest.terms,
+        worst_status(("estimated", rest.status)),
+        join_reasons((HELD_OS, rest.reason)),
+        recording_command(profile, "cpu_s"),
     )
 
 
-def _sum(profile: Profile, *terms: tuple[str, float]) -> Quantity:
+def _sum_arrays(profile: Profile, *terms: tuple[str, float]) -> Quantity:
     """Return the signed sum of arrays; what one processor alone cannot have spent is left out."""
-    zero = {"transfer_s", "wait_s", "sync_s"} if _alone(profile) else set()
-    absent = [name for name, _ in terms if not profile.has(name) and name not in zero]
+    zero = {"transfer_s", "wait_s", "sync_s"} if _is_alone(profile) else set()
+    absent = [name for name, _ in terms if not profile.has_measure(name) and name not in zero]
     if absent:
-        return missing(profile, *absent)
-    present = tuple((name, sign) for name, sign in terms if profile.has(name))
+        return missing_quantity(profile, *absent)
+    present = tuple((name, sign) for name, sign in terms if profile.has_measure(name))
     statuses = {name: profile.status.get(name, "measured") for name, _ in present}
-    return Quantity(present, worst(statuses.values()), _doubts(statuses))
+    return Quantity(present, worst_status(statuses.values()), _describe_statuses(statuses))
 
 
-def _doubts(statuses: dict[str, Status]) -> str | None:
+def _describe_statuses(statuses: dict[str, Status]) -> str | None:
     """Return which measures are not measured, in words."""
     return "; ".join(f"{WORDS[name]} is {status}" for name, status in statuses.items() if status != "measured") or None

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from advisor.analysis.bounds import durations_known, instance_durations, shared_cores
-from advisor.analysis.loads import summarize
-from advisor.analysis.measures import command
+from advisor.analysis.bounds import are_durations_known, explain_shared_cores, instance_durations
+from advisor.analysis.loads import summarize_loads
+from advisor.analysis.measures import recording_command
 from advisor.model.records import Grade, Note
 from advisor.model.units import format_seconds, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from advisor.analysis.loads import Loads
+    from advisor.analysis.loads import ProfileLoads
     from advisor.model.records import Bound, Gap, Profile
 
 #: What each doubt takes off the score.
@@ -74,17 +74,21 @@ SLACK_S: Final = 1e-3
 SLACK: Final = 0.01
 
 
-def grade(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap], loads: Loads | None = None) -> Grade:
+def grade_profile(
+    profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap], loads: ProfileLoads | None = None
+) -> Grade:
     """Return the grade of ``profile`` with its notes, the gravest first; letter F means insufficient evidence.
 
     ``loads`` spares one of the passes over the arrays (``loads.summarize``).
     """
-    loads = loads or summarize(profile)
-    if not profile.timed:
-        note = _note("no run time", "the wall time of the run is not known", command(profile, "actual_s"))
+    loads = loads or summarize_loads(profile)
+    if not profile.has_run_time:
+        note = _make_note(
+            "no run time", "the wall time of the run is not known", recording_command(profile, "actual_s")
+        )
         return Grade("F", 0.0, (note, *profile.notes))
-    found = [*profile.notes, *_of_run(profile), *_of_processors(profile), *_of_values(profile, bounds, gaps)]
-    found += [*_of_phases(profile, loads), *_of_clocks(profile)]
+    found = [*profile.notes, *_check_run(profile), *_check_processors(profile), *_check_values(profile, bounds, gaps)]
+    found += [*_check_phases(profile, loads), *_check_clocks(profile)]
     notes = tuple(sorted(found, key=lambda note: -note.penalty))
     score = min(max(1.0 - sum(note.penalty for note in notes), 0.0), 1.0)
     fatal = any(note.penalty >= 1.0 for note in notes)
@@ -92,42 +96,48 @@ def grade(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap], loads:
     return Grade(letter, score, notes)
 
 
-def _note(name: str, text: str, collect: str | None = None) -> Note:
+def _make_note(name: str, text: str, collect: str | None = None) -> Note:
     return Note(name, text, PENALTIES[name], collect)
 
 
-def _of_run(profile: Profile) -> Iterator[Note]:
+def _check_run(profile: Profile) -> Iterator[Note]:
     """Yield doubts about the length of the run."""
     if profile.actual_s < SHORTEST_RUN_S:
         how = f"the run took {format_seconds(profile.actual_s)}; below {format_seconds(SHORTEST_RUN_S)} noise decides"
-        yield _note("too short", how, "run a larger problem or more iterations")
-    if not durations_known(profile):
+        yield _make_note("too short", how, "run a larger problem or more iterations")
+    if not are_durations_known(profile):
         return
     lengths = instance_durations(profile)
     together = float(lengths.sum())
     if together < SHORTEST_RUN_S <= profile.actual_s:
         how = f"all phases together took {format_seconds(together)}; the rest is start-up and shutdown"
-        yield _note("short phases", how, "run a larger problem or more iterations")
+        yield _make_note("short phases", how, "run a larger problem or more iterations")
     brief = float(lengths[lengths < RESOLUTIONS * RESOLUTION_S].sum())
     if brief > 0.5 * together:
         how = f"{format_share(brief / together)} of the time is in instances shorter than "
-        yield _note("instances near the clock's resolution", how + format_seconds(RESOLUTIONS * RESOLUTION_S))
+        yield _make_note("instances near the clock's resolution", how + format_seconds(RESOLUTIONS * RESOLUTION_S))
 
 
-def _of_processors(profile: Profile) -> Iterator[Note]:
+def _check_processors(profile: Profile) -> Iterator[Note]:
     """Yield doubts about the number of processors."""
     ranks, expected = profile.ranks, profile.ranks_expected
     if expected is not None and ranks < expected:
         name = "processors missing" if 2 * ranks >= expected else "most processors missing"
-        yield _note(name, f"{ranks} of {expected} ranks are in the profile", "copy the files of all ranks, or run anew")
+        yield _make_note(
+            name, f"{ranks} of {expected} ranks are in the profile", "copy the files of all ranks, or run anew"
+        )
     cores = profile.cores
     if cores is None:
-        yield _note("cores unknown", "the number of cores is not known; processors that share cores would not show")
-    elif shared := shared_cores(profile):
-        yield _note("processors share cores", shared, f"run with at most {cores} processors, each on a core of its own")
+        yield _make_note(
+            "cores unknown", "the number of cores is not known; processors that share cores would not show"
+        )
+    elif shared := explain_shared_cores(profile):
+        yield _make_note(
+            "processors share cores", shared, f"run with at most {cores} processors, each on a core of its own"
+        )
 
 
-def _of_values(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap]) -> Iterator[Note]:
+def _check_values(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap]) -> Iterator[Note]:
     """Yield doubts about values that cannot be."""
     lowest = {
         name: min(float(phase.arrays[name].min()) for phase in profile.phases if name in phase.arrays)
@@ -135,30 +145,34 @@ def _of_values(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap]) -
     }
     numbers = [*lowest.values(), *(bound.seconds for bound in bounds if bound.seconds is not None)]
     if not np.isfinite(numbers).all():
-        yield _note("impossible values", "some times are not finite numbers")
+        yield _make_note("impossible values", "some times are not finite numbers")
         return
     negative = [name for name, least in lowest.items() if name != "os_s" and least < -RESOLUTION_S]
     if negative:
-        yield _note("negative times", f"{', '.join(negative)} hold times below zero, beyond the clock's resolution")
+        yield _make_note(
+            "negative times", f"{', '.join(negative)} hold times below zero, beyond the clock's resolution"
+        )
     slack = SLACK_S + SLACK * profile.actual_s
-    beyond = _longest(profile) - profile.actual_s
+    beyond = _longest_seconds(profile) - profile.actual_s
     highest = max((bound for bound in bounds if bound.seconds is not None), key=lambda bound: bound.seconds or 0.0)
     if beyond > slack:
-        yield _note("times exceed the run", f"a processor's times exceed those of the run by {format_seconds(beyond)}")
+        yield _make_note(
+            "times exceed the run", f"a processor's times exceed those of the run by {format_seconds(beyond)}"
+        )
     elif (highest.seconds or 0.0) - profile.actual_s > slack:
         how = f"the bound {highest.name} is {format_seconds(highest.seconds or 0.0)}, more than the run took"
         model = "; the machine model or the counts do not fit" if highest.status == "modelled" else ""
-        yield _note("times exceed the run", how + model)
+        yield _make_note("times exceed the run", how + model)
     wrong = [gap.name for gap in gaps if gap.seconds < -slack]
     if wrong:
         one = f"the gap {wrong[0]} is negative; see its reason"
         many = f"the gaps {', '.join(wrong)} are negative; see their reasons"
-        yield _note("negative gap", one if len(wrong) == 1 else many)
+        yield _make_note("negative gap", one if len(wrong) == 1 else many)
 
 
-def _longest(profile: Profile) -> float:
+def _longest_seconds(profile: Profile) -> float:
     """Return the seconds of the processor with the most wall time, inside and outside the phases."""
-    if not profile.has("wall_s"):
+    if not profile.has_measure("wall_s"):
         return 0.0
     total = np.zeros(len(profile.processors))
     for phase in profile.phases:
@@ -168,17 +182,17 @@ def _longest(profile: Profile) -> float:
     return float(total.max())
 
 
-def _of_phases(profile: Profile, loads: Loads) -> Iterator[Note]:
+def _check_phases(profile: Profile, loads: ProfileLoads) -> Iterator[Note]:
     """Yield doubts about how finely the profile tells apart."""
-    if not loads.quantities.work.known:
+    if not loads.quantities.work.is_known:
         how = "waiting is not known, so load, communication and waiting cannot be told apart"
-        yield _note(UNTOLD, how, command(profile, "wait_s"))
+        yield _make_note(UNTOLD, how, recording_command(profile, "wait_s"))
     if not profile.has_phases and len(profile.processors) > 1:
         how = "no synchronizations are known, so imbalance, synchronization and waiting cannot be told apart"
-        yield _note("no phases", how, command(profile, "phases"))
+        yield _make_note("no phases", how, recording_command(profile, "phases"))
     elif profile.has_phases and max(phase.iterations for phase in profile.phases) < ITERATIONS:
         how = f"no phase has {ITERATIONS} iterations or more, so changes between iterations hardly show"
-        yield _note("few iterations", how, "run more iterations")
+        yield _make_note("few iterations", how, "run more iterations")
     spread = loads.spreads.get("IPCO") or loads.spreads.get("I")
     if spread is None:
         return
@@ -186,17 +200,17 @@ def _of_phases(profile: Profile, loads: Loads) -> Iterator[Note]:
     each = np.bincount(region, weights=spread.regions)
     if each.max() >= ONE_REGION * each.sum() > 0:
         how = f"{format_share(float(each.max() / each.sum()))} of the work is in one region, so places are coarse"
-        yield _note("one region", how, command(profile, "functions"))
+        yield _make_note("one region", how, recording_command(profile, "functions"))
 
 
-def _of_clocks(profile: Profile) -> Iterator[Note]:
+def _check_clocks(profile: Profile) -> Iterator[Note]:
     """Yield a doubt where the clocks' uncertainty is large against the waiting that they measure."""
     uncertainty = profile.clock_uncertainty_s
-    if not uncertainty or not profile.has("wait_s"):
+    if not uncertainty or not profile.has_measure("wait_s"):
         return
     waited = sum(float(phase.arrays["wait_s"].sum()) for phase in profile.phases) / len(profile.processors)
     instances = sum(phase.iterations for phase in profile.phases)
     error = uncertainty * instances
     if waited >= WAITING_MATTERS * profile.actual_s and error > CLOCK_SHARE * waited:
         how = f"the clocks agree to {format_seconds(uncertainty)}, up to {format_seconds(error)} over all instances, "
-        yield _note("clock uncertainty", how + f"while processors wait {format_seconds(waited)}")
+        yield _make_note("clock uncertainty", how + f"while processors wait {format_seconds(waited)}")

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.cli import forms, gates, history_places, output, places, progress
+from advisor.cli import formats, gates, history_location, output, progress, user_folders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.advice.past import Earlier, Past
+    from advisor.advice.earlier_runs import EarlierRuns, RunHistory
     from advisor.model.records import Advice
     from advisor.pipeline import Study
 
@@ -22,87 +22,89 @@ _SIZE = re.compile(r"[A-Za-z_]\w*=\d+(\.\d+)?([eE][+-]?\d+)?")
 HELP = "say where the seconds of a run go and what to do next"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument(
-        "paths", metavar="PATH", nargs="+", type=_path, help="a profile or trace; of several, the newest"
+        "paths", metavar="PATH", nargs="+", type=_parse_path, help="a profile or trace; of several, the newest"
     )
-    add_options(parser)
-    history_places.add_state(parser)
+    add_advice_arguments(parser)
+    history_location.add_state_argument(parser)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_advice_arguments(parser: argparse.ArgumentParser) -> None:
     """Give a command that advises on a run its options."""
     parser.add_argument("--order", choices=("seconds", "steps"), default="seconds", help="by gain, or by tuning step")
     parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the run (gapwatch machines list)")
-    places.add_rules(parser)
-    parser.add_argument("--cores", metavar="N", type=_cores, help="cores the run had, where the profile does not say")
+    user_folders.add_rules_argument(parser)
     parser.add_argument(
-        "--target", metavar="'P=1024 N=8192'", type=_target,
+        "--cores", metavar="N", type=_parse_cores, help="cores the run had, where the profile does not say"
+    )
+    parser.add_argument(
+        "--target", metavar="'P=1024 N=8192'", type=_parse_target,
         help="the size the program is meant for: what will cost most there, by models of earlier runs",
     )  # fmt: skip
-    gates.add_option(parser)
+    gates.add_gate_argument(parser)
     parser.add_argument("--verbose", action="store_true", help="all recommendations, evidence, code and tables")
-    forms.add_options(parser)
+    formats.add_format_arguments(parser)
 
 
-def _path(text: str) -> Path:
+def _parse_path(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("expected a path, found nothing")
     return Path(text)
 
 
-def _cores(text: str) -> int:
+def _parse_cores(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 10**9:
         raise argparse.ArgumentTypeError(f"expected a number of cores, found {text!r}")
     return int(text)
 
 
-def _target(text: str) -> str:
+def _parse_target(text: str) -> str:
     if not text.strip() or not all(_SIZE.fullmatch(part) for part in text.split()):
         raise argparse.ArgumentTypeError(f"expected names and numbers such as 'P=1024 N=8192', found {text!r}")
     return " ".join(text.split())
 
 
-def run(args: argparse.Namespace) -> int:
+def run_command(args: argparse.Namespace) -> int:
     """Advise on what the arguments name; returns the exit code."""
-    study = study_of(args.paths, args, history_places.past(args))
-    deliver(_as_it_stands(study.advice, args), study.earlier, args)
+    study = study_runs(args.paths, args, history_location.open_history(args))
+    deliver_advice(_update_item_states(study.advice, args), study.earlier, args)
     return 0
 
 
-def _as_it_stands(advice: Advice, args: argparse.Namespace) -> Advice:
+def _update_item_states(advice: Advice, args: argparse.Namespace) -> Advice:
     """Return the advice with the state of each item in the history; as it is where that cannot be read, which is said
     elsewhere.
     """
-    folder = history_places.state(args)
+    folder = history_location.history_folder(args)
     if not (advice.recommendations and folder.is_dir()):
         return advice
-    from advisor.history.past import StoredPast
+    from advisor.history.history_queries import StoredHistory
     from advisor.model.errors import StoreError
 
     try:
-        return StoredPast(folder).as_it_stands(advice)
+        return StoredHistory(folder).update_item_states(advice)
     except StoreError:
         return advice
 
 
-def study_of(paths: Sequence[Path], args: argparse.Namespace, past: Past | None) -> Study:
+def study_runs(paths: Sequence[Path], args: argparse.Namespace, past: RunHistory | None) -> Study:
     """Return the advice on the newest of the paths, as the options of the command line want it, after its ``past``."""
     from advisor import pipeline
 
-    rules = (*places.rule_files(), *args.rules)
-    options = pipeline.Options(places.machine(args.machine), rules, args.order, args.cores, args.target)
-    with progress.stages(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs") as stage:
-        return pipeline.study(paths, replace(options, stage=stage), places.load_host(), past)
+    rules = (*user_folders.rule_files(), *args.rules)
+    options = pipeline.Options(user_folders.resolve_machine(args.machine), rules, args.order, args.cores, args.target)
+    with progress.show_stages(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs") as stage:
+        return pipeline.study_newest(paths, replace(options, stage=stage), user_folders.load_host(), past)
 
 
-def deliver(advice: Advice, earlier: Earlier, args: argparse.Namespace, head: str = "") -> None:
+def deliver_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace, head: str = "") -> None:
     """Write advice, in text behind ``head``, then judge the gates."""
-    from advisor.advice.past import base_of
+    from advisor.advice.earlier_runs import find_base
 
-    text = forms.written(advice, earlier, args)
+    text = formats.render_advice(advice, earlier, args)
     comment = args.form == "markdown"
-    output.emit(head + text if args.form == "text" else text, args.output, "utf-8" if comment else None)
-    gates.judge(args.fail_on, advice, lambda: base_of(advice, earlier.advice(), args.base))
-    output.complain(*(problem for problem in earlier.problems if problem not in advice.problems))
+    output.write_output(head + text if args.form == "text" else text, args.output, "utf-8" if comment else None)
+    gates.check_gates(args.fail_on, advice, lambda: find_base(advice, earlier.earlier_advice(), args.base))
+    output.write_messages(*(problem for problem in earlier.problems if problem not in advice.problems))

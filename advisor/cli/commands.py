@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-class BuiltIn(Protocol):
+class BuiltInCommand(Protocol):
     """What a module of a command holds."""
 
     @property
@@ -21,10 +21,10 @@ class BuiltIn(Protocol):
     def HELP(self) -> str:
         """One line on what it does."""
 
-    def configure(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Give the command its arguments."""
 
-    def run(self, args: argparse.Namespace) -> int:
+    def run_command(self, args: argparse.Namespace) -> int:
         """Do what the command does and return the exit code."""
 
 
@@ -52,13 +52,13 @@ _PLACES: Final = {
 }
 
 
-class _Commands(Mapping[str, BuiltIn]):
+class _CommandModules(Mapping[str, BuiltInCommand]):
     """The commands by name; each is loaded when it is asked for, so that none waits for what only others need."""
 
-    def __getitem__(self, name: str) -> BuiltIn:
+    def __getitem__(self, name: str) -> BuiltInCommand:
         module, _, part = _PLACES[name].partition(":")
         loaded = import_module(f"advisor.cli.{module}")
-        return cast("BuiltIn", getattr(loaded, part) if part else loaded)
+        return cast("BuiltInCommand", getattr(loaded, part) if part else loaded)
 
     def __iter__(self) -> Iterator[str]:
         return iter(_PLACES)
@@ -70,4 +70,4 @@ class _Commands(Mapping[str, BuiltIn]):
         return name in _PLACES
 
 
-COMMANDS: Final[Mapping[str, BuiltIn]] = _Commands()
+COMMANDS: Final[Mapping[str, BuiltInCommand]] = _CommandModules()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from advisor.cli import gates, history_places, output, reports
+from advisor.cli import gates, history_location, output, report_output
 from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.analysis.comparison import Change, Comparison
-    from advisor.history.runs import Entry, Runs
+    from advisor.history.runs import RunEntry, RunStore
     from advisor.model.records import Advice
     from advisor.model.reports import Report
 
@@ -28,42 +28,45 @@ _LEAST_S = 1e-6
 _NAMED = 12
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument("before", metavar="A", help="a build, or the number of a run (gapwatch history)")
     parser.add_argument("after", metavar="B", help="another one")
     parser.add_argument("--program", metavar="NAME", help="the program, where several have such builds")
-    gates.add_option(parser, "exit with 1 if it holds for B, A being the base")
-    history_places.add_state(parser)
-    output.add_options(parser, (*reports.FORMS, "markdown"))
+    gates.add_gate_argument(parser, "exit with 1 if it holds for B, A being the base")
+    history_location.add_state_argument(parser)
+    output.add_output_arguments(parser, (*report_output.FORMS, "markdown"))
 
 
-def run(args: argparse.Namespace) -> int:
+def run_command(args: argparse.Namespace) -> int:
     """Compare and show; returns the exit code."""
-    from advisor.advice.past import NOISE_BUILDS, Base
-    from advisor.analysis.comparison import compare
+    from advisor.advice.earlier_runs import NOISE_BUILDS, ComparisonBase
+    from advisor.analysis.comparison import compare_builds
 
-    with history_places.open_runs(args) as runs:
-        program, before, after = _chosen(runs, args)
-        earlier = [_advice(runs, build) for build in _repeated(runs.entries(program), before, after)[-NOISE_BUILDS:]]
-        first, second = _advice(runs, before), _advice(runs, after)
-    found = compare(first, second, earlier)
-    found = replace(found, before=_called(args.before, before), after=_called(args.after, after))
+    with history_location.open_runs(args) as runs:
+        program, before, after = _select_runs(runs, args)
+        earlier = [
+            _load_advice(runs, build)
+            for build in _find_repeated_builds(runs.list_entries(program), before, after)[-NOISE_BUILDS:]
+        ]
+        first, second = _load_advice(runs, before), _load_advice(runs, after)
+    found = compare_builds(first, second, earlier)
+    found = replace(found, before=_describe_side(args.before, before), after=_describe_side(args.after, after))
     if args.form == "markdown":
-        from advisor.output.markdown import comment
+        from advisor.output.markdown import render_comment
 
-        output.emit(comment(second[-1], found), args.output, "utf-8")
+        output.write_output(render_comment(second[-1], found), args.output, "utf-8")
     else:
-        reports.show(_report(found), args)
-    gates.judge(args.fail_on, second[-1], lambda: Base(tuple(first), found))
+        report_output.show_report(_build_report(found), args)
+    gates.check_gates(args.fail_on, second[-1], lambda: ComparisonBase(tuple(first), found))
     return 0
 
 
-def _chosen(runs: Runs, args: argparse.Namespace) -> tuple[str, list[Entry], list[Entry]]:
+def _select_runs(runs: RunStore, args: argparse.Namespace) -> tuple[str, list[RunEntry], list[RunEntry]]:
     """Return the program and the runs that the two names stand for."""
-    history_places.known(args.program, runs)
-    entries = [entry for entry in runs.entries() if args.program in (None, entry.program)]
-    sides = [_side(name, entries) for name in (args.before, args.after)]
+    history_location.require_program(args.program, runs)
+    entries = [entry for entry in runs.list_entries() if args.program in (None, entry.program)]
+    sides = [_find_side(name, entries) for name in (args.before, args.after)]
     programs = {entry.program for entry in sides[0]} & {entry.program for entry in sides[1]}
     if len(programs) != 1:
         names = ", ".join(sorted({entry.program for side in sides for entry in side}))
@@ -75,24 +78,26 @@ def _chosen(runs: Runs, args: argparse.Namespace) -> tuple[str, list[Entry], lis
     return program, before, after
 
 
-def _repeated(entries: Sequence[Entry], before: Sequence[Entry], after: Sequence[Entry]) -> list[list[Entry]]:
+def _find_repeated_builds(
+    entries: Sequence[RunEntry], before: Sequence[RunEntry], after: Sequence[RunEntry]
+) -> list[list[RunEntry]]:
     """Return the builds that ran more than once, without the runs that are compared.
 
     Where these are two single runs and no others tell the noise, their own builds do, such as of two repeats.
     """
-    others = _builds([entry for entry in entries if entry not in (*before, *after)])
-    return others or (_builds(entries) if len(before) == len(after) == 1 else [])
+    others = _group_by_build([entry for entry in entries if entry not in (*before, *after)])
+    return others or (_group_by_build(entries) if len(before) == len(after) == 1 else [])
 
 
-def _builds(entries: Sequence[Entry]) -> list[list[Entry]]:
-    found: dict[str, list[Entry]] = {}
+def _group_by_build(entries: Sequence[RunEntry]) -> list[list[RunEntry]]:
+    found: dict[str, list[RunEntry]] = {}
     for entry in entries:
         if entry.build is not None and entry.actual_s is not None:
             found.setdefault(entry.build, []).append(entry)
     return [build for build in found.values() if len(build) > 1]
 
 
-def _side(name: str, entries: Sequence[Entry]) -> list[Entry]:
+def _find_side(name: str, entries: Sequence[RunEntry]) -> list[RunEntry]:
     """Return the runs of the build of that name, else the run of that number; raises ``UsageError``."""
     side = [entry for entry in entries if entry.build == name]
     side = side or [entry for entry in entries if str(entry.number) == name]
@@ -104,7 +109,7 @@ def _side(name: str, entries: Sequence[Entry]) -> list[Entry]:
     raise UsageError(f"no run or build is called {name!r}; {known}; {span}")
 
 
-def _called(name: str, side: Sequence[Entry]) -> str:
+def _describe_side(name: str, side: Sequence[RunEntry]) -> str:
     """Return what a side of the comparison is called: its build, or the run that stands for it."""
     build = side[0].build
     if name == build:
@@ -112,51 +117,53 @@ def _called(name: str, side: Sequence[Entry]) -> str:
     return f"run {name}" if build is None else f"run {name} of {build}"
 
 
-def _advice(runs: Runs, entries: list[Entry]) -> list[Advice]:
-    return [runs.advice(entry.number) for entry in entries]
+def _load_advice(runs: RunStore, entries: list[RunEntry]) -> list[Advice]:
+    return [runs.load_advice(entry.number) for entry in entries]
 
 
-def _report(found: Comparison) -> Report:
+def _build_report(found: Comparison) -> Report:
     from advisor.model.reports import Column, Report, Table, Text
 
     columns = (
         Column("gap"), Column("before", "s"), Column("after", "s"), Column("change", "s"), Column("noise", "s"),
         Column("more than noise"), Column("where"),
     )  # fmt: skip
-    rows = tuple(_row(change, found) for change in (*found.changes, found.actual))
-    before, after = (_runs(*counts) for counts in zip(found.runs, found.disturbed, strict=True))
+    rows = tuple(_build_row(change, found) for change in (*found.changes, found.actual))
+    before, after = (_describe_runs(*counts) for counts in zip(found.runs, found.disturbed, strict=True))
     title = f"{found.program}: from {found.before} ({before}) to {found.after} ({after})"
-    return Report(title, (Table("", columns, rows), Text(_sentence(found))))
+    return Report(title, (Table("", columns, rows), Text(_describe_result(found))))
 
 
-def _row(change: Change, found: Comparison) -> tuple[str | float | None, ...]:
+def _build_row(change: Change, found: Comparison) -> tuple[str | float | None, ...]:
     from advisor.output import numbers
 
-    beyond = {None: "unknown", True: "yes", False: "unsure" if found.unsure(change) else "no"}[change.beyond_noise]
+    beyond = {None: "unknown", True: "yes", False: "unsure" if found.is_undecided(change) else "no"}[
+        change.beyond_noise
+    ]
     largest = max((abs(seconds) for _, seconds in change.places), default=0.0)
     places = "; ".join(
-        f"{name} {'+' if seconds > 0 else ''}{numbers.seconds(seconds)}"
+        f"{name} {'+' if seconds > 0 else ''}{numbers.format_duration(seconds)}"
         for name, seconds in change.places
         if abs(seconds) >= max(_LEAST * largest, _LEAST_S)
     )
     return (change.name, change.before_s, change.after_s, change.delta_s, change.noise_s, beyond, places)
 
 
-def _runs(count: int, disturbed: int) -> str:
+def _describe_runs(count: int, disturbed: int) -> str:
     words = "1 run" if count == 1 else f"{count} runs"
     return f"{words}, {disturbed} left out as disturbed" if disturbed else words
 
 
-def _sentence(found: Comparison) -> str:
+def _describe_result(found: Comparison) -> str:
     if found.actual.beyond_noise is None:
         return "No build ran more than once, so nothing can be told from noise: repeat the runs."
-    worst = found.worst
+    worst = found.largest_increase
     if worst is None:
-        unsure = [change.name for change in found.changes if change.delta_s > 0 and found.unsure(change)]
+        unsure = [change.name for change in found.changes if change.delta_s > 0 and found.is_undecided(change)]
         more = f" Of {' and '.join(unsure)} too few runs tell: repeat them." if unsure else ""
         return f"No gap grew by more than noise.{more}"
     from advisor.output import numbers
 
     where = f", most of it in {worst.places[0][0]}" if worst.places else ""
     name = "The run time" if worst.name == "actual" else worst.name
-    return f"{name} grew by {numbers.seconds(worst.delta_s)}{where}."
+    return f"{name} grew by {numbers.format_duration(worst.delta_s)}{where}."

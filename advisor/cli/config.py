@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.cli import output, places, reports, subcommands
+from advisor.cli import output, report_output, subcommands, user_folders
 
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.daemon.config import Config
+    from advisor.daemon.config import DaemonConfig
 
 NAME = "config"
 _UNIT: Final = """\
@@ -34,61 +34,61 @@ WantedBy=default.target
 HELP = "show the configuration of the daemon, check a file, or write a unit for systemd"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
-    commands = subcommands.group(parser)
-    show = subcommands.add(commands, "show", "show every setting and where the file is looked for")
-    check = subcommands.add(commands, "check", "name every mistake in a configuration file")
-    unit = subcommands.add(
+    commands = subcommands.add_command_group(parser)
+    show = subcommands.add_command(commands, "show", "show every setting and where the file is looked for")
+    check = subcommands.add_command(commands, "check", "name every mistake in a configuration file")
+    unit = subcommands.add_command(
         commands, "systemd", "write a unit that runs the daemon as a service of the user, for systemctl --user"
     )
     for each in (show, check, unit):
         each.add_argument("--config", metavar="FILE", type=Path, help="the file (default: the user's gapwatch.toml)")
     check.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the same, shorter")
-    output.add_options(show)
+    output.add_output_arguments(show)
 
 
-def file(args: argparse.Namespace) -> Path | None:
+def find_config_file(args: argparse.Namespace) -> Path | None:
     """Return the configuration file that is named or the user's own; None where there is none."""
     from advisor.daemon.config import NAME as FILE_NAME
 
-    own = places.config() / FILE_NAME
+    own = user_folders.config_folder() / FILE_NAME
     return args.config or getattr(args, "file", None) or (own if own.is_file() else None)
 
 
-def read(args: argparse.Namespace) -> Config:
+def read_config(args: argparse.Namespace) -> DaemonConfig:
     """Return the configuration of the file, else the defaults; raises ``UsageError`` with all mistakes."""
     from advisor.daemon import config
 
-    path = file(args)
-    return config.Config() if path is None else config.read(path)
+    path = find_config_file(args)
+    return config.DaemonConfig() if path is None else config.read_config(path)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_command(args: argparse.Namespace) -> int:
     """Show or check the configuration, or write the unit; returns the exit code."""
     from advisor.daemon import config
     from advisor.model.reports import Column, Report, Table, Text
 
-    found = read(args)
+    found = read_config(args)
     if args.what == "systemd":
-        output.emit(_unit(file(args) if args.config else None))
+        output.write_output(_render_unit(find_config_file(args) if args.config else None))
         return 0
     if args.what == "check":
-        output.emit(f"{file(args) or 'no configuration file; the defaults'}: fine\n")
+        output.write_output(f"{find_config_file(args) or 'no configuration file; the defaults'}: fine\n")
         return 0
-    rows = tuple((name, value or None) for name, value in config.shown(found).items())
-    where = Text(f"read from {file(args) or 'no file: these are the defaults'}")
-    return reports.show(Report("", (where, Table("", (Column("setting"), Column("value")), rows))), args)
+    rows = tuple((name, value or None) for name, value in config.format_settings(found).items())
+    where = Text(f"read from {find_config_file(args) or 'no file: these are the defaults'}")
+    return report_output.show_report(Report("", (where, Table("", (Column("setting"), Column("value")), rows))), args)
 
 
-def _unit(settings: Path | None) -> str:
+def _render_unit(settings: Path | None) -> str:
     """Return the unit of a service of the user: ready when the daemon is, and started again when it hangs."""
     command = [sys.executable, "-P", "-m", "gapwatch", "watch", "--as", "lines"]
     command += [] if settings is None else ["--config", str(settings.absolute())]
-    return _UNIT.format(command=" ".join(map(_word, command)))
+    return _UNIT.format(command=" ".join(map(_quote_word, command)))
 
 
-def _word(text: str) -> str:
+def _quote_word(text: str) -> str:
     """Return a word as systemd reads it back."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"' if escaped != text or " " in text else text

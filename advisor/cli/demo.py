@@ -19,16 +19,16 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _PLACES = (_PACKAGE / "_data" / "examples" / "demo", _PACKAGE.parent / "examples" / "demo")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
-    advise.add_options(parser)
+    advise.add_advice_arguments(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_command(args: argparse.Namespace) -> int:
     """Advise on the bundled trace, whatever the user's own history holds; returns the exit code."""
     trace = next((place for place in _PLACES if place.is_dir()), None)
     if trace is None:
         raise AdvisorError("this installation came without the example trace; give gapwatch advise a profile of yours")
-    study = advise.study_of([trace], args, None)
-    advise.deliver(study.advice, study.earlier, args)
+    study = advise.study_runs([trace], args, None)
+    advise.deliver_advice(study.advice, study.earlier, args)
     return 0

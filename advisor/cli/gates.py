@@ -18,7 +18,7 @@ from advisor.model.errors import GateCrossed, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from advisor.advice.past import Base
+    from advisor.advice.earlier_runs import ComparisonBase
     from advisor.model.records import Advice, Gap
 
 #: Gates on what changed since the base build.
@@ -38,33 +38,33 @@ class Gate:
     threshold: float
     dimension: Literal["share", "time"]
 
-    def crossed_by(self, gap: Gap) -> bool:
+    def is_crossed_by(self, gap: Gap) -> bool:
         """Return whether the gap meets the condition."""
         return bool(_COMPARE[self.compare](gap.share if self.dimension == "share" else gap.seconds, self.threshold))
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class ChangeGate:
     """A condition on what changed since the base build: one of ``SINCE``."""
 
     text: str
 
 
-def add_option(parser: argparse.ArgumentParser, words: str = "exit with 1 if it holds") -> None:
+def add_gate_argument(parser: argparse.ArgumentParser, words: str = "exit with 1 if it holds") -> None:
     """Give a command the option that names gates."""
     parser.add_argument(
-        "--fail-on", metavar="GATE", type=parse, action="append", default=[],
+        "--fail-on", metavar="GATE", type=parse_gate, action="append", default=[],
         help=f"{words}: 'L > 3 %%', 'W >= 2 s', new or regression (since the base build); may be given again",
     )  # fmt: skip
 
 
-def parse(text: str) -> Gate | Since:
+def parse_gate(text: str) -> Gate | ChangeGate:
     """Return the gate that ``text`` describes; the type of the argument ``--fail-on``."""
     from advisor.model import units
     from advisor.model.records import GAP_NAMES
 
     if text.strip() in SINCE:
-        return Since(text.strip())
+        return ChangeGate(text.strip())
     parts = _GATE.fullmatch(text)
     if parts is None:
         raise argparse.ArgumentTypeError(
@@ -76,77 +76,78 @@ def parse(text: str) -> Gate | Since:
         raise argparse.ArgumentTypeError(f"no gap {unknown[0]!r}; the gaps are {', '.join(GAP_NAMES)}")
     dimension: Literal["share", "time"] = "share" if quantity[-1] in "%.0123456789" else "time"
     try:
-        return Gate(text.strip(), gap, compare, units.parse(quantity, dimension), dimension)
+        return Gate(text.strip(), gap, compare, units.parse_quantity(quantity, dimension), dimension)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from error
 
 
-def judge(gates: Sequence[Gate | Since], advice: Advice, base: Callable[[], Base | None]) -> None:
+def check_gates(gates: Sequence[Gate | ChangeGate], advice: Advice, base: Callable[[], ComparisonBase | None]) -> None:
     """Raise ``GateCrossed`` with every gate that the run crosses, ``UsageError`` where that can't be told.
 
     ``base`` finds what the run is compared with; it is asked only for gates on what changed.
     """
     reasons: list[str] = []
     for gate in gates:
-        if isinstance(gate, Since):
-            reasons += _changed(gate, advice, base())
-        elif (gap := _crossing(gate, advice)) is not None:
-            reasons.append(_reason(gate, gap))
+        if isinstance(gate, ChangeGate):
+            reasons += _find_changes(gate, advice, base())
+        elif (gap := _find_crossing_gap(gate, advice)) is not None:
+            reasons.append(_explain_crossing(gate, gap))
     if reasons:
         raise GateCrossed("; ".join(dict.fromkeys(reasons)))
 
 
-def _changed(gate: Since, advice: Advice, base: Base | None) -> Iterator[str]:
+def _find_changes(gate: ChangeGate, advice: Advice, base: ComparisonBase | None) -> Iterator[str]:
     """Yield how the run crosses a gate on what changed; complains where that can't be told."""
     if base is None:
-        output.complain(f"the gate {gate.text!r} is not judged: no earlier run of another build is known")
+        output.write_messages(f"the gate {gate.text!r} is not judged: no earlier run of another build is known")
     elif gate.text == "new":
-        yield from _new(advice, base)
+        yield from _find_new_items(advice, base)
     else:
-        yield from _grown(base)
+        yield from _find_regressions(base)
 
 
-def _new(advice: Advice, base: Base) -> Iterator[str]:
-    from advisor.advice.past import appeared
+def _find_new_items(advice: Advice, base: ComparisonBase) -> Iterator[str]:
+    from advisor.advice.earlier_runs import find_new_recommendations
     from advisor.output import numbers
 
     sound = [one for one in base.runs if one.verdict != "insufficient evidence"]
     if not sound:
-        output.complain(f"the gate 'new' is not judged: there is no advice on build {base.change.before}")
+        output.write_messages(f"the gate 'new' is not judged: there is no advice on build {base.change.before}")
         return
-    for item in appeared(advice, sound):
+    for item in find_new_recommendations(advice, sound):
         where = f" at {item.region or item.phase}" if item.region or item.phase else ""
-        wins = numbers.seconds(item.ceiling_s)
+        wins = numbers.format_duration(item.ceiling_s)
         yield f"{item.title} [{item.action}]{where}, at most {wins}, is new since build {base.change.before}"
 
 
-def _grown(base: Base) -> Iterator[str]:
+def _find_regressions(base: ComparisonBase) -> Iterator[str]:
     from advisor.output import numbers
 
     change = base.change
     if change.actual.noise_s is None:
-        output.complain(
+        output.write_messages(
             f"the gate 'regression' is not judged: neither {change.after} nor another build was run twice, so nobody "
             "knows the noise"
         )
-    for grown in change.grown:
+    for grown in change.significant_increases:
         name = "the run time" if grown.name == "actual" else grown.name
         yield (
-            f"{name} grew by {numbers.seconds(grown.delta_s)} since build {change.before}; the noise of that is "
-            f"{numbers.seconds(grown.noise_s)}"
+            f"{name} grew by {numbers.format_duration(grown.delta_s)} since build {change.before}; "
+            f"the noise of that is "
+            f"{numbers.format_duration(grown.noise_s)}"
         )
 
 
-def _crossing(gate: Gate, advice: Advice) -> Gap | None:
+def _find_crossing_gap(gate: Gate, advice: Advice) -> Gap | None:
     """Return the gap that crosses the gate, if any; a merged gap tells no more than that its parts are not above it."""
     exact = next((gap for gap in advice.gaps if gap.name == gate.gap), None)
     if exact is not None:
-        return exact if gate.crossed_by(exact) else None
+        return exact if gate.is_crossed_by(exact) else None
     merged = next((gap for gap in advice.gaps if gate.gap in gap.members), None)
     if merged is None:
         raise UsageError(f"the gate {gate.text!r} can't be judged: this run does not show the gap {gate.gap}")
     upwards = gate.compare.startswith(">")
-    if gate.crossed_by(merged) == upwards:
+    if gate.is_crossed_by(merged) == upwards:
         reason = f" ({merged.reason})" if merged.reason else ""
         raise UsageError(
             f"the gate {gate.text!r} can't be judged: {gate.gap} can't be told apart from the others in "
@@ -155,9 +156,8 @@ def _crossing(gate: Gate, advice: Advice) -> Gap | None:
     return None if upwards else merged
 
 
-def _reason(gate: Gate, gap: Gap) -> str:
+def _explain_crossing(gate: Gate, gap: Gap) -> str:
     from advisor.output import numbers
 
-    return (
-        f"{gap.name} is {numbers.seconds(gap.seconds)}, {numbers.share(gap.share)} of the run; the gate is {gate.text}"
-    )
+    return f"{gap.name} is {numbers.format_duration(gap.seconds)}, "
+    f"{numbers.format_percentage(gap.share)} of the run; the gate is {gate.text}"

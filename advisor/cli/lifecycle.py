@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
-from advisor.cli import history_places, output
+from advisor.cli import history_location, output
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -19,54 +19,56 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ItemCommand:
     """One of the three commands: what it is called, what it says of an item, and what is said in return."""
 
     NAME: str
     HELP: str
     state: ItemState
-    said: str
+    reply: str
 
-    def configure(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Give the command its arguments."""
         parser.add_argument("item", metavar="ACTION", help="an action such as A-29, or an item of gapwatch history")
         parser.add_argument("--region", metavar="NAME", help="the region, where the action is advised at several")
         parser.add_argument("--program", metavar="NAME", help="the program, where several have such an item")
         if self.state == "suppressed":
             parser.add_argument(
-                "--until", metavar="DAY", type=_day, help="bring it up again after that day, such as 2027-01-31"
+                "--until", metavar="DAY", type=_parse_day, help="bring it up again after that day, such as 2027-01-31"
             )
         if self.state != "applied":
             parser.add_argument("--reason", metavar="TEXT", help="why, for whoever reads the history")
-        history_places.add_state(parser)
+        history_location.add_state_argument(parser)
 
-    def run(self, args: argparse.Namespace) -> int:
+    def run_command(self, args: argparse.Namespace) -> int:
         """Note it in the history; returns the exit code."""
-        from advisor.history.database import briefly
-        from advisor.history.items import Items
+        from advisor.history.database import open_transaction
+        from advisor.history.items import ItemStore
         from advisor.output import numbers
-        from advisor.output.clean import clean
+        from advisor.output.clean import clean_text
 
         reason, until = getattr(args, "reason", None), getattr(args, "until", None)
-        with briefly(history_places.state(args)) as connection:
-            items = Items(connection)
-            item = items.named(args.program, args.item, args.region)
-            won_s = _won_s(connection, item) if self.state == "applied" and item.state == "resolved" else None
-            items.mark(item, self.state, datetime.now(UTC), reason=reason, until=until, won_s=won_s)
+        with open_transaction(history_location.history_folder(args)) as connection:
+            items = ItemStore(connection)
+            item = items.find_item(args.program, args.item, args.region)
+            won_s = (
+                _require_won_seconds(connection, item) if self.state == "applied" and item.state == "resolved" else None
+            )
+            items.mark_item(item, self.state, datetime.now(UTC), reason=reason, until=until, won_s=won_s)
         place = f" at {item.region or item.phase}" if item.region or item.phase else ""
-        said = self.said if won_s is None else f"applied, and gone since; it won {numbers.seconds(won_s)}"
+        said = self.reply if won_s is None else f"applied, and gone since; it won {numbers.format_duration(won_s)}"
         more = f" until {until}" if until else ""
-        output.emit(clean(f"{item.action} ({item.title}){place}: {said}{more}") + "\n")
+        output.write_output(clean_text(f"{item.action} ({item.title}){place}: {said}{more}") + "\n")
         return 0
 
 
-def _won_s(connection: Connection, item: Item) -> float:
+def _require_won_seconds(connection: Connection, item: Item) -> float:
     """Return what a resolved item has won; raises ``UsageError`` where the history cannot tell."""
-    from advisor.history.items import won_already_s
-    from advisor.history.runs import Runs
+    from advisor.history.items import compute_resolved_gain
+    from advisor.history.runs import RunStore
     from advisor.model.errors import UsageError
 
-    won_s = won_already_s(Runs(connection), item)
+    won_s = compute_resolved_gain(RunStore(connection), item)
     if won_s is None:
         raise UsageError(
             f"{item.action} is resolved already, and the history cannot tell what that won: "
@@ -75,7 +77,7 @@ def _won_s(connection: Connection, item: Item) -> float:
     return won_s
 
 
-def _day(text: str) -> str:
+def _parse_day(text: str) -> str:
     wrong = argparse.ArgumentTypeError(f"expected a day such as 2027-01-31, found {text!r}")
     if not _DAY.fullmatch(text):
         raise wrong
@@ -88,11 +90,13 @@ def _day(text: str) -> str:
     return day.isoformat()
 
 
-applied = Command(
+applied = ItemCommand(
     "applied", "say that an action was carried out, so that the next build shows what it won", "applied",
     "applied; the next build will show what it won",
 )  # fmt: skip
-ack = Command(
+ack = ItemCommand(
     "ack", "acknowledge an item: it is known, and stays listed without being new", "acknowledged", "acknowledged"
 )
-suppress = Command("suppress", "suppress an item, for good or until a day, with a reason", "suppressed", "suppressed")
+suppress = ItemCommand(
+    "suppress", "suppress an item, for good or until a day, with a reason", "suppressed", "suppressed"
+)

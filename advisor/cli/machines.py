@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.cli import output, places, reports, subcommands
+from advisor.cli import output, report_output, subcommands, user_folders
 
 if TYPE_CHECKING:
     import argparse
@@ -19,57 +19,63 @@ HELP = "list machine models, show one with the source of every number, or measur
 PROBE = "machine_probe"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
-    commands = subcommands.group(parser)
-    output.add_options(subcommands.add(commands, "list", "list the models that --machine knows by name"))
-    one = subcommands.add(commands, "show", "show every number of a model and where it comes from")
+    commands = subcommands.add_command_group(parser)
+    output.add_output_arguments(
+        subcommands.add_command(commands, "list", "list the models that --machine knows by name")
+    )
+    one = subcommands.add_command(commands, "show", "show every number of a model and where it comes from")
     one.add_argument("machine", metavar="NAME|FILE", help="a model by name, a file, or host for this machine")
-    output.add_options(one)
-    probe = subcommands.add(commands, "probe", "measure this machine and keep what it can do as a model of its own")
+    output.add_output_arguments(one)
+    probe = subcommands.add_command(
+        commands, "probe", "measure this machine and keep what it can do as a model of its own"
+    )
     probe.add_argument("--name", default="probed", help="what the model is called (default: probed)")
-    output.add_options(probe)
+    output.add_output_arguments(probe)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_command(args: argparse.Namespace) -> int:
     """List the models, show one or measure one; returns the exit code."""
     if args.what == "probe":
-        return reports.show(_probed(args.name), args)
-    found = (*places.machine_folders(), *places.load_host().machines())
+        return report_output.show_report(_probe_machine(args.name), args)
+    found = (*user_folders.machine_folders(), *user_folders.load_host().machine_files())
     if args.what == "list":
-        return reports.show(_listed(found), args)
+        return report_output.show_report(_list_machines(found), args)
     from advisor.analysis import machines
 
-    document = machines.as_document(machines.load(args.machine, found))
-    return reports.show_document(document, _shown(document), args)
+    document = machines.to_document(machines.load_machine(args.machine, found))
+    return report_output.show_document(document, _build_machine_report(document), args)
 
 
-def _probed(name: str) -> Report:
-    from advisor.cli.services import Services
+def _probe_machine(name: str) -> Report:
+    from advisor.cli.services import HostServices
     from advisor.extension.host import answers
 
-    services = Services(places.load_host())
-    folder = services.folder("config") / "machine_models"
-    return answers.report(services.service(PROBE)(name, folder, services.working))
+    services = HostServices(user_folders.load_host())
+    folder = services.user_folder("config") / "machine_models"
+    return answers.require_report(services.find_service(PROBE)(name, folder, services.show_progress))
 
 
-def _listed(found: tuple[Path, ...]) -> Report:
+def _list_machines(found: tuple[Path, ...]) -> Report:
     from advisor.analysis import machines
     from advisor.model.reports import Column, Report, Table
 
-    names = machines.names(found)
-    rows = tuple((name, machines.load(name, found).title) for name in names)
+    names = machines.list_model_names(found)
+    rows = tuple((name, machines.load_machine(name, found).title) for name in names)
     return Report("", (Table("", (Column("name"), Column("machine")), rows),))
 
 
-def _shown(document: dict[str, object]) -> Report:
+def _build_machine_report(document: dict[str, object]) -> Report:
     from advisor.model.reports import Column, Report, Table, Text
 
     sources = document.get("sources")
     told = {key: content for key, content in document.items() if key not in ("sources", "name", "title")}
-    rows = tuple(_numbers(told, ""))
+    rows = tuple(_iterate_numbers(told, ""))
     cited = [
-        line for name, source in (sources.items() if isinstance(sources, dict) else ()) for line in _cited(name, source)
+        line
+        for name, source in (sources.items() if isinstance(sources, dict) else ())
+        for line in _iterate_source_lines(name, source)
     ]
     description = str(document.get("description", ""))
     return Report(
@@ -82,21 +88,21 @@ def _shown(document: dict[str, object]) -> Report:
     )
 
 
-def _cited(name: str, source: dict[str, str]) -> Iterator[str]:
+def _iterate_source_lines(name: str, source: dict[str, str]) -> Iterator[str]:
     """Yield a source as lines, its address on one of its own so that it can be copied."""
     yield f"  {name}: {source['title']}"
     if "url" in source:
         yield f"      {source['url']}"
 
 
-def _numbers(value: object, path: str) -> Iterator[tuple[str, str, str]]:
+def _iterate_numbers(value: object, path: str) -> Iterator[tuple[str, str, str]]:
     """Yield path, value and source of everything in a document but its prose."""
     if isinstance(value, dict) and "value" in value:
         yield path, str(value.get("text", value["value"])), str(value.get("source", "computed"))
     elif isinstance(value, dict):
         for key, content in value.items():
             if key != "description":
-                yield from _numbers(content, f"{path}.{key}" if path else str(key))
+                yield from _iterate_numbers(content, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list):
         yield path, ", ".join(map(str, value)), ""
     else:

@@ -25,7 +25,7 @@ _NARROWEST = 20
 _C_LOCALES = ("C", "POSIX")
 
 
-def add_options(parser: argparse.ArgumentParser, forms: Sequence[str] = ("text", "json")) -> None:
+def add_output_arguments(parser: argparse.ArgumentParser, forms: Sequence[str] = ("text", "json")) -> None:
     """Give a command the options that say how its result is shown; the first of several forms is the default."""
     if forms:
         parser.add_argument(
@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser, forms: Sequence[str] = ("text",
         "--width",
         dest="page_width",
         metavar="N",
-        type=_width,
+        type=_parse_width,
         help="columns of text (default: the terminal's, else 120)",
     )
     parser.add_argument(
@@ -44,34 +44,34 @@ def add_options(parser: argparse.ArgumentParser, forms: Sequence[str] = ("text",
     )
 
 
-def _width(text: str) -> int:
+def _parse_width(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not _NARROWEST <= int(text) <= _WIDEST:
         raise argparse.ArgumentTypeError(f"expected a whole number from {_NARROWEST} to {_WIDEST}, found {text!r}")
     return int(text)
 
 
-def page(args: argparse.Namespace, *, verbose: bool = False) -> Page:
+def build_page(args: argparse.Namespace, *, verbose: bool = False) -> Page:
     """Return the page that the arguments ask for, on the stream that the text goes to."""
     from advisor.output.page import Page
 
     to_file = getattr(args, "output", None) is not None
     stream = None if to_file else sys.stdout
     return Page(
-        width=getattr(args, "page_width", None) or width(stream),
-        encoding="utf-8" if to_file else encoding_of(stream, os.environ),
+        width=getattr(args, "page_width", None) or text_width(stream),
+        encoding="utf-8" if to_file else stream_encoding(stream, os.environ),
         color=wants_color(getattr(args, "color", "auto"), stream, os.environ),
         verbose=verbose,
     )
 
 
-def width(stream: TextIO | None) -> int:
+def text_width(stream: TextIO | None) -> int:
     """Return how many columns text on ``stream`` has: those of its terminal at this moment, else ``PIPE_WIDTH``."""
     if stream is None or not stream.isatty():
         return PIPE_WIDTH
     return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
 
 
-def encoding_of(stream: TextIO | None, environ: Mapping[str, str]) -> str:
+def stream_encoding(stream: TextIO | None, environ: Mapping[str, str]) -> str:
     """Return the encoding that text must fit: ASCII in the C locale, although Python would write UTF-8 there."""
     if "PYTHONIOENCODING" not in environ and "PYTHONUTF8" not in environ:
         coerced = environ.get("LC_CTYPE") == "C.UTF-8"  # Python itself sets it so when the locale is C
@@ -92,14 +92,14 @@ def wants_color(choice: str, stream: TextIO | None, environ: Mapping[str, str]) 
     return environ.get("TERM") != "dumb" and stream is not None and stream.isatty()
 
 
-def prepare() -> None:
+def prepare_streams() -> None:
     """Make the standard streams write what their encoding lacks as visible escapes instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def emit(text: str, file: Path | None = None, encoding: str | None = None) -> None:
+def write_output(text: str, file: Path | None = None, encoding: str | None = None) -> None:
     """Write a command's result; quiet where the reader has gone, ``AdvisorError`` where it can't be written.
 
     ``encoding`` is that of results for other programs, which no locale changes.
@@ -110,15 +110,15 @@ def emit(text: str, file: Path | None = None, encoding: str | None = None) -> No
     if sys.stdout is None:
         raise AdvisorError("standard output is closed, so the result can't be written")
     try:
-        _send(text, sys.stdout, encoding)
+        _write_stream(text, sys.stdout, encoding)
     except BrokenPipeError:
-        _discard(sys.stdout)
+        _discard_buffer(sys.stdout)
     except OSError as error:
-        _discard(sys.stdout)
+        _discard_buffer(sys.stdout)
         raise AdvisorError(f"standard output: {error.strerror}") from error
 
 
-def _send(text: str, stream: TextIO, encoding: str | None) -> None:
+def _write_stream(text: str, stream: TextIO, encoding: str | None) -> None:
     if encoding is not None and isinstance(stream, TextIOWrapper):
         stream.flush()
         stream.buffer.write(text.encode(encoding, "backslashreplace"))
@@ -134,7 +134,7 @@ def _write_file(text: str, file: Path) -> None:
         raise AdvisorError(f"{file}: {error.strerror}") from error
 
 
-def _discard(stream: TextIO) -> None:
+def _discard_buffer(stream: TextIO) -> None:
     """Send what is still buffered to nowhere, or Python would complain about it when it ends."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -142,17 +142,17 @@ def _discard(stream: TextIO) -> None:
         os.close(nowhere)
 
 
-def complain(*messages: str) -> None:
+def write_messages(*messages: str) -> None:
     """Write messages to standard error, each of them one line, whatever names are in it.
 
     Where they can't be written, nothing is kept: Python would try again when it ends, and change the exit code.
     """
-    from advisor.output.clean import clean
+    from advisor.output.clean import clean_text
 
-    encoding = encoding_of(sys.stderr, os.environ)
+    encoding = stream_encoding(sys.stderr, os.environ)
     with suppress(ValueError, AttributeError):
         try:
-            sys.stderr.write("".join(f"gapwatch: {clean(message, encoding)}\n" for message in messages))
+            sys.stderr.write("".join(f"gapwatch: {clean_text(message, encoding)}\n" for message in messages))
             sys.stderr.flush()
         except OSError:
-            _discard(sys.stderr)
+            _discard_buffer(sys.stderr)

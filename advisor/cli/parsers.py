@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from advisor.cli import output, reports
+from advisor.cli import output, report_output
 from advisor.cli.commands import COMMANDS
 from advisor.model.errors import UsageError
-from advisor.output.clean import clean
+from advisor.output.clean import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from advisor.cli.commands import BuiltIn
+    from advisor.cli.commands import BuiltInCommand
     from advisor.extension.commands import Argument, Command
 
 DESCRIPTION = (
@@ -22,7 +22,7 @@ DESCRIPTION = (
 CODES = "Exit codes: 0 fine, 1 a gate was crossed, 2 bad usage or input, 3 a mistake in gapwatch itself."
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser whose help goes the way of all output, and whose complaints are ``UsageError``."""
 
     @property
@@ -36,19 +36,19 @@ class Parser(argparse.ArgumentParser):
 
     def print_help(self, file: object = None) -> None:
         """Write the help to standard output."""
-        output.emit("".join(f"{clean(row)}\n" for row in self.format_help().splitlines()))
+        output.write_output("".join(f"{clean_text(row)}\n" for row in self.format_help().splitlines()))
 
     def error(self, message: str) -> NoReturn:
         """Raise the ``UsageError`` that ends the command."""
         raise UsageError(f"{message} ({self.prog} --help says more)")
 
 
-def top(plugin_commands: Iterable[tuple[str, str]]) -> Parser:
+def build_top_parser(plugin_commands: Iterable[tuple[str, str]]) -> CommandParser:
     """Return the parser of the command line without a command; its help lists them all."""
     commands = [*((module.NAME, module.HELP) for module in COMMANDS.values()), *plugin_commands]
     widest = max(len(name) for name, _ in commands)
-    listed = _plain("\n".join(f"  {name:{widest}}  {words}" for name, words in commands))
-    parser = Parser(
+    listed = _escape_percent("\n".join(f"  {name:{widest}}  {words}" for name, words in commands))
+    parser = CommandParser(
         prog="gapwatch",
         usage="gapwatch COMMAND [...]",
         description=DESCRIPTION,
@@ -60,34 +60,38 @@ def top(plugin_commands: Iterable[tuple[str, str]]) -> Parser:
     return parser
 
 
-def of_command(module: BuiltIn) -> Parser:
+def build_command_parser(module: BuiltInCommand) -> CommandParser:
     """Return the parser of one of gapwatch's own commands."""
     words = f"{module.HELP[0].upper()}{module.HELP[1:]}."
-    parser = Parser(prog=f"gapwatch {module.NAME}", description=words, allow_abbrev=False)
-    module.configure(parser)
+    parser = CommandParser(prog=f"gapwatch {module.NAME}", description=words, allow_abbrev=False)
+    module.add_arguments(parser)
     return parser
 
 
-def of_plugin(command: Command) -> Parser:
+def build_plugin_parser(command: Command) -> CommandParser:
     """Return the parser of a plugin's command; an option of its own hides ours of the same name."""
-    words = _plain(f"{command.help} (plugin {command.plugin})")
-    parser = Parser(prog=f"gapwatch {command.name}", description=words, conflict_handler="resolve", allow_abbrev=False)
-    output.add_options(parser, reports.FORMS)
+    words = _escape_percent(f"{command.help} (plugin {command.plugin})")
+    parser = CommandParser(
+        prog=f"gapwatch {command.name}", description=words, conflict_handler="resolve", allow_abbrev=False
+    )
+    output.add_output_arguments(parser, report_output.FORMS)
     for argument in command.arguments:
         if not argument.remainder:
-            _add(parser, argument)
-    rest = _remainder(command)
+            _add_plugin_argument(parser, argument)
+    rest = _find_remainder(command)
     if rest is not None:
         shown = f"-- {rest.name.upper()} ..."
-        parser.usage = _plain(parser.format_usage().removeprefix("usage: ").rstrip() + f" {shown}").replace("%", "%%")
-        parser.epilog = _plain(f"{shown}: {rest.help}")
+        parser.usage = _escape_percent(parser.format_usage().removeprefix("usage: ").rstrip() + f" {shown}").replace(
+            "%", "%%"
+        )
+        parser.epilog = _escape_percent(f"{shown}: {rest.help}")
     return parser
 
 
-def parsed(command: Command, arguments: Sequence[str]) -> argparse.Namespace:
+def parse_plugin_arguments(command: Command, arguments: Sequence[str]) -> argparse.Namespace:
     """Return the arguments of a plugin's command; a remainder is what stands behind the first ``--``."""
-    parser = of_plugin(command)
-    rest = _remainder(command)
+    parser = build_plugin_parser(command)
+    rest = _find_remainder(command)
     if rest is None:
         return parser.parse_args(arguments)
     at = arguments.index("--") if "--" in arguments else len(arguments)
@@ -99,23 +103,23 @@ def parsed(command: Command, arguments: Sequence[str]) -> argparse.Namespace:
     return args
 
 
-def _remainder(command: Command) -> Argument | None:
+def _find_remainder(command: Command) -> Argument | None:
     return next((argument for argument in command.arguments if argument.remainder), None)
 
 
-def _plain(words: str) -> str:
+def _escape_percent(words: str) -> str:
     """Return words in which argparse finds nothing to fill in."""
     return words.replace("%(", "% (")
 
 
-def _add(parser: Parser, argument: Argument) -> None:
+def _add_plugin_argument(parser: CommandParser, argument: Argument) -> None:
     words = argument.help.replace("%", "%%")
     bare = argument.name.removeprefix("--")
     name = argument.name if argument.is_option else bare.replace("-", "_")
     if argument.is_option and argument.type is bool:
         parser.add_argument(name, action="store_true", default=bool(argument.default), help=words)
         return
-    settings: dict[str, Any] = {"help": words, "type": _kind(argument), "default": argument.default}
+    settings: dict[str, Any] = {"help": words, "type": _argument_type(argument), "default": argument.default}
     settings["metavar"] = bare.upper()
     if argument.choices:
         settings["choices"] = argument.choices
@@ -123,11 +127,11 @@ def _add(parser: Parser, argument: Argument) -> None:
         several = {"nargs": "+", "action": "extend"} if argument.several else {"nargs": None}
         settings |= {"required": argument.required} | several
     else:
-        settings["nargs"] = _count(argument)
+        settings["nargs"] = _positional_nargs(argument)
     parser.add_argument(name, **settings)
 
 
-def _count(argument: Argument) -> str | None:
+def _positional_nargs(argument: Argument) -> str | None:
     """Return argparse's ``nargs`` of a positional: it may be left out only if it has a default and is not required."""
     optional = argument.default is not None and not argument.required
     if argument.several:
@@ -135,11 +139,11 @@ def _count(argument: Argument) -> str | None:
     return "?" if optional else None
 
 
-def _kind(argument: Argument) -> Callable[[str], object]:
-    return _truth if argument.type is bool else argument.type
+def _argument_type(argument: Argument) -> Callable[[str], object]:
+    return _parse_bool if argument.type is bool else argument.type
 
 
-def _truth(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     if text.lower() not in ("yes", "no", "true", "false"):
         raise argparse.ArgumentTypeError(f"expected yes or no, found {text!r}")
     return text.lower() in ("yes", "true")

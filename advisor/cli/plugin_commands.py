@@ -9,7 +9,7 @@ import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from advisor.cli import output, places, reports
+from advisor.cli import output, report_output, user_folders
 from advisor.cli.commands import COMMANDS
 from advisor.model.errors import UsageError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PATIENCE = 5.0
 
 
-def listed() -> list[tuple[str, str]]:
+def list_plugin_commands() -> list[tuple[str, str]]:
     """Return name and help of the plugins' commands; none where that takes too long.
 
     A child process looks: where no list is kept it loads every plugin, and help must not pay for that in memory, nor
@@ -28,10 +28,10 @@ def listed() -> list[tuple[str, str]]:
     receiving, sending = os.pipe()
     child = os.fork()
     if child == 0:
-        _look(sending)
+        _send_command_list(sending)
     os.close(sending)
     try:
-        return [(name, words) for name, words in json.loads(_received(receiving)) if name not in COMMANDS]
+        return [(name, words) for name, words in json.loads(_receive_bytes(receiving)) if name not in COMMANDS]
     except ValueError:
         return []
     finally:
@@ -41,7 +41,7 @@ def listed() -> list[tuple[str, str]]:
         os.waitpid(child, 0)
 
 
-def _look(sending: int) -> None:
+def _send_command_list(sending: int) -> None:
     """Write the list as JSON and end: what plugins print while they load goes nowhere."""
     try:
         nowhere = os.open(os.devnull, os.O_RDWR)
@@ -49,14 +49,16 @@ def _look(sending: int) -> None:
             os.dup2(nowhere, descriptor)
         from advisor.extension import command_list
 
-        commands = [(command.name, command.help) for command in command_list.listed(places.plugin_folders())]
+        commands = [
+            (command.name, command.help) for command in command_list.list_commands(user_folders.plugin_folders())
+        ]
         with os.fdopen(sending, "w", encoding="ascii") as stream:
             json.dump(commands, stream)
     finally:
         os._exit(0)
 
 
-def _received(receiving: int) -> bytes:
+def _receive_bytes(receiving: int) -> bytes:
     parts = []
     while select.select([receiving], [], [], _PATIENCE)[0]:
         parts.append(os.read(receiving, 65536))
@@ -65,24 +67,24 @@ def _received(receiving: int) -> bytes:
     return b"".join(parts)
 
 
-def run(name: str, arguments: Sequence[str]) -> int:
+def run_plugin_command(name: str, arguments: Sequence[str]) -> int:
     """Run the plugin's command of that name; ``UsageError`` where there is none."""
     from advisor.cli import parsers
-    from advisor.cli.services import Services
+    from advisor.cli.services import HostServices
 
-    host = places.load_host()
-    commands = {command.name: command for command in host.commands(tuple(COMMANDS))}
+    host = user_folders.load_host()
+    commands = {command.name: command for command in host.collect_commands(tuple(COMMANDS))}
     if name not in commands:
-        raise UsageError(_unknown(name, [*COMMANDS, *commands]))
-    args = parsers.parsed(commands[name], arguments)
-    report = host.run(commands[name], args, Services(host))
-    output.complain(*host.problems)
-    return reports.show(report, args)
+        raise UsageError(_describe_unknown(name, [*COMMANDS, *commands]))
+    args = parsers.parse_plugin_arguments(commands[name], arguments)
+    report = host.run_command(commands[name], args, HostServices(host))
+    output.write_messages(*host.problems)
+    return report_output.show_report(report, args)
 
 
-def _unknown(name: str, known: Sequence[str]) -> str:
+def _describe_unknown(name: str, known: Sequence[str]) -> str:
     from advisor.support.documents import scalars
 
-    near = scalars.nearest(name, known)
+    near = scalars.find_nearest(name, known)
     hint = f"; did you mean {near}?" if near else ""
     return f"no command {name!r}{hint} (gapwatch --help lists them)"

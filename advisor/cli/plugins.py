@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.cli import output, places, reports
+from advisor.cli import output, report_output, user_folders
 
 if TYPE_CHECKING:
     import argparse
 
-    from advisor.extension.host import Host
+    from advisor.extension.host import PluginHost
     from advisor.model.reports import Report
 
 NAME = "plugins"
 HELP = "list plugins: where each comes from, what it does, why one failed"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
-    output.add_options(parser)
+    output.add_output_arguments(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_command(args: argparse.Namespace) -> int:
     """List the plugins; returns the exit code."""
-    return reports.show(_report(places.load_host()), args)
+    return report_output.show_report(_build_report(user_folders.load_host()), args)
 
 
-def _report(host: Host) -> Report:
+def _build_report(host: PluginHost) -> Report:
     from advisor.cli.commands import COMMANDS
     from advisor.model.reports import Column, Report, Table
 
     loading = {*host.problems}
-    commands = tuple((command.name, command.plugin, command.help) for command in host.commands(tuple(COMMANDS)))
+    commands = tuple((command.name, command.plugin, command.help) for command in host.collect_commands(tuple(COMMANDS)))
     failed = tuple((problem,) for problem in host.problems if problem not in loading)
     plugins = tuple(
         (

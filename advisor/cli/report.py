@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.cli import history_places, output, places, progress
+from advisor.cli import history_location, output, progress, user_folders
 from advisor.model.errors import AdvisorError
-from advisor.support.whole_files import replacing
+from advisor.support.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from advisor.history.overview import Seen
+    from advisor.history.overview import RunOverview
     from advisor.model.records import Advice
 
 NAME = "report"
@@ -24,7 +24,7 @@ _FOLDER: Final = "gapwatch-report"
 _MOST: Final = 100
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument(
         "paths", metavar="DIR", nargs="*", type=Path, help="where profiles lie (default: the runs of the history)"
@@ -34,81 +34,91 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"where to write the pages; what an earlier report left there goes (default: {_FOLDER})",
     )  # fmt: skip
     parser.add_argument(
-        "--most", metavar="N", type=_most, default=_MOST, help=f"pages of each program, the newest (default: {_MOST})"
+        "--most",
+        metavar="N",
+        type=_parse_limit,
+        default=_MOST,
+        help=f"pages of each program, the newest (default: {_MOST})",
     )
     parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the runs (gapwatch machines list)")
-    places.add_rules(parser)
-    history_places.add_state(parser)
+    user_folders.add_rules_argument(parser)
+    history_location.add_state_argument(parser)
 
 
-def _most(text: str) -> int:
+def _parse_limit(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 9_999:
         raise argparse.ArgumentTypeError(f"expected a number of runs from 1 to 9999, found {text!r}")
     return int(text)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_command(args: argparse.Namespace) -> int:
     """Write the pages and say where; returns the exit code."""
     from advisor.history import overview
     from advisor.output.html import index
 
     folder: Path = args.folder
-    _prepare(folder)
-    shown: list[Seen] = []
+    _prepare_folder(folder)
+    shown: list[RunOverview] = []
     problems: list[str] = []
-    for advice, earlier in _of_paths(args) if args.paths else _of_history(args):
+    for advice, earlier in _study_paths(args) if args.paths else _load_history_runs(args):
         file = f"run-{len(shown) + 1:04}.html"
-        shown.append(_written(advice, earlier, folder / file))
+        shown.append(_write_run_page(advice, earlier, folder / file))
         problems += advice.problems
-    programs = overview.by_program(shown)
+    programs = overview.group_by_program(shown)
     for old in set(folder.glob(f"{_PAGE}.html")) - {folder / one.file for one in shown}:
         old.unlink(missing_ok=True)
-    _write(folder / _INDEX, index.page(programs, tuple(dict.fromkeys(problems))))
+    _write_page(folder / _INDEX, index.render_index_page(programs, tuple(dict.fromkeys(problems))))
     many = "1 run" if len(shown) == 1 else f"{len(shown)} runs"
-    output.emit(f"{folder / _INDEX}: {', '.join(program.name for program in programs) or 'no program'}; {many}\n")
-    output.complain(*dict.fromkeys(problems))
+    output.write_output(
+        f"{folder / _INDEX}: {', '.join(program.name for program in programs) or 'no program'}; {many}\n"
+    )
+    output.write_messages(*dict.fromkeys(problems))
     return 0
 
 
-def _of_paths(args: argparse.Namespace) -> Iterator[tuple[Advice, Sequence[Advice]]]:
+def _study_paths(args: argparse.Namespace) -> Iterator[tuple[Advice, Sequence[Advice]]]:
     """Yield the advice on the newest runs of each program in the directories, with the runs before it."""
     from advisor import pipeline
 
-    rules = (*places.rule_files(), *args.rules)
-    options = pipeline.Options(places.machine(args.machine), rules)
-    with progress.working(f"reading {args.paths[0]}"):
-        studies = pipeline.studies(args.paths, options, places.load_host(), history_places.past(args))
-        found = [(study.advice, study.earlier.advice()) for study in studies]
-    yield from _newest(found, args.most)
+    rules = (*user_folders.rule_files(), *args.rules)
+    options = pipeline.Options(user_folders.resolve_machine(args.machine), rules)
+    with progress.show_progress(f"reading {args.paths[0]}"):
+        studies = pipeline.iterate_studies(
+            args.paths, options, user_folders.load_host(), history_location.open_history(args)
+        )
+        found = [(study.advice, study.earlier.earlier_advice()) for study in studies]
+    yield from _select_newest(found, args.most)
 
 
-def _of_history(args: argparse.Namespace) -> Iterator[tuple[Advice, Sequence[Advice]]]:
+def _load_history_runs(args: argparse.Namespace) -> Iterator[tuple[Advice, Sequence[Advice]]]:
     """Yield the advice on the newest runs of each program in the history, with the runs before it."""
-    with history_places.open_runs(args) as runs:
-        for program in runs.programs():
-            known = [runs.advice(entry.number) for entry in runs.entries(program, 2 * args.most)]
-            yield from _newest([(advice, known[:at]) for at, advice in enumerate(known)], args.most)
+    with history_location.open_runs(args) as runs:
+        for program in runs.list_programs():
+            known = [runs.load_advice(entry.number) for entry in runs.list_entries(program, 2 * args.most)]
+            yield from _select_newest([(advice, known[:at]) for at, advice in enumerate(known)], args.most)
 
 
-def _newest(found: Sequence[tuple[Advice, Sequence[Advice]]], most: int) -> Iterator[tuple[Advice, Sequence[Advice]]]:
+def _select_newest(
+    found: Sequence[tuple[Advice, Sequence[Advice]]], most: int
+) -> Iterator[tuple[Advice, Sequence[Advice]]]:
     programs = dict.fromkeys(advice.profile.program for advice, _ in found)
     for program in programs:
         yield from [one for one in found if one[0].profile.program == program][-most:]
 
 
-def _written(advice: Advice, earlier: Sequence[Advice], file: Path) -> Seen:
+def _write_run_page(advice: Advice, earlier: Sequence[Advice], file: Path) -> RunOverview:
     """Write the page of a run."""
     from advisor.history import overview
-    from advisor.output import pictures
-    from advisor.output.html.page import page
+    from advisor.output import run_pictures
+    from advisor.output.html.advice_page import render_advice_page
 
-    _write(file, page(advice, pictures.of_run(advice, earlier), _INDEX))
-    return overview.seen(advice, earlier, file.name)
+    _write_page(file, render_advice_page(advice, run_pictures.build_run_pictures(advice, earlier), _INDEX))
+    return overview.build_run_overview(advice, earlier, file.name)
 
 
-def _prepare(folder: Path) -> None:
+def _prepare_folder(folder: Path) -> None:
     """Make the folder; refuses one that holds an index which is not of gapwatch."""
-    from advisor.output.html.filling import MARK
+    from advisor.output.html.templates import MARK
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -119,10 +129,10 @@ def _prepare(folder: Path) -> None:
         raise AdvisorError(f"{folder}: {error.strerror}") from error
 
 
-def _write(file: Path, text: str) -> None:
+def _write_page(file: Path, text: str) -> None:
     """Write a page; it appears under its name only when it is complete."""
     try:
-        with replacing(file) as partial:
+        with atomic_write(file) as partial:
             partial.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise AdvisorError(f"{file}: {error.strerror}") from error

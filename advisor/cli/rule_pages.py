@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from advisor.advice.rules.conditions import AllOf, AnyOf, FactIs, GapShare, Not
 from advisor.model.reports import Column, Report, Table, Text
 from advisor.output import numbers
-from advisor.output.words import EFFORTS, how_words
+from advisor.output.wording import EFFORTS, describe_how
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from advisor.model.records import HowTo
 
 
-def listed(book: RuleBook) -> Report:
+def build_rule_list(book: RuleBook) -> Report:
     """Return a table of the actions, in the order of the steps, and one of the steps."""
     off = {action.id for action in book.off}
     actions = sorted((*book.actions, *book.off), key=lambda action: action.step)
@@ -39,17 +39,17 @@ def listed(book: RuleBook) -> Report:
     )
 
 
-def document(action: Action, book: RuleBook) -> dict[str, Any]:
+def build_action_document(action: Action, book: RuleBook) -> dict[str, Any]:
     """Return everything about an action as plain data, with the keys of the rule files."""
     return {
         "id": action.id, "title": action.title, "step": int(action.step), "issue": action.issue,
         "targets": list(action.targets), "affects": list(action.affects), "helps": list(action.helps),
-        "hurts": list(action.hurts), "other": list(action.other), "when": condition(action.when),
+        "hurts": list(action.hurts), "other": list(action.other), "when": build_condition_document(action.when),
         "applies_to": list(action.applies_to), "effort": action.effort, "prior": action.prior,
         "change": dict(action.change), "conflicts": list(action.conflicts), "enabled": action not in book.off,
-        "why": _joined(action.why),
+        "why": _normalize_spaces(action.why),
         "how": [
-            {"model": how.model, "text": _joined(how.text), "language": how.language, "before": how.before,
+            {"model": how.model, "text": _normalize_spaces(how.text), "language": how.language, "before": how.before,
              "after": how.after}
             for how in action.instructions
         ],
@@ -62,14 +62,14 @@ def document(action: Action, book: RuleBook) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def condition(when: When) -> dict[str, Any]:
+def build_condition_document(when: When) -> dict[str, Any]:
     """Return a condition as it is written in a rule file."""
     if isinstance(when, AllOf):
-        return {"all": [condition(part) for part in when.all]}
+        return {"all": [build_condition_document(part) for part in when.all]}
     if isinstance(when, AnyOf):
-        return {"any": [condition(part) for part in when.any]}
+        return {"any": [build_condition_document(part) for part in when.any]}
     if isinstance(when, Not):
-        return {"not": condition(when.not_)}
+        return {"not": build_condition_document(when.not_)}
     if isinstance(when, FactIs):
         return {"fact": str(when.fact), "is": when.is_}
     if isinstance(when, GapShare):
@@ -77,7 +77,7 @@ def condition(when: When) -> dict[str, Any]:
     return {"gap": str(when.gap), "seconds": when.seconds}
 
 
-def shown(action: Action, book: RuleBook) -> Report:
+def build_action_report(action: Action, book: RuleBook) -> Report:
     """Return everything about an action: what it is for, when it fires, why, how, and where that comes from."""
     examples = tuple(
         (example.given, ", ".join(f"{name} = {text}" for name, text in example.with_.items()), example.expect)
@@ -86,26 +86,30 @@ def shown(action: Action, book: RuleBook) -> Report:
     return Report(
         f"{action.id}: {action.title}",
         (
-            Table("", (Column(""), Column("")), tuple((name, text) for name, text in _facts(action, book) if text)),
-            Text("\n".join(["Fires when", *_sentences(action.when)])),
-            Text(f"Why: {_joined(action.why)}"),
-            *(Text(_instruction(how)) for how in action.instructions),
+            Table(
+                "",
+                (Column(""), Column("")),
+                tuple((name, text) for name, text in _iterate_properties(action, book) if text),
+            ),
+            Text("\n".join(["Fires when", *_render_condition(action.when)])),
+            Text(f"Why: {_normalize_spaces(action.why)}"),
+            *(Text(_render_instruction(how)) for how in action.instructions),
             Table("Sources", (Column("source"),), tuple((source,) for source in action.sources)),
             Table("Examples", tuple(map(Column, ("given", "with", "expected"))), examples),
         ),
     )
 
 
-def checked(problems: Sequence[Problem]) -> Report:
+def build_problem_report(problems: Sequence[Problem]) -> Report:
     """Return a table of mistakes, or the sentence that there are none."""
     rows = tuple((problem.path, problem.line, problem.column, problem.message) for problem in problems)
     columns = tuple(map(Column, ("file", "line", "column", "mistake")))
     return Report("", (Table("", columns, rows) if rows else Text("No mistakes."),))
 
 
-def tested(results: Sequence[ExampleResult]) -> Report:
+def build_test_report(results: Sequence[ExampleResult]) -> Report:
     """Return the examples that failed, and how many there are."""
-    failed = [result for result in results if not result.passed]
+    failed = [result for result in results if not result.has_passed]
     rows = tuple(
         (
             result.action.id,
@@ -123,30 +127,30 @@ def tested(results: Sequence[ExampleResult]) -> Report:
     return Report("", (Table("Failed", columns, rows), summary) if rows else (summary,))
 
 
-def _facts(action: Action, book: RuleBook) -> Iterator[tuple[str, str]]:
+def _iterate_properties(action: Action, book: RuleBook) -> Iterator[tuple[str, str]]:
     issues = {issue.id: issue.name for issue in book.issues}
     step = next((step.name for step in book.steps if step.id == action.step), "")
     yield "step", f"{int(action.step)} {step}"
-    yield "issue", _named([action.issue], issues)
+    yield "issue", _join_names([action.issue], issues)
     yield "aims at gaps", ", ".join(action.targets)
     yield "may move gaps", ", ".join(action.affects)
-    yield "helps", _named(action.helps, issues)
-    yield "may hurt", _named(action.hurts, issues)
-    yield "touches", _named(action.other, issues)
+    yield "helps", _join_names(action.helps, issues)
+    yield "may hurt", _join_names(action.hurts, issues)
+    yield "touches", _join_names(action.other, issues)
     yield "applies to", ", ".join(action.applies_to)
     yield "effort", f"{action.effort} of 5, {EFFORTS[action.effort]}"
-    yield "usual win", f"{numbers.share(action.prior)} of the ceiling"
+    yield "usual win", f"{numbers.format_percentage(action.prior)} of the ceiling"
     yield "change", ", ".join(f"{name}: {value}" for name, value in action.change.items())
     yield "not with", ", ".join(action.conflicts)
     yield "state", "off" if action in book.off else ""
     yield "stands in", action.place
 
 
-def _named(ids: Iterable[str], names: dict[str, str]) -> str:
+def _join_names(ids: Iterable[str], names: dict[str, str]) -> str:
     return "; ".join(f"{one} {names.get(one, '')}".rstrip() for one in ids)
 
 
-def parts(written: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, str, str, str]]:
+def iterate_condition_lines(written: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, str, str, str]]:
     """Yield the lines of a condition: their depth, then ``all``, ``any`` or ``not``, or what is compared with what.
 
     That is the kind (``fact`` or ``gap``), the name, and the comparison as it is written.
@@ -155,7 +159,7 @@ def parts(written: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, str, s
         if word in written:
             yield depth, word, "", ""
             for part in written[word] if isinstance(written[word], list) else [written[word]]:
-                yield from parts(part, depth + 1)
+                yield from iterate_condition_lines(part, depth + 1)
             return
     if "fact" in written:
         yield depth, "fact", written["fact"], str(written["is"])
@@ -164,22 +168,22 @@ def parts(written: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, str, s
         yield depth, "gap", written["gap"], f"{share} of the run" if share else written["seconds"]
 
 
-def _sentences(when: When) -> Iterator[str]:
+def _render_condition(when: When) -> Iterator[str]:
     """Yield a condition as lines; what belongs together is indented alike."""
     groups = {"all": "all of", "any": "any of", "not": "not"}
-    for depth, kind, name, compared in parts(condition(when), 1):
+    for depth, kind, name, compared in iterate_condition_lines(build_condition_document(when), 1):
         text = compared if compared[:1] in "<>=!" else f"is {compared}"
         yield "  " * depth + (groups.get(kind) or f"{'gap ' if kind == 'gap' else ''}{name} {text}")
 
 
-def _instruction(how: HowTo) -> str:
-    names = how_words(how)
-    lines = [f"How{f' ({names})' if names else ''}: {_joined(how.text)}"]
+def _render_instruction(how: HowTo) -> str:
+    names = describe_how(how)
+    lines = [f"How{f' ({names})' if names else ''}: {_normalize_spaces(how.text)}"]
     for title, code in (("before:", how.before), ("after:", how.after)):
         if code:
             lines += ["", title, *(f"    {row}" for row in code.expandtabs(4).strip("\n").split("\n"))]
     return "\n".join(lines)
 
 
-def _joined(text: str) -> str:
+def _normalize_spaces(text: str) -> str:
     return " ".join(text.split())

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.cli import advise, history_places, output
+from advisor.cli import advise, history_location, output
 from advisor.model.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
@@ -27,28 +27,28 @@ _NAME_LIMIT: Final = 60
 _SIGNALLED: Final = 128
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument(
         "--profile", metavar="FILE", type=Path,
         help="where to keep what was sampled (default: gapwatch-run-PROGRAM-TIME.json here)",
     )  # fmt: skip
     parser.add_argument(
-        "--interval", metavar="TIME", type=_interval, default=0.05, help="between two samples (default: 50 ms)"
+        "--interval", metavar="TIME", type=_parse_interval, default=0.05, help="between two samples (default: 50 ms)"
     )
-    advise.add_options(parser)
-    history_places.add_state(parser)
+    advise.add_advice_arguments(parser)
+    history_location.add_state_argument(parser)
     parser.add_argument(
         "command", metavar="CMD", nargs=argparse.REMAINDER,
         help="the program and its arguments, best after --; its exit status is that of gapwatch, unless it is 0",
     )  # fmt: skip
 
 
-def _interval(text: str) -> float:
+def _parse_interval(text: str) -> float:
     from advisor.model import units
 
     try:
-        seconds = units.parse(text, "time")
+        seconds = units.parse_quantity(text, "time")
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if not _SHORTEST_S <= seconds <= _LONGEST_S:
@@ -56,59 +56,59 @@ def _interval(text: str) -> float:
     return seconds
 
 
-def run(args: argparse.Namespace) -> int:
+def run_command(args: argparse.Namespace) -> int:
     """Run the program and advise on it; returns its exit status if that is not 0, 128 + n after signal n."""
-    from advisor.collect.launch import record
+    from advisor.collect.launch import record_program
 
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command or not command[0]:
         raise UsageError("which program? gapwatch run -- CMD (gapwatch run --help says more)")
-    _flush()
-    recording = record(command, args.interval)
+    _flush_streams()
+    recording = record_program(command, args.interval)
     from advisor.collect import notes  # only now, as what follows: the program had the machine for itself
 
     if recording.code:
-        output.complain(notes.ending(recording.code))
+        output.write_messages(notes.describe_exit_status(recording.code))
     status = recording.code if recording.code >= 0 else _SIGNALLED - recording.code
     try:
-        _advise(recording, args)
+        _advise_recording(recording, args)
     except AdvisorError as error:
         if not status:
             raise
-        output.complain(str(error))
+        output.write_messages(str(error))
     return status
 
 
-def _flush() -> None:
+def _flush_streams() -> None:
     """Write out what we have written, before the program writes."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
 
 
-def _advise(recording: Recording, args: argparse.Namespace) -> None:
-    from advisor.collect import table, tools
-    from advisor.collect.profile import profile_of
-    from advisor.collect.sampled import sampled
+def _advise_recording(recording: Recording, args: argparse.Namespace) -> None:
+    from advisor.collect import profiling_tools, table
+    from advisor.collect.profile import build_profile
+    from advisor.collect.sampled_run import analyze_recording
 
-    found = sampled(recording)
-    file = _keep(profile_of(found, tools.next_command(found)), args.profile)
-    output.complain(f"sampled into {file}; gapwatch advise reads it again")
-    study = advise.study_of([file], args, history_places.past(args))
+    found = analyze_recording(recording)
+    file = _write_profile(build_profile(found, profiling_tools.select_next_command(found)), args.profile)
+    output.write_messages(f"sampled into {file}; gapwatch advise reads it again")
+    study = advise.study_runs([file], args, history_location.open_history(args))
     head = ""
     if args.form == "text":
-        from advisor.output import report
+        from advisor.output import report_text
 
-        head = report.text(table.report(found), output.page(args)) + "\n"
-    advise.deliver(tools.here(study.advice, found), study.earlier, args, head)
+        head = report_text.render_report(table.build_process_report(found), output.build_page(args)) + "\n"
+    advise.deliver_advice(profiling_tools.localize_advice(study.advice, found), study.earlier, args, head)
 
 
-def _keep(profile: Profile, file: Path | None) -> Path:
+def _write_profile(profile: Profile, file: Path | None) -> Path:
     """Write the profile where the user wants it, else into this directory, else where temporary files are."""
-    from advisor.formats import writing
+    from advisor.formats import native_writer
 
     if file is not None:
-        writing.write(profile, file)
+        native_writer.write_profile(profile, file)
         return file
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", profile.program).lstrip("-.")[:_NAME_LIMIT] or "program"
     when = re.sub(r"[^0-9T]", "", (profile.started or "")[:19])
@@ -116,8 +116,8 @@ def _keep(profile: Profile, file: Path | None) -> Path:
     if path.exists():
         path = path.with_name(f"{path.stem}-{os.getpid()}.json")
     try:
-        writing.write(profile, path)
+        native_writer.write_profile(profile, path)
     except OSError:
         path = Path(tempfile.mkdtemp(prefix="gapwatch-")) / path
-        writing.write(profile, path)
+        native_writer.write_profile(profile, path)
     return path

@@ -16,40 +16,40 @@ NAME = "stamp"
 HELP = "name the build of the profiles in a directory (gapwatch.json), by git where no name is given"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument("folder", metavar="DIR", type=Path, help="where the profiles are, or will be")
-    _add_options(parser)
+    _add_stamp_options(parser)
     parser.add_argument(
         "command", metavar="CMD", nargs=argparse.REMAINDER,
         help="a command to run with GAPWATCH_BUILD set, best after --; its exit status is that of gapwatch",
     )  # fmt: skip
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def _add_stamp_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--build", metavar="NAME", help="the build (default: the commit of --source, and its changes)")
     parser.add_argument("--source", metavar="DIR", type=Path, default=Path(), help="the source tree (default: here)")
     parser.add_argument(
-        "--parameter", metavar="NAME=VALUE", type=_parameter, action="append", default=[],
+        "--parameter", metavar="NAME=VALUE", type=_parse_parameter, action="append", default=[],
         help="a size or setting of the runs, such as N=4096; may be given again",
     )  # fmt: skip
 
 
-def _split(args: argparse.Namespace) -> list[str]:
+def _split_arguments(args: argparse.Namespace) -> list[str]:
     """Return the command, after taking in the options between the directory and ``--``, which argparse leaves to it."""
     words: list[str] = args.command
     end = words.index("--") if "--" in words else len(words) if words[:1] and words[0].startswith("--") else 0
-    from advisor.cli.parsers import Parser
+    from advisor.cli.parsers import CommandParser
 
-    parser = Parser(prog=f"gapwatch {NAME}", add_help=False, allow_abbrev=False)
-    _add_options(parser)
+    parser = CommandParser(prog=f"gapwatch {NAME}", add_help=False, allow_abbrev=False)
+    _add_stamp_options(parser)
     defaults = {name: getattr(args, name) for name in ("build", "source", "parameter")}
     parser.set_defaults(**defaults)
     parser.parse_args(words[:end], namespace=args)
     return words[end + 1 :] if "--" in words else words[end:]
 
 
-def _parameter(text: str) -> tuple[str, str | float]:
+def _parse_parameter(text: str) -> tuple[str, str | float]:
     name, sign, value = text.partition("=")
     if not sign or not name.strip() or not value.strip():
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, found {text!r}")
@@ -59,26 +59,26 @@ def _parameter(text: str) -> tuple[str, str | float]:
         return name.strip(), value.strip()
 
 
-def run(args: argparse.Namespace) -> int:
+def run_command(args: argparse.Namespace) -> int:
     """Write the sidecar, then run the command if there is one; returns its exit status, else 0."""
     from advisor.collect import builds, sidecar
     from advisor.model.errors import UsageError
 
-    command = _split(args)
-    build = args.build or os.environ.get(sidecar.BUILD_VARIABLE) or builds.of_source(args.source)
+    command = _split_arguments(args)
+    build = args.build or os.environ.get(sidecar.BUILD_VARIABLE) or builds.identify_build(args.source)
     if build is None:
         raise UsageError(f"{args.source.absolute()} is in no git repository; name the build with --build")
     args.folder.mkdir(parents=True, exist_ok=True)
-    file = sidecar.write(args.folder, {"build": build}, dict(args.parameter))
+    file = sidecar.write_sidecar(args.folder, {"build": build}, dict(args.parameter))
     if command:
-        return _ran(command, {**os.environ, sidecar.BUILD_VARIABLE: build})
-    from advisor.output.clean import clean
+        return _run_process(command, {**os.environ, sidecar.BUILD_VARIABLE: build})
+    from advisor.output.clean import clean_text
 
-    output.emit(clean(f"{file}: build {build}") + "\n")
+    output.write_output(clean_text(f"{file}: build {build}") + "\n")
     return 0
 
 
-def _ran(command: Sequence[str], environment: dict[str, str]) -> int:
+def _run_process(command: Sequence[str], environment: dict[str, str]) -> int:
     import subprocess
 
     from advisor.model.errors import UsageError

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
-def group(parser: argparse.ArgumentParser) -> Commands:
+def add_command_group(parser: argparse.ArgumentParser) -> Commands:
     """Return the place of the commands inside; one of them has to be named."""
     return parser.add_subparsers(dest="what", metavar="COMMAND", required=True)
 
 
-def add(commands: Commands, name: str, words: str) -> argparse.ArgumentParser:
+def add_command(commands: Commands, name: str, words: str) -> argparse.ArgumentParser:
     """Return the parser of one more command; ``words`` describe it in the list and in its own help."""
     return commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.", allow_abbrev=False)

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import config as config_command
-from advisor.cli import gates, history_places, output, places
+from advisor.cli import gates, history_location, output, user_folders
 from advisor.model.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
-    from advisor.advice.past import Base
-    from advisor.daemon.config import Config
+    from advisor.advice.earlier_runs import ComparisonBase
+    from advisor.daemon.config import DaemonConfig
     from advisor.daemon.events import Event
     from advisor.model.records import Advice
 
@@ -24,75 +24,79 @@ NAME = "watch"
 HELP = "watch directories, and advise on every run that profilers write there"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument("roots", metavar="DIR", nargs="*", type=Path, help="where profilers write (else: --config)")
     parser.add_argument("--config", metavar="FILE", type=Path, help="settings (default: the user's gapwatch.toml)")
-    history_places.add_state(parser)
+    history_location.add_state_argument(parser)
     parser.add_argument("--once", action="store_true", help="read what is there and end, instead of watching on")
     parser.add_argument(
         "--as", dest="form", choices=("live", "lines", "json"),
         help="a screen, a line for each event, or a document for each run (default: live; off a terminal it is lines)",
     )  # fmt: skip
-    gates.add_option(parser, "with --once: exit with 1 if it holds for the newest run of a program that was read")
-    parser.add_argument("--jobs", metavar="N", type=_jobs, help="profiles read at the same time (default: 1)")
+    gates.add_gate_argument(
+        parser, "with --once: exit with 1 if it holds for the newest run of a program that was read"
+    )
+    parser.add_argument("--jobs", metavar="N", type=_parse_jobs, help="profiles read at the same time (default: 1)")
     parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the runs (gapwatch machines list)")
 
 
-def _jobs(text: str) -> int:
+def _parse_jobs(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 1024:
         raise argparse.ArgumentTypeError(f"expected a number of jobs, found {text!r}")
     return int(text)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_command(args: argparse.Namespace) -> int:
     """Watch until a signal ends it; returns the exit code."""
-    from advisor.cli.watchers import watcher
-    from advisor.daemon import manners
+    from advisor.cli.watchers import make_watcher
+    from advisor.daemon import throttling
     from advisor.daemon.daemon import Daemon
-    from advisor.daemon.events import RunTaken
+    from advisor.daemon.events import RunIngested
 
     if args.fail_on and not args.once:
         raise UsageError("--fail-on judges what --once has read; a daemon that watches on never ends with a verdict")
-    settings = _settings(args)
-    state = history_places.state(args, settings.state)
+    settings = _load_settings(args)
+    state = history_location.history_folder(args, settings.state)
     form = args.form or "live"
-    shown = watcher("lines" if form == "live" and not _is_terminal() else form, settings, state, output.page(args))
+    shown = make_watcher(
+        "lines" if form == "live" and not _is_terminal() else form, settings, state, output.build_page(args)
+    )
     newest: dict[str, Advice] = {}
 
-    def tell(event: Event) -> None:
-        if isinstance(event, RunTaken):
+    def handle_event(event: Event) -> None:
+        if isinstance(event, RunIngested):
             newest[event.advice.profile.program] = event.advice
         try:
-            shown.tell(event)
+            shown.handle_event(event)
         except AdvisorError as error:  # a log that is full; the history has all that it would say
             if args.once:
                 raise
-            output.complain(f"{error}; watching goes on without it")
+            output.write_messages(f"{error}; watching goes on without it")
 
-    daemon = Daemon(settings, state, tell)
+    daemon = Daemon(settings, state, handle_event)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: daemon.stop())
-    signal.signal(signal.SIGHUP, lambda *_: daemon.reload(lambda: _settings(args)))
-    manners.step_back(settings.nice)
+    signal.signal(signal.SIGHUP, lambda *_: daemon.reload_config(lambda: _load_settings(args)))
+    throttling.lower_priority(settings.nice)
     with shown:
-        daemon.run(once=args.once)
+        daemon.run_daemon(once=args.once)
     if args.fail_on and not newest:
-        output.complain("nothing new was read, so there is nothing for --fail-on to judge")
+        output.write_messages("nothing new was read, so there is nothing for --fail-on to judge")
     for advice in newest.values() if args.fail_on else ():
-        gates.judge(args.fail_on, advice, partial(_base, advice, state))
+        gates.check_gates(args.fail_on, advice, partial(_find_base, advice, state))
     return 0
 
 
-def _base(advice: Advice, state: Path) -> Base | None:
+def _find_base(advice: Advice, state: Path) -> ComparisonBase | None:
     """Return the build before that of a run in the history."""
-    from advisor.advice.past import base_in
-    from advisor.history.past import StoredPast
+    from advisor.advice.earlier_runs import find_base_in
+    from advisor.history.history_queries import StoredHistory
 
-    return base_in(StoredPast(state), advice)
+    return find_base_in(StoredHistory(state), advice)
 
 
-def _settings(args: argparse.Namespace) -> Config:
+def _load_settings(args: argparse.Namespace) -> DaemonConfig:
     """Return what the file and the command line say; raises ``UsageError``."""
     from advisor.daemon import config
 
@@ -100,11 +104,11 @@ def _settings(args: argparse.Namespace) -> Config:
         "roots": tuple(path.absolute() for path in args.roots) or None,
         "state": args.state,
         "jobs": args.jobs,
-        "machine": places.machine(args.machine),
-        "rules": places.rule_files() or None,
-        "plugins": places.plugin_folders() or None,
+        "machine": user_folders.resolve_machine(args.machine),
+        "rules": user_folders.rule_files() or None,
+        "plugins": user_folders.plugin_folders() or None,
     }
-    found = config.with_flags(config_command.read(args), flags)
+    found = config.with_flags(config_command.read_config(args), flags)
     if not found.roots:
         raise UsageError("which directories? gapwatch watch DIR…, or roots in gapwatch.toml")
     missing = [str(root) for root in found.roots if not root.is_dir()]

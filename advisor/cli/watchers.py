@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Protocol, Self
 
-from advisor.advice.past import change_since
+from advisor.advice.earlier_runs import compare_with_base
 from advisor.cli import output
-from advisor.daemon.events import FileSettled, Remark, RunTaken
-from advisor.history.past import StoredPast
-from advisor.output import watching
+from advisor.daemon.events import FileSettled, Remark, RunIngested
+from advisor.history.history_queries import StoredHistory
+from advisor.output import watch_screen
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.daemon.config import Config
+    from advisor.daemon.config import DaemonConfig
     from advisor.daemon.events import Event
     from advisor.output.page import Page
 
 
-class Watcher(Protocol):
+class EventWatcher(Protocol):
     """Is told every event, between entering and leaving."""
 
     def __enter__(self) -> Self:
@@ -28,20 +28,20 @@ class Watcher(Protocol):
     def __exit__(self, *_: object) -> None:
         """End."""
 
-    def tell(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Show what happened."""
 
 
-def watcher(form: str, config: Config, state: Path, page: Page) -> Watcher:
+def make_watcher(form: str, config: DaemonConfig, state: Path, page: Page) -> EventWatcher:
     """Return who shows events in the form of ``--as``."""
     if form == "live":
         from advisor.cli.live import LiveScreen
 
         return LiveScreen(config, state, page)
-    return (_Documents if form == "json" else _Lines)(state, page)
+    return (_DocumentWatcher if form == "json" else _LineWatcher)(state, page)
 
 
-class _Lines:
+class _LineWatcher:
     def __init__(self, state: Path, page: Page) -> None:
         self._state, self._page = state, page
 
@@ -51,28 +51,34 @@ class _Lines:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def tell(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Write a line, two where something changed since the build before."""
-        if isinstance(event, RunTaken):
-            advice = StoredPast(self._state).as_it_stands(event.advice)
-            output.emit(watching.run_line(event.number, advice, self._page) + "\n")
-            change = change_since(event.advice, StoredPast(self._state, until=event.number))
+        if isinstance(event, RunIngested):
+            advice = StoredHistory(self._state).update_item_states(event.advice)
+            output.write_output(watch_screen.render_run_line(event.number, advice, self._page) + "\n")
+            change = compare_with_base(event.advice, StoredHistory(self._state, until=event.number))
             if change is not None:
-                output.emit("".join(f"  {text}\n" for text in watching.change_lines(change, self._page)))
+                output.write_output(
+                    "".join(f"  {text}\n" for text in watch_screen.render_change_lines(change, self._page))
+                )
         elif isinstance(event, FileSettled) and event.state == "quarantined":
-            output.emit(self._page.remark(watching.set_aside(event.path, event.reason)) + "\n")
+            output.write_output(
+                self._page.clean_remark(watch_screen.render_quarantine_line(event.path, event.reason)) + "\n"
+            )
         elif isinstance(event, Remark):
-            output.emit(self._page.remark(event.text) + "\n")
+            output.write_output(self._page.clean_remark(event.text) + "\n")
 
 
-class _Documents(_Lines):
-    def tell(self, event: Event) -> None:
+class _DocumentWatcher(_LineWatcher):
+    def handle_event(self, event: Event) -> None:
         """Write the advice on a run as one line of JSON; all else goes to standard error."""
-        from advisor.output.document import document
+        from advisor.output.advice_document import build_advice_document
 
-        if isinstance(event, RunTaken):
-            output.emit(json.dumps(document(StoredPast(self._state).as_it_stands(event.advice))) + "\n")
+        if isinstance(event, RunIngested):
+            output.write_output(
+                json.dumps(build_advice_document(StoredHistory(self._state).update_item_states(event.advice))) + "\n"
+            )
         elif isinstance(event, FileSettled) and event.state == "quarantined":
-            output.complain(watching.set_aside(event.path, event.reason))
+            output.write_messages(watch_screen.render_quarantine_line(event.path, event.reason))
         elif isinstance(event, Remark):
-            output.complain(event.text)
+            output.write_messages(event.text)

@@ -20,46 +20,46 @@ _ACTION: Final = re.compile(r"(?P<action>[A-Za-z]+-[A-Za-z0-9.-]+)(?:\s+(?P<regi
 _HEX: Final = re.compile(r"[0-9a-f]{7,64}")
 
 
-def of_source(root: Path) -> str | None:
+def identify_build(root: Path) -> str | None:
     """Return the build of the source tree at ``root``: its commit, and a hash of the changes where there are any.
 
     None where ``root`` is in no git repository, there is no commit yet, or no git. Files that git does not track
     are no part of a build.
     """
-    head = _git(root, "rev-parse", "--verify", "HEAD")
+    head = _run_git(root, "rev-parse", "--verify", "HEAD")
     if head is None:
         return None
     commit = head.decode("ascii", "replace").strip()[:_DIGITS]
-    changes = _git(root, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", "--")
+    changes = _run_git(root, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", "--")
     if not changes:
         return commit
     return f"{commit}+{hashlib.blake2b(changes, digest_size=_MARK // 2).hexdigest()}"
 
 
-def applied(root: Path, build: str, before: str | None) -> tuple[tuple[str, str | None], ...]:
+def find_applied_actions(root: Path, build: str, before: str | None) -> tuple[tuple[str, str | None], ...]:
     """Return the actions that commits of a build say they carry out, each with its region (None: anywhere).
 
     A commit says so by a trailer such as ``Gapwatch-Applied: A-29 solve``. Asked are the commits after the build
     ``before``, or the last one alone where that is not among its ancestors.
     """
-    last, first = _commit(build), _commit(before or "")
+    last, first = _parse_commit(build), _parse_commit(before or "")
     if last is None:
         return ()
-    follows = first is not None and _git(root, "merge-base", "--is-ancestor", first, last) is not None
+    follows = first is not None and _run_git(root, "merge-base", "--is-ancestor", first, last) is not None
     span = [f"{first}..{last}"] if follows else ["--max-count=1", last]
-    said = _git(root, "log", f"--format=%(trailers:key={TRAILER},valueonly,unfold)", *span, "--")
+    said = _run_git(root, "log", f"--format=%(trailers:key={TRAILER},valueonly,unfold)", *span, "--")
     lines = (said or b"").decode("utf-8", "replace").splitlines()
     found = (_ACTION.fullmatch(line.strip()) for line in lines)
     return tuple(dict.fromkeys((one["action"], one["region"]) for one in found if one is not None))
 
 
-def _commit(build: str) -> str | None:
-    """Return the commit that a build of ``of_source`` names."""
+def _parse_commit(build: str) -> str | None:
+    """Return the commit that a build of ``identify_build`` names."""
     commit = build.partition("+")[0]
     return commit if _HEX.fullmatch(commit) else None
 
 
-def _git(root: Path, *arguments: str) -> bytes | None:
+def _run_git(root: Path, *arguments: str) -> bytes | None:
     """Return what git says; None where it fails. Nothing of the repository's own configuration is run."""
     command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
     try:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.records import Process, Recording
-from advisor.collect.sampler import Sampler
+from advisor.collect.sampler import ProcessSampler
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _RESTORED: Final = (signal.SIGPIPE, signal.SIGXFSZ)
 _FROM_KERNEL: Final = 0x80
 
 
-def record(arguments: Sequence[str], interval_s: float = INTERVAL_S) -> Recording:
+def record_program(arguments: Sequence[str], interval_s: float = INTERVAL_S) -> Recording:
     """Run a program with our standard streams and return what was seen of it.
 
     Signals are passed on, but for those of the terminal, which reach the program anyway. Raises ``AdvisorError`` where
@@ -38,10 +38,10 @@ def record(arguments: Sequence[str], interval_s: float = INTERVAL_S) -> Recordin
     started = datetime.now(UTC).astimezone().isoformat(timespec="seconds")
     with _blocked_signals() as (mask, waited):
         origin_s, cost_s = time.monotonic(), time.process_time()
-        pid = _start(arguments, mask)
-        sampler = Sampler(pid, origin_s, interval_s)
-        _watch(sampler, waited, interval_s)
-        sampler.sample()
+        pid = _start_program(arguments, mask)
+        sampler = ProcessSampler(pid, origin_s, interval_s)
+        _watch_program(sampler, waited, interval_s)
+        sampler.take_sample()
         wall_s, cost_s = time.monotonic() - origin_s, time.process_time() - cost_s
         _, status, usage = os.wait4(pid, 0)
     return Recording(
@@ -50,7 +50,7 @@ def record(arguments: Sequence[str], interval_s: float = INTERVAL_S) -> Recordin
         wall_s=wall_s,
         code=os.waitstatus_to_exitcode(status),
         used_s=usage.ru_utime + usage.ru_stime,
-        processes=_finished(sampler, wall_s),
+        processes=_close_processes(sampler, wall_s),
         samples=sampler.samples,
         interval_s=interval_s,
         longest_s=sampler.longest_s,
@@ -60,16 +60,16 @@ def record(arguments: Sequence[str], interval_s: float = INTERVAL_S) -> Recordin
     )
 
 
-def _start(arguments: Sequence[str], mask: set[signal.Signals]) -> int:
+def _start_program(arguments: Sequence[str], mask: set[signal.Signals]) -> int:
     try:
         return os.posix_spawnp(arguments[0], list(arguments), os.environ, setsigmask=mask, setsigdef=_RESTORED)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
-        hint = " (a file of this directory is named ./…)" if _lies_here(arguments[0]) else ""
+        hint = " (a file of this directory is named ./…)" if _is_local_file(arguments[0]) else ""
         raise AdvisorError(f"can't start {arguments[0]}: {why}{hint}") from error
 
 
-def _lies_here(program: str) -> bool:
+def _is_local_file(program: str) -> bool:
     return os.sep not in program and "\0" not in program and os.path.isfile(program)
 
 
@@ -89,11 +89,11 @@ def _blocked_signals() -> Iterator[tuple[set[signal.Signals], set[signal.Signals
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _watch(sampler: Sampler, waited: set[signal.Signals], interval_s: float) -> None:
+def _watch_program(sampler: ProcessSampler, waited: set[signal.Signals], interval_s: float) -> None:
     """Sample until the program ends, and no more often than its processes allow."""
     while True:
         cost_s = time.process_time()
-        sampler.sample()
+        sampler.take_sample()
         cost_s = time.process_time() - cost_s
         sampler.interval_s = max(interval_s, cost_s / SHARE)
         pause_s = sampler.interval_s * (0.5 + sampler.samples * _GOLDEN % 1.0)
@@ -115,7 +115,7 @@ def _ends_within(pid: int, pause_s: float, waited: set[signal.Signals]) -> bool:
     return True
 
 
-def _finished(sampler: Sampler, wall_s: float) -> tuple[Process, ...]:
+def _close_processes(sampler: ProcessSampler, wall_s: float) -> tuple[Process, ...]:
     """Return all processes; those that still run are counted up to the end of the program."""
     for process in sampler.processes:
         process.end_s = wall_s if process.end_s is None else process.end_s

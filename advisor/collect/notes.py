@@ -6,14 +6,14 @@ import signal
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis.quality import HIDDEN
-from advisor.collect.spent import mostly
+from advisor.collect.thread_time_breakdown import find_blocking_call
 from advisor.model.records import Note
 from advisor.model.units import format_seconds, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.collect.sampled import Sampled
+    from advisor.collect.sampled_run import SampledRun
 
 #: Share of the time in which other programs held the processors, from which on the seconds are doubtful.
 DISPLACED: Final = 0.05
@@ -37,34 +37,34 @@ PENALTIES: Final = {
 }
 
 
-def of(run: Sampled, collect: str | None) -> tuple[Note, ...]:
+def build_notes(run: SampledRun, collect: str | None) -> tuple[Note, ...]:
     """Return the notes on a sampled run; ``collect`` is the command that shows more."""
     return (
-        *_of_method(run, collect), *_of_sight(run),
-        *_of_machine(run), *_of_processes(run), *_of_idleness(run), *_of_end(run)
+        *_describe_method(run, collect), *_describe_visibility(run),
+        *_describe_displacement(run), *_describe_processes(run), *_describe_idleness(run), *_describe_end(run)
     )  # fmt: skip
 
 
-def _note(name: str, text: str, collect: str | None = None) -> Note:
+def _make_note(name: str, text: str, collect: str | None = None) -> Note:
     return Note(name, text, PENALTIES.get(name, 0.0), collect)
 
 
-def shown(text: str) -> str:
+def escape_undecodable(text: str) -> str:
     """Return text in which bytes that are no UTF-8 stand as visible escapes, so that it can be written."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _of_method(run: Sampled, collect: str | None) -> Iterator[Note]:
+def _describe_method(run: SampledRun, collect: str | None) -> Iterator[Note]:
     recording = run.recording
     how = (
         f"sampled {recording.samples} times: programs and files are told apart, functions and phases of the program "
         "are not"
     )
-    yield Note("sampled", how, PENALTIES["sampled"] if run.alone else 0.0, collect)
+    yield Note("sampled", how, PENALTIES["sampled"] if run.has_one_processor else 0.0, collect)
     share = recording.cost_s / recording.wall_s
     cost = f"sampling took {format_seconds(recording.cost_s)} of CPU time, {format_share(share)} of one processor"
     slower = f"; the interval grew to {format_seconds(recording.longest_s)} to keep it low"
-    yield _note("cost of sampling", cost + (slower if recording.longest_s > 4 * recording.interval_s else ""))
+    yield _make_note("cost of sampling", cost + (slower if recording.longest_s > 4 * recording.interval_s else ""))
     if len(run.processors) > 1:
         who = "processes of MPI" if any(lane.process.rank is not None for lane in run.lanes) else "threads"
         what = (
@@ -72,80 +72,80 @@ def _of_method(run: Sampled, collect: str | None) -> Iterator[Note]:
             "imbalance larger than it looks"
         )
         if who != "threads" or any(processor.thread > 0 for processor in run.processors):
-            yield _note(HIDDEN, what, collect)
+            yield _make_note(HIDDEN, what, collect)
 
 
-def _of_machine(run: Sampled) -> Iterator[Note]:
+def _describe_displacement(run: SampledRun) -> Iterator[Note]:
     """Yield whether other programs were in the way."""
-    life_s = sum(one.life_s for one in run.spent)
-    share = sum(one.delay_s for one in run.spent) / life_s if life_s > 0 else 0.0
-    if run.displaced and share >= DISPLACED:
+    life_s = sum(one.life_s for one in run.thread_times)
+    share = sum(one.delay_s for one in run.thread_times) / life_s if life_s > 0 else 0.0
+    if run.is_displaced and share >= DISPLACED:
         text = f"other programs held the processors for {format_share(share)} of the time"
-        yield _note("other programs", text, "run it again on a machine that does nothing else")
+        yield _make_note("other programs", text, "run it again on a machine that does nothing else")
 
 
-def _of_sight(run: Sampled) -> Iterator[Note]:
+def _describe_visibility(run: SampledRun) -> Iterator[Note]:
     recording = run.recording
     if recording.samples < FEW:
         text = f"only {recording.samples} samples were taken, so what blocked processes waited for is a guess"
-        yield _note("few samples", text, "run a larger problem, or sample with a shorter --interval")
+        yield _make_note("few samples", text, "run a larger problem, or sample with a shorter --interval")
     if not recording.sees_calls:
-        yield _note("calls not seen", "the kernel does not tell here in which call a process is blocked")
+        yield _make_note("calls not seen", "the kernel does not tell here in which call a process is blocked")
     unknown = [lane for lane in run.lanes if id(lane.process) not in run.counters]
     if unknown:
         text = f"what {len(unknown)} of {len(run.lanes)} processes read and wrote may not be seen"
-        yield _note("files not seen", text)
+        yield _make_note("files not seen", text)
 
 
-def _of_processes(run: Sampled) -> Iterator[Note]:
+def _describe_processes(run: SampledRun) -> Iterator[Note]:
     """Yield what is left out: helpers, processes that were too short, and those that still run."""
     recording = run.recording
     chosen = {id(lane.process) for lane in run.lanes}
     others = sorted({process.name for process in recording.processes if id(process) not in chosen})
     if others:
         text = ", ".join(others[:_NAMED]) + (f" and {len(others) - _NAMED} more" if len(others) > _NAMED else "")
-        yield _note("launchers", f"not counted, as they start the others or hardly do anything: {text}")
+        yield _make_note("launchers", f"not counted, as they start the others or hardly do anything: {text}")
     helping = sum(len(process.threads) for process in recording.processes if id(process) in chosen) - len(run.lanes)
     if helping > 0:
-        yield _note("helper threads", f"{helping} threads that hardly worked are not counted")
+        yield _make_note("helper threads", f"{helping} threads that hardly worked are not counted")
     threads = [thread for process in recording.processes for thread in process.threads.values()]
-    missed = recording.used_s - sum(thread.cpu_s * thread.tail for thread in threads)
+    missed = recording.used_s - sum(thread.cpu_s * thread.tail_factor for thread in threads)
     if missed > MISSED * recording.used_s and missed > 0.01:
         text = f"{format_seconds(missed)} of CPU time went to processes that were too short to be seen"
-        yield _note("processes missed", text, "sample with a shorter --interval")
+        yield _make_note("processes missed", text, "sample with a shorter --interval")
     if recording.left_running:
-        yield _note("still running", f"{recording.left_running} processes went on after the program had ended")
+        yield _make_note("still running", f"{recording.left_running} processes went on after the program had ended")
 
 
-def _of_idleness(run: Sampled) -> Iterator[Note]:
+def _describe_idleness(run: SampledRun) -> Iterator[Note]:
     """Yield which processors hardly work, where others do."""
     work = [0.0] * len(run.processors)
     life = [0.0] * len(run.processors)
-    for one, q in zip(run.spent, run.processor, strict=True):
+    for one, q in zip(run.thread_times, run.processor, strict=True):
         work[q] += one.cpu_s + sum(one.io_s.values()) + one.delay_s
         life[q] += one.life_s
     busy = [w / t if t > 0 else 0.0 for w, t in zip(work, life, strict=True)]
     idle = [q for q, share in enumerate(busy) if share < IDLE * max(busy)]
     for q in idle[:_NAMED]:
         thread = next(lane.thread for lane, place in zip(run.lanes, run.processor, strict=True) if place == q)
-        call = mostly(thread)
+        call = find_blocking_call(thread)
         where = f", and was mostly in {call}" if call else ""
-        yield _note(
+        yield _make_note(
             "idle processor",
             f"{run.processors[q].name} worked {format_share(busy[q])} of its time{where}; the busiest "
             f"{format_share(max(busy))}",
         )
     if len(idle) > _NAMED:
-        yield _note("idle processor", f"{len(idle) - _NAMED} more processors hardly worked")
+        yield _make_note("idle processor", f"{len(idle) - _NAMED} more processors hardly worked")
 
 
-def _of_end(run: Sampled) -> Iterator[Note]:
+def _describe_end(run: SampledRun) -> Iterator[Note]:
     code = run.recording.code
     if code:
-        yield _note("program failed", f"{ending(code)}, so the run may be incomplete")
+        yield _make_note("program failed", f"{describe_exit_status(code)}, so the run may be incomplete")
 
 
-def ending(code: int) -> str:
+def describe_exit_status(code: int) -> str:
     """Return in words how a program ended."""
     if code >= 0:
         return f"the program ended with exit status {code}"

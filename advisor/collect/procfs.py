@@ -1,7 +1,7 @@
 """What the kernel tells about a process under ``/proc``, one file at a time (proc(5)).
 
-A process may end at any moment: ``Gone`` says so. What may not be read is None. Nothing is kept of an environment but
-the numbers of ranks.
+A process may end at any moment: ``ProcessGone`` says so. What may not be read is None. Nothing is kept of an
+environment but the numbers of ranks.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _INTERPRETERS: Final = ("python", "perl", "ruby", "julia", "Rscript", "bash", "d
 _ENVIRONMENT_LIMIT: Final = 1 << 20
 
 
-class Gone(Exception):
+class ProcessGone(Exception):
     """The process or thread has ended."""
 
 
-class Stat(NamedTuple):
+class ProcessStat(NamedTuple):
     """Of ``/proc/PID/stat``: CPU times in seconds, ``started_s`` after the machine did, resident memory in bytes."""
 
     name: str
@@ -41,7 +41,7 @@ class Stat(NamedTuple):
     cpu: int
 
 
-class Counters(NamedTuple):
+class IoCounters(NamedTuple):
     """Of ``/proc/PID/io``: bytes and calls of reading and writing, and bytes that went to or came from storage."""
 
     read_B: int
@@ -52,32 +52,32 @@ class Counters(NamedTuple):
     storage_written_B: int
 
 
-def _content(path: str) -> bytes | None:
+def _read_file(path: str) -> bytes | None:
     try:
         with open(path, "rb", buffering=0) as stream:
             return stream.read()
     except (FileNotFoundError, ProcessLookupError) as error:
-        raise Gone(path) from error
+        raise ProcessGone(path) from error
     except OSError:
         return None
 
 
-def _words(path: str) -> bytes:
+def _read_words(path: str) -> bytes:
     """Return arguments or an environment; nothing of a process that has ended and was not waited for yet."""
     try:
-        return _content(path) or b""
-    except Gone:
+        return _read_file(path) or b""
+    except ProcessGone:
         return b""
 
 
-def stat(pid: int, tid: int | None = None) -> Stat:
+def read_stat(pid: int, tid: int | None = None) -> ProcessStat:
     """Return the state of a process, or of one of its threads."""
-    content = _content(f"/proc/{pid}/stat" if tid is None else f"/proc/{pid}/task/{tid}/stat")
+    content = _read_file(f"/proc/{pid}/stat" if tid is None else f"/proc/{pid}/task/{tid}/stat")
     if content is None:
-        raise Gone(str(pid))
+        raise ProcessGone(str(pid))
     head, _, tail = content.rpartition(b")")
     fields = tail.split()
-    return Stat(
+    return ProcessStat(
         name=head.partition(b"(")[2].decode("utf-8", "backslashreplace"),
         state=fields[0].decode("ascii"),
         parent=int(fields[1]),
@@ -90,49 +90,49 @@ def stat(pid: int, tid: int | None = None) -> Stat:
     )
 
 
-def threads(pid: int) -> list[int]:
+def list_threads(pid: int) -> list[int]:
     """Return the threads of a process."""
     try:
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
     except OSError as error:
-        raise Gone(str(pid)) from error
+        raise ProcessGone(str(pid)) from error
 
 
-def on_cpu(pid: int, tid: int) -> tuple[float, float] | None:
+def read_cpu_times(pid: int, tid: int) -> tuple[float, float] | None:
     """Return the seconds that a thread ran and that it waited for a processor; None where the kernel does not count."""
-    content = _content(f"/proc/{pid}/task/{tid}/schedstat")
+    content = _read_file(f"/proc/{pid}/task/{tid}/schedstat")
     fields = content.split() if content else []
     return (int(fields[0]) * 1e-9, int(fields[1]) * 1e-9) if len(fields) == 3 else None
 
 
-def counters(pid: int) -> Counters | None:
+def read_io_counters(pid: int) -> IoCounters | None:
     """Return what a process has read and written so far; None where that may not be read."""
-    content = _content(f"/proc/{pid}/io")
+    content = _read_file(f"/proc/{pid}/io")
     rows = dict(row.split(b": ") for row in content.splitlines()) if content else {}
     keys = (b"rchar", b"wchar", b"syscr", b"syscw", b"read_bytes", b"write_bytes")
-    return Counters(*(int(rows[key]) for key in keys)) if all(key in rows for key in keys) else None
+    return IoCounters(*(int(rows[key]) for key in keys)) if all(key in rows for key in keys) else None
 
 
-def call(pid: int, tid: int) -> tuple[int, int] | None:
+def read_system_call(pid: int, tid: int) -> tuple[int, int] | None:
     """Return the number and the first argument of the system call in which a thread is blocked.
 
     The number is -1 outside of system calls. None: it runs, or what it does may not be read.
     """
-    fields = (_content(f"/proc/{pid}/task/{tid}/syscall") or b"running").split()
+    fields = (_read_file(f"/proc/{pid}/task/{tid}/syscall") or b"running").split()
     if fields[0] == b"running":
         return None
     return int(fields[0]), int(fields[1], 16) if len(fields) > 3 else -1
 
 
-def may_see_calls() -> bool:
+def can_see_calls() -> bool:
     """Return whether the kernel tells in which system call a thread is."""
     try:
-        return bool(_content("/proc/self/syscall"))
-    except Gone:
+        return bool(_read_file("/proc/self/syscall"))
+    except ProcessGone:
         return False
 
 
-def file(pid: int, descriptor: int) -> str | None:
+def resolve_descriptor(pid: int, descriptor: int) -> str | None:
     """Return the path of an open file, or ``pipe:[…]``, ``socket:[…]`` and the like; None where it is not known."""
     try:
         return os.readlink(f"/proc/{pid}/fd/{descriptor}")
@@ -140,29 +140,29 @@ def file(pid: int, descriptor: int) -> str | None:
         return None
 
 
-def lists_children() -> bool:
+def kernel_lists_children() -> bool:
     """Return whether the kernel lists the processes that a thread has started (``CONFIG_PROC_CHILDREN``)."""
     return os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 
-def children(pid: int, tid: int) -> list[int]:
+def list_children(pid: int, tid: int) -> list[int]:
     """Return the processes that a thread has started and that have not ended."""
     try:
-        return [int(child) for child in (_content(f"/proc/{pid}/task/{tid}/children") or b"").split()]
-    except Gone:
+        return [int(child) for child in (_read_file(f"/proc/{pid}/task/{tid}/children") or b"").split()]
+    except ProcessGone:
         return []
 
 
-def switches(pid: int, tid: int) -> tuple[int, int] | None:
+def read_switches(pid: int, tid: int) -> tuple[int, int] | None:
     """Return how often a thread gave up its processor by itself, and how often it was taken from it."""
-    content = _content(f"/proc/{pid}/task/{tid}/status") or b""
+    content = _read_file(f"/proc/{pid}/task/{tid}/status") or b""
     rows = [row.split()[1] for row in content.splitlines() if b"ctxt_switches:" in row]
     return (int(rows[0]), int(rows[1])) if len(rows) == 2 else None
 
 
-def program(pid: int, name: str) -> str:
+def read_program_name(pid: int, name: str) -> str:
     """Return the name of the program that a process runs, for an interpreter that of the script; else ``name``."""
-    arguments = [os.fsdecode(part) for part in _words(f"/proc/{pid}/cmdline").split(b"\0")[:3]]
+    arguments = [os.fsdecode(part) for part in _read_words(f"/proc/{pid}/cmdline").split(b"\0")[:3]]
     if not arguments[0]:
         return name
     called = PurePath(arguments[0]).name.lstrip("-") or name
@@ -172,17 +172,17 @@ def program(pid: int, name: str) -> str:
     return called.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def rank(pid: int, inherited: Mapping[str, str]) -> tuple[int | None, int | None]:
+def read_rank(pid: int, inherited: Mapping[str, str]) -> tuple[int | None, int | None]:
     """Return the rank of a process and the number of ranks, as far as its launcher has told it.
 
     What is ``inherited`` says nothing about this process: a batch script has a rank of its own.
     """
-    found = _numbers(_words(f"/proc/{pid}/environ"), {*RANK_KEYS, *SIZE_KEYS} - set(inherited))
+    found = _select_numbers(_read_words(f"/proc/{pid}/environ"), {*RANK_KEYS, *SIZE_KEYS} - set(inherited))
     of_rank = next((found[key] for key in RANK_KEYS if key in found), None)
     return of_rank, next((found[key] for key in SIZE_KEYS if key in found), None)
 
 
-def _numbers(environment: bytes, wanted: Collection[str]) -> dict[str, int]:
+def _select_numbers(environment: bytes, wanted: Collection[str]) -> dict[str, int]:
     """Return the variables that are wanted and hold numbers; of the others nothing is decoded or kept."""
     found = {}
     environment = b"\0" + environment[:_ENVIRONMENT_LIMIT]

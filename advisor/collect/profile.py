@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.collect import notes
-from advisor.collect.spent import ON_DISK, by_call
+from advisor.collect.thread_time_breakdown import ON_DISK, sum_by_call
 from advisor.model.records import CAUSE_CATEGORIES, Causes, Phase, Profile, Region
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.collect.records import Recording
-    from advisor.collect.sampled import Sampled
+    from advisor.collect.sampled_run import SampledRun
     from advisor.model.records import FloatArray, Status
 
 READER: Final = "gapwatch run"
@@ -32,40 +32,40 @@ _READING: Final = ("read", "pread")
 _WRITING: Final = ("write", "pwrite")
 
 
-def profile_of(run: Sampled, collect: str | None = None) -> Profile:
+def build_profile(run: SampledRun, collect: str | None = None) -> Profile:
     """Return the Profile of a sampled run; ``collect`` is the command that would show more of it on this machine."""
     recording = run.recording
-    table = _Table(run)
+    table = _ProfileTable(run)
     return Profile(
-        program=_busiest(run),
+        program=_find_busiest_program(run),
         run=f"{recording.started} {recording.processes[0].pid}",
         reader=READER,
         actual_s=recording.wall_s,
         processors=run.processors,
         regions=table.regions,
-        phases=(Phase("run", "whole", np.arange(len(table.regions), dtype=np.int64), table.arrays()),),
-        status=table.status(),
+        phases=(Phase("run", "whole", np.arange(len(table.regions), dtype=np.int64), table.build_measures()),),
+        status=table.build_status(),
         build=os.environ.get(BUILD_VARIABLE, "").strip() or None,
         started=recording.started,
         cores=run.cores or None,
-        parameters=_parameters(recording),
-        outside=_outside(run),
-        counts=table.counts(),
-        causes=table.causes(),
-        notes=notes.of(run, collect),
+        parameters=_collect_parameters(recording),
+        outside=_compute_outside(run),
+        counts=table.build_counts(),
+        causes=table.build_causes(),
+        notes=notes.build_notes(run, collect),
         ranks_expected=max((lane.process.ranks or 0 for lane in run.lanes), default=0) or None,
     )
 
 
-def _busiest(run: Sampled) -> str:
+def _find_busiest_program(run: SampledRun) -> str:
     """Return the name of the program on which most time was spent."""
     total: dict[str, float] = defaultdict(float)
-    for lane, one in zip(run.lanes, run.spent, strict=True):
+    for lane, one in zip(run.lanes, run.thread_times, strict=True):
         total[lane.process.name] += one.cpu_s + sum(one.io_s.values()) + 1e-3 * one.life_s
     return max(total, key=lambda name: total[name])
 
 
-def _parameters(recording: Recording) -> dict[str, str | float]:
+def _collect_parameters(recording: Recording) -> dict[str, str | float]:
     command = shlex.join(recording.arguments).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return {
         "command": command if len(command) <= _COMMAND_LIMIT else f"{command[:_COMMAND_LIMIT]}…",
@@ -76,68 +76,68 @@ def _parameters(recording: Recording) -> dict[str, str | float]:
     }
 
 
-def _outside(run: Sampled) -> dict[str, FloatArray]:
+def _compute_outside(run: SampledRun) -> dict[str, FloatArray]:
     """Return the seconds in which nothing of the program ran yet or any more, and those without this processor."""
     wall_s = run.recording.wall_s
-    first = min(one.start_s for one in run.spent)
-    last = min(max(one.start_s + one.life_s for one in run.spent), wall_s)
+    first = min(one.start_s for one in run.thread_times)
+    last = min(max(one.start_s + one.life_s for one in run.thread_times), wall_s)
     there = np.zeros(len(run.processors))
-    np.add.at(there, list(run.processor), [one.life_s for one in run.spent])
+    np.add.at(there, list(run.processor), [one.life_s for one in run.thread_times])
     each = np.ones(len(run.processors))
     parts = {
         "start-up": first * each,
         "shutdown": (wall_s - last) * each,
         "not running": np.maximum(last - first - there, 0.0),
     }
-    if run.displaced:
+    if run.is_displaced:
         parts[DISPLACED] = np.zeros(len(run.processors))
-        np.add.at(parts[DISPLACED], list(run.processor), [one.delay_s for one in run.spent])
+        np.add.at(parts[DISPLACED], list(run.processor), [one.delay_s for one in run.thread_times])
     return parts
 
 
-class _Table:
+class _ProfileTable:
     """The rows of the arrays: the programs, then the calls in which time went into files."""
 
-    def __init__(self, run: Sampled) -> None:
+    def __init__(self, run: SampledRun) -> None:
         self.run = run
         self.programs = list(dict.fromkeys(lane.process.name for lane in run.lanes))
-        self.calls = list(by_call(run.spent))
-        self.regions = tuple(Region(name, threaded=self._threaded) for name in (*self.programs, *self.calls))
+        self.calls = list(sum_by_call(run.thread_times))
+        self.regions = tuple(Region(name, threaded=self._has_threads) for name in (*self.programs, *self.calls))
 
     @property
-    def _threaded(self) -> bool:
+    def _has_threads(self) -> bool:
         return any(processor.thread > 0 for processor in self.run.processors)
 
-    def _row(self, call: str) -> int:
+    def _call_row(self, call: str) -> int:
         return len(self.programs) + self.calls.index(call)
 
-    def _zeros(self) -> FloatArray:
+    def _make_zeros(self) -> FloatArray:
         return np.zeros((len(self.regions), len(self.run.processors), 1))
 
-    def arrays(self) -> dict[str, FloatArray]:
+    def build_measures(self) -> dict[str, FloatArray]:
         """Return the measures (regions, processors, 1), those that a processor alone has or those of several."""
-        own = {name: self._zeros() for name in ("wall_s", "cpu_s", "work_s", "io_s", "wait_s", "os_s")}
-        for lane, one, q in zip(self.run.lanes, self.run.spent, self.run.processor, strict=True):
+        own = {name: self._make_zeros() for name in ("wall_s", "cpu_s", "work_s", "io_s", "wait_s", "os_s")}
+        for lane, one, q in zip(self.run.lanes, self.run.thread_times, self.run.processor, strict=True):
             row = self.programs.index(lane.process.name)
-            delay_s = 0.0 if self.run.displaced else one.delay_s
+            delay_s = 0.0 if self.run.is_displaced else one.delay_s
             own["wall_s"][row, q] += one.cpu_s + one.wait_s + delay_s
             own["cpu_s"][row, q] += one.cpu_s
             own["work_s"][row, q] += one.cpu_s + delay_s
             own["wait_s"][row, q] += one.wait_s
-            own["os_s"][row, q] += delay_s + (one.wait_s if self.run.alone else 0.0)
+            own["os_s"][row, q] += delay_s + (one.wait_s if self.run.has_one_processor else 0.0)
             for (call, _), seconds in one.io_s.items():
                 for name in ("wall_s", "work_s", "io_s"):
-                    own[name][self._row(call), q] += seconds
-        absent = ("work_s", "wait_s") if self.run.alone else ("cpu_s",)
+                    own[name][self._call_row(call), q] += seconds
+        absent = ("work_s", "wait_s") if self.run.has_one_processor else ("cpu_s",)
         return {name: array for name, array in own.items() if name not in absent}
 
-    def status(self) -> dict[str, Status]:
+    def build_status(self) -> dict[str, Status]:
         """Return how sure each measure is: all but the wall time hang on what was seen at the samples."""
-        return {name: "measured" if name == "wall_s" else "estimated" for name in self.arrays()}
+        return {name: "measured" if name == "wall_s" else "estimated" for name in self.build_measures()}
 
-    def counts(self) -> dict[str, FloatArray]:
+    def build_counts(self) -> dict[str, FloatArray]:
         """Return counts (regions, processors) of the programs: switches, memory, bytes and calls."""
-        found: dict[str, FloatArray] = defaultdict(lambda: self._zeros()[:, :, 0])
+        found: dict[str, FloatArray] = defaultdict(lambda: self._make_zeros()[:, :, 0])
         seen: set[int] = set()
         for lane, q in zip(self.run.lanes, self.run.processor, strict=True):
             at = self.programs.index(lane.process.name), q
@@ -152,19 +152,21 @@ class _Table:
                 found[f"files.{name}"][at] += value
         return dict(found)
 
-    def causes(self) -> Causes | None:
+    def build_causes(self) -> Causes | None:
         """Return why time went into files: a row per call, file and processor.
 
         None where most of the calls could not be named: rules would take that for knowledge about them.
         """
-        seconds = by_call(self.run.spent)
+        seconds = sum_by_call(self.run.thread_times)
         if not seconds or seconds.get(ON_DISK, 0.0) > _UNNAMED * sum(seconds.values()):
             return None
-        return _columns([row for number in range(len(self.run.lanes)) for row in self._rows(number)])
+        return _merge_cause_rows(
+            [row for number in range(len(self.run.lanes)) for row in self._build_cause_rows(number)]
+        )
 
-    def _rows(self, number: int) -> list[_Row]:
+    def _build_cause_rows(self, number: int) -> list[_CauseRow]:
         """Return the rows of one lane; what a process read and wrote stands in those that took the longest."""
-        lane, one, q = self.run.lanes[number], self.run.spent[number], self.run.processor[number]
+        lane, one, q = self.run.lanes[number], self.run.thread_times[number], self.run.processor[number]
         own = self.run.counters.get(id(lane.process))
         first = all(lane.process is not other.process for other in self.run.lanes[:number])
         moved = {_READING: (0, 0), _WRITING: (0, 0)}
@@ -174,12 +176,14 @@ class _Table:
         for (call, target), seconds in sorted(one.io_s.items(), key=lambda item: -item[1]):
             kind = next((names for names in moved if call in names), None)
             count, size = moved.pop(kind) if kind else (0, 0)
-            rows.append(_Row(self._row(call), self.programs.index(lane.process.name), q, target, seconds, count, size))
+            rows.append(
+                _CauseRow(self._call_row(call), self.programs.index(lane.process.name), q, target, seconds, count, size)
+            )
         return rows
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _CauseRow:
     call: int
     caller: int
     processor: int
@@ -189,13 +193,13 @@ class _Row:
     bytes: int
 
 
-def _columns(rows: Sequence[_Row]) -> Causes:
+def _merge_cause_rows(rows: Sequence[_CauseRow]) -> Causes:
     targets = list(dict.fromkeys(row.target for row in rows if row.target is not None))
     like = np.zeros(len(rows), dtype=np.int64)
     sizes = [(row.bytes // row.count).bit_length() if row.count else -1 for row in rows]
     return Causes(
         kinds=("file",),
-        targets=tuple(notes.shown(target) for target in targets),
+        targets=tuple(notes.escape_undecodable(target) for target in targets),
         category=like + CAUSE_CATEGORIES.index("io"),
         kind=like,
         phase=like,

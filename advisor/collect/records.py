@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from advisor.collect.procfs import Counters
+    from advisor.collect.procfs import IoCounters
 
 #: What a blocked thread waits for: a file, input that another process has to write, or something else.
 Sort = Literal["file", "input", "other"]
 UNKNOWN: Final = "unknown"
 
 
-class Blocked(NamedTuple):
+class BlockedCall(NamedTuple):
     """What a thread was blocked in: the call, and the file where it is one."""
 
     sort: Sort
@@ -39,11 +39,11 @@ class Thread:
     samples: int = 0
     cpus: set[int] = field(default_factory=set)
     switches: tuple[int, int] = (0, 0)
-    blocked: dict[Blocked, float] = field(default_factory=dict)
-    in_call: Blocked | None = None
+    blocked: dict[BlockedCall, float] = field(default_factory=dict)
+    in_call: BlockedCall | None = None
 
     @property
-    def tail(self) -> float:
+    def tail_factor(self) -> float:
         """What times up to the last sample are multiplied with to reach up to the end, as if all went on alike."""
         seen_s = self.last_s - self.start_s
         return ((self.end_s or self.last_s) - self.start_s) / seen_s if seen_s > 0 else 1.0
@@ -62,12 +62,12 @@ class Process:
     affinity: frozenset[int]
     command: str
     threads: dict[int, Thread] = field(default_factory=dict)
-    counters: Counters | None = None
+    counters: IoCounters | None = None
     peak_B: int = 0
     end_s: float | None = None
 
     @property
-    def first(self) -> Thread:
+    def main_thread(self) -> Thread:
         """The thread with which the process began."""
         return self.threads[self.pid]
 

@@ -40,18 +40,18 @@ class Lane(NamedTuple):
     number: int
 
 
-def applications(processes: Sequence[Process]) -> list[Process]:
+def select_applications(processes: Sequence[Process]) -> list[Process]:
     """Return the processes that do the program's work: those with a rank if there are any, without launchers."""
     ranked = [process for process in processes if process.rank is not None and process.name not in STARTERS]
     pool = ranked or list(processes)
-    below = _cpu_below(pool)
+    below = _sum_descendant_cpu(pool)
     chosen = [process for process in pool if not _starts_others(process, below)]
     if not ranked:
-        chosen = _without_helpers(chosen)
+        chosen = _select_non_helpers(chosen)
     return chosen or pool
 
 
-def _cpu_below(pool: Sequence[Process]) -> dict[int, float]:
+def _sum_descendant_cpu(pool: Sequence[Process]) -> dict[int, float]:
     """Return by process number the CPU time of all that a process has started, directly or not; those that did."""
     of_pid = {process.pid: process for process in pool}
     below: dict[int, float] = {}
@@ -72,13 +72,13 @@ def _starts_others(process: Process, below: dict[int, float]) -> bool:
     return process.name in WRAPPERS or process.cpu_s < _OVERSEER * below[process.pid]
 
 
-def _without_helpers(chosen: Sequence[Process]) -> list[Process]:
-    most = max((_activity(process) for process in chosen), default=0.0)
-    busy = {process.name for process in chosen if _activity(process) >= _HELPER * most}
+def _select_non_helpers(chosen: Sequence[Process]) -> list[Process]:
+    most = max((_active_seconds(process) for process in chosen), default=0.0)
+    busy = {process.name for process in chosen if _active_seconds(process) >= _HELPER * most}
     return [process for process in chosen if process.name in busy]
 
 
-def _activity(process: Process) -> float:
+def _active_seconds(process: Process) -> float:
     """Return the seconds of computation and of being blocked in files."""
     blocked = (
         seconds
@@ -89,38 +89,38 @@ def _activity(process: Process) -> float:
     return process.cpu_s + sum(blocked)
 
 
-def working_threads(process: Process) -> list[Thread]:
+def select_working_threads(process: Process) -> list[Thread]:
     """Return the threads that work, in the order in which they were started; the first one if none does."""
-    least = _HELPING_THREAD * ((process.end_s or 0.0) - process.first.start_s)
+    least = _HELPING_THREAD * ((process.end_s or 0.0) - process.main_thread.start_s)
     ordered = sorted(process.threads.values(), key=lambda thread: (thread.start_s, thread.tid))
-    return [thread for thread in ordered if thread.cpu_s > least] or [process.first]
+    return [thread for thread in ordered if thread.cpu_s > least] or [process.main_thread]
 
 
-def lanes(processes: Iterable[Process]) -> list[Lane]:
+def build_lanes(processes: Iterable[Process]) -> list[Lane]:
     """Return the threads that work, each with its rank and its number in the rank.
 
     Processes without a rank get one: those that run at the same time different ones, one that starts after another has
     ended that of the other. Threads likewise.
     """
-    ordered = sorted(processes, key=lambda process: (process.first.start_s, process.pid))
+    ordered = sorted(processes, key=lambda process: (process.main_thread.start_s, process.pid))
     taken = {process.rank for process in ordered if process.rank is not None}
-    free = _places(
-        [(process.first.start_s, process.end_s or 0.0) for process in ordered if process.rank is None], taken
+    free = _assign_places(
+        [(process.main_thread.start_s, process.end_s or 0.0) for process in ordered if process.rank is None], taken
     )
     of_rank: dict[int, list[Process]] = defaultdict(list)
     for process in ordered:
         of_rank[process.rank if process.rank is not None else free.pop(0)].append(process)
-    return [lane for rank in sorted(of_rank) for lane in _of_rank(rank, of_rank[rank])]
+    return [lane for rank in sorted(of_rank) for lane in _build_rank_lanes(rank, of_rank[rank])]
 
 
-def _of_rank(rank: int, processes: Sequence[Process]) -> list[Lane]:
-    threads = [(process, thread) for process in processes for thread in working_threads(process)]
+def _build_rank_lanes(rank: int, processes: Sequence[Process]) -> list[Lane]:
+    threads = [(process, thread) for process in processes for thread in select_working_threads(process)]
     threads.sort(key=lambda pair: pair[1].start_s)
-    numbers = _places([(thread.start_s, thread.end_s or 0.0) for _, thread in threads], ())
+    numbers = _assign_places([(thread.start_s, thread.end_s or 0.0) for _, thread in threads], ())
     return [Lane(process, thread, rank, number) for (process, thread), number in zip(threads, numbers, strict=True)]
 
 
-def _places(spans: Sequence[tuple[float, float]], taken: Collection[int | None]) -> list[int]:
+def _assign_places(spans: Sequence[tuple[float, float]], taken: Collection[int | None]) -> list[int]:
     """Return for each span, in the order of their starts, the lowest place that no other holds at that time."""
     ends: dict[int, float] = {}
     found = []

@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect import procfs, syscalls
-from advisor.collect.procfs import Gone
-from advisor.collect.records import UNKNOWN, Blocked, Process, Thread
+from advisor.collect.procfs import ProcessGone
+from advisor.collect.records import UNKNOWN, BlockedCall, Process, Thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,10 +20,10 @@ _SELDOM: Final = 5
 #: A sample stands for no more than this many intervals, however long the sampler was kept from looking.
 _STRETCH: Final = 4.0
 #: What is known of a blocked thread from its state alone.
-_BY_STATE: Final = {"D": Blocked("file", UNKNOWN), "S": Blocked("other", UNKNOWN)}
+_BY_STATE: Final = {"D": BlockedCall("file", UNKNOWN), "S": BlockedCall("other", UNKNOWN)}
 
 
-class Sampler:
+class ProcessSampler:
     """Knows the processes that a program started; ``origin_s`` is the moment of its start (``time.monotonic``)."""
 
     def __init__(self, pid: int, origin_s: float, interval_s: float) -> None:
@@ -32,33 +32,33 @@ class Sampler:
         self.interval_s = interval_s
         self.samples = 0
         self.longest_s = 0.0
-        self.sees_calls = procfs.may_see_calls()
+        self.sees_calls = procfs.can_see_calls()
         self.processes: list[Process] = []
         self.alive: dict[int, Process] = {}
         self._boot_s = time.clock_gettime(time.CLOCK_BOOTTIME) - (time.monotonic() - origin_s)
-        self._calls = syscalls.names()
-        self._lists_children = procfs.lists_children()
+        self._calls = syscalls.call_names()
+        self._lists_children = procfs.kernel_lists_children()
         self._last_s = 0.0
 
-    def sample(self) -> None:
+    def take_sample(self) -> None:
         """Look at every process of the tree once."""
         now = time.monotonic() - self.origin_s
         apart = now - self._last_s
         self.longest_s = max(self.longest_s, apart)
-        for pid in list(self._tree()):
+        for pid in list(self._iterate_tree()):
             try:
-                self._look(pid, now, apart)
-            except Gone:
-                self._ended(pid, now)
-        for pid in [pid for pid, process in self.alive.items() if process.first.last_s < now]:
-            self._ended(pid, now)
+                self._sample_process(pid, now, apart)
+            except ProcessGone:
+                self._close_process(pid, now)
+        for pid in [pid for pid, process in self.alive.items() if process.main_thread.last_s < now]:
+            self._close_process(pid, now)
         self.samples += 1
         self._last_s = now
 
-    def _tree(self) -> Iterator[int]:
+    def _iterate_tree(self) -> Iterator[int]:
         """Yield the processes of the tree, also those that outlived the one that started them."""
         if not self._lists_children:
-            yield from dict.fromkeys((self.root, *_descendants(self.root), *self.alive))
+            yield from dict.fromkeys((self.root, *_find_descendants(self.root), *self.alive))
             return
         waiting, seen = [self.root, *self.alive], set()
         while waiting:
@@ -69,53 +69,62 @@ class Sampler:
             yield pid
             process = self.alive.get(pid)
             tids = list(process.threads) if process and self._asks_threads() else [pid]
-            waiting += [child for tid in tids for child in procfs.children(pid, tid)]
+            waiting += [child for tid in tids for child in procfs.list_children(pid, tid)]
 
     def _asks_threads(self) -> bool:
         total = sum(len(process.threads) for process in self.alive.values())
         return total <= _FEW_THREADS or self.samples % _SELDOM == 0
 
-    def _look(self, pid: int, now: float, apart: float) -> None:
-        stat = procfs.stat(pid)
+    def _sample_process(self, pid: int, now: float, apart: float) -> None:
+        stat = procfs.read_stat(pid)
         process = self.alive.get(pid)
         if process is not None and process.started_s != stat.started_s:
-            self._ended(pid, now)
+            self._close_process(pid, now)
             process = None
         if process is None:
             if stat.state == "Z" and pid != self.root:
                 return
-            process = self._met(pid, stat, now)
-        elif process.command != stat.name or process.first.samples == 1:  # not all is there in the moment of exec
-            _renew(process, stat.name)
+            process = self._add_process(pid, stat, now)
+        elif process.command != stat.name or process.main_thread.samples == 1:  # not all is there in the moment of exec
+            _update_program(process, stat.name)
         if self.samples % _SELDOM == 1:  # launchers bind ranks after they have started them
-            process.affinity = _affinity(pid) or process.affinity
+            process.affinity = _read_affinity(pid) or process.affinity
         process.peak_B = max(process.peak_B, stat.resident_B)
-        process.counters = procfs.counters(pid) or process.counters
+        process.counters = procfs.read_io_counters(pid) or process.counters
         weight = min(apart, _STRETCH * self.interval_s)
-        for tid in [pid] if stat.threads <= 1 else procfs.threads(pid):
-            with suppress(Gone):
-                self._look_at_thread(process, tid, stat if stat.threads <= 1 else procfs.stat(pid, tid), now, weight)
+        for tid in [pid] if stat.threads <= 1 else procfs.list_threads(pid):
+            with suppress(ProcessGone):
+                self._sample_thread(
+                    process, tid, stat if stat.threads <= 1 else procfs.read_stat(pid, tid), now, weight
+                )
         _close_threads(process, now)
         if stat.state == "Z" and stat.threads <= 1:
-            self._ended(pid, now)
+            self._close_process(pid, now)
 
-    def _met(self, pid: int, stat: procfs.Stat, now: float) -> Process:
+    def _add_process(self, pid: int, stat: procfs.ProcessStat, now: float) -> Process:
         start_s = min(max(stat.started_s - self._boot_s, 0.0), now)
-        rank, ranks = procfs.rank(pid, os.environ)
+        rank, ranks = procfs.read_rank(pid, os.environ)
         process = Process(
-            pid, stat.parent, stat.started_s, procfs.program(pid, stat.name), rank, ranks, _affinity(pid), stat.name
+            pid,
+            stat.parent,
+            stat.started_s,
+            procfs.read_program_name(pid, stat.name),
+            rank,
+            ranks,
+            _read_affinity(pid),
+            stat.name,
         )
         process.threads[pid] = Thread(pid, start_s, start_s)
         self.alive[pid] = process
         self.processes.append(process)
         return process
 
-    def _look_at_thread(self, process: Process, tid: int, stat: procfs.Stat, now: float, weight: float) -> None:
+    def _sample_thread(self, process: Process, tid: int, stat: procfs.ProcessStat, now: float, weight: float) -> None:
         start_s = min(max(stat.started_s - self._boot_s, 0.0), now)
         thread = process.threads.setdefault(tid, Thread(tid, start_s, start_s))
-        ran = procfs.on_cpu(process.pid, tid) or (stat.user_s + stat.system_s, 0.0)
+        ran = procfs.read_cpu_times(process.pid, tid) or (stat.user_s + stat.system_s, 0.0)
         if ran[0] != thread.cpu_s or thread.in_call is None:  # else it has not moved since
-            thread.in_call = self._blocked(process.pid, tid, stat.state)
+            thread.in_call = self._find_blocked_call(process.pid, tid, stat.state)
         thread.cpu_s, thread.delay_s = ran
         thread.system_s = min(stat.system_s, thread.cpu_s)
         thread.last_s = now
@@ -124,45 +133,45 @@ class Sampler:
         if thread.in_call is not None:
             thread.blocked[thread.in_call] = thread.blocked.get(thread.in_call, 0.0) + weight
         if self.samples % _SELDOM == 0 or stat.state == "Z":
-            thread.switches = procfs.switches(process.pid, tid) or thread.switches
+            thread.switches = procfs.read_switches(process.pid, tid) or thread.switches
 
-    def _blocked(self, pid: int, tid: int, state: str) -> Blocked | None:
+    def _find_blocked_call(self, pid: int, tid: int, state: str) -> BlockedCall | None:
         """Return what a thread is blocked in; None where it runs.
 
         The state was read a moment before. Both count: a call of some 100 us is often over, or begins, in between.
         """
-        found = procfs.call(pid, tid) if state not in "ZX" else None
+        found = procfs.read_system_call(pid, tid) if state not in "ZX" else None
         if found is None:
             return _BY_STATE.get(state)
         number, descriptor = found
         name = self._calls.get(number, "page fault" if number < 0 else UNKNOWN)
         if name in syscalls.WAITING or (state != "D" and name in (UNKNOWN, "page fault")):
-            return Blocked("other", name)
+            return BlockedCall("other", name)
         if name == UNKNOWN:
             return _BY_STATE["D"]
-        path = procfs.file(pid, descriptor) if name in syscalls.ON_FILE else None
-        return _of_call(name, path)
+        path = procfs.resolve_descriptor(pid, descriptor) if name in syscalls.ON_FILE else None
+        return _classify_call(name, path)
 
-    def _ended(self, pid: int, now: float) -> None:
+    def _close_process(self, pid: int, now: float) -> None:
         process = self.alive.pop(pid, None)
         if process is None:
             return
-        last = process.first.last_s
+        last = process.main_thread.last_s
         process.end_s = now if last == now else (last + now) / 2
         for thread in process.threads.values():
             if thread.end_s is None:
                 thread.end_s = max(process.end_s, thread.last_s)
 
 
-def _of_call(name: str, path: str | None) -> Blocked:
+def _classify_call(name: str, path: str | None) -> BlockedCall:
     """Return what a call on an open file waits for: to read from a pipe or a socket is to wait for who writes."""
     if path is None or path.startswith("/"):
         terminal = path is not None and path.startswith(("/dev/pts/", "/dev/tty"))
-        return Blocked("file", name, "terminal" if terminal else path)
+        return BlockedCall("file", name, "terminal" if terminal else path)
     kind = path.partition(":")[0]
     if name in syscalls.ON_STREAM and name in ("read", "pread"):
-        return Blocked("input", name, kind)
-    return Blocked("other", name, kind) if kind == "socket" else Blocked("file", name, kind)
+        return BlockedCall("input", name, kind)
+    return BlockedCall("other", name, kind) if kind == "socket" else BlockedCall("file", name, kind)
 
 
 def _close_threads(process: Process, now: float) -> None:
@@ -171,23 +180,23 @@ def _close_threads(process: Process, now: float) -> None:
             thread.end_s = (thread.last_s + now) / 2
 
 
-def _renew(process: Process, command: str) -> None:
+def _update_program(process: Process, command: str) -> None:
     """Take note that a process runs another program now, as after ``exec``."""
     process.command = command
-    process.name = procfs.program(process.pid, command)
-    rank, ranks = procfs.rank(process.pid, os.environ)
+    process.name = procfs.read_program_name(process.pid, command)
+    rank, ranks = procfs.read_rank(process.pid, os.environ)
     process.rank, process.ranks = (rank, ranks) if rank is not None else (process.rank, process.ranks)
-    process.affinity = _affinity(process.pid) or process.affinity
+    process.affinity = _read_affinity(process.pid) or process.affinity
 
 
-def _affinity(pid: int) -> frozenset[int]:
+def _read_affinity(pid: int) -> frozenset[int]:
     try:
         return frozenset(os.sched_getaffinity(pid))
     except OSError:
         return frozenset()
 
 
-def _descendants(pid: int) -> list[int]:
+def _find_descendants(pid: int) -> list[int]:
     import psutil
 
     try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.model.records import Processor, Profile
-    from advisor.support.strict_json import Node
+    from advisor.support.strict_json import JsonNode
 
 NAME: Final = "gapwatch.json"
 SCHEMA: Final = "gapwatch/sidecar/1"
@@ -43,7 +43,7 @@ class Sidecar:
     parameters: Mapping[str, str | float] = field(default_factory=dict)
 
 
-def find(path: Path, top: Path | None = None) -> Path | None:
+def find_sidecar(path: Path, top: Path | None = None) -> Path | None:
     """Return the sidecar of the profile at ``path``: inside a profile that is a directory, else beside the profile.
 
     Where the profile was found below the directory ``top``, the nearest one up to there, or beside ``top``, counts.
@@ -55,44 +55,44 @@ def find(path: Path, top: Path | None = None) -> Path | None:
     return next((place / NAME for place in (*places, *above) if (place / NAME).is_file()), None)
 
 
-def read(path: Path, top: Path | None = None) -> Sidecar | None:
+def read_sidecar(path: Path, top: Path | None = None) -> Sidecar | None:
     """Return what the sidecar of the profile at ``path`` says, None without one; raises ``InputError``."""
-    file = find(path, top)
-    return _statements(strict_json.read(file, SIZE_LIMIT)) if file is not None and file != path else None
+    file = find_sidecar(path, top)
+    return _parse_statements(strict_json.read_json(file, SIZE_LIMIT)) if file is not None and file != path else None
 
 
-def _statements(root: Node) -> Sidecar:
-    found = root.fields(("schema", "source_root", "parameters", *_TEXTS, *_COUNTS))
+def _parse_statements(root: JsonNode) -> Sidecar:
+    found = root.require_fields(("schema", "source_root", "parameters", *_TEXTS, *_COUNTS))
     if "schema" in found:
-        found["schema"].choice((SCHEMA,))
-    parameters = found["parameters"].fields() if "parameters" in found else {}
+        found["schema"].require_choice((SCHEMA,))
+    parameters = found["parameters"].require_fields() if "parameters" in found else {}
     folder = root.file.absolute().parent
     return Sidecar(
-        build=_text(found, "build"),
-        machine=_text(found, "machine"),
-        host=_text(found, "host"),
-        language=_text(found, "language"),
-        cores=found["cores"].whole(1) if "cores" in found else None,
-        ranks_expected=found["ranks_expected"].whole(1) if "ranks_expected" in found else None,
-        source_root=folder / found["source_root"].text(4096) if "source_root" in found else None,
-        parameters={key: _parameter(node) for key, node in parameters.items()},
+        build=_parse_text(found, "build"),
+        machine=_parse_text(found, "machine"),
+        host=_parse_text(found, "host"),
+        language=_parse_text(found, "language"),
+        cores=found["cores"].require_whole(1) if "cores" in found else None,
+        ranks_expected=found["ranks_expected"].require_whole(1) if "ranks_expected" in found else None,
+        source_root=folder / found["source_root"].require_text(4096) if "source_root" in found else None,
+        parameters={key: _parse_parameter(node) for key, node in parameters.items()},
     )
 
 
-def _text(found: Mapping[str, Node], name: str) -> str | None:
+def _parse_text(found: Mapping[str, JsonNode], name: str) -> str | None:
     if name not in found:
         return None
-    text = found[name].text(1000).strip()
+    text = found[name].require_text(1000).strip()
     if not text:
-        raise found[name].error("is empty; leave it out instead")
+        raise found[name].make_error("is empty; leave it out instead")
     return text
 
 
-def _parameter(node: Node) -> str | float:
-    return node.text(1000) if isinstance(node.value, str) else node.number()
+def _parse_parameter(node: JsonNode) -> str | float:
+    return node.require_text(1000) if isinstance(node.value, str) else node.require_number()
 
 
-def write(folder: Path, stated: Mapping[str, object], parameters: Mapping[str, str | float]) -> Path:
+def write_sidecar(folder: Path, stated: Mapping[str, object], parameters: Mapping[str, str | float]) -> Path:
     """State something about the profiles in ``folder``, on top of what its sidecar says, and return the file.
 
     Raises ``InputError`` where a sidecar is there already that cannot be read.
@@ -100,7 +100,7 @@ def write(folder: Path, stated: Mapping[str, object], parameters: Mapping[str, s
     file = folder / NAME
     known: dict[str, object] = {}
     if file.exists():
-        _statements(strict_json.read(file, SIZE_LIMIT))
+        _parse_statements(strict_json.read_json(file, SIZE_LIMIT))
         known = json.loads(file.read_text(encoding="utf-8"))
     if parameters:
         before = known.get("parameters")
@@ -112,15 +112,15 @@ def write(folder: Path, stated: Mapping[str, object], parameters: Mapping[str, s
     return file
 
 
-def apply(
+def apply_sidecar(
     profile: Profile, path: Path, environment: Mapping[str, str] = os.environ, top: Path | None = None
 ) -> Profile:
-    """Return the profile with what its sidecar says (see ``find``); raises ``InputError`` for mistakes in the sidecar.
+    """Return the profile with what its sidecar says; raises ``InputError`` for mistakes in the sidecar.
 
     The sidecar outranks what the tool recorded: it is there because somebody knows better. ``GAPWATCH_BUILD`` names the
     build where neither does.
     """
-    said = read(path, top) or Sidecar()
+    said = read_sidecar(path, top) or Sidecar()
     return replace(
         profile,
         build=said.build or profile.build or environment.get(BUILD_VARIABLE, "").strip() or None,
@@ -129,9 +129,9 @@ def apply(
         cores=said.cores or profile.cores,
         ranks_expected=said.ranks_expected or profile.ranks_expected,
         parameters={**profile.parameters, **said.parameters},
-        processors=tuple(_at(processor, said.host) for processor in profile.processors),
+        processors=tuple(_set_host(processor, said.host) for processor in profile.processors),
     )
 
 
-def _at(processor: Processor, host: str | None) -> Processor:
+def _set_host(processor: Processor, host: str | None) -> Processor:
     return processor if host is None or processor.host is not None else replace(processor, host=host)

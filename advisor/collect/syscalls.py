@@ -43,7 +43,7 @@ ON_FILE: Final = frozenset(
 ON_STREAM: Final = frozenset({"read", "write", "pread", "pwrite", "sendfile"})
 
 
-def names(machine: str = "") -> Mapping[int, str]:
+def call_names(machine: str = "") -> Mapping[int, str]:
     """Return the name of each system call of interest by its number; empty for processors not listed here."""
     table = _TABLES.get(machine or platform.machine(), {})
     return {number: name for name, numbers in table.items() for number in numbers}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.collect.spent import mostly
+from advisor.collect.thread_time_breakdown import find_blocking_call
 from advisor.model.reports import Column, Report, Table, Text
 from advisor.model.units import format_seconds, format_share
 
 if TYPE_CHECKING:
-    from advisor.collect.sampled import Sampled
+    from advisor.collect.sampled_run import SampledRun
 
 #: More rows than this are too many to look at: the others are counted.
 ROWS: Final = 12
@@ -22,17 +22,17 @@ _COLUMNS: Final = (
 )  # fmt: skip
 
 
-def report(run: Sampled, rows: int = ROWS) -> Report:
+def build_process_report(run: SampledRun, rows: int = ROWS) -> Report:
     """Return what each process and thread did; the least and the most busy ones where there are too many."""
     recording = run.recording
-    order = sorted(range(len(run.lanes)), key=lambda n: (run.processor[n], run.spent[n].start_s))
+    order = sorted(range(len(run.lanes)), key=lambda n: (run.processor[n], run.thread_times[n].start_s))
     left = len(order) - rows
     if left > 0:
-        by_cpu = sorted(order, key=lambda n: run.spent[n].cpu_s)
+        by_cpu = sorted(order, key=lambda n: run.thread_times[n].cpu_s)
         kept = {*by_cpu[: rows // 2], *by_cpu[-(rows - rows // 2) :]}
         order = [n for n in order if n in kept]
     title = f"What {recording.samples} samples saw"
-    table = Table(title, _COLUMNS, tuple(_row(run, n) for n in order))
+    table = Table(title, _COLUMNS, tuple(_build_row(run, n) for n in order))
     cost = (
         f"Sampling took {format_share(recording.cost_s / recording.wall_s)} of one processor "
         f"({format_seconds(recording.cost_s)} in all)."
@@ -41,8 +41,8 @@ def report(run: Sampled, rows: int = ROWS) -> Report:
     return Report("", (table, Text(cost + more)))
 
 
-def _row(run: Sampled, n: int) -> tuple[str | float | int | None, ...]:
-    lane, one = run.lanes[n], run.spent[n]
+def _build_row(run: SampledRun, n: int) -> tuple[str | float | int | None, ...]:
+    lane, one = run.lanes[n], run.thread_times[n]
     life_s = one.life_s or 1.0
     cpus = sorted(lane.process.affinity)
     return (
@@ -53,7 +53,7 @@ def _row(run: Sampled, n: int) -> tuple[str | float | int | None, ...]:
         sum(one.io_s.values()) / life_s,
         one.delay_s / life_s,
         one.wait_s / life_s,
-        mostly(lane.thread) if one.cpu_s < _BUSY * life_s else None,
+        find_blocking_call(lane.thread) if one.cpu_s < _BUSY * life_s else None,
         lane.process.peak_B,
         f"{len(cpus)} CPUs" if len(cpus) > 1 else f"CPU {cpus[0]}" if cpus else None,
     )

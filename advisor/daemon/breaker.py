@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.history.database import Writer
+    from advisor.history.database import HistoryWriter
 
 #: A plugin that failed in so many runs one after the other, or ended so many processes, is left out.
 TRIES: Final = 3
 
 
-class Breaker:
+class PluginBreaker:
     """Counts the failures of plugins of others in the history; threads may share it."""
 
-    def __init__(self, writer: Writer, versions: Mapping[str, str]) -> None:
+    def __init__(self, writer: HistoryWriter, versions: Mapping[str, str]) -> None:
         self._writer, self._versions = writer, versions
         self._lock = Lock()
         self._raised: dict[str, int] = {}
@@ -28,27 +28,27 @@ class Breaker:
         self._times = {name: times for name, version, times in rows if version == versions.get(name)}
 
     @property
-    def blocked(self) -> frozenset[str]:
+    def blocked_plugins(self) -> frozenset[str]:
         """The names of the plugins that are left out."""
         with self._lock:
             return frozenset(name for name, times in self._times.items() if times >= TRIES)
 
-    def died(self, plugin: str, reason: str) -> None:
+    def record_death(self, plugin: str, reason: str) -> None:
         """Note that a process ended while it asked a plugin."""
         with self._lock:
             times = self._times[plugin] = self._times.get(plugin, 0) + 1
-        self._note(plugin, times, reason)
+        self._store_failures(plugin, times, reason)
 
-    def answered(self, failed: Mapping[str, str]) -> None:
+    def record_answer(self, failed: Mapping[str, str]) -> None:
         """Note which plugins failed for a run; those that did not have a clean record again."""
         with self._lock:
             self._raised = {name: self._raised.get(name, 0) + 1 for name in failed}
             broken = [name for name, times in self._raised.items() if times >= TRIES and name not in self._times]
             self._times |= dict.fromkeys(broken, TRIES)
         for name in broken:
-            self._note(name, TRIES, failed[name])
+            self._store_failures(name, TRIES, failed[name])
 
-    def _note(self, plugin: str, times: int, reason: str) -> None:
+    def _store_failures(self, plugin: str, times: int, reason: str) -> None:
         with self._writer.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO plugin_faults VALUES (?, ?, ?, ?)",

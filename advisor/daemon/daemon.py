@@ -12,17 +12,17 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from advisor import __version__
-from advisor.daemon import manners
-from advisor.daemon.announcements import Announcements
-from advisor.daemon.events import Backlog, FileSettled, Remark, RunTaken
-from advisor.daemon.looking import Looker, identities
-from advisor.daemon.reading import Readers
-from advisor.daemon.retention import Retention
-from advisor.daemon.settling import Settling
-from advisor.extension.host.discovery import versions
-from advisor.history.database import Writer
-from advisor.history.ledger import Ledger
-from advisor.history.remarks import Remarks
+from advisor.daemon import throttling
+from advisor.daemon.debounce import FileDebouncer
+from advisor.daemon.events import Backlog, FileSettled, Remark, RunIngested
+from advisor.daemon.inotify_events import InotifyEvents
+from advisor.daemon.reader_pool import ReaderPool
+from advisor.daemon.retention import HistoryRetention
+from advisor.daemon.root_scanner import RootScanner, scanned_identities
+from advisor.extension.host.discovery import plugin_versions
+from advisor.history.database import HistoryWriter
+from advisor.history.file_states import FileStates
+from advisor.history.remarks import RemarkStore
 from advisor.model.errors import AdvisorError, StoreError
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from advisor.daemon.config import Config
+    from advisor.daemon.config import DaemonConfig
     from advisor.daemon.events import Event
-    from advisor.daemon.intake import Candidate, Outcome
-    from advisor.daemon.reading import Served
-    from advisor.history.ledger import Signature, State
+    from advisor.daemon.intake import UnitCandidate, UnitOutcome
+    from advisor.daemon.reader_pool import ReadResult
+    from advisor.history.file_states import FileSignature, State
 
 #: The loop turns at least this often, to see stop flags and roots that changed (seconds).
 _TURN_S: Final = 1.0
@@ -48,117 +48,117 @@ _HANGS_S: Final = 30.0
 
 
 class Daemon:
-    """Watches the roots of a configuration; ``tell`` is called with every event, in the thread of ``run``."""
+    """Watches the roots of a configuration; ``tell`` is called with every event, in the thread of ``run_daemon``."""
 
-    def __init__(self, config: Config, state: Path, tell: Callable[[Event], None]) -> None:
+    def __init__(self, config: DaemonConfig, state: Path, tell: Callable[[Event], None]) -> None:
         self._config, self._state, self._tell = config, state, tell
         self._wake, self._stopped = Flag(), Flag()
-        self._settling = Settling(config.quiet_s)
-        self._serving: dict[Future[Served], tuple[Path, set[bytes]]] = {}
-        self._lookers: dict[Path, Looker] = {}
+        self._settling = FileDebouncer(config.quiet_s)
+        self._serving: dict[Future[ReadResult], tuple[Path, set[bytes]]] = {}
+        self._lookers: dict[Path, RootScanner] = {}
         self._due: dict[Path, float] = {}
-        self._reload: Callable[[], Config] | None = None
+        self._reload: Callable[[], DaemonConfig] | None = None
         self._said: set[str] = set()
         self._gone: set[Path] = set()
-        self._pace = manners.Pace(config.max_load)
+        self._pace = throttling.BacklogThrottle(config.max_load)
         self._anew = False
 
-    def reload(self, read: Callable[[], Config]) -> None:
+    def reload_config(self, read: Callable[[], DaemonConfig]) -> None:
         """Go on with another configuration soon, if it can be read; safe to call from a signal handler."""
         self._reload = read
         self._wake.set()
 
     def stop(self) -> None:
-        """End ``run`` soon; safe to call from a signal handler."""
+        """End ``run_daemon`` soon; safe to call from a signal handler."""
         self._stopped.set()
         self._wake.set()
 
-    def run(self, *, once: bool = False) -> None:
+    def run_daemon(self, *, once: bool = False) -> None:
         """Watch until stopped, or, ``once``, until nothing waits any more; raises ``StoreError``.
 
         A history that cannot be written, on a full disk, stops a daemon only ``once``; else it waits for room.
         """
-        self._writer = Writer(self._state)
-        self._announced = Announcements(self._wake)
-        self._retention = Retention(self._writer, self._config)
-        self._readers = Readers(self._config, self._writer, self._settling)
+        self._writer = HistoryWriter(self._state)
+        self._announced = InotifyEvents(self._wake)
+        self._retention = HistoryRetention(self._writer, self._config)
+        self._readers = ReaderPool(self._config, self._writer, self._settling)
         try:
-            self._begin()
-            self._watch(self._config.roots)
-            self._loop(once)
+            self._begin_session()
+            self._watch_roots(self._config.roots)
+            self._run_loop(once)
         finally:
-            manners.tell_service("STOPPING=1")
+            throttling.notify_service("STOPPING=1")
             for looker in self._lookers.values():
-                looker.end()
-            self._announced.stop()
+                looker.stop_scanning()
+            self._announced.stop_watching()
             self._readers.close()
             self._writer.close()
 
-    def _begin(self) -> None:
+    def _begin_session(self) -> None:
         """Take up what an earlier process left; what an older version could not read gets another try."""
         with self._writer.transaction() as connection:
-            Remarks(connection).clear()
+            RemarkStore(connection).clear_remarks()
         if self._writer.set_aside:
-            self._remark(f"the history was set aside: {self._writer.set_aside}; all profiles are read anew")
-        plugins = sorted(versions(self._config.plugins).items())
+            self._publish_remark(f"the history was set aside: {self._writer.set_aside}; all profiles are read anew")
+        plugins = sorted(plugin_versions(self._config.plugins).items())
         version = " ".join((__version__, *(f"{name}={number}" for name, number in plugins)))
         with self._writer.transaction() as connection:
             (known,) = connection.execute("SELECT max(value) FROM meta WHERE name = 'version'").fetchone()
             if known != version:
                 connection.execute("UPDATE files SET state = 'waiting' WHERE state = 'quarantined'")
                 connection.execute("INSERT OR REPLACE INTO meta VALUES ('version', ?)", (version,))
-        self._take_up()
-        self._retention.keep()
+        self._load_waiting_files()
+        self._retention.drop_excess_runs()
 
-    def _take_up(self) -> None:
+    def _load_waiting_files(self) -> None:
         """Let files settle that the ledger knows to be waiting, as many as there is room for."""
         self._settling.overflowed = False
-        with self._writer.reading() as connection:
-            waiting = Ledger(connection).waiting(2 * self._settling.room)
+        with self._writer.lend_connection() as connection:
+            waiting = FileStates(connection).waiting_files(2 * self._settling.room)
         for folder, name, signature in waiting:
-            self._settling.observe(folder, {name: signature}, monotonic())
+            self._settling.observe_files(folder, {name: signature}, monotonic())
 
-    def _watch(self, roots: tuple[Path, ...]) -> None:
+    def _watch_roots(self, roots: tuple[Path, ...]) -> None:
         """Look at these roots from now on: first listen, then look, so that nothing is missed in between."""
         for looker in self._lookers.values():
-            looker.end()
+            looker.stop_scanning()
         self._lookers = {
-            root: Looker(root, self._writer, self._settling, self._state, self._wake.set) for root in roots
+            root: RootScanner(root, self._writer, self._settling, self._state, self._wake.set) for root in roots
         }
         self._due = dict.fromkeys(roots, 0.0)
-        self._announced.arm(identities(self._lookers))
+        self._announced.watch_roots(scanned_identities(self._lookers))
         for root, why in self._announced.silent.items():
-            self._remark(f"{root} is scanned every {self._config.poll_s:g} s: {why}")
+            self._publish_remark(f"{root} is scanned every {self._config.poll_s:g} s: {why}")
 
-    def _loop(self, once: bool) -> None:
-        manners.tell_service("READY=1")
+    def _run_loop(self, once: bool) -> None:
+        throttling.notify_service("READY=1")
         while not self._stopped.is_set():
             try:
-                done = self._turn(once)
+                done = self._run_turn(once)
             except StoreError as error:
                 if once:
                     raise
-                self._say_once(f"reading pauses: {error}")
+                self._remark_once(f"reading pauses: {error}")
                 done = False
             if done:
                 return
-            manners.tell_service("WATCHDOG=1")
-            self._wake.wait(self._pause())
+            throttling.notify_service("WATCHDOG=1")
+            self._wake.wait(self._compute_pause())
             self._wake.clear()
 
-    def _turn(self, once: bool) -> bool:
+    def _run_turn(self, once: bool) -> bool:
         """Do all that is to be done now; return whether ``once`` was enough."""
-        self._reconfigure()
-        self._look(once)
-        self._take_in(once)
+        self._apply_reload()
+        self._scan_due_roots(once)
+        self._collect_results(once)
         if self._settling.overflowed and len(self._settling) < self._settling.room // 2:
-            self._take_up()
-        self._hand_out(once)
+            self._load_waiting_files()
+        self._submit_ready_files(once)
         self._tell(Backlog(len(self._settling), sum(len(names) for _, names in self._serving.values())))
         looking = any(0.0 < looker.busy_s <= self._config.task_s for looker in self._lookers.values())
         return once and not (looking or len(self._settling) or self._serving or self._settling.overflowed)
 
-    def _reconfigure(self) -> None:
+    def _apply_reload(self) -> None:
         """Take over a change of the configuration; a broken one changes nothing."""
         read, self._reload = self._reload, None
         if read is None:
@@ -166,93 +166,97 @@ class Daemon:
         try:
             config = read()
         except AdvisorError as error:
-            self._remark(f"the configuration stays as it was: {error}")
+            self._publish_remark(f"the configuration stays as it was: {error}")
             return
-        self._announced.stop()
-        self._announced = Announcements(self._wake)
+        self._announced.stop_watching()
+        self._announced = InotifyEvents(self._wake)
         self._readers.close()
-        self._readers = Readers(config, self._writer, self._settling)
-        self._retention = Retention(self._writer, config)
+        self._readers = ReaderPool(config, self._writer, self._settling)
+        self._retention = HistoryRetention(self._writer, config)
         self._serving.clear()
         self._settling.quiet_time_s = config.quiet_s
         self._pace.max_load = config.max_load
         self._config = config
-        self._watch(config.roots)
-        self._remark("the configuration was read again")
+        self._watch_roots(config.roots)
+        self._publish_remark("the configuration was read again")
 
-    def _pause(self) -> float:
+    def _compute_pause(self) -> float:
         settled = self._settling.next_due()
         scan = min(self._due.values(), default=0.0)
         moment = scan if settled is None or self._serving else min(scan, max(settled, self._pace.resting_until))
         return min(max(moment - monotonic(), 0.01), _TURN_S)
 
-    def _look(self, once: bool) -> None:
+    def _scan_due_roots(self, once: bool) -> None:
         """Have the roots looked at that are due, and the directories in which something was announced."""
-        folders, closed = self._announced.take()
+        folders, closed = self._announced.take_changes()
         if self._announced.incomplete:
             self._announced.incomplete, self._anew = False, True
-            self._say_once("more happened at once than the system can announce; everything is looked at again")
-        self._notice(once)
+            self._remark_once("more happened at once than the system can announce; everything is looked at again")
+        self._report_missing_roots(once)
         for root, looker in self._lookers.items():
             if (problem := looker.take_problem()) is not None:
                 raise problem
             if looker.busy_s > _HANGS_S:
-                self._say_once(f"{root} has not answered for {_HANGS_S:g} s; everything else goes on")
+                self._remark_once(f"{root} has not answered for {_HANGS_S:g} s; everything else goes on")
                 self._due[root] = monotonic() + self._config.poll_s
             elif self._anew or self._due[root] <= monotonic():
                 hears = root not in self._announced.silent
                 least = self._config.scan_s if hears else self._config.poll_s
-                if self._anew or (not looker.busy_s and looker.due(least, hears=hears) <= monotonic()):
-                    looker.look(whole=True)
-                self._due[root] = max(looker.due(least, hears=hears), monotonic() + (_TURN_S if looker.busy_s else 0.0))
-            mine = [folder for folder in folders if self._root_of(folder) == root]
-            looker.look(mine, [(folder, name) for folder, name in closed if self._root_of(folder) == root], whole=False)
+                if self._anew or (not looker.busy_s and looker.next_scan_s(least, hears=hears) <= monotonic()):
+                    looker.request_scan(whole=True)
+                self._due[root] = max(
+                    looker.next_scan_s(least, hears=hears), monotonic() + (_TURN_S if looker.busy_s else 0.0)
+                )
+            mine = [folder for folder in folders if self._find_root(folder) == root]
+            looker.request_scan(
+                mine, [(folder, name) for folder, name in closed if self._find_root(folder) == root], whole=False
+            )
             if not once:
-                looker.glance()
-        self._anew = self._announced.arm(identities(self._lookers))
+                looker.request_root_check()
+        self._anew = self._announced.watch_roots(scanned_identities(self._lookers))
 
-    def _notice(self, once: bool) -> None:
+    def _report_missing_roots(self, once: bool) -> None:
         """Tell of roots that went, or came back."""
         gone = {root for root, looker in self._lookers.items() if looker.identity is None}
         for root in sorted(gone - self._gone):
-            self._remark(f"{root} is not there" + ("" if once else "; it is waited for"))
+            self._publish_remark(f"{root} is not there" + ("" if once else "; it is waited for"))
         for root in sorted((self._gone & self._lookers.keys()) - gone):
-            self._remark(f"{root} is there again")
+            self._publish_remark(f"{root} is there again")
         self._gone = gone
 
-    def _root_of(self, folder: Path) -> Path | None:
+    def _find_root(self, folder: Path) -> Path | None:
         return next((root for root in self._config.roots if root == folder or root in folder.parents), None)
 
-    def _hand_out(self, once: bool) -> None:
+    def _submit_ready_files(self, once: bool) -> None:
         """Have the directories read in which everything is quiet; of a backlog less where others need the machine.
 
         With ``once``, and for a few files, somebody waits for what comes of them.
         """
-        backlog = not once and len(self._settling) > manners.FEW
-        if backlog and not self._pace.allows(bool(self._serving), self._config.jobs + 1):
+        backlog = not once and len(self._settling) > throttling.FEW
+        if backlog and not self._pace.allows_part(bool(self._serving), self._config.jobs + 1):
             return
         handed: dict[Path, set[bytes]] = {}
         for folder, names in self._serving.values():
             handed[folder] = handed.get(folder, set()) | names
-        for folder, files in self._settling.ready(monotonic()):
-            root = self._root_of(folder)
+        for folder, files in self._settling.ready_folders(monotonic()):
+            root = self._find_root(folder)
             if root is None:
                 continue
             empty = {name: signature for name, signature in files.items() if not signature.size}
             if empty:
-                self._settle(folder, empty, "ignored", "is empty")
+                self._settle_files(folder, empty, "ignored", "is empty")
             rest = [name for name in files if name not in empty and name not in handed.get(folder, ())]
             for begin in range(0, len(rest), _PART):
                 if len(self._serving) >= _PARTS:
                     return
                 part = {name: files[name] for name in rest[begin : begin + _PART]}
-                future = self._readers.submit(root, folder, part)
+                future = self._readers.submit_files(root, folder, part)
                 self._serving[future] = folder, set(part)
                 future.add_done_callback(lambda _: self._wake.set())
-                if backlog and self._pace.begun():
+                if backlog and self._pace.begin_part():
                     return
 
-    def _take_in(self, once: bool) -> None:
+    def _collect_results(self, once: bool) -> None:
         """Take in what the readers have done; raises ``StoreError`` where that could not be stored."""
         for future in [future for future in self._serving if future.done()]:
             folder, names = self._serving.pop(future)
@@ -260,26 +264,26 @@ class Daemon:
                 served = future.result()
             except StoreError:
                 for name in names:
-                    self._settling.postpone(folder, name, monotonic() + _AGAIN * self._config.quiet_s)
+                    self._settling.postpone_file(folder, name, monotonic() + _AGAIN * self._config.quiet_s)
                 raise
-            self._settling.done(folder, served.settled)
+            self._settling.forget_files(folder, served.settled)
             left = served.files.keys() - served.settled.keys()
             for unit, outcome in served.units:
-                self._conclude(unit, outcome, once)
+                self._settle_unit(unit, outcome, once)
                 left -= unit.files.get(folder, {}).keys()
             for name in left & served.out_of_reach.keys():
-                self._wait(folder, {name: served.files[name]}, served.out_of_reach[name], once)
+                self._postpone_files(folder, {name: served.files[name]}, served.out_of_reach[name], once)
             for name in left - served.out_of_reach.keys():
-                self._settling.postpone(folder, name, monotonic() + self._config.quiet_s)
+                self._settling.postpone_file(folder, name, monotonic() + self._config.quiet_s)
 
-    def _conclude(self, unit: Candidate, outcome: Outcome, once: bool) -> None:
+    def _settle_unit(self, unit: UnitCandidate, outcome: UnitOutcome, once: bool) -> None:
         """Let the files of a unit go that found their state; one that could not be read yet waits on, for a while."""
         reason = outcome.reason or ""
         if outcome.state != "waiting":
             self._said.clear()
             if outcome.run is not None and outcome.advice is not None:
-                self._tell(RunTaken(outcome.run, outcome.path, outcome.advice))
-                self._retention.run_added()
+                self._tell(RunIngested(outcome.run, outcome.path, outcome.advice))
+                self._retention.count_new_run()
             else:
                 self._tell(FileSettled(outcome.path, outcome.state, reason))
             return
@@ -287,36 +291,36 @@ class Daemon:
         quiet = min(self._settling.quiet_s(folder, name, now) for folder, files in unit.files.items() for name in files)
         if outcome.reachable and (once or quiet >= self._config.patience_s):
             for folder, files in unit.files.items():
-                self._settle(folder, files, "quarantined", reason)
+                self._settle_files(folder, files, "quarantined", reason)
             self._tell(FileSettled(outcome.path, "quarantined", reason))
             return
         for folder, files in unit.files.items():
-            self._wait(folder, files, reason, once and not outcome.reachable)
+            self._postpone_files(folder, files, reason, once and not outcome.reachable)
 
-    def _wait(self, folder: Path, files: Mapping[bytes, Signature], reason: str, leave: bool) -> None:
+    def _postpone_files(self, folder: Path, files: Mapping[bytes, FileSignature], reason: str, leave: bool) -> None:
         """Let files wait on for a reason, the longer the longer they do; or ``leave`` them to the next process."""
         with self._writer.transaction() as connection:
-            Ledger(connection).put(folder, files, "waiting", reason)
+            FileStates(connection).store_files(folder, files, "waiting", reason)
         if leave:
-            self._settling.done(folder, files)
+            self._settling.forget_files(folder, files)
         now = monotonic()
         for name in files:
             longer = min(self._settling.quiet_s(folder, name, now) / 2, self._config.scan_s)
-            self._settling.postpone(folder, name, now + max(_AGAIN * self._config.quiet_s, longer))
+            self._settling.postpone_file(folder, name, now + max(_AGAIN * self._config.quiet_s, longer))
 
-    def _settle(self, folder: Path, files: Mapping[bytes, Signature], state: State, reason: str) -> None:
+    def _settle_files(self, folder: Path, files: Mapping[bytes, FileSignature], state: State, reason: str) -> None:
         with self._writer.transaction() as connection:
-            Ledger(connection).put(folder, files, state, reason)
-        self._settling.done(folder, files)
+            FileStates(connection).store_files(folder, files, state, reason)
+        self._settling.forget_files(folder, files)
 
-    def _say_once(self, text: str) -> None:
+    def _remark_once(self, text: str) -> None:
         """Tell of something that goes on, once until a profile is read again."""
         if text not in self._said:
             self._said.add(text)
-            self._remark(text)
+            self._publish_remark(text)
 
-    def _remark(self, text: str) -> None:
+    def _publish_remark(self, text: str) -> None:
         """Tell something about the daemon itself, and leave it to gapwatch status."""
         self._tell(Remark(text))
         with suppress(StoreError), self._writer.transaction() as connection:
-            Remarks(connection).add(text)
+            RemarkStore(connection).add_remark(text)

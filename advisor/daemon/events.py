@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.history.ledger import State
+    from advisor.history.file_states import State
     from advisor.model.records import Advice
 
 
 @dataclass(frozen=True, slots=True)
-class RunTaken:
+class RunIngested:
     """A run is in the history, with its number and the advice on it."""
 
     number: int
@@ -45,4 +45,4 @@ class Backlog:
     reading: int
 
 
-Event = RunTaken | FileSettled | Remark | Backlog
+Event = RunIngested | FileSettled | Remark | Backlog

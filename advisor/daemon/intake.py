@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 from advisor.collect import builds
 from advisor.daemon.breaker import TRIES
 from advisor.extension.sandbox import TaskFailed
-from advisor.history.items import Items
-from advisor.history.ledger import Ledger
-from advisor.history.runs import Runs, Unit
+from advisor.history.file_states import FileStates
+from advisor.history.items import ItemStore
+from advisor.history.runs import ProfileUnit, RunStore
 from advisor.model.records import Advice
-from advisor.support import wire
+from advisor.support import record_json
 from advisor.support.contract import ContractError
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from advisor.history.database import Writer
-    from advisor.history.ledger import Signature, State
-    from advisor.history.runs import Entry
+    from advisor.history.database import HistoryWriter
+    from advisor.history.file_states import FileSignature, State
+    from advisor.history.runs import RunEntry
 
 #: Asks a child: a task in, its result out, or ``TaskFailed``.
 Ask = Callable[[dict[str, object]], object]
@@ -40,7 +40,7 @@ _LARGE_B: Final = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class UnitOutcome:
     """What became of one unit: the state of its files, why, and the run that came of it.
 
     What is not ``reachable`` could not be read for now; that says nothing about it.
@@ -55,32 +55,32 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class UnitCandidate:
     """A unit that settled, to be read by ``reader``: its files by directory; ``root`` is the watched one above it."""
 
     root: Path
     path: Path
     reader: str
-    files: Mapping[Path, Mapping[bytes, Signature]]
+    files: Mapping[Path, Mapping[bytes, FileSignature]]
 
 
 @dataclass(frozen=True, slots=True)
-class Identified:
+class IdentifiedFiles:
     """The units that files of a directory belong to, those that are no profiles, and why others can't be seen now."""
 
-    units: tuple[Candidate, ...]
-    foreign: Mapping[bytes, Signature]
+    units: tuple[UnitCandidate, ...]
+    foreign: Mapping[bytes, FileSignature]
     out_of_reach: Mapping[bytes, str]
 
 
-def identify(ask: Ask, root: Path, folder: Path, files: Mapping[bytes, Signature]) -> Identified:
+def identify_units(ask: Ask, root: Path, folder: Path, files: Mapping[bytes, FileSignature]) -> IdentifiedFiles:
     """Return what the files of a directory are; raises ``TaskFailed``."""
     names = [os.fsdecode(name) for name in files]
     answer = ask({"do": "identify", "root": str(root), "folder": str(folder), "names": names})
     if not isinstance(answer, dict):
         raise TaskFailed("fault", "identified nothing")
-    units: dict[tuple[str, str], dict[bytes, Signature]] = {}
-    foreign: dict[bytes, Signature] = {}
+    units: dict[tuple[str, str], dict[bytes, FileSignature]] = {}
+    foreign: dict[bytes, FileSignature] = {}
     hidden: dict[bytes, str] = {}
     for name, signature in files.items():
         unit = answer.get(os.fsdecode(name))
@@ -90,89 +90,93 @@ def identify(ask: Ask, root: Path, folder: Path, files: Mapping[bytes, Signature
             hidden[name] = unit
         else:
             foreign[name] = signature
-    found = [Candidate(root, Path(path), reader, {folder: mine}) for (path, reader), mine in units.items()]
-    return Identified(tuple(sorted(found, key=lambda unit: (_written(unit), unit.path))), foreign, hidden)
+    found = [UnitCandidate(root, Path(path), reader, {folder: mine}) for (path, reader), mine in units.items()]
+    return IdentifiedFiles(tuple(sorted(found, key=lambda unit: (_first_write_ns(unit), unit.path))), foreign, hidden)
 
 
-def _written(unit: Candidate) -> int:
+def _first_write_ns(unit: UnitCandidate) -> int:
     """Return when the first file of a unit was written, by the clock of the file system: only an order."""
     return min(signature.mtime_ns for files in unit.files.values() for signature in files.values())
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _NewRun:
     """A run to be stored: what it was read from, the advice on it, and the actions that its build carries out."""
 
-    units: tuple[Unit, ...]
+    units: tuple[ProfileUnit, ...]
     advice: Advice
     applied: tuple[tuple[str, str | None], ...]
 
 
-class Intake:
+class UnitIntake:
     """Reads units in children and writes what comes of them; several threads may take units, each asking its child."""
 
-    def __init__(self, writer: Writer, options: Mapping[str, object], source: Path | None = None) -> None:
+    def __init__(self, writer: HistoryWriter, options: Mapping[str, object], source: Path | None = None) -> None:
         self._writer = writer
         self._source = source
         self._options = dict(options)
         self._failures: dict[Path, int] = {}
 
-    def take(self, unit: Candidate, ask: Ask, now: datetime) -> Outcome:
+    def ingest_unit(self, unit: UnitCandidate, ask: Ask, now: datetime) -> UnitOutcome:
         """Read a unit and store its run; the files of the unit are in the state of the outcome afterwards."""
         try:
-            read = self._read(unit, ask)
+            read = self._read_unit(unit, ask)
             self._failures.pop(unit.path, None)
         except TaskFailed as failed:
-            read = self._failed(unit, failed)
+            read = self._record_failure(unit, failed)
         with self._writer.transaction() as connection:
-            outcome = read if isinstance(read, Outcome) else _store(connection, unit.path, read, now)
-            place = Runs(connection).unit(unit.path)
+            outcome = read if isinstance(read, UnitOutcome) else _store_run(connection, unit.path, read, now)
+            place = RunStore(connection).find_unit_number(unit.path)
             for folder, files in unit.files.items():
-                Ledger(connection).put(folder, files, outcome.state, outcome.reason, place)
+                FileStates(connection).store_files(folder, files, outcome.state, outcome.reason, place)
         return outcome
 
-    def _read(self, unit: Candidate, ask: Ask) -> _Run | Outcome:
+    def _read_unit(self, unit: UnitCandidate, ask: Ask) -> _NewRun | UnitOutcome:
         """Return the run that a unit belongs to, or that it is a duplicate.
 
         Of what is very large it is seen first whether a reader takes it: hashing it may take longer than refusing it.
         """
-        mine = Unit(unit.path, unit.reader, "")
+        mine = ProfileUnit(unit.path, unit.reader, "")
         size = sum(signature.size for files in unit.files.values() for signature in files.values())
-        advice = self._advice(unit.root, (mine,), ask) if size > _LARGE_B else None
-        mine = replace(mine, digest=_digest(unit, ask))
-        with self._writer.reading() as connection:
-            held = Runs(connection).holder(mine.digest, unit.path)
+        advice = self._request_advice(unit.root, (mine,), ask) if size > _LARGE_B else None
+        mine = replace(mine, digest=_request_digest(unit, ask))
+        with self._writer.lend_connection() as connection:
+            held = RunStore(connection).find_duplicate(mine.digest, unit.path)
         if held is not None:
-            return Outcome(unit.path, "duplicate", f"the same as {held}")
-        advice = advice or self._advice(unit.root, (mine,), ask)
+            return UnitOutcome(unit.path, "duplicate", f"the same as {held}")
+        advice = advice or self._request_advice(unit.root, (mine,), ask)
         if advice is None:
             raise TaskFailed("fault", "no advice came back")
-        units, advice = self._beside(unit.root, mine, advice, ask) or ((mine,), advice)
-        return _Run(units, advice, self._applied(advice))
+        units, advice = self._find_other_recording(unit.root, mine, advice, ask) or ((mine,), advice)
+        return _NewRun(units, advice, self._find_applied_actions(advice))
 
-    def _applied(self, advice: Advice) -> tuple[tuple[str, str | None], ...]:
+    def _find_applied_actions(self, advice: Advice) -> tuple[tuple[str, str | None], ...]:
         """Return the actions that commits of a new build carry out; the build is one of the source that is watched."""
         profile = advice.profile
         if self._source is None or profile.build is None:
             return ()
-        with self._writer.reading() as connection:
-            before = [one.build for one in Runs(connection).entries(profile.program, 1)]
-        return () if before == [profile.build] else builds.applied(self._source, profile.build, *before or [None])
+        with self._writer.lend_connection() as connection:
+            before = [one.build for one in RunStore(connection).list_entries(profile.program, 1)]
+        return (
+            ()
+            if before == [profile.build]
+            else builds.find_applied_actions(self._source, profile.build, *before or [None])
+        )
 
-    def _failed(self, unit: Candidate, failed: TaskFailed) -> Outcome:
+    def _record_failure(self, unit: UnitCandidate, failed: TaskFailed) -> UnitOutcome:
         if failed.kind == "refused":
-            return Outcome(unit.path, "waiting", failed.reason)
+            return UnitOutcome(unit.path, "waiting", failed.reason)
         if failed.kind == "unreachable":
-            return Outcome(unit.path, "waiting", failed.reason or None, reachable=False)
+            return UnitOutcome(unit.path, "waiting", failed.reason or None, reachable=False)
         tries = self._failures[unit.path] = self._failures.get(unit.path, 0) + 1
         state: State = "quarantined" if tries >= TRIES else "waiting"
         many = "once" if tries == 1 else f"{tries} times"
-        return Outcome(unit.path, state, f"reading it with {unit.reader!r} failed {many}: {failed.reason}")
+        return UnitOutcome(unit.path, state, f"reading it with {unit.reader!r} failed {many}: {failed.reason}")
 
-    def _advice(self, top: Path, units: Sequence[Unit], ask: Ask) -> Advice | None:
+    def _request_advice(self, top: Path, units: Sequence[ProfileUnit], ask: Ask) -> Advice | None:
         """Return the advice on the run of ``units``; None where they are of several runs."""
         places = [[str(unit.path), unit.reader] for unit in units]
-        build = builds.of_source(self._source) if self._source is not None else None
+        build = builds.identify_build(self._source) if self._source is not None else None
         options = {**self._options, "build": build}
         answer = ask({"do": "advise", "units": places, "top": str(top), "options": options})
         if not isinstance(answer, dict):
@@ -180,33 +184,35 @@ class Intake:
         if answer.get("advice") is None:
             return None
         try:
-            return wire.unpack(Advice, answer["advice"])
+            return record_json.unpack_record(Advice, answer["advice"])
         except ContractError as error:
             raise TaskFailed("fault", f"the advice is unsound: {error}") from error
 
-    def _beside(self, top: Path, mine: Unit, advice: Advice, ask: Ask) -> tuple[tuple[Unit, ...], Advice] | None:
+    def _find_other_recording(
+        self, top: Path, mine: ProfileUnit, advice: Advice, ask: Ask
+    ) -> tuple[tuple[ProfileUnit, ...], Advice] | None:
         """Return a known run that ``mine`` is another recording of: its units, mine included, and the advice on it."""
-        with self._writer.reading() as connection:
-            runs = Runs(connection)
-            others = runs.recorded_otherwise(advice.profile.program, advice.profile.reader, _LATEST)
-            known = [runs.units(number) for number in others]
+        with self._writer.lend_connection() as connection:
+            runs = RunStore(connection)
+            others = runs.find_runs_without_reader(advice.profile.program, advice.profile.reader, _LATEST)
+            known = [runs.units_of_run(number) for number in others]
         for units in known:
-            if mine.path in {one.path for one in units} or not _near(mine.path, units):
+            if mine.path in {one.path for one in units} or not _is_near(mine.path, units):
                 continue
-            merged = self._advice(top, (*units, mine), ask)
+            merged = self._request_advice(top, (*units, mine), ask)
             if merged is not None:
                 return (*units, mine), merged
         return None
 
 
-def _digest(unit: Candidate, ask: Ask) -> str:
+def _request_digest(unit: UnitCandidate, ask: Ask) -> str:
     answer = ask({"do": "digest", "units": [[str(unit.path), unit.reader]]})
     if not (isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], str)):
         raise TaskFailed("fault", "hashed nothing")
     return answer[0]
 
 
-def _near(path: Path, units: Sequence[Unit]) -> bool:
+def _is_near(path: Path, units: Sequence[ProfileUnit]) -> bool:
     """Return whether a path lies above or below the directory of one of the units, or beside it."""
     return any(
         path.parent.is_relative_to(unit.path.parent)
@@ -216,33 +222,35 @@ def _near(path: Path, units: Sequence[Unit]) -> bool:
     )
 
 
-def _store(connection: sqlite3.Connection, path: Path, run: _Run, now: datetime) -> Outcome:
+def _store_run(connection: sqlite3.Connection, path: Path, run: _NewRun, now: datetime) -> UnitOutcome:
     """Add the run to the history and to the life of its items, if no newer run of its program has told more of them."""
-    runs, items = Runs(connection), Items(connection)
+    runs, items = RunStore(connection), ItemStore(connection)
     profile = run.advice.profile
     if run.applied:
-        items.apply(profile.program, run.applied, f"said by a commit of build {profile.build}", now)
-    number = runs.add(run.advice, run.units, now)
-    entries = runs.entries(profile.program, _LATEST)
+        items.apply_actions(profile.program, run.applied, f"said by a commit of build {profile.build}", now)
+    number = runs.add_run(run.advice, run.units, now)
+    entries = runs.list_entries(profile.program, _LATEST)
     if entries[-1].number == number:
-        _live_on(items, runs, number, run.advice, entries[:-1], now)
-    return Outcome(path, "ingested", None, number, run.advice)
+        _update_items(items, runs, number, run.advice, entries[:-1], now)
+    return UnitOutcome(path, "ingested", None, number, run.advice)
 
 
-def _live_on(items: Items, runs: Runs, number: int, advice: Advice, entries: Sequence[Entry], now: datetime) -> None:
+def _update_items(
+    items: ItemStore, runs: RunStore, number: int, advice: Advice, entries: Sequence[RunEntry], now: datetime
+) -> None:
     """Take the advice on a run into the life of its items; ``entries`` are the runs before it, the oldest first."""
-    asked = any(item.applied_after is not None for item in items.of(advice.profile.program))
+    asked = any(item.applied_after is not None for item in items.items_of_program(advice.profile.program))
     build, ranks = advice.profile.build, advice.profile.ranks
     earlier = [one for one in entries if one.build != build and one.ranks == ranks] if asked else []
     before = [one for one in earlier if one.build == earlier[-1].build]
     repeats = [
         one for one in entries if before and (one.build, one.ranks) == (build, ranks) and one.number > before[-1].number
     ]
-    items.update(
+    items.update_items(
         number,
         advice,
-        [runs.advice(one.number) for one in before],
+        [runs.load_advice(one.number) for one in before],
         now,
-        repeats=[runs.advice(one.number) for one in repeats],
+        repeats=[runs.load_advice(one.number) for one in repeats],
         since=before[0].number if before else 0,
     )

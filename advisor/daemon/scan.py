@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from advisor.history.ledger import Signature
+from advisor.history.file_states import FileSignature
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class FolderScan:
     """The files of one directory by name; ``special`` says of those that are no files what they are.
 
     Of ``unclear`` names the system could not say what they are; where the directory itself could not be read that is
@@ -24,8 +24,8 @@ class Folder:
     """
 
     path: Path
-    files: dict[bytes, Signature] = field(default_factory=dict)
-    special: dict[bytes, tuple[Signature, str]] = field(default_factory=dict)
+    files: dict[bytes, FileSignature] = field(default_factory=dict)
+    special: dict[bytes, tuple[FileSignature, str]] = field(default_factory=dict)
     unclear: set[bytes] = field(default_factory=set)
     closed: bool = False
 
@@ -41,7 +41,7 @@ _KINDS = (
 _GONE = (errno.ENOENT, errno.ENOTDIR)
 
 
-def walk(root: Path, without: Collection[Path] = ()) -> Iterator[Folder]:
+def walk_folders(root: Path, without: Collection[Path] = ()) -> Iterator[FolderScan]:
     """Yield the directories at and below ``root``, except hidden ones and those ``without``; each only once.
 
     Links to directories are not followed. What vanishes while looking is left out; what is there and cannot be looked
@@ -57,18 +57,18 @@ def walk(root: Path, without: Collection[Path] = ()) -> Iterator[Folder]:
             if (status.st_dev, status.st_ino) in seen or path.resolve() in left_out:
                 continue
             seen.add((status.st_dev, status.st_ino))
-            folder, inside = _look(path)
+            folder, inside = _scan_folder(path)
         except OSError as error:
             if error.errno not in _GONE:
-                yield Folder(path, closed=True)
+                yield FolderScan(path, closed=True)
             continue
         yield folder
         rest += sorted(inside, reverse=True)
 
 
-def _look(path: Path) -> tuple[Folder, list[Path]]:
+def _scan_folder(path: Path) -> tuple[FolderScan, list[Path]]:
     """Return the files of a directory and the directories in it."""
-    folder, inside = Folder(path), []
+    folder, inside = FolderScan(path), []
     with os.scandir(os.fsencode(path)) as entries:
         for entry in entries:
             if entry.name.startswith(b"."):
@@ -77,16 +77,16 @@ def _look(path: Path) -> tuple[Folder, list[Path]]:
                 if entry.is_dir(follow_symlinks=False):
                     inside.append(path / os.fsdecode(entry.name))
                 elif not (entry.is_symlink() and entry.is_dir()):
-                    _note(folder, entry)
+                    _record_entry(folder, entry)
             except OSError as error:
                 if error.errno not in _GONE:
                     folder.unclear.add(entry.name)
     return folder, inside
 
 
-def _note(folder: Folder, entry: os.DirEntry[bytes]) -> None:
+def _record_entry(folder: FolderScan, entry: os.DirEntry[bytes]) -> None:
     status = entry.stat()
-    signature = Signature(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    signature = FileSignature(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     if stat.S_ISREG(status.st_mode):
         folder.files[entry.name] = signature
     else:

@@ -12,16 +12,16 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from advisor import __version__
-from advisor.support import kept
+from advisor.support import disk_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from advisor.extension.host import Host
+    from advisor.extension.host import PluginHost
 
 
-class Listed(NamedTuple):
+class ListedCommand(NamedTuple):
     """A command of a plugin as the help lists it."""
 
     name: str
@@ -29,45 +29,47 @@ class Listed(NamedTuple):
     plugin: str
 
 
-def listed(site_dirs: Sequence[Path] = (), blocked: Sequence[str] = ()) -> tuple[Listed, ...]:
+def list_commands(site_dirs: Sequence[Path] = (), blocked: Sequence[str] = ()) -> tuple[ListedCommand, ...]:
     """Return the plugins' commands by name; loads the plugins only if something has changed since the last time."""
     settings: list[object] = [__version__, sys.version, sys.path, list(map(str, site_dirs)), sorted(blocked)]
-    known = _known(settings)
-    return _made(settings, site_dirs, blocked) if known is None else known
+    known = _load_cached_commands(settings)
+    return _collect_commands(settings, site_dirs, blocked) if known is None else known
 
 
-def _known(settings: list[object]) -> tuple[Listed, ...] | None:
-    found = kept.read("commands", settings, None)
+def _load_cached_commands(settings: list[object]) -> tuple[ListedCommand, ...] | None:
+    found = disk_cache.load_cached("commands", settings, None)
     try:
-        if isinstance(found, dict) and found["times"] == _times(found["times"]):
-            return tuple(Listed(*map(str, command)) for command in found["commands"])
+        if isinstance(found, dict) and found["times"] == _change_times(found["times"]):
+            return tuple(ListedCommand(*map(str, command)) for command in found["commands"])
     except (KeyError, TypeError):
         pass
     return None
 
 
-def _times(paths: Iterable[str]) -> dict[str, int]:
+def _change_times(paths: Iterable[str]) -> dict[str, int]:
     """Return when each path last changed (ns), 0 where there is none."""
-    return {path: kept.changed_ns(path) for path in paths}
+    return {path: disk_cache.change_time_ns(path) for path in paths}
 
 
-def _made(settings: list[object], site_dirs: Sequence[Path], blocked: Sequence[str]) -> tuple[Listed, ...]:
+def _collect_commands(
+    settings: list[object], site_dirs: Sequence[Path], blocked: Sequence[str]
+) -> tuple[ListedCommand, ...]:
     from advisor.extension import host  # loads what this module exists to do without
 
-    loaded = host.load(site_dirs, blocked)
-    commands = tuple(Listed(command.name, command.help, command.plugin) for command in loaded.commands())
+    loaded = host.load_plugins(site_dirs, blocked)
+    commands = tuple(ListedCommand(command.name, command.help, command.plugin) for command in loaded.collect_commands())
     if not loaded.problems:
-        times = _times(chain(sys.path, *map(_below, site_dirs), _module_files(loaded)))
-        kept.keep("commands", settings, None, {"times": times, "commands": commands})
+        times = _change_times(chain(sys.path, *map(_folder_entries, site_dirs), _module_files(loaded)))
+        disk_cache.store_cached("commands", settings, None, {"times": times, "commands": commands})
     return commands
 
 
-def _below(folder: Path) -> list[str]:
+def _folder_entries(folder: Path) -> list[str]:
     return [str(folder), *(str(entry) for entry in folder.glob("*"))]
 
 
-def _module_files(loaded: Host) -> list[str]:
+def _module_files(loaded: PluginHost) -> list[str]:
     """Return the files of all imported modules of the packages in which the plugins live."""
-    packages = {module.partition(".")[0] for module in loaded.modules}
+    packages = {module.partition(".")[0] for module in loaded.module_names}
     modules = [module for name, module in sys.modules.items() if name.partition(".")[0] in packages]
     return [file for module in modules if isinstance(file := getattr(module, "__file__", None), str)]

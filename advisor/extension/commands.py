@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from contextlib import AbstractContextManager
 
-    from advisor.advice.past import Applied
+    from advisor.advice.earlier_runs import AppliedAction
     from advisor.analysis.machines import Machine
     from advisor.model.records import Advice, Profile
     from advisor.model.reports import Report
@@ -53,7 +53,7 @@ class Argument:
         return self.name.startswith("--")
 
 
-class Services(Protocol):
+class CommandServices(Protocol):
     """What a command may ask the application for."""
 
     def read(self, path: Path) -> Profile:
@@ -65,32 +65,32 @@ class Services(Protocol):
     def advise(self, path: Path) -> Advice:
         """Return the advice on the run recorded at ``path``; raises ``InputError``."""
 
-    def trace(self, path: Path) -> Trace:
+    def read_trace(self, path: Path) -> Trace:
         """Return the events of the trace at ``path``; raises ``InputError``, also for what is no trace."""
 
-    def history(self, program: str) -> tuple[Advice, ...]:
+    def load_history(self, program: str) -> tuple[Advice, ...]:
         """Return the advice on the newest runs of a program that the daemon knows, at most 1,000, the oldest first.
 
         Their profiles hold no arrays. Empty where there is no history.
         """
 
-    def applied(self) -> tuple[Applied, ...]:
+    def find_applied_actions(self) -> tuple[AppliedAction, ...]:
         """Return what was applied to any program that the daemon knows, and what it won there."""
 
-    def machine(self, name: str | None) -> Machine:
+    def load_machine(self, name: str | None) -> Machine:
         """Return a model of a machine by its name or file, of this host for None; raises ``DocumentError``."""
 
-    def working(self, words: str, total: int | None = None) -> AbstractContextManager[Callable[[int], None]]:
+    def show_progress(self, words: str, total: int | None = None) -> AbstractContextManager[Callable[[int], None]]:
         """Show on a terminal what takes long; call what it yields with the number of steps that are done so far."""
 
-    def service(self, name: str) -> Callable[..., object]:
+    def find_service(self, name: str) -> Callable[..., object]:
         """Return what a plugin offers to others under ``name``; raises ``PluginError`` where nobody does."""
 
-    def folder(self, purpose: Literal["cache", "data", "config"]) -> Path:
+    def user_folder(self, purpose: Literal["cache", "data", "config"]) -> Path:
         """Return the user's directory of gapwatch for that purpose; it exists, and only the user may enter it."""
 
 
-Run = Callable[["Namespace", Services], "Report"]
+Run = Callable[["Namespace", CommandServices], "Report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Command:
     run: Run
 
 
-class Registry:
+class CommandRegistry:
     """Collects the commands that one plugin registers; handed to the hook ``advisor_commands``."""
 
     def __init__(self, plugin: str) -> None:
@@ -113,20 +113,20 @@ class Registry:
 
     def __call__(self, name: str, help: str, arguments: Sequence[Argument], run: Run) -> None:
         """Register ``gapwatch NAME``; raises ``PluginError`` where that can't be a command."""
-        self._refuse(not _NAME.fullmatch(name), f"{name!r} is no name for a command")
-        self._refuse(name in self._commands, f"the command {name!r} is registered twice")
-        self._refuse(not help.strip(), f"the command {name!r} has no help text")
+        self._refuse_if(not _NAME.fullmatch(name), f"{name!r} is no name for a command")
+        self._refuse_if(name in self._commands, f"the command {name!r} is registered twice")
+        self._refuse_if(not help.strip(), f"the command {name!r} has no help text")
         for argument in arguments:
             bare = argument.name.removeprefix("--")
-            self._refuse(not _NAME.fullmatch(bare), f"{argument.name!r} is no name for an argument of {name!r}")
+            self._refuse_if(not _NAME.fullmatch(bare), f"{argument.name!r} is no name for an argument of {name!r}")
             misplaced = argument.remainder and (argument.is_option or argument.type is not str)
-            self._refuse(misplaced, f"{argument.name!r} is the remainder of {name!r}: no option, and of type str")
+            self._refuse_if(misplaced, f"{argument.name!r} is the remainder of {name!r}: no option, and of type str")
         remainders = sum(argument.remainder for argument in arguments)
-        self._refuse(remainders > 1, f"{name!r} has more than one remainder")
+        self._refuse_if(remainders > 1, f"{name!r} has more than one remainder")
         self._commands[name] = Command(self._plugin, name, help.strip().splitlines()[0], tuple(arguments), run)
 
     @staticmethod
-    def _refuse(wrong: bool, reason: str) -> None:
+    def _refuse_if(wrong: bool, reason: str) -> None:
         if wrong:
             raise PluginError(reason)
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from advisor.advice.earlier_runs import AppliedAction
     from advisor.advice.facts import Fact
-    from advisor.advice.past import Applied
     from advisor.analysis.machines import Machine
-    from advisor.extension.commands import Registry
+    from advisor.extension.commands import CommandRegistry
     from advisor.model.records import Advice, Bound, Finding, Gap, Profile, Recommendation
     from advisor.trace.events import Trace
 
@@ -62,7 +62,7 @@ def advisor_findings(
     machine: Machine | None,
     history: Sequence[Advice],
     trace: Trace | None,
-    applied: Sequence[Applied],
+    applied: Sequence[AppliedAction],
 ) -> Sequence[Finding]:
     """Return what the plugin noticed in this run; ``history`` holds earlier runs, oldest first.
 
@@ -101,7 +101,7 @@ def advisor_machines() -> Sequence[Path]:
 
 
 @hookspec
-def advisor_commands(register: Registry) -> None:
+def advisor_commands(register: CommandRegistry) -> None:
     """Register commands by ``register(name, help, arguments, run)``; ``run(args, services)`` returns a Report."""
 
 

@@ -12,7 +12,7 @@ _NAMED: Final = re.compile(r"(?:rank|task)[-_.=]?(\d{1,7})(?!\d)", re.IGNORECASE
 _LAST: Final = re.compile(r"(?:^|[-._])(\d{1,9})(?:\.(?:txt|csv|json|out|log))?$")
 
 
-def by_name(names: Sequence[str], pids: Sequence[int | None]) -> list[int] | None:
+def find_ranks_by_name(names: Sequence[str], pids: Sequence[int | None]) -> list[int] | None:
     """Return the ranks that the ``names`` of files of one run state, None unless each states one of its own.
 
     A name states a rank behind the word (``stat.rank3.csv``), or at its end: there it must not be the process id
@@ -31,7 +31,7 @@ def by_name(names: Sequence[str], pids: Sequence[int | None]) -> list[int] | Non
     return None
 
 
-def number_in(name: str) -> int | None:
+def parse_trailing_number(name: str) -> int | None:
     """Return the number at the end of a file's name, which is the process id where it is no rank."""
     found = _LAST.search(name)
     return int(found[1]) if found else None

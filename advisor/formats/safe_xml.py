@@ -30,20 +30,20 @@ _UNREADABLE: Final = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\udc80-\udcff]")
 _REPLACED: Final = re.compile("[\U0010fe01-\U0010feff]")
 
 
-class Handler(Protocol):
+class XmlHandler(Protocol):
     """What is told of a document, element by element; ``ValueError`` says what is wrong with it."""
 
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+    def start_element(self, name: str, attributes: Mapping[str, str]) -> None:
         """Take the beginning of an element."""
 
-    def end(self, name: str, text: str) -> None:
+    def end_element(self, name: str, text: str) -> None:
         """Take the end of an element, with its text if it holds no other elements."""
 
 
-class _Target:
+class _ElementTarget:
     """Hands elements on with their text, and watches depth and number of attributes."""
 
-    def __init__(self, handler: Handler, strays: bool) -> None:
+    def __init__(self, handler: XmlHandler, strays: bool) -> None:
         self._handler = handler
         self._strays = strays
         self._texts: list[list[str] | None] = []
@@ -56,12 +56,12 @@ class _Target:
         if self._texts:
             self._texts[-1] = None
         self._texts.append([])
-        known = {key: _restored(value) for key, value in attributes.items()} if self._strays else attributes
-        self._handler.start(name, known)
+        known = {key: _restore_stray_bytes(value) for key, value in attributes.items()} if self._strays else attributes
+        self._handler.start_element(name, known)
 
     def end(self, name: str) -> None:
         text = "".join(self._texts.pop() or ())
-        self._handler.end(name, _restored(text) if self._strays else text)
+        self._handler.end_element(name, _restore_stray_bytes(text) if self._strays else text)
 
     def data(self, text: str) -> None:
         inner = self._texts[-1] if self._texts else None
@@ -73,20 +73,22 @@ class _Target:
             raise ValueError("the document ends too early")
 
 
-class _Parser(DefusedXMLParser):
+class _RestrictedParser(DefusedXMLParser):
     """Allows a document type that is declared inside the document, for elements and attributes only."""
 
-    def __init__(self, target: _Target, document_type: bool) -> None:
+    def __init__(self, target: _ElementTarget, document_type: bool) -> None:
         super().__init__(target=target, forbid_dtd=not document_type)
         if document_type:
-            self.parser.StartDoctypeDeclHandler = self._document_type
+            self.parser.StartDoctypeDeclHandler = self._refuse_external_type
 
-    def _document_type(self, _name: str, system: str | None, public: str | None, _internal: int) -> None:
+    def _refuse_external_type(self, _name: str, system: str | None, public: str | None, _internal: int) -> None:
         if system or public:
             raise ValueError("the document refers to a document type outside of itself")
 
 
-def parse(content: bytes, handler: Handler, path: Path, member: str | None = None, document_type: bool = False) -> None:
+def parse_xml(
+    content: bytes, handler: XmlHandler, path: Path, member: str | None = None, document_type: bool = False
+) -> None:
     """Tell ``handler`` of the XML document ``content``; bytes that are no UTF-8 become surrogate
     escapes, control characters stay.
 
@@ -94,8 +96,8 @@ def parse(content: bytes, handler: Handler, path: Path, member: str | None = Non
     in the document itself. Raises ``InputError`` with the line for everything that is no plain XML document, and for
     what ``handler`` raises as ``ValueError``.
     """
-    content, strays = _readable(content)
-    parser = _Parser(_Target(handler, strays), document_type)
+    content, strays = _replace_stray_bytes(content)
+    parser = _RestrictedParser(_ElementTarget(handler, strays), document_type)
     try:
         if _LONG.search(content):
             raise ValueError(f"a text or tag longer than {TOKEN_LIMIT:,} characters")
@@ -104,20 +106,22 @@ def parse(content: bytes, handler: Handler, path: Path, member: str | None = Non
         parser.close()
     except ParseError as error:
         line, column = error.position
-        raise InputError(path, f"no sound XML: {str(error).split(':')[0]}", _place(member, line, column)) from None
+        raise InputError(
+            path, f"no sound XML: {str(error).split(':')[0]}", _format_place(member, line, column)
+        ) from None
     except DefusedXmlException as error:
         reason = f"XML with {type(error).__name__.removesuffix('Forbidden')} declarations or references is not read"
         raise InputError(path, reason, member) from None
     except (ValueError, LookupError) as error:
-        where = _place(member, parser.parser.CurrentLineNumber, parser.parser.CurrentColumnNumber)
+        where = _format_place(member, parser.parser.CurrentLineNumber, parser.parser.CurrentColumnNumber)
         raise InputError(path, str(error), where) from None
 
 
-def _place(member: str | None, line: int, column: int) -> str:
+def _format_place(member: str | None, line: int, column: int) -> str:
     return f"{member + ':' if member else ''}{line}:{column + 1}"
 
 
-def _readable(content: bytes) -> tuple[bytes, bool]:
+def _replace_stray_bytes(content: bytes) -> tuple[bytes, bool]:
     """Return ``content`` as XML that can be parsed, and whether bytes that are no UTF-8 or no text were replaced."""
     if content[:2] in (b"\xff\xfe", b"\xfe\xff") or _OTHER_ENCODING.match(content):
         return content, False
@@ -127,9 +131,11 @@ def _readable(content: bytes) -> tuple[bytes, bool]:
     return _UNREADABLE.sub(lambda stray: chr((ord(stray[0]) & 0xFF) + _STRAY), text).encode(), True
 
 
-def _restored(text: str) -> str:
-    return _REPLACED.sub(lambda sign: chr(_byte(sign[0]) + (0xDC00 if _byte(sign[0]) > 0x7F else 0)), text)
+def _restore_stray_bytes(text: str) -> str:
+    return _REPLACED.sub(
+        lambda sign: chr(_decode_stray_byte(sign[0]) + (0xDC00 if _decode_stray_byte(sign[0]) > 0x7F else 0)), text
+    )
 
 
-def _byte(sign: str) -> int:
+def _decode_stray_byte(sign: str) -> int:
     return ord(sign) - _STRAY

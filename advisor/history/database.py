@@ -31,19 +31,19 @@ PATIENCE_S: Final = 10.0
 _COUNT: Final = struct.Struct("<Q")
 
 
-def read(folder: Path) -> sqlite3.Connection:
+def open_read_only(folder: Path) -> sqlite3.Connection:
     """Return a connection that only reads; raises ``StoreError`` where there is no history or it cannot be read."""
-    path = _existing(folder)
+    path = _require_database(folder)
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=PATIENCE_S)
-        _harden(connection)
+        _harden_connection(connection)
         _refuse_other_version(connection, path)
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {error}") from error
     return connection
 
 
-def holder(folder: Path) -> str | None:
+def find_writer(folder: Path) -> str | None:
     """Return who writes to the history, None where nobody does."""
     try:
         descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
@@ -58,15 +58,15 @@ def holder(folder: Path) -> str | None:
     return None
 
 
-def copy(folder: Path, target: Path) -> None:
+def copy_history(folder: Path, target: Path) -> None:
     """Write a complete copy of the history to ``target``, also while it is written to; raises ``StoreError``.
 
     ``target`` must not exist. A plain copy of the file would lack what stands in its journal.
     """
-    source = read(folder)
+    source = open_read_only(folder)
     try:
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with _closing(sqlite3.connect(target)) as made:
+        with _closing_connection(sqlite3.connect(target)) as made:
             source.backup(made)
     except FileExistsError as error:
         raise StoreError(f"{target}: {error.strerror}; name a file that does not exist") from error
@@ -80,16 +80,16 @@ def copy(folder: Path, target: Path) -> None:
 
 
 @contextmanager
-def briefly(folder: Path) -> Iterator[sqlite3.Connection]:
+def open_transaction(folder: Path) -> Iterator[sqlite3.Connection]:
     """One transaction for what a user says of a history that is there, also while the daemon writes to it.
 
-    Where nobody holds the lock this is a ``Writer``. Beside its holder, who has checked the database, SQLite's own
-    locks keep both apart; on network file systems only where both run on the same host. Raises ``StoreError``.
+    Where nobody holds the lock this is a ``HistoryWriter``. Beside its holder, who has checked the database, SQLite's
+    own locks keep both apart; on network file systems only where both run on the same host. Raises ``StoreError``.
     """
-    path = _existing(folder)
-    who = holder(folder)
+    path = _require_database(folder)
+    who = find_writer(folder)
     if who is None:
-        writer = Writer(folder)
+        writer = HistoryWriter(folder)
         try:
             with writer.transaction() as connection:
                 yield connection
@@ -100,18 +100,18 @@ def briefly(folder: Path) -> Iterator[sqlite3.Connection]:
         raise StoreError(f"{folder} is in use by another gapwatch ({who}): say it on that host")
     counter = os.open(folder / COUNTER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        with _closing(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as connection:
-            _harden(connection)
+        with _closing_connection(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as connection:
+            _harden_connection(connection)
             connection.execute("PRAGMA foreign_keys = ON")
             _refuse_other_version(connection, path, "its process is older than this one: start it again")
-            yield from _in_transaction(connection, path, counter)
+            yield from _run_transaction(connection, path, counter)
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {error}") from error
     finally:
         os.close(counter)
 
 
-class Writer:
+class HistoryWriter:
     """The one process that writes: holds the lock until ``close``.
 
     ``set_aside`` says why an older database was moved away, None where all was well. Raises ``StoreError`` where
@@ -123,14 +123,14 @@ class Writer:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
         self.path = folder / NAME
-        self._lock = _locked(folder / LOCK)
+        self._lock = _acquire_lock(folder / LOCK)
         self._counter = os.open(folder / COUNTER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            self.set_aside = self._damage()
+            self.set_aside = self._find_damage()
             if self.set_aside:
                 _move_away(self.path)
                 os.pwrite(self._counter, _COUNT.pack(0), 0)
-            self.connection = self._open()
+            self.connection = self._open_database()
         except BaseException as error:
             os.close(self._lock)
             os.close(self._counter)
@@ -139,7 +139,7 @@ class Writer:
             raise
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def lend_connection(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection to one thread at a time, to read only; raises ``StoreError``."""
         with self._guard:
             try:
@@ -151,7 +151,7 @@ class Writer:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Everything in the block becomes visible together and lasts, or none of it; raises ``StoreError``."""
         with self._guard:
-            yield from _in_transaction(self.connection, self.path, self._counter)
+            yield from _run_transaction(self.connection, self.path, self._counter)
 
     def close(self) -> None:
         """Let others write."""
@@ -159,26 +159,26 @@ class Writer:
         os.close(self._counter)
         os.close(self._lock)
 
-    def _open(self) -> sqlite3.Connection:
+    def _open_database(self) -> sqlite3.Connection:
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self.path.chmod(0o600)
         connection = sqlite3.connect(self.path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
-        _harden(connection)
+        _harden_connection(connection)
         local = not filesystems.is_network(self.path.parent)
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute(f"PRAGMA journal_mode = {'WAL' if local else 'DELETE'}")
         connection.execute(f"PRAGMA synchronous = {'NORMAL' if local else 'FULL'}")
         connection.execute("PRAGMA foreign_keys = ON")
-        _migrate(connection, self.path)
+        _migrate_schema(connection, self.path)
         return connection
 
-    def _damage(self) -> str | None:
+    def _find_damage(self) -> str | None:
         """Return what is wrong with the database that is there, None where nothing is."""
-        known = _counted(self._counter)
+        known = _read_counter(self._counter)
         if not self.path.exists() or not self.path.stat().st_size:
             return f"all of its {known} transactions are missing" if known else None
         try:
-            with _closing(sqlite3.connect(self.path, timeout=PATIENCE_S)) as connection:
+            with _closing_connection(sqlite3.connect(self.path, timeout=PATIENCE_S)) as connection:
                 (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
                 if found != "ok":
                     return f"it is damaged: {found}"
@@ -195,14 +195,14 @@ class Writer:
         return f"{known - count} of its transactions are missing" if count < known else None
 
 
-def _existing(folder: Path) -> Path:
+def _require_database(folder: Path) -> Path:
     path = folder / NAME
     if not path.exists():
         raise StoreError(f"there is no history in {folder}; gapwatch watch makes one")
     return path
 
 
-def _in_transaction(connection: sqlite3.Connection, path: Path, counter: int) -> Iterator[sqlite3.Connection]:
+def _run_transaction(connection: sqlite3.Connection, path: Path, counter: int) -> Iterator[sqlite3.Connection]:
     """Lend the connection for one transaction, and count it; raises ``StoreError``."""
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -216,11 +216,11 @@ def _in_transaction(connection: sqlite3.Connection, path: Path, counter: int) ->
     except BaseException:
         _roll_back(connection)
         raise
-    if count > _counted(counter):  # another process may have counted on
+    if count > _read_counter(counter):  # another process may have counted on
         os.pwrite(counter, _COUNT.pack(count), 0)
 
 
-def _counted(counter: int) -> int:
+def _read_counter(counter: int) -> int:
     said = os.pread(counter, _COUNT.size, 0)
     return int(_COUNT.unpack(said)[0]) if len(said) == _COUNT.size else 0
 
@@ -231,14 +231,14 @@ def _roll_back(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _closing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+def _closing_connection(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     try:
         yield connection
     finally:
         connection.close()
 
 
-def _harden(connection: sqlite3.Connection) -> None:
+def _harden_connection(connection: sqlite3.Connection) -> None:
     """Trust neither functions nor anything else that a database file could bring along."""
     connection.execute("PRAGMA trusted_schema = OFF")
 
@@ -252,17 +252,17 @@ def _refuse_other_version(connection: sqlite3.Connection, path: Path, older: str
         raise StoreError(f"{path} is of version {version}, here {VERSION}; {older}")
 
 
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+def _migrate_schema(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the tables to today's version, step by step; before the first step the database is copied."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if 0 < version < VERSION:
-        with _closing(sqlite3.connect(path.with_suffix(f".version-{version}"))) as copy:
+        with _closing_connection(sqlite3.connect(path.with_suffix(f".version-{version}"))) as copy:
             connection.backup(copy)
     for number, step in enumerate(STEPS[version:], start=version + 1):
         connection.executescript(f"BEGIN IMMEDIATE; {step}; PRAGMA user_version = {number}; COMMIT;")
 
 
-def _locked(path: Path) -> int:
+def _acquire_lock(path: Path) -> int:
     """Return the open lock file, which says who holds it; raises ``StoreError`` where another process does."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -20,30 +20,30 @@ SILENT: Final = NETWORK | {"overlay", "fuse", "fuseblk", "autofs"}
 MOUNTS: Final = "/proc/self/mountinfo"
 
 
-def kind(path: Path, mounts: str = MOUNTS) -> str | None:
+def filesystem_type(path: Path, mounts: str = MOUNTS) -> str | None:
     """Return the type of the file system that ``path`` is on, None where the system does not say."""
     try:
         with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
-            entries = [_entry(line) for line in file]
+            entries = [_parse_mount(line) for line in file]
     except OSError:
         return None
     place = os.path.realpath(path)
-    found = [(point, name) for point, name in entries if _holds(point, place)]
+    found = [(point, name) for point, name in entries if _contains_path(point, place)]
     # The last of several mounts on one point hides the others.
     return max(enumerate(found), key=lambda each: (len(each[1][0]), each[0]))[1][1] if found else None
 
 
 def is_network(path: Path, mounts: str = MOUNTS) -> bool:
     """Return whether other machines may write to ``path``: then processes there share no memory."""
-    return kind(path, mounts) in NETWORK
+    return filesystem_type(path, mounts) in NETWORK
 
 
-def announces(path: Path, mounts: str = MOUNTS) -> bool:
+def announces_changes(path: Path, mounts: str = MOUNTS) -> bool:
     """Return whether the system tells of all changes below ``path``."""
-    return kind(path, mounts) not in SILENT
+    return filesystem_type(path, mounts) not in SILENT
 
 
-def _entry(line: str) -> tuple[str, str]:
+def _parse_mount(line: str) -> tuple[str, str]:
     """Return mount point and type of one line: ``36 35 98:0 /mnt1 /mnt2 rw … - ext3 /dev/root rw``."""
     fields = line.split(" ")
     point = fields[4].encode("latin-1", "surrogateescape").decode("unicode_escape") if len(fields) > 4 else ""
@@ -51,5 +51,5 @@ def _entry(line: str) -> tuple[str, str]:
     return point, after[0] if after else ""
 
 
-def _holds(point: str, place: str) -> bool:
+def _contains_path(point: str, place: str) -> bool:
     return place == point or place.startswith(point.rstrip("/") + "/")

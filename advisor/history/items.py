@@ -8,13 +8,13 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.model.errors import UsageError
-from advisor.support import wire
+from advisor.support import record_json
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from advisor.history.runs import Runs
+    from advisor.history.runs import RunStore
     from advisor.model.records import Advice, Recommendation
 
 ItemState = Literal["new", "open", "acknowledged", "suppressed", "applied", "resolved", "back"]
@@ -48,7 +48,7 @@ class Item:
 _COLUMNS: Final = ", ".join(field.name for field in fields(Item))
 
 
-def held_s(advice: Advice, item: Item, *, whole: bool = False) -> float:
+def sum_gap_seconds(advice: Advice, item: Item, *, whole: bool = False) -> float:
     """Return the seconds that a run loses to an item's gaps: at its region, or all where there is none or ``whole``."""
     total = 0.0
     for gap in advice.gaps:
@@ -61,32 +61,32 @@ def held_s(advice: Advice, item: Item, *, whole: bool = False) -> float:
     return total
 
 
-class Items:
+class ItemStore:
     """The items of the database; writing methods work inside the transaction that their caller opened."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def of(self, program: str) -> tuple[Item, ...]:
+    def items_of_program(self, program: str) -> tuple[Item, ...]:
         """Return all items of a program, those seen last first."""
         rows = self._connection.execute(
             f"SELECT {_COLUMNS} FROM items WHERE program = ? ORDER BY last_run DESC, ceiling_s DESC", (program,)
         )
-        return tuple(_item(row) for row in rows)
+        return tuple(_parse_row(row) for row in rows)
 
-    def have_won(self, program: str) -> bool:
+    def has_realised_gains(self, program: str) -> bool:
         """Return whether it is known of any item of a program what it has won."""
         asked = "SELECT 1 FROM items WHERE program = ? AND realised_s IS NOT NULL LIMIT 1"
         return self._connection.execute(asked, (program,)).fetchone() is not None
 
-    def won(self) -> tuple[Item, ...]:
+    def items_with_gains(self) -> tuple[Item, ...]:
         """Return the items of all programs of which it is known what they won."""
         rows = self._connection.execute(
             f"SELECT {_COLUMNS} FROM items WHERE realised_s IS NOT NULL ORDER BY program, last_run, fingerprint"
         )
-        return tuple(_item(row) for row in rows)
+        return tuple(_parse_row(row) for row in rows)
 
-    def update(
+    def update_items(
         self,
         number: int,
         advice: Advice,
@@ -106,19 +106,19 @@ class Items:
         if advice.verdict == "insufficient evidence":
             return
         program = advice.profile.program
-        known = {item.fingerprint: item for item in self.of(program)}
+        known = {item.fingerprint: item for item in self.items_of_program(program)}
         shown = {one.fingerprint: one for one in advice.recommendations}
         for fingerprint, recommendation in shown.items():
-            self._seen(number, program, recommendation, known.get(fingerprint), now)
+            self._store_seen(number, program, recommendation, known.get(fingerprint), now)
         for fingerprint, item in known.items():
             applied = item.applied_after is not None and item.applied_after < number
             if applied and before and (item.realised_s is None or int(item.applied_after or 0) >= since > 0):
-                won = _won_s(before, (*repeats, advice), item)
-                self._set(item, now, number, item.state, realised_s=won)
+                won = _compute_gain(before, (*repeats, advice), item)
+                self._set_state(item, now, number, item.state, realised_s=won)
             if fingerprint not in shown and item.state != "resolved":
-                self._set(item, now, number, "resolved")
+                self._set_state(item, now, number, "resolved")
 
-    def mark(
+    def mark_item(
         self,
         item: Item,
         state: ItemState,
@@ -130,21 +130,21 @@ class Items:
     ) -> None:
         """Set what a user says of an item: acknowledged, suppressed (``until`` a day, with a ``reason``) or applied.
 
-        One that is applied and has won seconds already (``won_s``, see ``won_already_s``) stays resolved.
+        One that is applied and has won seconds already (``won_s``, see ``compute_resolved_gain``) stays resolved.
         """
         more: dict[str, object] = {"reason": reason, "until": until}
         if state == "applied":
             promised = item.ceiling_s if item.expected_s is None else item.expected_s
             more |= {"applied_after": item.last_run, "promised_s": promised, "realised_s": won_s}
-        self._set(item, now, item.last_run, state if won_s is None else "resolved", **more)
+        self._set_state(item, now, item.last_run, state if won_s is None else "resolved", **more)
 
-    def named(self, program: str | None, text: str, region: str | None = None) -> Item:
+    def find_item(self, program: str | None, text: str, region: str | None = None) -> Item:
         """Return the one item that ``text`` (an action or the beginning of a fingerprint) names.
 
         Raises ``UsageError`` with the choices where none fits, or several.
         """
         rows = self._connection.execute(f"SELECT {_COLUMNS} FROM items ORDER BY last_run DESC, ceiling_s DESC")
-        items = [_item(row) for row in rows]
+        items = [_parse_row(row) for row in rows]
         fits = [
             item
             for item in items
@@ -166,14 +166,16 @@ class Items:
         where = "".join(f" {word} {name!r}" for word, name in (("of", program), ("at", region)) if name is not None)
         raise UsageError(f"no item is called {text!r}{where}; those seen last: {listed}")
 
-    def apply(self, program: str, actions: Sequence[tuple[str, str | None]], reason: str, now: datetime) -> None:
+    def apply_actions(
+        self, program: str, actions: Sequence[tuple[str, str | None]], reason: str, now: datetime
+    ) -> None:
         """Set items to applied that commits name, by action and region (None: wherever the action is advised)."""
-        for item in self.of(program):
+        for item in self.items_of_program(program):
             named = any(item.action == action and region in (None, item.region) for action, region in actions)
             if named and item.state not in ("applied", "resolved"):
-                self.mark(item, "applied", now, reason=reason)
+                self.mark_item(item, "applied", now, reason=reason)
 
-    def _seen(self, number: int, program: str, shown: Recommendation, known: Item | None, now: datetime) -> None:
+    def _store_seen(self, number: int, program: str, shown: Recommendation, known: Item | None, now: datetime) -> None:
         if known is None:
             values = (
                 program, shown.fingerprint, shown.action, shown.title, shown.region, shown.phase,
@@ -184,15 +186,15 @@ class Items:
                 "last_run, ceiling_s, expected_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
             )
-            self._note(program, shown.fingerprint, number, now, "new", None)
+            self._store_step(program, shown.fingerprint, number, now, "new", None)
             return
-        state: ItemState = _next(known, now)
-        self._set(
+        state: ItemState = _next_state(known, now)
+        self._set_state(
             known, now, number, state,
             last_run=number, ceiling_s=shown.ceiling_s, expected_s=shown.expected_s,
         )  # fmt: skip
 
-    def _set(self, item: Item, now: datetime, number: int, state: ItemState, **more: object) -> None:
+    def _set_state(self, item: Item, now: datetime, number: int, state: ItemState, **more: object) -> None:
         names = ", ".join(f"{name} = ?" for name in more)
         self._connection.execute(
             f"UPDATE items SET state = ?{', ' if names else ''}{names} WHERE program = ? AND fingerprint = ?",
@@ -200,9 +202,11 @@ class Items:
         )
         if state != item.state:
             reason = more.get("reason")
-            self._note(item.program, item.fingerprint, number, now, state, reason if isinstance(reason, str) else None)
+            self._store_step(
+                item.program, item.fingerprint, number, now, state, reason if isinstance(reason, str) else None
+            )
 
-    def _note(
+    def _store_step(
         self, program: str, fingerprint: str, number: int, now: datetime, state: ItemState, reason: str | None
     ) -> None:
         at = now.astimezone(UTC).isoformat("T", "seconds")
@@ -212,12 +216,12 @@ class Items:
         )
 
 
-def won_already_s(runs: Runs, item: Item) -> float | None:
+def compute_resolved_gain(runs: RunStore, item: Item) -> float | None:
     """Return the seconds that a resolved item has won: those in the build that showed it last, less those in the next.
 
     None where the history does not hold runs of both builds any more, or does not know their builds.
     """
-    entries = runs.entries(item.program)
+    entries = runs.list_entries(item.program)
     last = next((one for one in entries if one.number == item.last_run), None)
     if last is None:
         return None
@@ -226,20 +230,20 @@ def won_already_s(runs: Runs, item: Item) -> float | None:
     sides = [one for one in alike if one.build == last.build], [one for one in later if one.build == later[0].build]
     if not all(sides):
         return None
-    before, after = ([runs.advice(one.number) for one in side] for side in sides)
-    return _won_s(before, after, item)
+    before, after = ([runs.load_advice(one.number) for one in side] for side in sides)
+    return _compute_gain(before, after, item)
 
 
-def _won_s(before: Sequence[Advice], after: Sequence[Advice], item: Item) -> float:
+def _compute_gain(before: Sequence[Advice], after: Sequence[Advice], item: Item) -> float:
     """Return what an applied item has won: the mean of its seconds before, less that after."""
     shown = [one for run in before for one in run.recommendations if one.fingerprint == item.fingerprint]
     most = fmean([one.ceiling_s for one in shown]) if shown else item.ceiling_s
-    whole = most > (1 + _ROUNDING) * fmean([held_s(run, item) for run in before])
-    means = [fmean([held_s(run, item, whole=whole) for run in runs]) for runs in (before, after)]
+    whole = most > (1 + _ROUNDING) * fmean([sum_gap_seconds(run, item) for run in before])
+    means = [fmean([sum_gap_seconds(run, item, whole=whole) for run in runs]) for runs in (before, after)]
     return means[0] - means[1]
 
 
-def _next(item: Item, now: datetime) -> ItemState:
+def _next_state(item: Item, now: datetime) -> ItemState:
     """Return the state of an item that shows again."""
     if item.state == "resolved":
         return "back"
@@ -248,7 +252,7 @@ def _next(item: Item, now: datetime) -> ItemState:
     return "open" if item.state == "new" else item.state
 
 
-def _item(row: Sequence[object]) -> Item:
+def _parse_row(row: Sequence[object]) -> Item:
     """Return the item of a row in the order of ``_COLUMNS``; raises ``ContractError`` for what none wrote."""
     values = dict(zip((field.name for field in fields(Item)), row, strict=True))
-    return wire.unpack(Item, {**values, "gaps": str(values["gaps"]).split("+")})
+    return record_json.unpack_record(Item, {**values, "gaps": str(values["gaps"]).split("+")})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from advisor.advice.past import base_of
+from advisor.advice.earlier_runs import find_base
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RunOverview:
     """One run, the ``file`` of its page, and what changed since the build before; None where there is none."""
 
     advice: Advice
@@ -24,22 +24,22 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramRuns:
     """The runs of one program, the oldest first."""
 
     name: str
-    runs: tuple[Seen, ...]
+    runs: tuple[RunOverview, ...]
 
 
-def seen(advice: Advice, earlier: Sequence[Advice], file: str) -> Seen:
+def build_run_overview(advice: Advice, earlier: Sequence[Advice], file: str) -> RunOverview:
     """Return a run beside what is known of ``earlier`` ones, the oldest first."""
-    base = base_of(advice, earlier)
-    return Seen(advice, file, base.change if base else None)
+    base = find_base(advice, earlier)
+    return RunOverview(advice, file, base.change if base else None)
 
 
-def by_program(runs: Sequence[Seen]) -> tuple[Program, ...]:
+def group_by_program(runs: Sequence[RunOverview]) -> tuple[ProgramRuns, ...]:
     """Return the runs by program, in the order in which the programs first appear."""
-    found: dict[str, list[Seen]] = {}
+    found: dict[str, list[RunOverview]] = {}
     for one in runs:
         found.setdefault(one.advice.profile.program, []).append(one)
-    return tuple(Program(name, tuple(each)) for name, each in found.items())
+    return tuple(ProgramRuns(name, tuple(each)) for name, each in found.items())

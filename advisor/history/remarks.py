@@ -11,27 +11,27 @@ if TYPE_CHECKING:
 _MOST: Final = 10
 
 
-class Remarks:
+class RemarkStore:
     """The remarks of the database; writing methods work inside the transaction that their caller opened."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def all(self) -> tuple[str, ...]:
+    def latest_remarks(self) -> tuple[str, ...]:
         """Return what the daemon said since it began, the latest few, the newest last."""
         row = self._connection.execute("SELECT value FROM meta WHERE name = 'remarks'").fetchone()
         return () if row is None else tuple(json.loads(row[0]))
 
-    def add(self, text: str) -> None:
+    def add_remark(self, text: str) -> None:
         """Note one more remark."""
-        kept = [one for one in self.all() if one != text][1 - _MOST :]
+        kept = [one for one in self.latest_remarks() if one != text][1 - _MOST :]
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('remarks', ?)", (json.dumps([*kept, text]),))
 
-    def clear(self) -> None:
+    def clear_remarks(self) -> None:
         """Forget what an earlier process said."""
         self._connection.execute("DELETE FROM meta WHERE name = 'remarks'")
 
-    def plugins(self) -> tuple[tuple[str, int, str], ...]:
+    def failed_plugins(self) -> tuple[tuple[str, int, str], ...]:
         """Return the plugins that failed, how often, and how the last time; none in a history of an older version."""
         if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'plugin_faults'").fetchone():
             return ()

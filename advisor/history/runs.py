@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import StoreError
 from advisor.model.records import Advice, Phase
-from advisor.support import wire
+from advisor.support import record_json
 from advisor.support.contract import ContractError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _COLUMNS: Final = "id, program, run, build, started, added, ranks, actual_s, rea
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RunEntry:
     """One run in the history, without its advice; ``number`` grows with each run that was added."""
 
     number: int
@@ -43,7 +43,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ProfileUnit:
     """One profile as it lies on the disk: a file or a directory, the reader that takes it, a hash of its content."""
 
     path: Path
@@ -51,30 +51,30 @@ class Unit:
     digest: str
 
 
-def slim(advice: Advice) -> Advice:
-    """Return ``advice`` without the arrays of its profile, which the files of the profile hold."""
+def strip_arrays(advice: Advice) -> Advice:
+    """Return ``load_advice`` without the arrays of its profile, which the files of the profile hold."""
     profile = advice.profile
     phases = tuple(Phase(phase.name, phase.kind, phase.regions[:0], {}, phase.closed_by) for phase in profile.phases)
     return replace(advice, profile=replace(profile, phases=phases, counts={}, outside={}, causes=None))
 
 
-class Runs:
+class RunStore:
     """The runs of the database; writing methods work inside the transaction that their caller opened."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def add(self, advice: Advice, units: Sequence[Unit], now: datetime) -> int:
+    def add_run(self, advice: Advice, units: Sequence[ProfileUnit], now: datetime) -> int:
         """Store a run with the units that it was read from, and return its number.
 
         A run that any of these units was read into before is replaced: it keeps its number.
         """
-        known = self.of_paths([unit.path for unit in units])
+        known = self.runs_of_paths([unit.path for unit in units])
         profile = advice.profile
         values = (
             profile.program, profile.run, profile.build, profile.started, now.astimezone(UTC).isoformat("T", "seconds"),
-            profile.ranks, len(profile.processors), profile.actual_s if profile.timed else None,
-            profile.reader, advice.grade.letter, advice.verdict, _packed(advice),
+            profile.ranks, len(profile.processors), profile.actual_s if profile.has_run_time else None,
+            profile.reader, advice.grade.letter, advice.verdict, _pack_advice(advice),
         )  # fmt: skip
         columns = "program, run, build, started, added, ranks, processors, actual_s, reader, grade, verdict, advice"
         marks = ", ".join("?" * len(values))
@@ -92,7 +92,7 @@ class Runs:
             )
         return number
 
-    def of_paths(self, paths: Sequence[Path]) -> frozenset[int]:
+    def runs_of_paths(self, paths: Sequence[Path]) -> frozenset[int]:
         """Return the numbers of the runs that were read from any of these paths."""
         rows = self._connection.execute(
             f"SELECT run FROM units WHERE run IS NOT NULL AND path IN ({', '.join('?' * len(paths))})",
@@ -100,46 +100,46 @@ class Runs:
         )
         return frozenset(int(number) for (number,) in rows)
 
-    def unit(self, path: Path) -> int | None:
+    def find_unit_number(self, path: Path) -> int | None:
         """Return the number of the unit at ``path``, None where there is none."""
         row = self._connection.execute("SELECT id FROM units WHERE path = ?", (os.fsencode(path),)).fetchone()
         return None if row is None else int(row[0])
 
-    def holder(self, digest: str, path: Path) -> Path | None:
+    def find_duplicate(self, digest: str, path: Path) -> Path | None:
         """Return where the same content was read before from another path, None where it was not."""
         row = self._connection.execute(
             "SELECT path FROM units WHERE digest = ? AND path <> ? AND run IS NOT NULL", (digest, os.fsencode(path))
         ).fetchone()
         return None if row is None else Path(os.fsdecode(row[0]))
 
-    def units(self, number: int) -> tuple[Unit, ...]:
+    def units_of_run(self, number: int) -> tuple[ProfileUnit, ...]:
         """Return what a run was read from."""
         rows = self._connection.execute(
             "SELECT path, reader, digest FROM units WHERE run = ? ORDER BY id", (number,)
         ).fetchall()
-        return tuple(Unit(Path(os.fsdecode(path)), reader, digest) for path, reader, digest in rows)
+        return tuple(ProfileUnit(Path(os.fsdecode(path)), reader, digest) for path, reader, digest in rows)
 
-    def entries(self, program: str | None = None, most: int = 1_000_000) -> tuple[Entry, ...]:
+    def list_entries(self, program: str | None = None, most: int = 1_000_000) -> tuple[RunEntry, ...]:
         """Return the newest runs, of one program if given, the oldest first."""
         rows = self._connection.execute(
             f"SELECT {_COLUMNS} FROM runs WHERE :program IS NULL OR program = :program ORDER BY id DESC LIMIT :limit",
             {"program": program, "limit": most},
         )
-        return tuple(Entry(*row) for row in rows.fetchall()[::-1])
+        return tuple(RunEntry(*row) for row in rows.fetchall()[::-1])
 
-    def programs(self) -> tuple[str, ...]:
+    def list_programs(self) -> tuple[str, ...]:
         """Return the programs of all runs, the one that ran last first."""
         rows = self._connection.execute("SELECT program FROM runs GROUP BY program ORDER BY max(id) DESC")
         return tuple(program for (program,) in rows)
 
-    def advice(self, number: int) -> Advice:
+    def load_advice(self, number: int) -> Advice:
         """Return the advice on a run, slim; raises ``StoreError`` where there is none or it is damaged."""
         row = self._connection.execute("SELECT advice FROM runs WHERE id = ?", (number,)).fetchone()
         if row is None:
             raise StoreError(f"there is no run {number} in the history")
-        return _sound(number, row[0])
+        return _require_sound(number, row[0])
 
-    def latest(self, program: str, most: int, without: Collection[int], until: int) -> tuple[Advice, ...]:
+    def load_latest_advice(self, program: str, most: int, without: Collection[int], until: int) -> tuple[Advice, ...]:
         """Return the advice on the newest runs ``until`` one of a program, the oldest first, without some.
 
         Raises ``StoreError``.
@@ -147,9 +147,9 @@ class Runs:
         rows = self._connection.execute(
             "SELECT id, advice FROM runs WHERE program = ? AND id <= ? ORDER BY id DESC LIMIT ?", (program, until, most)
         )
-        return tuple(_sound(*row) for row in rows.fetchall()[::-1] if row[0] not in without)
+        return tuple(_require_sound(*row) for row in rows.fetchall()[::-1] if row[0] not in without)
 
-    def recorded_otherwise(self, program: str, reader: str, most: int) -> tuple[int, ...]:
+    def find_runs_without_reader(self, program: str, reader: str, most: int) -> tuple[int, ...]:
         """Return the runs without a recording by a reader among the newest of a program, the newest first."""
         rows = self._connection.execute(
             "SELECT id FROM (SELECT id, reader FROM runs WHERE program = ? ORDER BY id DESC LIMIT ?) "
@@ -158,7 +158,7 @@ class Runs:
         )
         return tuple(number for (number,) in rows)
 
-    def count(self, program: str | None = None) -> int:
+    def count_runs(self, program: str | None = None) -> int:
         """Return how many runs there are, of one program if given."""
         asked = "SELECT count(*) FROM runs WHERE :program IS NULL OR program = :program"
         return int(self._connection.execute(asked, {"program": program}).fetchone()[0])
@@ -179,18 +179,18 @@ class Runs:
         return self._connection.execute("DELETE FROM runs WHERE id <= ?", (oldest[-1],)).rowcount
 
 
-def _sound(number: int, packed: bytes) -> Advice:
+def _require_sound(number: int, packed: bytes) -> Advice:
     try:
-        return _unpacked(packed)
+        return _unpack_advice(packed)
     except (ValueError, zlib.error, ContractError) as error:
         raise StoreError(f"the advice on run {number} is damaged: {error}") from error
 
 
 @lru_cache(maxsize=_LATEST)
-def _unpacked(packed: bytes) -> Advice:
-    """Return the advice that ``_packed`` wrote; the latest few are asked for again with each run that comes."""
-    return wire.unpack(Advice, json.loads(zlib.decompress(packed)))
+def _unpack_advice(packed: bytes) -> Advice:
+    """Return the advice that ``_pack_advice`` wrote; the latest few are asked for again with each run that comes."""
+    return record_json.unpack_record(Advice, json.loads(zlib.decompress(packed)))
 
 
-def _packed(advice: Advice) -> bytes:
-    return zlib.compress(json.dumps(wire.pack(slim(advice))).encode("ascii"), level=1)
+def _pack_advice(advice: Advice) -> bytes:
+    return zlib.compress(json.dumps(record_json.pack_record(strip_arrays(advice))).encode("ascii"), level=1)

@@ -160,7 +160,7 @@ class Note:
 class Profile:
     """One run of one program, as far as it was measured; ``program`` is empty where the format does not name it.
 
-    ``actual_s`` is the run's wall time, NaN where only operations were counted or CPU times taken (``timed``).
+    ``actual_s`` is the run's wall time, NaN where only operations were counted or CPU times taken (``has_run_time``).
     ``phases`` holds one phase of kind ``whole`` when the tool recorded none. ``outside`` maps parts of the
     run that lie in no phase (``start-up``, ``shutdown``, ``not running``, ``idle``) to seconds per processor
     (Q,): over all phases a processor's wall time plus its outside seconds is ``actual_s``. ``counts`` maps a
@@ -196,7 +196,7 @@ class Profile:
         return len({processor.rank for processor in self.processors})
 
     @property
-    def timed(self) -> bool:
+    def has_run_time(self) -> bool:
         """Whether the wall time of the run was recorded."""
         return not math.isnan(self.actual_s)
 
@@ -205,7 +205,7 @@ class Profile:
         """Whether synchronizations divide the run, so that M', D and S' can be told apart."""
         return bool(self.phases) and self.phases[0].kind != "whole"
 
-    def has(self, measure: str) -> bool:
+    def has_measure(self, measure: str) -> bool:
         """Whether every phase holds the array ``measure``."""
         return bool(self.phases) and all(measure in phase.arrays for phase in self.phases)
 

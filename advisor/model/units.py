@@ -1,4 +1,4 @@
-"""Quantities as people write them: ``parse("3.35 TB/s", "bandwidth")`` is 3.35e12, and back again.
+"""Quantities as people write them: ``parse_quantity("3.35 TB/s", "bandwidth")`` is 3.35e12, and back again.
 
 Every dimension has one base unit in which numbers are stored (seconds, bytes, bytes per second, hertz …).
 SI prefixes count in thousands, binary prefixes (``Ki``, ``Mi`` …) in 1024; the ambiguous ``KB`` is refused.
@@ -21,19 +21,19 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:_[0-9]+)*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][
 _LONGEST = 100  # characters of a quantity; anything longer is no quantity
 
 
-def _si(unit: str, prefixes: str) -> dict[str, Decimal]:
+def _si_units(unit: str, prefixes: str) -> dict[str, Decimal]:
     return {prefix + unit: Decimal(10) ** _SI[prefix] for prefix in (*prefixes, "")}
 
 
-def _binary(unit: str) -> dict[str, Decimal]:
+def _binary_units(unit: str) -> dict[str, Decimal]:
     return {prefix + unit: Decimal(1024) ** power for prefix, power in _BINARY.items()}
 
 
-_BYTES = _si("B", "kMGTPE") | _binary("B")
-_BITS = {unit: factor / 8 for unit, factor in _si("bit", "kMGT").items()}
+_BYTES = _si_units("B", "kMGTPE") | _binary_units("B")
+_BITS = {unit: factor / 8 for unit, factor in _si_units("bit", "kMGT").items()}
 
 
-def _per(units: Mapping[str, Decimal], divisor: str) -> dict[str, Decimal]:
+def _rate_units(units: Mapping[str, Decimal], divisor: str) -> dict[str, Decimal]:
     return {f"{unit}/{divisor}": factor for unit, factor in units.items()}
 
 
@@ -48,14 +48,18 @@ class Dimension:
 
 
 _DIMENSIONS = (
-    Dimension("time", "s", "2 us", _si("s", "pnum") | {"min": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)}),
+    Dimension(
+        "time", "s", "2 us", _si_units("s", "pnum") | {"min": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)}
+    ),
     Dimension("cycle count", "cycle", "14 cycles", {"cycle": Decimal(1), "cycles": Decimal(1)}),
     Dimension("size", "B", "64 KiB", _BYTES),
-    Dimension("bandwidth", "B/s", "3.35 TB/s", _per(_BYTES, "s") | _per(_BITS, "s")),
-    Dimension("frequency", "Hz", "2.5 GHz", _si("Hz", "kMGTPE")),
+    Dimension("bandwidth", "B/s", "3.35 TB/s", _rate_units(_BYTES, "s") | _rate_units(_BITS, "s")),
+    Dimension("frequency", "Hz", "2.5 GHz", _si_units("Hz", "kMGTPE")),
     Dimension("share", "", "3 %", {"%": Decimal("0.01"), "": Decimal(1)}),
-    Dimension("rate", "op/s", "7.2 Tflop/s", _per(_si("flop", "kMGTPE") | _si("op", "kMGTPE"), "s")),
-    Dimension("rate per cycle", "op/cycle", "16 flop/cycle", _per({u: Decimal(1) for u in ("flop", "op")}, "cycle")),
+    Dimension("rate", "op/s", "7.2 Tflop/s", _rate_units(_si_units("flop", "kMGTPE") | _si_units("op", "kMGTPE"), "s")),
+    Dimension(
+        "rate per cycle", "op/cycle", "16 flop/cycle", _rate_units({u: Decimal(1) for u in ("flop", "op")}, "cycle")
+    ),
     Dimension("bandwidth per cycle", "B/cycle", "64 B/cycle", {"B/cycle": Decimal(1)}),
     Dimension("width", "bit", "512 bit", {"bit": Decimal(1)}),
     Dimension("cost", "USD/h", "4.08 USD/h", {"USD/h": Decimal(1)}),
@@ -68,22 +72,22 @@ Bytes = Annotated[float, DIMENSIONS["size"]]
 Share = Annotated[float, DIMENSIONS["share"]]
 
 
-def parse(text: str, dimension: str) -> float:
+def parse_quantity(text: str, dimension: str) -> float:
     """The number in the base unit of ``dimension`` (a key of ``DIMENSIONS``).
 
     ValueError says what was expected: for an unknown or missing unit, for what is no plain decimal number
     (``1,5``, ``12:30``, ``nan``, ``inf``), and for numbers too large to be held.
     """
-    return parse_as(text, DIMENSIONS[dimension])
+    return parse_with_dimension(text, DIMENSIONS[dimension])
 
 
-def parse_as(text: str, dimension: Dimension) -> float:
-    """As ``parse``, for a dimension at hand."""
+def parse_with_dimension(text: str, dimension: Dimension) -> float:
+    """As ``parse_quantity``, for a dimension at hand."""
     stripped = text.strip()
     found = _NUMBER.match(stripped)
     if found is None or len(stripped) > _LONGEST:
         raise ValueError(f"expected a {dimension.name} such as '{dimension.example}'")
-    factor = _factor(stripped[found.end() :], dimension)
+    factor = _find_factor(stripped[found.end() :], dimension)
     value = float(Decimal(found[0].replace("_", "")) * factor)
     if not math.isfinite(value):
         raise ValueError(f"the number is too large for a {dimension.name}")
@@ -92,7 +96,7 @@ def parse_as(text: str, dimension: Dimension) -> float:
     return value
 
 
-def _factor(rest: str, dimension: Dimension) -> Decimal:
+def _find_factor(rest: str, dimension: Dimension) -> Decimal:
     unit = rest.strip().replace("µ", "u").replace("μ", "u")
     if unit in dimension.units:
         return dimension.units[unit]
@@ -101,10 +105,10 @@ def _factor(rest: str, dimension: Dimension) -> Decimal:
         raise ValueError(f"the unit is missing; {expected}")
     if rest[0] in ",:.0123456789_":
         raise ValueError(f"not a plain decimal number; {expected}")
-    raise ValueError(f"the unit is not known{_hint(unit, dimension)}; {expected}")
+    raise ValueError(f"the unit is not known{_suggest_unit(unit, dimension)}; {expected}")
 
 
-def _hint(unit: str, dimension: Dimension) -> str:
+def _suggest_unit(unit: str, dimension: Dimension) -> str:
     if unit.startswith("KB"):
         return " (write kB for 1000 or KiB for 1024 bytes)"
     from difflib import get_close_matches  # only mistakes need it
@@ -114,13 +118,13 @@ def _hint(unit: str, dimension: Dimension) -> str:
     return f" (did you mean '{by_lower[close[0]]}'?)" if close and by_lower[close[0]] else ""
 
 
-def _checked(value: float) -> float:
+def _require_finite(value: float) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{value} is no quantity that can be shown")
     return value + 0.0  # turns -0.0 into 0.0
 
 
-def _three_digits(value: float) -> str:
+def _format_three_digits(value: float) -> str:
     """Three significant digits without exponent for 1 to 999; whole numbers above."""
     size = abs(value)
     return (
@@ -130,11 +134,11 @@ def _three_digits(value: float) -> str:
     )
 
 
-def _scaled(value: float, unit: str, steps: tuple[tuple[float, str], ...]) -> str:
+def _format_scaled(value: float, unit: str, steps: tuple[tuple[float, str], ...]) -> str:
     """``value`` in the largest of the ``steps`` (factor, prefix; rising) in which it shows at least 1."""
     fitting = [step for step in steps if abs(value) >= step[0] * 0.9995] or [steps[0]]
     factor, prefix = fitting[-1]
-    return f"{_three_digits(value / factor)} {prefix}{unit}"
+    return f"{_format_three_digits(value / factor)} {prefix}{unit}"
 
 
 _SECONDS = ((1e-9, "n"), (1e-6, "u"), (1e-3, "m"), (1.0, ""))
@@ -151,19 +155,19 @@ def format_seconds(seconds: float) -> str:
 
     What differences of sums leave behind, below a picosecond, is nothing.
     """
-    value = _checked(seconds)
-    return "0 s" if abs(value) < _REMAINDER_S else _scaled(value, "s", _SECONDS)
+    value = _require_finite(seconds)
+    return "0 s" if abs(value) < _REMAINDER_S else _format_scaled(value, "s", _SECONDS)
 
 
 def format_bytes(size: float) -> str:
     """Bytes with a binary prefix, ``64 KiB`` or ``1.50 MiB``; ValueError for NaN and infinity."""
-    value = _checked(size)
-    return re.sub(r"\.0+ ", " ", _scaled(value, "B", _BINARIES))
+    value = _require_finite(size)
+    return re.sub(r"\.0+ ", " ", _format_scaled(value, "B", _BINARIES))
 
 
 def format_share(share: float) -> str:
     """A share of one in per cent, ``2.1 %``, with two digits left of anything smaller; ValueError for NaN."""
-    percent = _checked(share) * 100
+    percent = _require_finite(share) * 100
     if abs(percent) >= 1e6:
         return f"{percent:.3g} %"
     return f"{percent:.1f} %" if percent == 0 or abs(percent) >= 0.95 else f"{percent:.2g} %"
@@ -175,11 +179,11 @@ def format_count(count: int, noun: str) -> str:
 
 
 def format_quantity(value: float, dimension: str) -> str:
-    """``value`` (in the base unit of ``dimension``) with three significant digits, as ``parse`` reads it."""
+    """``value`` (in the base unit of ``dimension``) with three significant digits, as ``parse_quantity`` reads it."""
     special = {"time": format_seconds, "size": format_bytes, "share": format_share}
     if dimension in special:
         return special[dimension](value)
     base = DIMENSIONS[dimension].base
     if dimension in ("bandwidth", "frequency", "rate"):
-        return _scaled(_checked(value), base, _THOUSANDS)
-    return f"{_checked(value):.6g} {base}"
+        return _format_scaled(_require_finite(value), base, _THOUSANDS)
+    return f"{_require_finite(value):.6g} {base}"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from rich.cells import cell_len
 
 from advisor.output import numbers
-from advisor.output.scales import place
-from advisor.output.sections import heading
-from advisor.output.text import line, pad, shorten_all, wrap
+from advisor.output.scales import relative_place
+from advisor.output.sections import render_heading
+from advisor.output.text_cells import make_line, pad_text, shorten_all, wrap_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,70 +25,74 @@ _SHORTEST: Final = 8
 _SPACE: Final = 2
 
 
-def drawn(part: Bars, page: Page) -> list[Text]:
+def draw_bars(part: Bars, page: Page) -> list[Text]:
     """Return the bars, a line each, with their notes below; a list where the page has no room for bars."""
-    lines = heading(page.remark(part.title), page) if part.title else []
+    lines = render_heading(page.clean_remark(part.title), page) if part.title else []
     if not part.bars:
-        return [*lines, line(("none", "dim"), indent=2)]
+        return [*lines, make_line(("none", "dim"), indent=2)]
     indent = 2 if part.title else 0
-    names = shorten_all([page.name(bar.name) for bar in part.bars], _name_width(part.bars, page), page.signs.ellipsis)
-    values = [numbers.optional(bar.value, part.unit) for bar in part.bars]
-    spans = [_interval(bar, part.unit) for bar in part.bars]
+    names = shorten_all(
+        [page.clean_name(bar.name) for bar in part.bars], _name_width(part.bars, page), page.signs.ellipsis
+    )
+    values = [numbers.format_optional(bar.value, part.unit) for bar in part.bars]
+    spans = [_format_interval(bar, part.unit) for bar in part.bars]
     taken = indent + sum(max(map(cell_len, texts)) + _SPACE for texts in (names, values, spans) if any(texts))
     room = page.frame_width - taken
     if page.as_list or room < _SHORTEST:
-        return lines + [shown for at in zip(part.bars, values, spans, strict=True) for shown in _entry(*at, page)]
-    low, high = _scale(part.bars)
+        return lines + [
+            shown for at in zip(part.bars, values, spans, strict=True) for shown in _render_entry(*at, page)
+        ]
+    low, high = _find_range(part.bars)
     for bar, name, value, span in zip(part.bars, names, values, spans, strict=True):
         cells: list[str | tuple[str, str]] = [
-            pad(name, max(map(cell_len, names))),
-            (_bar(bar, low, high, room, page), "cyan"),
+            pad_text(name, max(map(cell_len, names))),
+            (_draw_bar(bar, low, high, room, page), "cyan"),
         ]
-        cells += [pad(value, max(map(cell_len, values)), "right"), pad(span, max(map(cell_len, spans)))]
-        lines.append(line(*_spaced(cells), indent=indent))
-        lines += [line((text, "dim"), indent=indent + 2) for text in _note(bar, page, indent + 2)]
+        cells += [pad_text(value, max(map(cell_len, values)), "right"), pad_text(span, max(map(cell_len, spans)))]
+        lines.append(make_line(*_space_cells(cells), indent=indent))
+        lines += [make_line((text, "dim"), indent=indent + 2) for text in _wrap_note(bar, page, indent + 2)]
     return lines
 
 
-def _spaced(cells: Sequence[str | tuple[str, str]]) -> list[str | tuple[str, str]]:
+def _space_cells(cells: Sequence[str | tuple[str, str]]) -> list[str | tuple[str, str]]:
     """Return the cells with spaces between them, without the empty ones."""
     return [part for cell in cells if cell for part in (cell, " " * _SPACE)][:-1]
 
 
 def _name_width(bars: Sequence[Bar], page: Page) -> int:
-    return min(max(cell_len(page.name(bar.name)) for bar in bars), max(1, round(page.frame_width * _NAME_SHARE)))
+    return min(max(cell_len(page.clean_name(bar.name)) for bar in bars), max(1, round(page.frame_width * _NAME_SHARE)))
 
 
-def _interval(bar: Bar, unit: str) -> str:
+def _format_interval(bar: Bar, unit: str) -> str:
     if bar.low is None or bar.high is None:
         return ""
-    return f"{numbers.quantity(bar.low, unit)} to {numbers.quantity(bar.high, unit)}"
+    return f"{numbers.format_value(bar.low, unit)} to {numbers.format_value(bar.high, unit)}"
 
 
-def _entry(bar: Bar, value: str, span: str, page: Page) -> list[Text]:
-    name = page.name(bar.name)
-    words = f"{name}: {', '.join(filter(None, (value, span, page.remark(bar.note))))}"
-    return [line(text, indent=2 * bool(at)) for at, text in enumerate(wrap(words, page.prose_width - 2))]
+def _render_entry(bar: Bar, value: str, span: str, page: Page) -> list[Text]:
+    name = page.clean_name(bar.name)
+    words = f"{name}: {', '.join(filter(None, (value, span, page.clean_remark(bar.note))))}"
+    return [make_line(text, indent=2 * bool(at)) for at, text in enumerate(wrap_text(words, page.prose_width - 2))]
 
 
-def _note(bar: Bar, page: Page, indent: int) -> list[str]:
-    return wrap(page.remark(bar.note), page.prose_width - indent) if bar.note else []
+def _wrap_note(bar: Bar, page: Page, indent: int) -> list[str]:
+    return wrap_text(page.clean_remark(bar.note), page.prose_width - indent) if bar.note else []
 
 
-def _scale(bars: Sequence[Bar]) -> tuple[float, float]:
+def _find_range(bars: Sequence[Bar]) -> tuple[float, float]:
     """Return both ends of the scale: it holds zero and everything that is drawn."""
     ends = [end for bar in bars for end in (bar.value, bar.low, bar.high) if end is not None]
     return min([0.0, *ends]), max([0.0, *ends])
 
 
-def _bar(bar: Bar, low: float, high: float, room: int, page: Page) -> str:
+def _draw_bar(bar: Bar, low: float, high: float, room: int, page: Page) -> str:
     """Return one bar from zero to its value, ``room`` cells wide, in half cells, its interval drawn over it."""
     if bar.value is None or high <= low:
         return " " * room
     signs = page.signs
 
     def half_cells(value: float) -> int:
-        return round(2 * room * place(value, low, high))
+        return round(2 * room * relative_place(value, low, high))
 
     first, last = sorted((half_cells(0.0), half_cells(bar.value)))
     cells = [" "] * room

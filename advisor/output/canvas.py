@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.output.text import line
+from advisor.output.text_cells import make_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -29,34 +29,34 @@ class Canvas:
         self._shades: dict[tuple[int, int], str] = {}
         self._marks: dict[tuple[int, int], tuple[str, str]] = {}
 
-    def mark(self, x: float, y: float, sign: str, style: str) -> None:
+    def put_mark(self, x: float, y: float, sign: str, style: str) -> None:
         """Put a sign of one cell at a place."""
-        self._marks[_at(x, self._width), _at(1 - y, self._height)] = sign, style
+        self._marks[_cell_index(x, self._width), _cell_index(1 - y, self._height)] = sign, style
 
-    def band(self, x: float, low: float, high: float, style: str) -> None:
+    def shade_band(self, x: float, low: float, high: float, style: str) -> None:
         """Shade the column of cells at ``x`` between two heights."""
-        for row in range(_at(1 - high, self._height), _at(1 - low, self._height) + 1):
-            self._shades[_at(x, self._width), row] = style
+        for row in range(_cell_index(1 - high, self._height), _cell_index(1 - low, self._height) + 1):
+            self._shades[_cell_index(x, self._width), row] = style
 
-    def join(self, begin: tuple[float, float], end: tuple[float, float], style: str) -> None:
+    def draw_line(self, begin: tuple[float, float], end: tuple[float, float], style: str) -> None:
         """Draw a straight line of dots."""
         columns, rows = self._width * self._across, self._height * self._down
-        first, last = ((_at(x, columns), _at(1 - y, rows)) for x, y in (begin, end))
+        first, last = ((_cell_index(x, columns), _cell_index(1 - y, rows)) for x, y in (begin, end))
         steps = max(abs(last[0] - first[0]), abs(last[1] - first[1]), 1)
         for step in range(steps + 1):
             column = first[0] + round((last[0] - first[0]) * step / steps)
-            self._dot(column, first[1] + round((last[1] - first[1]) * step / steps), style)
+            self._put_dot(column, first[1] + round((last[1] - first[1]) * step / steps), style)
 
-    def _dot(self, column: int, row: int, style: str) -> None:
+    def _put_dot(self, column: int, row: int, style: str) -> None:
         cell = column // self._across, row // self._down
         pattern = _BRAILLE[column % self._across][row % self._down] if self._signs.dots else 0
         self._dots[cell] = self._dots.get(cell, (0, style))[0] | pattern, style
 
-    def row(self, number: int) -> Text:
+    def render_row(self, number: int) -> Text:
         """Return one row of cells, counted from the top."""
-        return line(*(self._cell(column, number) for column in range(self._width)))
+        return make_line(*(self._render_cell(column, number) for column in range(self._width)))
 
-    def _cell(self, column: int, row: int) -> tuple[str, str]:
+    def _render_cell(self, column: int, row: int) -> tuple[str, str]:
         at = column, row
         if at in self._marks:
             return self._marks[at]
@@ -68,5 +68,5 @@ class Canvas:
         )
 
 
-def _at(share: float, count: int) -> int:
+def _cell_index(share: float, count: int) -> int:
     return min(count - 1, max(0, round(share * (count - 1))))

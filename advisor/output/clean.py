@@ -1,7 +1,7 @@
 """Untrusted text on its way to a screen: the one door for names that come from profiles, traces and plugins.
 
 They may hold anything: control characters, terminal commands, signs that reverse the reading direction, markup. What
-comes out of ``clean`` is verbatim or visibly escaped.
+comes out of ``clean_text`` is verbatim or visibly escaped.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import unicodedata
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
-def clean(text: str, encoding: str = "utf-8") -> str:
+def clean_text(text: str, encoding: str = "utf-8") -> str:
     """Return ``text`` with everything a terminal would act on, or the encoding lacks, as a backslash escape.
 
     Cleaning twice changes nothing. Line ends count as control characters: one name stays one line.
     """
     if text.isascii() and text.isprintable():
         return text
-    shown = "".join(map(_visible, text))
+    shown = "".join(map(_escape_hidden, text))
     return shown.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def _visible(character: str) -> str:
+def _escape_hidden(character: str) -> str:
     if unicodedata.category(character) in _HIDDEN:
         return character.encode("unicode_escape").decode("ascii")
     return character

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.output import numbers
-from advisor.output.sections import bullet, heading, paragraph, to_copy
-from advisor.output.tables import Head, table
-from advisor.output.text import line
-from advisor.output.words import EFFICIENCIES, gap_words
+from advisor.output.sections import render_bullet, render_command, render_heading, render_paragraph
+from advisor.output.tables import ColumnHead, render_table
+from advisor.output.text_cells import make_line
+from advisor.output.wording import EFFICIENCIES, describe_gap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,113 +22,120 @@ if TYPE_CHECKING:
 _ROWS = 10
 
 
-def details(advice: Advice, page: Page) -> list[list[Text]]:
+def render_details(advice: Advice, page: Page) -> list[list[Text]]:
     """Return the blocks of the long form, in the order in which they are read."""
     return [
-        _bounds(advice, page),
-        *(_gap(gap, page) for gap in advice.gaps if gap.seconds),
-        _efficiencies(advice, page),
-        _quality(advice, page),
-        _needs(advice, page),
-        _findings(advice, page),
+        _render_bounds(advice, page),
+        *(_render_gap(gap, page) for gap in advice.gaps if gap.seconds),
+        _render_efficiencies(advice, page),
+        _render_quality(advice, page),
+        _render_needs(advice, page),
+        _render_findings(advice, page),
     ]
 
 
-def _bounds(advice: Advice, page: Page) -> list[Text]:
-    heads = [Head("bound"), Head("seconds", "number"), Head("status"), Head("reason", "prose")]
-    known = iter(numbers.column([bound.seconds for bound in advice.bounds if bound.seconds is not None]))
+def _render_bounds(advice: Advice, page: Page) -> list[Text]:
+    heads = [ColumnHead("bound"), ColumnHead("seconds", "number"), ColumnHead("status"), ColumnHead("reason", "prose")]
+    known = iter(
+        numbers.format_duration_column([bound.seconds for bound in advice.bounds if bound.seconds is not None])
+    )
     rows = [
         (
-            page.name(bound.name),
+            page.clean_name(bound.name),
             "-" if bound.seconds is None else next(known),
             bound.status,
-            page.remark(bound.reason or ""),
+            page.clean_remark(bound.reason or ""),
         )
         for bound in advice.bounds
     ]
-    lines = [*heading("Lower bounds on the run time", page), *table(heads, rows, page)]
+    lines = [*render_heading("Lower bounds on the run time", page), *render_table(heads, rows, page)]
     commands = dict.fromkeys(bound.collect for bound in advice.bounds if bound.collect)
-    return lines + [to_copy("to get what is missing: ", command, page) for command in commands]
+    return lines + [render_command("to get what is missing: ", command, page) for command in commands]
 
 
-def _gap(gap: Gap, page: Page) -> list[Text]:
-    title = f"Gap {gap.name}, {gap_words(gap)}: {numbers.seconds(gap.seconds)} ({gap.status})"
-    lines = heading(page.name(title), page, f"from {gap.lower} to {gap.upper}")
-    lines += paragraph(page.remark(gap.reason or ""), page, "dim")
+def _render_gap(gap: Gap, page: Page) -> list[Text]:
+    title = f"Gap {gap.name}, {describe_gap(gap)}: {numbers.format_duration(gap.seconds)} ({gap.status})"
+    lines = render_heading(page.clean_name(title), page, f"from {gap.lower} to {gap.upper}")
+    lines += render_paragraph(page.clean_remark(gap.reason or ""), page, "dim")
     for kind, shares in (("region", gap.regions), ("processor", gap.processors), ("iteration", gap.iterations)):
-        lines += _shares(kind, shares, page)
-    return lines + _shares("cause", gap.causes, page)
+        lines += _render_shares(kind, shares, page)
+    return lines + _render_shares("cause", gap.causes, page)
 
 
-def _shares(kind: str, shares: Sequence[Share], page: Page) -> list[Text]:
+def _render_shares(kind: str, shares: Sequence[Share], page: Page) -> list[Text]:
     """Return one attribution as a table of its largest parts; columns without any entry are left out."""
     if not shares:
         return []
     shown = sorted(shares, key=lambda share: -abs(share.seconds))[:_ROWS]
-    seconds = numbers.column([share.seconds for share in shown])
+    seconds = numbers.format_duration_column([share.seconds for share in shown])
     columns = {
-        kind: [page.name(share.name) for share in shown],
-        "kind": [page.name(share.kind or "") for share in shown],
-        "phase": [page.name(share.phase or "") for share in shown],
-        "place": [_place(share, page) for share in shown],
+        kind: [page.clean_name(share.name) for share in shown],
+        "kind": [page.clean_name(share.kind or "") for share in shown],
+        "phase": [page.clean_name(share.phase or "") for share in shown],
+        "place": [_format_place(share, page) for share in shown],
     }
     filled = {title: cells for title, cells in columns.items() if any(cells)}
-    heads = [*(Head(title) for title in filled), Head("seconds", "number")]
-    lines = table(heads, list(zip(*filled.values(), seconds, strict=True)), page, indent=2)
+    heads = [*(ColumnHead(title) for title in filled), ColumnHead("seconds", "number")]
+    lines = render_table(heads, list(zip(*filled.values(), seconds, strict=True)), page, indent=2)
     left = len(shares) - len(shown)
-    return [*lines, line((f"and {left} smaller ones", "dim"), indent=2)] if left > 0 else lines
+    return [*lines, make_line((f"and {left} smaller ones", "dim"), indent=2)] if left > 0 else lines
 
 
-def _place(share: Share, page: Page) -> str:
+def _format_place(share: Share, page: Page) -> str:
     if not share.file:
         return ""
-    return page.name(share.file) + (f":{share.line}" if share.line is not None else "")
+    return page.clean_name(share.file) + (f":{share.line}" if share.line is not None else "")
 
 
-def _efficiencies(advice: Advice, page: Page) -> list[Text]:
+def _render_efficiencies(advice: Advice, page: Page) -> list[Text]:
     found = {efficiency.name: efficiency for efficiency in advice.efficiencies}
     names = [name for name in EFFICIENCIES if name in found] + [name for name in found if name not in EFFICIENCIES]
     rows = [
         (
-            page.name(name.replace("_", " ")),
-            numbers.share(found[name].value),
+            page.clean_name(name.replace("_", " ")),
+            numbers.format_percentage(found[name].value),
             found[name].status,
-            page.remark(found[name].reason or ""),
+            page.clean_remark(found[name].reason or ""),
         )
         for name in names
     ]
-    heads = [Head("efficiency"), Head("value", "number"), Head("status"), Head("reason", "prose")]
-    return [*heading("Efficiencies", page), *table(heads, rows, page)] if rows else []
+    heads = [
+        ColumnHead("efficiency"),
+        ColumnHead("value", "number"),
+        ColumnHead("status"),
+        ColumnHead("reason", "prose"),
+    ]
+    return [*render_heading("Efficiencies", page), *render_table(heads, rows, page)] if rows else []
 
 
-def _quality(advice: Advice, page: Page) -> list[Text]:
-    lines = heading(
-        "Quality of the evidence", page, f"grade {advice.grade.letter}, {numbers.share(advice.grade.score)}"
+def _render_quality(advice: Advice, page: Page) -> list[Text]:
+    lines = render_heading(
+        "Quality of the evidence", page, f"grade {advice.grade.letter}, {numbers.format_percentage(advice.grade.score)}"
     )
     for note in advice.grade.notes:
-        penalty = f" (costs {numbers.share(note.penalty)} of the grade)" if note.penalty else ""
-        lines += bullet(page.remark(f"{note.name}: {note.text}{penalty}"), page)
+        penalty = f" (costs {numbers.format_percentage(note.penalty)} of the grade)" if note.penalty else ""
+        lines += render_bullet(page.clean_remark(f"{note.name}: {note.text}{penalty}"), page)
         if note.collect:
-            lines.append(to_copy("better with: ", note.collect, page, indent=2))
+            lines.append(render_command("better with: ", note.collect, page, indent=2))
     return lines
 
 
-def _needs(advice: Advice, page: Page) -> list[Text]:
+def _render_needs(advice: Advice, page: Page) -> list[Text]:
     if not advice.needs:
         return []
-    lines = heading("Facts that rules asked for", page)
+    lines = render_heading("Facts that rules asked for", page)
     for command in dict.fromkeys(need.command for need in advice.needs):
         facts = ", ".join(need.fact for need in advice.needs if need.command == command)
-        lines.append(to_copy("", command, page))
-        lines += paragraph(f"shows {page.name(facts)}", page, "dim", indent=2)
+        lines.append(render_command("", command, page))
+        lines += render_paragraph(f"shows {page.clean_name(facts)}", page, "dim", indent=2)
     return lines
 
 
-def _findings(advice: Advice, page: Page) -> list[Text]:
-    lines = heading("Findings of plugins", page) if advice.findings else []
+def _render_findings(advice: Advice, page: Page) -> list[Text]:
+    lines = render_heading("Findings of plugins", page) if advice.findings else []
     for finding in advice.findings:
         head = f"{finding.plugin}, {finding.kind}, {finding.subject}: {finding.text}"
-        lines += bullet(page.name(head), page)
+        lines += render_bullet(page.clean_name(head), page)
         measured = ", ".join(f"{name} {value:.4g}" for name, value in finding.measures.items())
-        lines += paragraph(page.name(measured), page, "dim", indent=2)
+        lines += render_paragraph(page.clean_name(measured), page, "dim", indent=2)
     return lines

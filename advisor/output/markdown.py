@@ -11,10 +11,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from advisor.output import numbers
-from advisor.output.clean import clean
-from advisor.output.steps import expected
-from advisor.output.text import shorten
-from advisor.output.words import gap_words, grade_words, how_words, processor_words
+from advisor.output.clean import clean_text
+from advisor.output.recommendation_text import describe_expected_gain
+from advisor.output.text_cells import shorten_text
+from advisor.output.wording import describe_gap, describe_grade, describe_how, describe_processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,148 +31,161 @@ _MARKUP: Final = re.compile(r"([\\`*_\[\]<>|~&#!])|^([+-]|\d{1,9}(?=[.)]))")
 _BACKTICKS: Final = re.compile(r"`+")
 
 
-def comment(advice: Advice, since: Comparison | None = None) -> str:
+def render_comment(advice: Advice, since: Comparison | None = None) -> str:
     """Return the comment; ``since`` says what changed from the build that the pull request is based on."""
-    blocks = [MARK.format(_marked_name(advice.profile.program)), *_head(advice)]
-    blocks += _changes(since) if since is not None else []
-    blocks += _next(advice)
-    blocks += [_folded("Where the seconds go", _seconds(advice))] if advice.gaps else []
-    blocks += ["**Problems**\n\n" + "\n".join(f"- {_code(one)}" for one in advice.problems)] if advice.problems else []
+    blocks = [MARK.format(_escape_marker_name(advice.profile.program)), *_render_head(advice)]
+    blocks += _render_changes(since) if since is not None else []
+    blocks += _render_next_actions(advice)
+    blocks += [_fold_content("Where the seconds go", _render_gap_table(advice))] if advice.gaps else []
+    blocks += (
+        ["**Problems**\n\n" + "\n".join(f"- {_format_code(one)}" for one in advice.problems)] if advice.problems else []
+    )
     return "\n\n".join(blocks) + "\n"
 
 
-def _marked_name(name: str) -> str:
+def _escape_marker_name(name: str) -> str:
     """Return a name that no comment of HTML ends in."""
-    return re.sub(r"[^A-Za-z0-9._ -]|-(?=-)", "_", clean(name))[:_LONGEST].strip("-")
+    return re.sub(r"[^A-Za-z0-9._ -]|-(?=-)", "_", clean_text(name))[:_LONGEST].strip("-")
 
 
-def _head(advice: Advice) -> Iterator[str]:
+def _render_head(advice: Advice) -> Iterator[str]:
     profile = advice.profile
-    took = f"{numbers.seconds(profile.actual_s)} on " if profile.timed else ""
-    build = f", build {_code(profile.build)}" if profile.build else ""
-    yield f"### gapwatch: {_code(profile.program or profile.run)}, {took}{processor_words(profile)}{build}"
-    yield f"Evidence: {grade_words(advice.grade)}."
+    took = f"{numbers.format_duration(profile.actual_s)} on " if profile.has_run_time else ""
+    build = f", build {_format_code(profile.build)}" if profile.build else ""
+    yield f"### gapwatch: {_format_code(profile.program or profile.run)}, {took}{describe_processors(profile)}{build}"
+    yield f"Evidence: {describe_grade(advice.grade)}."
 
 
-def _changes(since: Comparison) -> Iterator[str]:
+def _render_changes(since: Comparison) -> Iterator[str]:
     """Yield what changed since the base build: the run time, and the gaps that moved most."""
-    yield f"**Since build {_code(since.before)}**: run time {_delta(since.actual, since)}{_doubt(since)}"
+    delta = _format_delta(since.actual, since)
+    yield f"**Since build {_format_code(since.before)}**: run time {delta}{_describe_doubt(since)}"
     moved = sorted(since.changes, key=lambda change: -abs(change.delta_s))
     shown = [change for change in moved if change.delta_s][:_CHANGES]
     if shown:
         rows = [
-            (_text(change.name), numbers.seconds(change.before_s), numbers.seconds(change.after_s),
-             _delta(change, since), _code(change.places[0][0], in_table=True) if change.places else "")
+            (_escape_markdown(change.name), numbers.format_duration(change.before_s),
+            numbers.format_duration(change.after_s),
+             _format_delta(change, since), _format_code(change.places[0][0], in_table=True) if change.places else "")
             for change in shown
         ]  # fmt: skip
-        yield _table(("gap", "before", "now", "change", "most of it in"), "lrrrl", rows)
+        yield _render_table(("gap", "before", "now", "change", "most of it in"), "lrrrl", rows)
 
 
-def _delta(change: Change, since: Comparison) -> str:
-    amount = numbers.seconds(abs(change.delta_s))
+def _format_delta(change: Change, since: Comparison) -> str:
+    amount = numbers.format_duration(abs(change.delta_s))
     sign = "+" if change.delta_s > 0 else "-" if change.delta_s < 0 else "±"
-    doubt = " (too few runs to tell)" if since.unsure(change) else " (within noise)"
+    doubt = " (too few runs to tell)" if since.is_undecided(change) else " (within noise)"
     return f"{sign}{amount}" + (doubt if change.beyond_noise is False else "")
 
 
-def _doubt(since: Comparison) -> str:
+def _describe_doubt(since: Comparison) -> str:
     if since.actual.beyond_noise is None:
         return " (one run each: noise is not known)"
     return f" ({sum(since.disturbed)} disturbed runs left out)" if any(since.disturbed) else ""
 
 
-def _next(advice: Advice) -> Iterator[str]:
+def _render_next_actions(advice: Advice) -> Iterator[str]:
     """Yield the actions to take next and, folded, what speaks for each."""
     shown = advice.recommendations[:_ACTIONS]
     if not shown:
         yield f"**{advice.verdict.capitalize()}.**"
         return
-    yield f"**To do next**; together they win at most {numbers.seconds(advice.total.ceiling_s)}:"
+    yield f"**To do next**; together they win at most {numbers.format_duration(advice.total.ceiling_s)}:"
     rows = [
-        (f"{item.rank}", f"{_text(item.title)} ({_text(item.action)})", _where(item), numbers.seconds(item.ceiling_s),
-         _text(expected(item)), item.state)
+        (f"{item.rank}", f"{_escape_markdown(item.title)} ({_escape_markdown(item.action)})", _describe_place(item),
+        numbers.format_duration(item.ceiling_s),
+         _escape_markdown(describe_expected_gain(item)), item.state)
         for item in shown
     ]  # fmt: skip
-    yield _table(("", "action", "where", "at most", "expected", ""), "rllrrl", rows)
+    yield _render_table(("", "action", "where", "at most", "expected", ""), "rllrrl", rows)
     for item in shown:
-        yield _folded(f"{item.action}: why and how", _details(item))
+        yield _fold_content(f"{item.action}: why and how", _render_details(item))
     left = len(advice.recommendations) - len(shown)
     if left:
         yield f"{left} more: `gapwatch advise --verbose`"
 
 
-def _where(item: Recommendation) -> str:
+def _describe_place(item: Recommendation) -> str:
     place = f"{item.file}:{item.line}" if item.file and item.line else item.file
-    parts = [_code(part, in_table=True) for part in (item.region or item.phase, place) if part]
+    parts = [_format_code(part, in_table=True) for part in (item.region or item.phase, place) if part]
     return ", ".join(parts) or "the whole run"
 
 
-def _details(item: Recommendation) -> str:
+def _render_details(item: Recommendation) -> str:
     rows = [
-        (_code(piece.fact, in_table=True), _code(numbers.quantity(piece.value, piece.unit), in_table=True),
-         _code(piece.condition, in_table=True), _text(piece.formula))
+        (_format_code(piece.fact, in_table=True), _format_code(numbers.format_value(piece.value, piece.unit),
+        in_table=True),
+         _format_code(piece.condition, in_table=True), _escape_markdown(piece.formula))
         for piece in item.evidence
     ]  # fmt: skip
     parts = [
-        _text(item.why),
-        _table(("fact", "value", "threshold", "how it is computed"), "lrll", rows) if rows else "",
+        _escape_markdown(item.why),
+        _render_table(("fact", "value", "threshold", "how it is computed"), "lrll", rows) if rows else "",
     ]
-    parts += [part for how in item.how for part in _how(how)]
-    return "\n\n".join([*filter(None, parts), f"Rule: {_code(item.rule_place)}"])
+    parts += [part for how in item.how for part in _render_instruction(how)]
+    return "\n\n".join([*filter(None, parts), f"Rule: {_format_code(item.rule_place)}"])
 
 
-def _how(how: HowTo) -> Iterator[str]:
-    words = how_words(how)
-    yield f"**{_text(words)}**: {_text(how.text)}" if words else _text(how.text)
+def _render_instruction(how: HowTo) -> Iterator[str]:
+    words = describe_how(how)
+    yield f"**{_escape_markdown(words)}**: {_escape_markdown(how.text)}" if words else _escape_markdown(how.text)
     for title, code in (("Before", how.before), ("After", how.after)):
         if code:
             yield f"{title}:"
-            yield _fenced(code)
+            yield _fence_code(code)
 
 
-def _seconds(advice: Advice) -> str:
-    shares = numbers.shares([gap.share for gap in advice.gaps])
+def _render_gap_table(advice: Advice) -> str:
+    shares = numbers.format_percentage_column([gap.share for gap in advice.gaps])
     rows = [
-        (_text(gap.name), _text(gap_words(gap)), numbers.MARKS[gap.status] + numbers.seconds(gap.seconds), share)
+        (
+            _escape_markdown(gap.name),
+            _escape_markdown(describe_gap(gap)),
+            numbers.MARKS[gap.status] + numbers.format_duration(gap.seconds),
+            share,
+        )
         for gap, share in zip(advice.gaps, shares, strict=True)
     ]
     legend = [
         words for mark, words in numbers.LEGEND.items() if any(numbers.MARKS[gap.status] == mark for gap in advice.gaps)
     ]
-    return "\n\n".join([_table(("gap", "what it is", "seconds", "share"), "llrr", rows), *map(_text, legend)])
+    return "\n\n".join(
+        [_render_table(("gap", "what it is", "seconds", "share"), "llrr", rows), *map(_escape_markdown, legend)]
+    )
 
 
-def _table(heads: Sequence[str], sides: str, rows: Sequence[Sequence[str]]) -> str:
+def _render_table(heads: Sequence[str], sides: str, rows: Sequence[Sequence[str]]) -> str:
     marks = ("--:" if side == "r" else ":--" for side in sides)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, tuple(marks), *rows))
 
 
-def _folded(title: str, content: str) -> str:
+def _fold_content(title: str, content: str) -> str:
     """Return content behind a click."""
-    return f"<details><summary>{html.escape(clean(title))}</summary>\n\n{content}\n\n</details>"
+    return f"<details><summary>{html.escape(clean_text(title))}</summary>\n\n{content}\n\n</details>"
 
 
-def _text(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Return text whose signs mean themselves in Markdown; its lines are joined, and nobody is called by ``@``."""
-    joined = clean(" ".join(text.split()))
-    return _MARKUP.sub(_escaped, joined).replace("@", "`@`")
+    joined = clean_text(" ".join(text.split()))
+    return _MARKUP.sub(_escape_match, joined).replace("@", "`@`")
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     number = found[2] is not None and found[2].isdigit()
     return f"{found[0]}\\" if number else f"\\{found[0]}"
 
 
-def _code(text: str, *, in_table: bool = False) -> str:
+def _format_code(text: str, *, in_table: bool = False) -> str:
     """Return a name as code, where no sign in it means anything; what is too long loses its middle."""
-    shown = shorten(clean(text), _LONGEST)
+    shown = shorten_text(clean_text(text), _LONGEST)
     fence = "`" * (max(map(len, _BACKTICKS.findall(shown)), default=0) + 1)
     space = " " if shown[:1] in ("`", " ", "") or shown[-1:] in ("`", " ") else ""
     inside = shown.replace("|", "\\|") if in_table else shown
     return f"{fence}{space}{inside}{space}{fence}"
 
 
-def _fenced(code: str) -> str:
-    rows = [clean(row) for row in code.expandtabs(4).strip("\n").split("\n")]
+def _fence_code(code: str) -> str:
+    rows = [clean_text(row) for row in code.expandtabs(4).strip("\n").split("\n")]
     fence = "`" * max(3, max((len(run) for row in rows for run in _BACKTICKS.findall(row)), default=0) + 1)
     return "\n".join([fence, *rows, fence])

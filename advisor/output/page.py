@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Literal
 
-from advisor.output.clean import clean
+from advisor.output.clean import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,20 +97,20 @@ class Page:
         """The width that sentences are wrapped to, in cells."""
         return max(NARROWEST, min(self.width, PROSE_WIDTH))
 
-    def name(self, text: str) -> str:
+    def clean_name(self, text: str) -> str:
         """``text`` as a name of the profile appears on this page: verbatim, or visibly escaped."""
-        return clean(text, self.encoding)
+        return clean_text(text, self.encoding)
 
-    def remark(self, text: str) -> str:
+    def clean_remark(self, text: str) -> str:
         """``text`` as one line of ours that may hold names; typographic signs become ASCII where they must."""
-        return clean(text if self.signs is UNICODE else text.translate(_PLAIN), self.encoding)
+        return clean_text(text if self.signs is UNICODE else text.translate(_PLAIN), self.encoding)
 
-    def prose(self, text: str) -> str:
+    def clean_prose(self, text: str) -> str:
         """``text`` without names, such as a paragraph of a rule: its lines are joined."""
-        return self.remark(_GAPS.sub(" ", text.strip()))
+        return self.clean_remark(_GAPS.sub(" ", text.strip()))
 
 
-def draw(lines: Iterable[Text], page: Page) -> str:
+def render_lines(lines: Iterable[Text], page: Page) -> str:
     """Return the lines as one string, with colours where the page has them; nothing is cut or wrapped."""
     if not page.color:
         return "".join(f"{line.plain.rstrip()}\n" for line in lines)
@@ -134,7 +134,7 @@ def draw(lines: Iterable[Text], page: Page) -> str:
     return stream.getvalue()
 
 
-def live(page: Page) -> Live:
+def make_live_display(page: Page) -> Live:
     """Return what draws lines on the whole terminal when it is told to; what was there before comes back at the end."""
     from rich.console import Console
     from rich.live import Live

@@ -9,9 +9,9 @@ from rich.cells import cell_len
 
 from advisor.output import numbers, scales
 from advisor.output.canvas import Canvas
-from advisor.output.sections import heading, paragraph
-from advisor.output.tables import Head, table
-from advisor.output.text import line, pad, shorten, shorten_all
+from advisor.output.sections import render_heading, render_paragraph
+from advisor.output.tables import ColumnHead, render_table
+from advisor.output.text_cells import make_line, pad_text, shorten_all, shorten_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,138 +34,153 @@ _LONGEST_NAME: Final = 30
 _LONGEST_TICK: Final = 12
 
 
-class _Point(NamedTuple):
+class _PlotPoint(NamedTuple):
     x: float
     y: float | None
     low: float | None
     high: float | None
 
 
-class _Drawn(NamedTuple):
+class _PlotLine(NamedTuple):
     """A line of the series with its sign, its style and its points from left to right."""
 
     line: Line
     sign: str
     style: str
-    points: list[_Point]
+    points: list[_PlotPoint]
 
 
-def drawn(part: Series, page: Page) -> list[Text]:
+def draw_series(part: Series, page: Page) -> list[Text]:
     """Return the plot with its legend, and the values; only these where nothing can be drawn."""
-    lines = heading(page.remark(part.title), page) if part.title else []
-    every = [_drawn(one, number) for number, one in enumerate(part.lines)]
+    lines = render_heading(page.clean_remark(part.title), page) if part.title else []
+    every = [_build_plot_line(one, number) for number, one in enumerate(part.lines)]
     if not any(one.points for one in every):
-        return [*lines, line(("none", "dim"), indent=2)]
-    x = scales.fitted([point.x for one in every for point in one.points], part.x)
+        return [*lines, make_line(("none", "dim"), indent=2)]
+    x = scales.fit_scale([point.x for one in every for point in one.points], part.x)
     heights = [y for one in every for point in one.points for y in point[1:] if y is not None]
-    y = scales.fitted(heights, part.y) if heights else None
+    y = scales.fit_scale(heights, part.y) if heights else None
     if x and y:
-        lines += _plot(part, every, x, y, page)
-    return lines + _values(part, every, page)
+        lines += _draw_plot(part, every, x, y, page)
+    return lines + _render_values(part, every, page)
 
 
-def _drawn(one: Line, number: int) -> _Drawn:
+def _build_plot_line(one: Line, number: int) -> _PlotLine:
     nothing: tuple[None, ...] = (None,) * len(one.x)
     columns = one.x, one.y, one.low or nothing, one.high or nothing
-    points = sorted((_Point(*values) for values in zip(*columns, strict=True)), key=lambda point: point.x)
-    return _Drawn(one, _MARKS[number % len(_MARKS)], _STYLES[number % len(_STYLES)], points)
+    points = sorted((_PlotPoint(*values) for values in zip(*columns, strict=True)), key=lambda point: point.x)
+    return _PlotLine(one, _MARKS[number % len(_MARKS)], _STYLES[number % len(_STYLES)], points)
 
 
-def _plot(part: Series, every: Sequence[_Drawn], x: Scale, y: Scale, page: Page) -> list[Text]:
-    ticks = [(y.share(tick), numbers.quantity(tick, part.y.unit)) for tick in y.ticks]
+def _draw_plot(part: Series, every: Sequence[_PlotLine], x: Scale, y: Scale, page: Page) -> list[Text]:
+    ticks = [(y.to_share(tick), numbers.format_value(tick, part.y.unit)) for tick in y.ticks]
     margin = max((cell_len(text) for _, text in ticks), default=0) + 1
     width = page.frame_width - margin - 1
     if width < _NARROWEST:
         return []
     canvas = Canvas(width, _HEIGHT, page.signs)
     for one in every:
-        _draw(one, x, y, canvas, width)
+        _draw_line(one, x, y, canvas, width)
     left = {round((1 - share) * (_HEIGHT - 1)): text for share, text in ticks}
-    lines = paragraph(page.remark(f"{part.y.name}{_logarithmic(part.y.scale)}"), page, "dim")
+    lines = render_paragraph(page.clean_remark(f"{part.y.name}{_scale_suffix(part.y.scale)}"), page, "dim")
     for row in range(_HEIGHT):
         edge = page.signs.to_here if row in left and page.signs.dots else page.signs.rise
-        lines.append(line((f"{pad(left.get(row, ''), margin - 1, 'right')} {edge}", "dim")).append(canvas.row(row)))
-    lines.append(line((" " * margin + page.signs.corner + page.signs.dash * width, "dim")))
-    lines.append(line((" " * (margin + 1) + _below(part, x, width), "dim")))
-    lines += [line((pad(page.remark(f"{part.x.name}{_logarithmic(part.x.scale)}"), 0), "dim"), indent=margin + 1)]
-    return [*_fitting(lines, page), *_legend(every, page), *_left_out(every, x, y, page)]
+        lines.append(
+            make_line((f"{pad_text(left.get(row, ''), margin - 1, 'right')} {edge}", "dim")).append(
+                canvas.render_row(row)
+            )
+        )
+    lines.append(make_line((" " * margin + page.signs.corner + page.signs.dash * width, "dim")))
+    lines.append(make_line((" " * (margin + 1) + _render_axis_numbers(part, x, width), "dim")))
+    lines += [
+        make_line(
+            (pad_text(page.clean_remark(f"{part.x.name}{_scale_suffix(part.x.scale)}"), 0), "dim"), indent=margin + 1
+        )
+    ]
+    return [*_fit_lines(lines, page), *_render_legend(every, page), *_describe_left_out(every, x, y, page)]
 
 
-def _fitting(lines: Sequence[Text], page: Page) -> list[Text]:
+def _fit_lines(lines: Sequence[Text], page: Page) -> list[Text]:
     """Return the lines, none wider than the page, whatever the axes are called."""
     return [
-        one if cell_len(one.plain) <= page.width else line((shorten(one.plain, page.width, page.signs.ellipsis), "dim"))
+        one
+        if cell_len(one.plain) <= page.width
+        else make_line((shorten_text(one.plain, page.width, page.signs.ellipsis), "dim"))
         for one in lines
     ]
 
 
-def _logarithmic(scale: str) -> str:
+def _scale_suffix(scale: str) -> str:
     return " (logarithmic)" if scale == "log" else ""
 
 
-def _draw(one: _Drawn, x: Scale, y: Scale, canvas: Canvas, width: int) -> None:
+def _draw_line(one: _PlotLine, x: Scale, y: Scale, canvas: Canvas, width: int) -> None:
     """Draw one line: its band, what joins its points, and its points, of many only some."""
-    places = [point for point in one.points if x.holds(point.x)]
-    _shade([edges for point in places if (edges := _edges(point, x, y))], one, canvas, width)
+    places = [point for point in one.points if x.can_show(point.x)]
+    _shade_bands([edges for point in places if (edges := _find_edges(point, x, y))], one, canvas, width)
     shares = [
-        (x.share(point.x), y.share(point.y)) if point.y is not None and y.holds(point.y) else None for point in places
+        (x.to_share(point.x), y.to_share(point.y)) if point.y is not None and y.can_show(point.y) else None
+        for point in places
     ]
     if one.line.joined:
         for begin, end in pairwise(shares):
             if begin and end:
-                canvas.join(begin, end, one.style)
+                canvas.draw_line(begin, end, one.style)
     step = len(shares) // 8 if one.line.joined and len(shares) > width // 3 else 1
     for share in shares[::step]:
         if share:
-            canvas.mark(*share, one.sign, one.style)
+            canvas.put_mark(*share, one.sign, one.style)
 
 
-def _edges(point: _Point, x: Scale, y: Scale) -> tuple[float, float, float] | None:
+def _find_edges(point: _PlotPoint, x: Scale, y: Scale) -> tuple[float, float, float] | None:
     """Return the place of a point and both ends of its band, as shares; None where it has none to show."""
-    if point.low is None or point.high is None or not y.holds(point.high):
+    if point.low is None or point.high is None or not y.can_show(point.high):
         return None
-    return x.share(point.x), y.share(point.low) if y.holds(point.low) else 0.0, y.share(point.high)
+    return x.to_share(point.x), y.to_share(point.low) if y.can_show(point.low) else 0.0, y.to_share(point.high)
 
 
-def _shade(edges: Sequence[tuple[float, float, float]], one: _Drawn, canvas: Canvas, width: int) -> None:
+def _shade_bands(edges: Sequence[tuple[float, float, float]], one: _PlotLine, canvas: Canvas, width: int) -> None:
     """Shade the bands of the points, and what lies between them where they are joined."""
     for at, low, high in edges:
-        canvas.band(at, low, high, one.style)
+        canvas.shade_band(at, low, high, one.style)
     for begin, end in pairwise(edges) if one.line.joined else ():
         cells = round((end[0] - begin[0]) * width)
         for cell in range(1, cells):
             at, low, high = (first + (last - first) * cell / cells for first, last in zip(begin, end, strict=True))
-            canvas.band(at, low, high, one.style)
+            canvas.shade_band(at, low, high, one.style)
 
 
-def _below(part: Series, x: Scale, width: int) -> str:
+def _render_axis_numbers(part: Series, x: Scale, width: int) -> str:
     """Return the numbers below the horizontal axis, as many as find room."""
     row = ""
     for tick in x.ticks:
-        text = shorten(numbers.along(tick, part.x), _LONGEST_TICK)
-        at = min(width - len(text), max(0, round(x.share(tick) * (width - 1)) - len(text) // 2))
+        text = shorten_text(numbers.format_axis_value(tick, part.x), _LONGEST_TICK)
+        at = min(width - len(text), max(0, round(x.to_share(tick) * (width - 1)) - len(text) // 2))
         if not row or at > len(row):
-            row = pad(row, at) + text
+            row = pad_text(row, at) + text
     return row
 
 
-def _legend(every: Sequence[_Drawn], page: Page) -> list[Text]:
+def _render_legend(every: Sequence[_PlotLine], page: Page) -> list[Text]:
     return [
-        line((one.sign, one.style), " ", (shorten(page.name(one.line.name), page.width - 4, page.signs.ellipsis), ""))
+        make_line(
+            (one.sign, one.style),
+            " ",
+            (shorten_text(page.clean_name(one.line.name), page.width - 4, page.signs.ellipsis), ""),
+        )
         for one in every
         if one.points and (len(every) > 1 or one.line.name)
     ]
 
 
-def _left_out(every: Sequence[_Drawn], x: Scale, y: Scale, page: Page) -> list[Text]:
+def _describe_left_out(every: Sequence[_PlotLine], x: Scale, y: Scale, page: Page) -> list[Text]:
     """Return how many points a logarithmic axis can't show."""
     points = [point for one in every for point in one.points if point.y is not None]
-    count = sum(not (x.holds(point.x) and y.holds(point.y or 0.0)) for point in points)
+    count = sum(not (x.can_show(point.x) and y.can_show(point.y or 0.0)) for point in points)
     words = f"{count} of {len(points)} points are not in the plot: a logarithmic axis has no place for them"
-    return paragraph(words, page, "dim") if count else []
+    return render_paragraph(words, page, "dim") if count else []
 
 
-def _values(part: Series, every: Sequence[_Drawn], page: Page) -> list[Text]:
+def _render_values(part: Series, every: Sequence[_PlotLine], page: Page) -> list[Text]:
     """Return the values as a table: a row for each place, a column for each line."""
     places = sorted({point.x for one in every for point in one.points})
     step = 1 if page.verbose else max(1, -(-len(places) // _LISTED))
@@ -173,26 +188,29 @@ def _values(part: Series, every: Sequence[_Drawn], page: Page) -> list[Text]:
     if shown[-1] != places[-1]:
         shown.append(places[-1])
     columns = [{point.x: point for point in one.points} for one in every]
-    names = shorten_all([page.name(one.line.name) for one in every], _LONGEST_NAME, page.signs.ellipsis)
+    names = shorten_all([page.clean_name(one.line.name) for one in every], _LONGEST_NAME, page.signs.ellipsis)
     heads = [
-        Head(page.remark(part.x.name), "prose" if part.x.names else "number"),
-        *(Head(name, "number") for name in names),
+        ColumnHead(page.clean_remark(part.x.name), "prose" if part.x.names else "number"),
+        *(ColumnHead(name, "number") for name in names),
     ]
     rows = [
-        [page.name(numbers.along(place, part.x)), *(_value(points.get(place), part.y.unit) for points in columns)]
+        [
+            page.clean_name(numbers.format_axis_value(place, part.x)),
+            *(_format_point(points.get(place), part.y.unit) for points in columns),
+        ]
         for place in shown
     ]
-    lines = table(heads, rows, page, indent=2)
+    lines = render_table(heads, rows, page, indent=2)
     if len(shown) == len(places):
         return lines
     words = f"{len(shown)} of {len(places)} places are listed; --as json has them all"
-    return [*lines, *paragraph(words, page, "dim", indent=2)]
+    return [*lines, *render_paragraph(words, page, "dim", indent=2)]
 
 
-def _value(point: _Point | None, unit: str) -> str:
+def _format_point(point: _PlotPoint | None, unit: str) -> str:
     if point is None:
         return ""
-    text = numbers.optional(point.y, unit)
+    text = numbers.format_optional(point.y, unit)
     if point.low is None or point.high is None:
         return text
-    return f"{text} ({numbers.quantity(point.low, unit)} to {numbers.quantity(point.high, unit)})"
+    return f"{text} ({numbers.format_value(point.low, unit)} to {numbers.format_value(point.high, unit)})"

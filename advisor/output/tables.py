@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
 
-from advisor.output.text import line, pad, shorten, shorten_all, wrap
+from advisor.output.text_cells import make_line, pad_text, shorten_all, shorten_text, wrap_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ _LINES_OF_A_NAME = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ColumnHead:
     """The head of a column; ``kind`` says what gives way where room is short: prose, and names up to a few lines."""
 
     title: str
@@ -41,28 +41,33 @@ class Head:
         return "right" if self.kind == "number" else "left"
 
 
-def table(heads: Sequence[Head], rows: Sequence[Sequence[str]], page: Page, indent: int = 0) -> list[Text]:
+def render_table(heads: Sequence[ColumnHead], rows: Sequence[Sequence[str]], page: Page, indent: int = 0) -> list[Text]:
     """Return the lines of a table at most as wide as the page, or of a list where columns find no room."""
-    widths = _widths(heads, rows, page.width - indent)
+    widths = _compute_widths(heads, rows, page.width - indent)
     if page.as_list or sum(widths) + _SPACE * (len(widths) - 1) > page.width - indent:
-        return _listed(heads, rows, page, indent)
-    titles = [_title(head, width, page) for head, width in zip(heads, widths, strict=True)]
-    columns = [_fit(head, [row[at] for row in rows], width, page) for at, (head, width) in _columns(heads, widths)]
-    lines = [line(((" " * _SPACE).join(titles), "dim"), indent=indent)] if any(head.title for head in heads) else []
+        return _render_list(heads, rows, page, indent)
+    titles = [_format_title(head, width, page) for head, width in zip(heads, widths, strict=True)]
+    columns = [
+        _fit_cells(head, [row[at] for row in rows], width, page)
+        for at, (head, width) in _enumerate_columns(heads, widths)
+    ]
+    lines = (
+        [make_line(((" " * _SPACE).join(titles), "dim"), indent=indent)] if any(head.title for head in heads) else []
+    )
     for cells in zip(*columns, strict=True):
-        lines.extend(_row(cells, heads, widths, indent))
+        lines.extend(_render_row(cells, heads, widths, indent))
     return lines
 
 
-def _title(head: Head, width: int, page: Page) -> str:
-    return pad(shorten(head.title, width, page.signs.ellipsis), width, head.align)
+def _format_title(head: ColumnHead, width: int, page: Page) -> str:
+    return pad_text(shorten_text(head.title, width, page.signs.ellipsis), width, head.align)
 
 
-def _columns(heads: Sequence[Head], widths: Sequence[int]) -> enumerate[tuple[Head, int]]:
+def _enumerate_columns(heads: Sequence[ColumnHead], widths: Sequence[int]) -> enumerate[tuple[ColumnHead, int]]:
     return enumerate(zip(heads, widths, strict=True))
 
 
-def _widths(heads: Sequence[Head], rows: Sequence[Sequence[str]], room: int) -> list[int]:
+def _compute_widths(heads: Sequence[ColumnHead], rows: Sequence[Sequence[str]], room: int) -> list[int]:
     """Return what each column needs, less where that is more than the room: the widest gives way first."""
     widths = [max(map(cell_len, (head.title, *(row[at] for row in rows)))) for at, head in enumerate(heads)]
     least = [min(width, _NARROWEST.get(head.kind, width)) for head, width in zip(heads, widths, strict=True)]
@@ -78,22 +83,26 @@ def _widths(heads: Sequence[Head], rows: Sequence[Sequence[str]], room: int) -> 
     return widths
 
 
-def _fit(head: Head, cells: Sequence[str], width: int, page: Page) -> list[list[str]]:
+def _fit_cells(head: ColumnHead, cells: Sequence[str], width: int, page: Page) -> list[list[str]]:
     """Return the lines of each cell of one column."""
     if head.kind == "prose":
-        return [wrap(cell, max(1, width)) for cell in cells]
-    return [wrap(cell, max(1, width)) for cell in shorten_all(cells, _LINES_OF_A_NAME * width, page.signs.ellipsis)]
+        return [wrap_text(cell, max(1, width)) for cell in cells]
+    return [
+        wrap_text(cell, max(1, width)) for cell in shorten_all(cells, _LINES_OF_A_NAME * width, page.signs.ellipsis)
+    ]
 
 
-def _row(cells: Sequence[Sequence[str]], heads: Sequence[Head], widths: Sequence[int], indent: int) -> list[Text]:
+def _render_row(
+    cells: Sequence[Sequence[str]], heads: Sequence[ColumnHead], widths: Sequence[int], indent: int
+) -> list[Text]:
     lines = []
     for texts in zip_longest(*cells, fillvalue=""):
-        padded = [pad(text, width, head.align) for text, head, width in zip(texts, heads, widths, strict=True)]
-        lines.append(line((" " * _SPACE).join(padded), indent=indent))
+        padded = [pad_text(text, width, head.align) for text, head, width in zip(texts, heads, widths, strict=True)]
+        lines.append(make_line((" " * _SPACE).join(padded), indent=indent))
     return lines
 
 
-def _listed(heads: Sequence[Head], rows: Sequence[Sequence[str]], page: Page, indent: int) -> list[Text]:
+def _render_list(heads: Sequence[ColumnHead], rows: Sequence[Sequence[str]], page: Page, indent: int) -> list[Text]:
     """Return each row as its first cell, and the others below it with their titles."""
     lines: list[Text] = []
     for row in rows:
@@ -101,5 +110,5 @@ def _listed(heads: Sequence[Head], rows: Sequence[Sequence[str]], page: Page, in
             if cell:
                 words = f"{head.title}: {cell}" if at and head.title else cell
                 inset = indent + (2 if at else 0)
-                lines.extend(line(part, indent=inset) for part in wrap(words, page.prose_width - inset))
+                lines.extend(make_line(part, indent=inset) for part in wrap_text(words, page.prose_width - inset))
     return lines

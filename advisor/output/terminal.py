@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.output import numbers
-from advisor.output.details import details
-from advisor.output.page import draw
-from advisor.output.sections import bullet, heading, paragraph, to_copy
-from advisor.output.steps import next_steps
-from advisor.output.text import line, shorten, wrap
-from advisor.output.waterfall import waterfall
-from advisor.output.words import gap_words, grade_words, neighbours, processor_words, unavailable
+from advisor.output.details import render_details
+from advisor.output.page import render_lines
+from advisor.output.recommendation_text import render_next_steps
+from advisor.output.sections import render_bullet, render_command, render_heading, render_paragraph
+from advisor.output.text_cells import make_line, shorten_text, wrap_text
+from advisor.output.waterfall import render_waterfall
+from advisor.output.wording import (
+    describe_gap,
+    describe_grade,
+    describe_processors,
+    group_unavailable_bounds,
+    group_unknown_bounds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,81 +31,86 @@ _NOTES = 2
 _UNSEEN = 4
 
 
-def screen(advice: Advice, page: Page) -> str:
+def render_screen(advice: Advice, page: Page) -> str:
     """Return the advice as one string for ``page``; all names in it are verbatim or visibly escaped."""
-    blocks = [_head(advice, page), _seconds(advice, page), _verdict(advice, page), _unseen(advice, page)]
+    blocks = [
+        _render_head(advice, page),
+        _render_seconds(advice, page),
+        _render_verdict(advice, page),
+        _render_unseen(advice, page),
+    ]
     if page.verbose:
-        blocks += details(advice, page)
-    blocks.append(_problems(advice, page))
+        blocks += render_details(advice, page)
+    blocks.append(_render_problems(advice, page))
     lines: list[Text] = []
     for block in filter(None, blocks):
-        lines += [line(), *block] if lines else block
-    return draw(lines, page)
+        lines += [make_line(), *block] if lines else block
+    return render_lines(lines, page)
 
 
-def _head(advice: Advice, page: Page) -> list[Text]:
+def _render_head(advice: Advice, page: Page) -> list[Text]:
     """Return program, seconds and processors; then run and build; then how far all this can be trusted."""
     profile = advice.profile
-    program = shorten(page.name(profile.program), max(20, page.prose_width // 2), page.signs.ellipsis)
-    machine = f", {page.name(profile.machine)}" if profile.machine else ""
-    elapsed = numbers.seconds(profile.actual_s) if profile.timed else "without times,"
-    top = wrap(f"{elapsed} on {processor_words(profile)}{machine}", page.prose_width)
-    first = line((program, "bold"), ": ", (top[0], "bold"))
-    lines = [first] if first.cell_len <= page.width else [line((program, "bold")), line((top[0], "bold"))]
-    lines += [line((part, "bold")) for part in top[1:]]
-    run = f"run {page.name(profile.run)}" + (f", build {page.name(profile.build)}" if profile.build else "")
-    return lines + paragraph(run, page, "dim") + _evidence(advice, page)
+    program = shorten_text(page.clean_name(profile.program), max(20, page.prose_width // 2), page.signs.ellipsis)
+    machine = f", {page.clean_name(profile.machine)}" if profile.machine else ""
+    elapsed = numbers.format_duration(profile.actual_s) if profile.has_run_time else "without times,"
+    top = wrap_text(f"{elapsed} on {describe_processors(profile)}{machine}", page.prose_width)
+    first = make_line((program, "bold"), ": ", (top[0], "bold"))
+    lines = [first] if first.cell_len <= page.width else [make_line((program, "bold")), make_line((top[0], "bold"))]
+    lines += [make_line((part, "bold")) for part in top[1:]]
+    run = f"run {page.clean_name(profile.run)}" + (f", build {page.clean_name(profile.build)}" if profile.build else "")
+    return lines + render_paragraph(run, page, "dim") + _render_evidence(advice, page)
 
 
-def _evidence(advice: Advice, page: Page) -> list[Text]:
-    grade = f"Evidence: {grade_words(advice.grade)}"
-    doubts = [] if advice.grade.letter == "A" and not page.verbose else _worst(advice)[:_NOTES]
+def _render_evidence(advice: Advice, page: Page) -> list[Text]:
+    grade = f"Evidence: {describe_grade(advice.grade)}"
+    doubts = [] if advice.grade.letter == "A" and not page.verbose else _worst_notes(advice)[:_NOTES]
     notes = "; ".join(note.text.rstrip(".") for note in doubts)
-    sentence = page.remark(f"{grade}: {notes}" if notes else grade)
+    sentence = page.clean_remark(f"{grade}: {notes}" if notes else grade)
     style = {"A": "green", "B": "green", "C": "yellow"}.get(advice.grade.letter, "red")
-    return paragraph(sentence, page, style)
+    return render_paragraph(sentence, page, style)
 
 
-def _worst(advice: Advice) -> list[Note]:
+def _worst_notes(advice: Advice) -> list[Note]:
     return sorted((note for note in advice.grade.notes if note.penalty > 0), key=lambda note: -note.penalty)
 
 
-def _seconds(advice: Advice, page: Page) -> list[Text]:
+def _render_seconds(advice: Advice, page: Page) -> list[Text]:
     if not advice.gaps:
         return []
-    title = f"Where the {numbers.seconds(advice.profile.actual_s)} go"
-    return [*heading(title, page, "seconds, share of the run"), *waterfall(advice, page)]
+    title = f"Where the {numbers.format_duration(advice.profile.actual_s)} go"
+    return [*render_heading(title, page, "seconds, share of the run"), *render_waterfall(advice, page)]
 
 
-def _verdict(advice: Advice, page: Page) -> list[Text]:
+def _render_verdict(advice: Advice, page: Page) -> list[Text]:
     if advice.verdict == "advice":
-        return next_steps(advice, page)
+        return render_next_steps(advice, page)
     if advice.verdict == "nothing significant":
-        return _nothing(advice, page)
-    return _insufficient(advice, page)
+        return _render_nothing(advice, page)
+    return _render_insufficient(advice, page)
 
 
-def _nothing(advice: Advice, page: Page) -> list[Text]:
-    sentence = f"Nothing significant: no gap of this run calls for an action.{_largest(advice)}"
-    return paragraph(page.remark(sentence), page, "bold green")
+def _render_nothing(advice: Advice, page: Page) -> list[Text]:
+    sentence = f"Nothing significant: no gap of this run calls for an action.{_describe_largest_gap(advice)}"
+    return render_paragraph(page.clean_remark(sentence), page, "bold green")
 
 
-def _largest(advice: Advice) -> str:
+def _describe_largest_gap(advice: Advice) -> str:
     """Return a sentence about the largest gap; none where no gap holds any time."""
     largest = max(advice.gaps, key=lambda gap: gap.seconds, default=None)
     if largest is None or largest.seconds <= 0:
         return ""
-    amount = f"{numbers.seconds(largest.seconds)}, {numbers.share(largest.share)} of the run"
-    return f" The largest is {largest.name} ({gap_words(largest)}) with {amount}."
+    amount = f"{numbers.format_duration(largest.seconds)}, {numbers.format_percentage(largest.share)} of the run"
+    return f" The largest is {largest.name} ({describe_gap(largest)}) with {amount}."
 
 
-def _insufficient(advice: Advice, page: Page) -> list[Text]:
+def _render_insufficient(advice: Advice, page: Page) -> list[Text]:
     if _is_open(advice):
         sentence = "Not enough evidence to choose an action: what tells one from another was not measured."
-        return paragraph(page.remark(sentence + _largest(advice)), page, "bold red")
-    lines = paragraph("Not enough evidence to advise from, so no advice is given.", page, "bold red")
-    for note in _worst(advice):
-        lines += bullet(page.remark(note.text), page)
+        return render_paragraph(page.clean_remark(sentence + _describe_largest_gap(advice)), page, "bold red")
+    lines = render_paragraph("Not enough evidence to advise from, so no advice is given.", page, "bold red")
+    for note in _worst_notes(advice):
+        lines += render_bullet(page.clean_remark(note.text), page)
     return lines
 
 
@@ -108,40 +119,40 @@ def _is_open(advice: Advice) -> bool:
     return advice.verdict == "insufficient evidence" and bool(advice.gaps) and advice.grade.letter != "F"
 
 
-def _unseen(advice: Advice, page: Page) -> list[Text]:
+def _render_unseen(advice: Advice, page: Page) -> list[Text]:
     """Return what the run cannot show, and the one command that would show most needed of it."""
-    command = _command(advice)
-    missing = [_unknown_bounds(advice, page), _unknown_facts(advice)]
+    command = _select_command(advice)
+    missing = [_describe_unknown_bounds(advice, page), _describe_unknown_facts(advice)]
     sentence = "; ".join(filter(None, missing))
     if not sentence and not command:
         return []
-    lines = heading("What this run cannot show", page) + paragraph(page.remark(sentence), page)
-    return [*lines, to_copy("next: ", command, page)] if command else lines
+    lines = render_heading("What this run cannot show", page) + render_paragraph(page.clean_remark(sentence), page)
+    return [*lines, render_command("next: ", command, page)] if command else lines
 
 
-def _unknown_bounds(advice: Advice, page: Page) -> str:
+def _describe_unknown_bounds(advice: Advice, page: Page) -> str:
     """Return the bounds without a value, with their reasons where these are few or asked for."""
-    groups = unavailable(advice)
+    groups = group_unavailable_bounds(advice)
     if len(groups) == 1 or page.verbose:
-        return "; ".join(f"bounds {_span(names)} ({reason})" for names, reason in groups)
-    spans = [_span(names) for names in neighbours(advice)]
+        return "; ".join(f"bounds {_format_span(names)} ({reason})" for names, reason in groups)
+    spans = [_format_span(names) for names in group_unknown_bounds(advice)]
     return f"bounds {', '.join(spans)}" if spans else ""
 
 
-def _unknown_facts(advice: Advice) -> str:
+def _describe_unknown_facts(advice: Advice) -> str:
     facts = list(dict.fromkeys(need.fact for need in advice.needs))
     left = len(facts) - _UNSEEN
     shown = facts[:_UNSEEN] + ([f"{left} more (--verbose lists them)"] if left > 0 else [])
     return f"facts that rules asked for: {', '.join(shown)}" if shown else ""
 
 
-def _span(names: Sequence[str]) -> str:
+def _format_span(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) < 3 else f"{names[0]} to {names[-1]}"
 
 
-def _command(advice: Advice) -> str | None:
+def _select_command(advice: Advice) -> str | None:
     """Return the command to run next: against doubts first, then for what rules need, then for unknown bounds."""
-    doubts = [note.collect for note in _worst(advice)]
+    doubts = [note.collect for note in _worst_notes(advice)]
     needs = [need.command for need in advice.needs]
     bounds = [bound.collect for bound in advice.bounds if bound.seconds is None]
     doubtful = advice.verdict == "insufficient evidence" and not _is_open(advice)
@@ -149,10 +160,10 @@ def _command(advice: Advice) -> str | None:
     return next((command for command in order if command), None)
 
 
-def _problems(advice: Advice, page: Page) -> list[Text]:
+def _render_problems(advice: Advice, page: Page) -> list[Text]:
     if not advice.problems:
         return []
-    lines = [line(("Problems", "bold red"))]
+    lines = [make_line(("Problems", "bold red"))]
     for problem in advice.problems:
-        lines += bullet(page.remark(problem), page)
+        lines += render_bullet(page.clean_remark(problem), page)
     return lines

@@ -9,12 +9,12 @@ _INSTALLED: Final = Path(__file__).resolve().parents[1] / "_data"
 _CHECKOUT: Final = Path(__file__).resolve().parents[2]
 
 
-def folder(name: Literal["rules", "machine_models"]) -> Path:
+def find_data_folder(name: Literal["rules", "machine_models"]) -> Path:
     """The folder of that name: in ``advisor/_data`` of an installed package, else beside ``advisor`` in a checkout."""
     installed = _INSTALLED / name
     return installed if installed.is_dir() else _CHECKOUT / name
 
 
-def documents(name: Literal["rules", "machine_models"]) -> tuple[Path, ...]:
+def list_documents(name: Literal["rules", "machine_models"]) -> tuple[Path, ...]:
     """The YAML files of that folder, in the order of their names."""
-    return tuple(sorted(folder(name).glob("*.yaml")))
+    return tuple(sorted(find_data_folder(name).glob("*.yaml")))

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from advisor.support.kept import user_folder
+from advisor.support.disk_cache import user_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
 
-def keep_compiled() -> None:
+def set_compile_cache() -> None:
     """Let numba keep what it compiles in the user's cache folder, where that can be written."""
     folder = user_folder("XDG_CACHE_HOME", "~/.cache") / "numba"
     try:
@@ -26,7 +26,7 @@ def keep_compiled() -> None:
         os.environ.setdefault("NUMBA_CACHE_DIR", str(folder))
 
 
-def pays(size: int, *, loading: int, compiling: int) -> bool:
+def is_worth_compiling(size: int, *, loading: int, compiling: int) -> bool:
     """Return whether a task of ``size`` is worth compiled code, and numba is there.
 
     From ``loading`` on that takes less time than it saves where compiled code is kept, from ``compiling`` on where it
@@ -34,7 +34,7 @@ def pays(size: int, *, loading: int, compiling: int) -> bool:
     """
     if size < loading or find_spec("numba") is None:
         return False
-    keep_compiled()
+    set_compile_cache()
     return size >= (loading if "NUMBA_CACHE_DIR" in os.environ else compiling)
 
 
@@ -44,7 +44,7 @@ def jit(*, allocating: bool, inlined: bool = False, without_gil: bool = False) -
     A loop that is not ``allocating`` makes no arrays, so that it needs no count of who holds one; ``inlined`` ones
     become part of the loops that call them; those ``without_gil`` let other threads run Python meanwhile.
     """
-    keep_compiled()  # before numba is imported, which looks for its folder then
+    set_compile_cache()  # before numba is imported, which looks for its folder then
     options = ({} if allocating else {"_nrt": False}) | ({"forceinline": True} if inlined else {})
     options |= {"nogil": True} if without_gil else {}
     compiler: Callable[[Function], Function] = import_module("numba").njit(

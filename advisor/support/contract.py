@@ -38,14 +38,14 @@ class ContractError(PluginError):
         super().__init__(f"{place}: {reason}" if place else reason)
 
 
-def check(value: object, hint: object, place: str = "") -> None:
+def check_value(value: object, hint: object, place: str = "") -> None:
     """Raise ``ContractError`` where ``value`` is not of the annotated type ``hint``."""
-    _checker(hint)(value, place)
+    _build_checker(hint)(value, place)
 
 
-def checked(value: object, record: type[T], place: str = "") -> T:
+def require_record(value: object, record: type[T], place: str = "") -> T:
     """Return ``value``, which is a ``record`` through and through; raises ``ContractError``."""
-    check(value, record, place)
+    check_value(value, record, place)
     return cast("T", value)
 
 
@@ -66,98 +66,98 @@ def resolve_alias(hint: object) -> object:
 
 
 @cache
-def _checker(hint: object) -> Checker:
+def _build_checker(hint: object) -> Checker:
     """Return the function that checks values against one annotation; made once for each."""
     hint = resolve_alias(hint)
     origin = get_origin(hint)
     if origin in (UnionType, Union):
-        return _union(get_args(hint))
+        return _union_checker(get_args(hint))
     if origin is Literal:
-        return _one_of(get_args(hint))
+        return _choice_checker(get_args(hint))
     if origin is Annotated:
-        return _number_or_nan
+        return _check_number_or_nan
     if origin is tuple:
-        return _tuple(get_args(hint))
+        return _tuple_checker(get_args(hint))
     if origin is np.ndarray:
-        return _array(get_args(get_args(hint)[1])[0])
+        return _array_checker(get_args(get_args(hint)[1])[0])
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return _mapping(*get_args(hint))
+        return _mapping_checker(*get_args(hint))
     if isinstance(hint, type) and is_dataclass(hint):
-        return _record(hint)
+        return _record_checker(hint)
     if hint in _SCALARS:
         return _SCALARS[hint]
-    return _instance(hint if isinstance(hint, type) else origin or object)
+    return _instance_checker(hint if isinstance(hint, type) else origin or object)
 
 
-def _wrong(place: str, expected: str, value: object) -> ContractError:
+def _type_error(place: str, expected: str, value: object) -> ContractError:
     return ContractError(place, f"expected {expected}, found {type(value).__name__}", expected)
 
 
-def _text(value: object, place: str) -> None:
+def _check_text(value: object, place: str) -> None:
     if not isinstance(value, str):
-        raise _wrong(place, "a string", value)
+        raise _type_error(place, "a string", value)
     if len(value) > TEXT_LIMIT:
         raise ContractError(place, f"a string of {len(value):,} characters; at most {TEXT_LIMIT:,} are allowed")
 
 
-def _whole(value: object, place: str) -> None:
+def _check_whole(value: object, place: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _wrong(place, "an integer", value)
+        raise _type_error(place, "an integer", value)
 
 
-def _number(value: object, place: str) -> None:
+def _check_number(value: object, place: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _wrong(place, "a number", value)
+        raise _type_error(place, "a number", value)
     if not math.isfinite(value):
         raise ContractError(place, f"expected a finite number, found {value}")
 
 
-def _number_or_nan(value: object, place: str) -> None:
+def _check_number_or_nan(value: object, place: str) -> None:
     if not (isinstance(value, float) and math.isnan(value)):
-        _number(value, place)
+        _check_number(value, place)
 
 
-def _flag(value: object, place: str) -> None:
+def _check_flag(value: object, place: str) -> None:
     if not isinstance(value, bool):
-        raise _wrong(place, "True or False", value)
+        raise _type_error(place, "True or False", value)
 
 
-def _none(value: object, place: str) -> None:
+def _check_none(value: object, place: str) -> None:
     if value is not None:
-        raise _wrong(place, "None", value)
+        raise _type_error(place, "None", value)
 
 
 _SCALARS: Final[dict[object, Checker]] = {
-    str: _text,
-    int: _whole,
-    float: _number,
-    bool: _flag,
-    type(None): _none,
+    str: _check_text,
+    int: _check_whole,
+    float: _check_number,
+    bool: _check_flag,
+    type(None): _check_none,
 }
 
 
-def _instance(expected: type) -> Checker:
-    def checker(value: object, place: str) -> None:
+def _instance_checker(expected: type) -> Checker:
+    def check_instance(value: object, place: str) -> None:
         if not isinstance(value, expected):
-            raise _wrong(place, expected.__name__, value)
+            raise _type_error(place, expected.__name__, value)
 
-    return checker
+    return check_instance
 
 
-def _one_of(choices: tuple[object, ...]) -> Checker:
-    def checker(value: object, place: str) -> None:
+def _choice_checker(choices: tuple[object, ...]) -> Checker:
+    def check_choice(value: object, place: str) -> None:
         if not any(type(value) is type(choice) and value == choice for choice in choices):
             raise ContractError(place, f"expected one of {', '.join(map(str, choices))}, found {str(value)[:80]}")
 
-    return checker
+    return check_choice
 
 
-def _union(hints: tuple[object, ...]) -> Checker:
+def _union_checker(hints: tuple[object, ...]) -> Checker:
     # What has exactly the type of one of the hints is asked there first: nearly every value has.
-    own = {hint: _checker(hint) for hint in hints}
+    own = {hint: _build_checker(hint) for hint in hints}
     checkers = tuple(own.values())
 
-    def checker(value: object, place: str) -> None:
+    def check_union(value: object, place: str) -> None:
         errors = []
         first = own.get(type(value))
         for one in checkers if first is None else (first, *checkers):
@@ -170,45 +170,45 @@ def _union(hints: tuple[object, ...]) -> Checker:
         nearest = [error for error in errors if error.place != place or error.expected is None]
         if nearest:
             raise nearest[0]
-        raise _wrong(place, " or ".join(error.expected or "" for error in errors), value)
+        raise _type_error(place, " or ".join(error.expected or "" for error in errors), value)
 
-    return checker
+    return check_union
 
 
-def _tuple(hints: tuple[object, ...]) -> Checker:
+def _tuple_checker(hints: tuple[object, ...]) -> Checker:
     variadic = hints[-1] is Ellipsis
-    checkers = [_checker(hint) for hint in hints if hint is not Ellipsis]
+    checkers = [_build_checker(hint) for hint in hints if hint is not Ellipsis]
 
-    def checker(value: object, place: str) -> None:
+    def check_tuple(value: object, place: str) -> None:
         if not isinstance(value, tuple):
-            raise _wrong(place, "a tuple", value)
+            raise _type_error(place, "a tuple", value)
         if len(value) > ITEMS_LIMIT or not (variadic or len(value) == len(checkers)):
             raise ContractError(place, f"a tuple of {len(value):,} values is too long or too short")
         for i, item in enumerate(value):
             checkers[0 if variadic else i](item, f"{place}[{i}]")
 
-    return checker
+    return check_tuple
 
 
-def _mapping(key_hint: object, value_hint: object) -> Checker:
-    key_checker, value_checker = _checker(key_hint), _checker(value_hint)
+def _mapping_checker(key_hint: object, value_hint: object) -> Checker:
+    key_checker, value_checker = _build_checker(key_hint), _build_checker(value_hint)
 
-    def checker(value: object, place: str) -> None:
+    def check_mapping(value: object, place: str) -> None:
         if not isinstance(value, Mapping):
-            raise _wrong(place, "a mapping", value)
+            raise _type_error(place, "a mapping", value)
         if len(value) > ITEMS_LIMIT:
             raise ContractError(place, f"a mapping of {len(value):,} values is too long")
         for key, item in value.items():
             key_checker(key, f"{place}, a key")
             value_checker(item, f"{place}.{str(key)[:80]}")
 
-    return checker
+    return check_mapping
 
 
-def _array(scalar: type[np.generic]) -> Checker:
-    def checker(value: object, place: str) -> None:
+def _array_checker(scalar: type[np.generic]) -> Checker:
+    def check_array(value: object, place: str) -> None:
         if not isinstance(value, np.ndarray):
-            raise _wrong(place, "an array", value)
+            raise _type_error(place, "an array", value)
         if value.dtype != scalar:
             raise ContractError(place, f"expected an array of {scalar.__name__}, found {str(value.dtype)[:80]}")
         if issubclass(scalar, np.floating):
@@ -217,18 +217,18 @@ def _array(scalar: type[np.generic]) -> Checker:
             if not np.isfinite(total):
                 raise ContractError(place, "not all values are finite numbers")
 
-    return checker
+    return check_array
 
 
-def _record(record: type) -> Checker:
+def _record_checker(record: type) -> Checker:
     hints = get_type_hints(record, include_extras=True)
-    checkers = [(field.name, _checker(hints[field.name])) for field in fields(record)]
+    checkers = [(field.name, _build_checker(hints[field.name])) for field in fields(record)]
 
-    def checker(value: object, place: str) -> None:
+    def check_record(value: object, place: str) -> None:
         if not isinstance(value, record):
-            raise _wrong(place, record.__name__, value)
+            raise _type_error(place, record.__name__, value)
         prefix = f"{place}." if place else ""
         for name, one in checkers:
             one(getattr(value, name), prefix + name)
 
-    return checker
+    return check_record

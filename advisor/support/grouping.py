@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _SPARSE = 16
 
 
-def numbered(values: IntArray, limit: int) -> tuple[IntArray, IntArray]:
+def number_values(values: IntArray, limit: int) -> tuple[IntArray, IntArray]:
     """Return the different ones of ``values``, all from 0 on and below ``limit``, and the number of each among them."""
     if limit > _SPARSE * (len(values) + 1):
         different, number = np.unique(values, return_inverse=True)
@@ -25,6 +25,6 @@ def numbered(values: IntArray, limit: int) -> tuple[IntArray, IntArray]:
     return np.flatnonzero(among), number[values]
 
 
-def sums(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
+def sum_by_group(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
     """Return the sum of ``values`` in each of ``groups`` groups, (groups,); ``group`` numbers that of each value."""
     return np.bincount(group, weights=values, minlength=groups).astype(np.float64, copy=False)

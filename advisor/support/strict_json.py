@@ -1,7 +1,8 @@
 """JSON read strictly: every mistake is an ``InputError`` with line and column, or with the path inside the document.
 
-``parse`` reads a text, ``Node`` walks the result. What JSON's grammar lets pass and an author never means is found
-on the walk, where the path is known: keys that stand twice, ``NaN`` and ``Infinity``, numbers beyond floating point.
+``parse_json`` reads a text, ``JsonNode`` walks the result. What JSON's grammar lets pass and an author never means is
+found on the walk, where the path is known: keys that stand twice, ``NaN`` and ``Infinity``, numbers beyond floating
+point.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
-from advisor.support.documents.scalars import suggestion
+from advisor.support.documents.scalars import suggest_word
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -33,7 +34,7 @@ class _Repeated(dict[str, object]):
     key: str
 
 
-def read(path: Path, limit: int) -> Node:
+def read_json(path: Path, limit: int) -> JsonNode:
     """Return the root of the JSON document at ``path``, of at most ``limit`` bytes."""
     try:
         with path.open("rb") as stream:
@@ -42,26 +43,26 @@ def read(path: Path, limit: int) -> Node:
         raise InputError(path, error.strerror or str(error)) from error
     if len(data) > limit:
         raise InputError(path, f"is larger than {limit:,} bytes, the limit for this kind of document")
-    return parse(path, data)
+    return parse_json(path, data)
 
 
-def parse(path: Path, data: bytes) -> Node:
+def parse_json(path: Path, data: bytes) -> JsonNode:
     """Return the root of a JSON text in UTF-8; raises ``InputError`` with line and column where it is none."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(path, "is not UTF-8 text", f"byte {error.start}") from error
     try:
-        return Node(path, "", json.loads(text, object_pairs_hook=_object, parse_constant=_Constant))
+        return JsonNode(path, "", json.loads(text, object_pairs_hook=_build_object, parse_constant=_Constant))
     except json.JSONDecodeError as error:
         raise InputError(path, error.msg, f"{error.lineno}:{error.colno}") from error
     except RecursionError:
         raise InputError(path, "is nested too deeply") from None
     except ValueError as error:  # Python refuses to convert integers of thousands of digits
-        raise InputError(path, "a number has too many digits", _place_of_long_number(text)) from error
+        raise InputError(path, "a number has too many digits", _find_long_number(text)) from error
 
 
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _build_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) == len(pairs):
         return found
@@ -74,7 +75,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return repeated
 
 
-def _place_of_long_number(text: str) -> str | None:
+def _find_long_number(text: str) -> str | None:
     match = _LONG_NUMBER.search(text)
     if match is None:
         return None
@@ -83,88 +84,90 @@ def _place_of_long_number(text: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class JsonNode:
     """One value of a document, and where it stands: ``place`` is a path such as ``phases[0].wall_s``."""
 
     file: Path
     place: str
     value: object
 
-    def error(self, reason: str) -> InputError:
+    def make_error(self, reason: str) -> InputError:
         """Return the error that says what is wrong here; for the caller to raise."""
         return InputError(self.file, reason, self.place or None)
 
-    def _wrong(self, expected: str) -> InputError:
-        return self.error(f"expected {expected}, found {_shown(self.value)}")
+    def _type_error(self, expected: str) -> InputError:
+        return self.make_error(f"expected {expected}, found {_describe_value(self.value)}")
 
-    def fields(self, known: Collection[str] | None = None) -> dict[str, Node]:
+    def require_fields(self, known: Collection[str] | None = None) -> dict[str, JsonNode]:
         """Return the members of an object, those that are ``null`` left out; unknown keys are errors."""
         if not isinstance(self.value, dict):
-            raise self._wrong("an object")
+            raise self._type_error("an object")
         if isinstance(self.value, _Repeated):
-            raise self.error(f"the key {_shown(self.value.key)} stands twice")
+            raise self.make_error(f"the key {_describe_value(self.value.key)} stands twice")
         for key in self.value:
             if known is not None and key not in known:
-                raise self.error(f"unknown key {_shown(key)}{suggestion(key, known)}")
+                raise self.make_error(f"unknown key {_describe_value(key)}{suggest_word(key, known)}")
         return {
-            Node(self.file, "a key", key).text(): Node(self.file, self._below(key), value)
+            JsonNode(self.file, "a key", key).require_text(): JsonNode(self.file, self._child_place(key), value)
             for key, value in self.value.items()
             if value is not None
         }
 
-    def _below(self, key: str) -> str:
+    def _child_place(self, key: str) -> str:
         return f"{self.place}.{key[:_SHOWN]}".removeprefix(".")
 
-    def items(self) -> list[Node]:
+    def require_items(self) -> list[JsonNode]:
         """Return the members of an array."""
         if not isinstance(self.value, list):
-            raise self._wrong("an array")
-        return [Node(self.file, f"{self.place}[{i}]", value) for i, value in enumerate(self.value)]
+            raise self._type_error("an array")
+        return [JsonNode(self.file, f"{self.place}[{i}]", value) for i, value in enumerate(self.value)]
 
-    def text(self, limit: int = 10_000) -> str:
+    def require_text(self, limit: int = 10_000) -> str:
         """Return a string of at most ``limit`` characters."""
         if not isinstance(self.value, str) or isinstance(self.value, _Constant):
-            raise self._wrong("a string")
+            raise self._type_error("a string")
         if len(self.value) > limit:
-            raise self.error(f"a string of {len(self.value):,} characters; at most {limit:,} are allowed")
+            raise self.make_error(f"a string of {len(self.value):,} characters; at most {limit:,} are allowed")
         if not self.value.isascii() and any("\ud800" <= character <= "\udfff" for character in self.value):
-            raise self.error("the string holds half of a surrogate pair, which is no character")
+            raise self.make_error("the string holds half of a surrogate pair, which is no character")
         return self.value
 
-    def choice(self, known: Collection[str]) -> str:
+    def require_choice(self, known: Collection[str]) -> str:
         """Return a string that is one of ``known``."""
-        text = self.text()
+        text = self.require_text()
         if text not in known:
-            raise self.error(f"expected one of {', '.join(known)}, found {_shown(text)}{suggestion(text, known)}")
+            raise self.make_error(
+                f"expected one of {', '.join(known)}, found {_describe_value(text)}{suggest_word(text, known)}"
+            )
         return text
 
-    def flag(self) -> bool:
+    def require_flag(self) -> bool:
         """Return true or false."""
         if not isinstance(self.value, bool):
-            raise self._wrong("true or false")
+            raise self._type_error("true or false")
         return self.value
 
-    def number(self, least: float = -math.inf) -> float:
+    def require_number(self, least: float = -math.inf) -> float:
         """Return a finite number that is not below ``least``."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            raise self._wrong("a number")
-        number = _as_float(self.value)
+            raise self._type_error("a number")
+        number = _to_float(self.value)
         if not math.isfinite(number):
-            raise self.error("the number is too large")
+            raise self.make_error("the number is too large")
         if number < least:
-            raise self.error(f"{number:g} is below {least:g}, which is impossible here")
+            raise self.make_error(f"{number:g} is below {least:g}, which is impossible here")
         return number
 
-    def whole(self, least: int = 0) -> int:
+    def require_whole(self, least: int = 0) -> int:
         """Return an integer that is not below ``least`` and fits into 63 bits."""
         if isinstance(self.value, bool) or not isinstance(self.value, int):
-            raise self._wrong("an integer")
+            raise self._type_error("an integer")
         if not least <= self.value < 2**63:
-            raise self.error(f"expected an integer of at least {least}, found {_shown(self.value)}")
+            raise self.make_error(f"expected an integer of at least {least}, found {_describe_value(self.value)}")
         return self.value
 
 
-def _as_float(number: float) -> float:
+def _to_float(number: float) -> float:
     """Return the number as floating point, infinite where it is too large for that."""
     try:
         return float(number)
@@ -172,7 +175,7 @@ def _as_float(number: float) -> float:
         return math.inf
 
 
-def _shown(value: object) -> str:
+def _describe_value(value: object) -> str:
     if isinstance(value, _Constant):
         return f"{value} (write null for what was not measured)"
     if isinstance(value, dict | list):

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.support.grouping import sums
+from advisor.support.grouping import sum_by_group
 from advisor.trace.events import Kind, Role
-from advisor.trace.nesting import of_roles, recorded, roles
+from advisor.trace.nesting import have_roles, roles_of_regions, select_recorded
 from advisor.trace.phases import instances_at
 from advisor.trace.waits import SYNCHRONIZING_ROLES
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.accounts import Pieces
     from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
-    from advisor.trace.phases import Division
+    from advisor.trace.phases import RunDivision
     from advisor.trace.teams import JoinWaits
-    from advisor.trace.waits import Waits
+    from advisor.trace.time_pieces import TimePieces
+    from advisor.trace.waits import WaitTimes
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class CategorySeconds:
     """Seconds inside the phases by category, columns of one length: whose they are and in which instance they lie.
 
     Every ``call`` that has any has an entry, in the order of calls; behind them calls that do the program's own work
@@ -43,7 +43,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class _Forking:
+class _ForkSeconds:
     """What working calls do with threads: each ``call`` once for each ``instance``."""
 
     call: IntArray
@@ -53,23 +53,25 @@ class _Forking:
     sync_s: FloatArray
 
 
-def split(trace: Trace, calls: Calls, pieces: Pieces, waiting: Waits, division: Division, joins: JoinWaits) -> Split:
+def split_by_category(
+    trace: Trace, calls: Calls, pieces: TimePieces, waiting: WaitTimes, division: RunDivision, joins: JoinWaits
+) -> CategorySeconds:
     """Return the seconds of every call inside the phases, split by category.
 
     Working calls wait in ``joins`` for the threads they started; the rest of their forking synchronizes.
     """
-    total = np.where(calls.anchor < 0, 0.0, _by_call(calls, pieces, pieces.seconds))
-    before, after = (_by_call(calls, pieces, seconds) for seconds in (pieces.before_s, pieces.after_s))
+    total = np.where(calls.anchor < 0, 0.0, _sum_by_call(calls, pieces, pieces.seconds))
+    before, after = (_sum_by_call(calls, pieces, seconds) for seconds in (pieces.before_s, pieces.after_s))
     call = np.flatnonzero((total != 0) | (before != 0) | (after != 0))
-    total, role = total[call], roles(trace)[calls.region[call]]
-    forking = _forking(trace, calls, pieces, division, joins)
+    total, role = total[call], roles_of_regions(trace)[calls.region[call]]
+    forking = _collect_fork_seconds(trace, calls, pieces, division, joins)
     wait = np.minimum(waiting.wait_s[call], total)
     rest = total - wait
-    nowhere = of_roles(trace, calls.region[call], (Role.TOOL, Role.INIT))
-    synchronizes = of_roles(trace, calls.region[call], SYNCHRONIZING_ROLES)
+    nowhere = have_roles(trace, calls.region[call], (Role.TOOL, Role.INIT))
+    synchronizes = have_roles(trace, calls.region[call], SYNCHRONIZING_ROLES)
     io = role == Role.IO
     nothing = np.zeros(len(forking.call))
-    return Split(
+    return CategorySeconds(
         call=np.r_[call, forking.call],
         instance=np.r_[instances_at(division.leaves_s, calls.location[call], calls.start_s[call]), forking.instance],
         teams=np.r_[np.zeros(len(call), dtype=np.int64), forking.teams],
@@ -82,41 +84,43 @@ def split(trace: Trace, calls: Calls, pieces: Pieces, waiting: Waits, division: 
     )
 
 
-def _by_call(calls: Calls, pieces: Pieces, seconds: FloatArray) -> FloatArray:
+def _sum_by_call(calls: Calls, pieces: TimePieces, seconds: FloatArray) -> FloatArray:
     """Return the sums of some seconds of the pieces by call."""
     some = np.flatnonzero((seconds != 0) & (pieces.call >= 0))
-    return sums(pieces.call[some], seconds[some], len(calls.region))
+    return sum_by_group(pieces.call[some], seconds[some], len(calls.region))
 
 
-def _forking(trace: Trace, calls: Calls, pieces: Pieces, division: Division, joins: JoinWaits) -> _Forking:
+def _collect_fork_seconds(
+    trace: Trace, calls: Calls, pieces: TimePieces, division: RunDivision, joins: JoinWaits
+) -> _ForkSeconds:
     """Return what working calls do with threads, by call and instance."""
     forks = np.flatnonzero(pieces.forking)
     forks = forks[calls.anchor[pieces.call[forks]] < 0]
     instances = division.instances
     key, entry = np.unique(pieces.call[forks] * instances + pieces.instance[forks], return_inverse=True)
-    spent = sums(entry, pieces.seconds[forks], len(key))
-    waited = _into(key, _keys(calls, division, joins.call, joins.moment_s), joins.seconds)
-    events, _ = recorded(calls, Kind.FORK)
-    started = _keys(calls, division, calls.open_after[events], trace.time_s[events])
+    spent = sum_by_group(entry, pieces.seconds[forks], len(key))
+    waited = _sum_by_key(key, _instance_keys(calls, division, joins.call, joins.moment_s), joins.seconds)
+    events, _ = select_recorded(calls, Kind.FORK)
+    started = _instance_keys(calls, division, calls.open_after[events], trace.time_s[events])
     wait = np.minimum(waited, spent)
-    return _Forking(
+    return _ForkSeconds(
         call=key // instances,
         instance=key % instances,
-        teams=_into(key, started, np.ones(len(started))).astype(np.int64),
+        teams=_sum_by_key(key, started, np.ones(len(started))).astype(np.int64),
         wait_s=wait,
         sync_s=spent - wait,
     )
 
 
-def _keys(calls: Calls, division: Division, call: IntArray, moment_s: FloatArray) -> IntArray:
+def _instance_keys(calls: Calls, division: RunDivision, call: IntArray, moment_s: FloatArray) -> IntArray:
     """Return one number for each call and the instance in which its location is at a moment."""
     instance = instances_at(division.leaves_s, calls.location[call], moment_s)
     key: IntArray = call * division.instances + instance
     return key
 
 
-def _into(key: IntArray, keys: IntArray, amounts: FloatArray) -> FloatArray:
+def _sum_by_key(key: IntArray, keys: IntArray, amounts: FloatArray) -> FloatArray:
     """Return the sums of the amounts with each key of ``key``, which is sorted; others are left out."""
     place = np.searchsorted(key, keys)
     known = np.r_[key, -1][place] == keys
-    return sums(place[known], amounts[known], len(key))
+    return sum_by_group(place[known], amounts[known], len(key))

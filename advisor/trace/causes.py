@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model.records import CAUSE_CATEGORIES, Causes
-from advisor.support.grouping import sums
-from advisor.trace.counts import bytes_of_calls
+from advisor.support.grouping import sum_by_group
+from advisor.trace.counts import sum_call_bytes
 from advisor.trace.events import COMMUNICATING, Kind, Role
 from advisor.trace.matching import COLLECTIVE_ROLES
-from advisor.trace.nesting import of_roles, recorded, roles
+from advisor.trace.nesting import have_roles, roles_of_regions, select_recorded
 from advisor.trace.waits import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.categories import Split
+    from advisor.trace.categories import CategorySeconds
     from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
-    from advisor.trace.tables import Table
-    from advisor.trace.waits import Waits
+    from advisor.trace.tables import CellLayout
+    from advisor.trace.waits import WaitTimes
 
 #: Kinds of seconds that are no waiting, behind those of ``waits.KINDS``.
 OTHER_KINDS = ("message", "thread start", "file", "start-up", "shutdown")
@@ -44,35 +44,35 @@ SOURCES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CauseSource:
     """What the rows are made from."""
 
     trace: Trace
     calls: Calls
-    waiting: Waits
-    split: Split
-    table: Table
+    waiting: WaitTimes
+    split: CategorySeconds
+    table: CellLayout
     size: IntArray
     target: IntArray
 
 
-def collect(
-    trace: Trace, calls: Calls, waiting: Waits, split: Split, table: Table, *, compiled: bool = False
+def collect_causes(
+    trace: Trace, calls: Calls, waiting: WaitTimes, split: CategorySeconds, table: CellLayout, *, compiled: bool = False
 ) -> Causes:
     """Return the causes of all seconds of the phases that are no computation, and of those in no phase.
 
     ``compiled`` says whether equal ones are found by a compiled loop.
     """
-    source = Source(trace, calls, waiting, split, table, *_bytes_and_targets(trace, calls))
+    source = CauseSource(trace, calls, waiting, split, table, *_bytes_and_targets(trace, calls))
     entries = [np.flatnonzero(getattr(split, measure)) for _, measure, _ in SOURCES]
     entry, edges = np.concatenate(entries), np.cumsum([0, *map(len, entries)])
     seconds, often = np.empty(len(entry)), np.ones(len(entry))
-    keys = _keys(source, entry)
+    keys = _build_key_columns(source, entry)
     for (category, measure, kind), low, high in zip(SOURCES, edges[:-1], edges[1:], strict=True):
         mine = entry[low:high]
         seconds[low:high] = getattr(split, measure)[mine]
         keys[0, low:high] = CAUSE_CATEGORIES.index(category)
-        keys[1, low:high] = NAMED_KINDS.index(kind) if kind else _kind(source, split.call[mine], category)
+        keys[1, low:high] = NAMED_KINDS.index(kind) if kind else _cause_kinds(source, split.call[mine], category)
         if category == "outside":
             keys[2, low:high] = -1
         if category == "wait":
@@ -80,10 +80,10 @@ def collect(
         if category == "sync":
             often[low:high] = np.maximum(split.teams[mine], 1)
     total = source.size[split.call[entry]].clip(0).astype(np.float64)
-    return _grouped(trace.files, keys, seconds, often, total, compiled=compiled)
+    return _merge_equal_rows(trace.files, keys, seconds, often, total, compiled=compiled)
 
 
-def together(parts: Sequence[Causes], places: Sequence[IntArray]) -> Causes:
+def merge_causes(parts: Sequence[Causes], places: Sequence[IntArray]) -> Causes:
     """Return the causes of several parts of a run; ``places`` are the rows of the whole for those of each part."""
     keys = []
     for part, place in zip(parts, places, strict=True):
@@ -92,10 +92,12 @@ def together(parts: Sequence[Causes], places: Sequence[IntArray]) -> Causes:
         columns |= {"call": moved[part.call], "caller": moved[part.caller]}
         keys.append(np.stack([columns[name] for name in COLUMNS]))
     added = (np.concatenate([getattr(part, name) for part in parts]) for name in ("seconds", "count", "bytes"))
-    return _grouped(parts[0].targets, np.concatenate(keys, axis=1), *(each.astype(np.float64) for each in added))
+    return _merge_equal_rows(
+        parts[0].targets, np.concatenate(keys, axis=1), *(each.astype(np.float64) for each in added)
+    )
 
 
-def _grouped(
+def _merge_equal_rows(
     targets: tuple[str, ...],
     keys: IntArray,
     seconds: FloatArray,
@@ -105,19 +107,19 @@ def _grouped(
     compiled: bool = False,
 ) -> Causes:
     """Return rows with equal keys as one."""
-    first, group = (_groups_by_loop if compiled else _groups)(keys)
+    first, group = (_group_by_loop if compiled else _group_columns)(keys)
     chosen = {name: keys[place, first] for place, name in enumerate(COLUMNS)}
     return Causes(
         kinds=NAMED_KINDS,
         targets=targets,
         **chosen,
-        seconds=sums(group, seconds, len(first)),
-        count=sums(group, often, len(first)).astype(np.int64),
-        bytes=sums(group, total, len(first)).astype(np.int64),
+        seconds=sum_by_group(group, seconds, len(first)),
+        count=sum_by_group(group, often, len(first)).astype(np.int64),
+        bytes=sum_by_group(group, total, len(first)).astype(np.int64),
     )
 
 
-def _keys(source: Source, entry: IntArray) -> IntArray:
+def _build_key_columns(source: CauseSource, entry: IntArray) -> IntArray:
     """Return the key columns (9, n) of some entries in the order of ``COLUMNS``, but category, kind and partner."""
     calls, split, row_of_call = source.calls, source.split, source.table.row_of_call
     call = split.call[entry]
@@ -133,14 +135,14 @@ def _keys(source: Source, entry: IntArray) -> IntArray:
     return keys
 
 
-def _kind(source: Source, call: IntArray, category: str) -> IntArray:
+def _cause_kinds(source: CauseSource, call: IntArray, category: str) -> IntArray:
     """Return why a call waits, and of other seconds what sort of call they are."""
     if category == "wait":
         working = source.calls.anchor[call] < 0
         return np.where(working, NAMED_KINDS.index("thread barrier"), source.waiting.kind[call])
-    role = roles(source.trace)[source.calls.region[call]]
+    role = roles_of_regions(source.trace)[source.calls.region[call]]
     if category == "transfer":
-        joint = of_roles(source.trace, source.calls.region[call], COLLECTIVE_ROLES)
+        joint = have_roles(source.trace, source.calls.region[call], COLLECTIVE_ROLES)
         return np.where(joint, NAMED_KINDS.index("collective"), NAMED_KINDS.index("message"))
     barrier = np.where(role == Role.BARRIER, NAMED_KINDS.index("barrier"), NAMED_KINDS.index("thread start"))
     barrier = np.where(role == Role.OMP_BARRIER, NAMED_KINDS.index("thread barrier"), barrier)
@@ -149,26 +151,26 @@ def _kind(source: Source, call: IntArray, category: str) -> IntArray:
 
 def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
     """Return the bytes of each call (-1 unknown) and the file it works on (-1 none)."""
-    size = bytes_of_calls(trace, calls, (*COMMUNICATING, Kind.IO))
+    size = sum_call_bytes(trace, calls, (*COMMUNICATING, Kind.IO))
     target = np.full(len(size), -1, dtype=np.int64)
-    files, call = recorded(calls, Kind.IO)
+    files, call = select_recorded(calls, Kind.IO)
     target[call] = trace.partner[files]
     return size, target
 
 
-def _groups_by_loop(keys: IntArray) -> tuple[IntArray, IntArray]:
-    """Return what ``_groups`` does, by a compiled loop over the columns; only the groups are sorted."""
-    from advisor.trace import keyed_loops
+def _group_by_loop(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Return what ``_group_columns`` does, by a compiled loop over the columns; only the groups are sorted."""
+    from advisor.trace import compiled_key_loops
 
     found = np.empty(keys.shape[1], dtype=np.int64)
-    first = keyed_loops.distinct(keys, found)
+    first = compiled_key_loops.group_columns(keys, found)
     order = np.lexsort(keys[::-1, first])
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return first[order], rank[found]
 
 
-def _groups(keys: IntArray) -> tuple[IntArray, IntArray]:
+def _group_columns(keys: IntArray) -> tuple[IntArray, IntArray]:
     """Return for equal columns of ``keys`` the first of each group, in their order, and the group of each column."""
     if not keys.shape[1]:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

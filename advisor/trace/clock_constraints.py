@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor.support.grouping import numbered
+from advisor.support.grouping import number_values
 from advisor.trace import locations
-from advisor.trace.counts import bytes_of_calls
+from advisor.trace.counts import sum_call_bytes
 from advisor.trace.events import Kind, Role
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def collect_constraints(
     trace: Trace, calls: Calls, joint: Collectives, messages: Messages, whole: Trace | None = None, parts: int = 1
 ) -> ClockConstraints:
     """Return the constraints of a trace, or of one of ``parts`` windows of the ``whole`` trace."""
-    process = locations.processes(trace)[calls.location]
-    pairs = _PairConstraints.between(calls, process, *_ordered_calls(joint, messages))
-    pairs = pairs.tightest(*locations.spans_of_processes(whole or trace))
+    process = locations.processes_of_locations(trace)[calls.location]
+    pairs = _PairConstraints.constrain_calls(calls, process, *_ordered_calls(joint, messages))
+    pairs = pairs.select_tightest(*locations.spans_of_processes(whole or trace))
     chosen = _sample_collectives(joint, COLLECTIVE_CALLS_AT_MOST // parts)
     call, first = _calls_of(joint, chosen)
     return ClockConstraints(
@@ -77,19 +77,19 @@ def collect_constraints(
 def combine_constraints(parts: Sequence[ClockConstraints], whole: Trace) -> ClockConstraints:
     """Return the constraints of all windows of the ``whole`` trace, as if these had been collected at once."""
 
-    def joined(name: str) -> npt.NDArray[Any]:
+    def join_columns(name: str) -> npt.NDArray[Any]:
         return np.concatenate([getattr(part, name) for part in parts])
 
-    pairs = _PairConstraints(*(joined(name) for name in _PairConstraints.__slots__))
-    pairs = pairs.tightest(*locations.spans_of_processes(whole))
-    communicator, size = joined("communicator"), np.concatenate([np.diff(part.first) for part in parts])
+    pairs = _PairConstraints(*(join_columns(name) for name in _PairConstraints.__slots__))
+    pairs = pairs.select_tightest(*locations.spans_of_processes(whole))
+    communicator, size = join_columns("communicator"), np.concatenate([np.diff(part.first) for part in parts])
     order = np.argsort(communicator, kind="stable")
     first = np.r_[0, np.cumsum(size[order])].astype(np.int64)
     call = np.repeat((np.cumsum(size) - size)[order] - first[:-1], size[order]) + np.arange(first[-1])
     return ClockConstraints(
         pairs.earlier, pairs.later, pairs.before_s, pairs.after_s,
-        communicator[order], joined("small")[order], first,
-        *(joined(name)[call] for name in ("process", "enter_s", "leave_s")),
+        communicator[order], join_columns("small")[order], first,
+        *(join_columns(name)[call] for name in ("process", "enter_s", "leave_s")),
     )  # fmt: skip
 
 
@@ -116,13 +116,13 @@ class _PairConstraints:
     after_s: FloatArray
 
     @classmethod
-    def between(cls, calls: Calls, process: IntArray, first: IntArray, last: IntArray) -> _PairConstraints:
+    def constrain_calls(cls, calls: Calls, process: IntArray, first: IntArray, last: IntArray) -> _PairConstraints:
         """Return the constraints that call ``first[i]`` started before call ``last[i]`` of another process ended."""
         other = process[first] != process[last]
         first, last = first[other], last[other]
         return cls(process[first], process[last], calls.start_s[first], calls.end_s[last])
 
-    def tightest(self, begin_s: FloatArray, end_s: FloatArray) -> _PairConstraints:
+    def select_tightest(self, begin_s: FloatArray, end_s: FloatArray) -> _PairConstraints:
         """Return the constraint with the least slack of each ordered pair of processes and stretch of the run.
 
         The run lasts from ``begin_s`` to ``end_s`` by each process's own clock: clocks may be hours apart.
@@ -133,7 +133,7 @@ class _PairConstraints:
         stretch = np.clip((share * STRETCHES).astype(np.int64), 0, STRETCHES - 1)
         processes = len(begin_s)
         key = (self.earlier * processes + self.later) * STRETCHES + stretch
-        different, number = numbered(key, processes * processes * STRETCHES)
+        different, number = number_values(key, processes * processes * STRETCHES)
         slack, least = self.after_s - self.before_s, np.full(len(different), np.inf)
         np.minimum.at(least, number, slack)
         tight = np.flatnonzero(slack == least[number])[::-1]
@@ -159,7 +159,7 @@ def _are_small(trace: Trace, calls: Calls, joint: Collectives) -> npt.NDArray[np
     """Return which collectives are barriers, or move no more than ``SMALL_BYTES`` in any call."""
     if not len(joint):
         return np.zeros(0, dtype=np.bool_)
-    size = bytes_of_calls(trace, calls, (Kind.COLLECTIVE,))[joint.call]
+    size = sum_call_bytes(trace, calls, (Kind.COLLECTIVE,))[joint.call]
     least, most = (extreme.reduceat(size, joint.first[:-1]) for extreme in (np.minimum, np.maximum))
     small: npt.NDArray[np.bool_] = (joint.role == Role.BARRIER) | ((least >= 0) & (most <= SMALL_BYTES))
     return small

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.support.grouping import sums
+from advisor.support.grouping import sum_by_group
 from advisor.trace.clock_observations import ClockModel
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class ClockFit:
 class _Measurements:
     """Rows that say: clock of ``domain`` less that of ``other`` (or less what is common to ``group``) is off by this.
 
-    ``position`` and ``other_position`` are the moments, from -1 to 1 over each domain's own time; ``other`` and
+    ``compute_position`` and ``other_position`` are the moments, from -1 to 1 over each domain's own time; ``other`` and
     ``group`` are one behind the last where a row has none; ``sigma_s`` is the error to expect.
     """
 
@@ -62,12 +62,12 @@ class _Measurements:
     sigma_s: FloatArray
 
     @classmethod
-    def none(cls) -> _Measurements:
+    def make_empty(cls) -> _Measurements:
         """Return no rows."""
         number, value = np.zeros(0, dtype=np.int64), np.zeros(0)
         return cls(number, value, number, value, number, value, value)
 
-    def joined(self, more: _Measurements) -> _Measurements:
+    def join_rows(self, more: _Measurements) -> _Measurements:
         """Return these rows and ``more``."""
         names = _Measurements.__slots__
         return _Measurements(*(np.concatenate((getattr(self, name), getattr(more, name))) for name in names))
@@ -78,31 +78,35 @@ def fit_clocks(observed: DomainObservations, resolution_s: float, drifting_from:
 
     They have constant offsets, or drift where a model is given to begin with, which should have these.
     """
-    low, high = observed.spans()
-    axis = _Axis((low + high) / 2, np.maximum(high - low, resolution_s) / 2)
+    low, high = observed.time_spans()
+    axis = _TimeAxis((low + high) / 2, np.maximum(high - low, resolution_s) / 2)
     exits, messages = _CollectiveExits(observed, axis), _MessagePairs(observed, axis)
     model = drifting_from or ClockModel(np.zeros(observed.domains), np.zeros(observed.domains))
     for _ in range(ROUNDS):
-        corrected = observed.corrected(model)
-        rows = exits.measure(corrected, resolution_s).joined(messages.measure(corrected, resolution_s, exits.groups))
-        at_middle, to_end = _solve(rows, observed.domains, exits.groups, drifting=drifting_from is not None)
+        corrected = observed.correct_clocks(model)
+        rows = exits.measure_delays(corrected, resolution_s).join_rows(
+            messages.measure_delays(corrected, resolution_s, exits.groups)
+        )
+        at_middle, to_end = _solve_least_squares(
+            rows, observed.domains, exits.groups, drifting=drifting_from is not None
+        )
         drift = to_end / axis.half_s
         model = ClockModel(model.offset_s + at_middle - drift * axis.middle_s, model.drift + drift)
         if (np.abs(at_middle) + np.abs(to_end)).max() <= max(
             resolution_s, SETTLED * float(rows.sigma_s.min(initial=0.0))
         ):
             break
-    return _judge(observed.corrected(model), model, exits, messages, resolution_s)
+    return _judge_fit(observed.correct_clocks(model), model, exits, messages, resolution_s)
 
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
+class _TimeAxis:
     """The middle and half the length of each domain's own time, seconds: positions on it go from -1 to 1."""
 
     middle_s: FloatArray
     half_s: FloatArray
 
-    def position(self, time_s: FloatArray, domain: IntArray) -> FloatArray:
+    def compute_position(self, time_s: FloatArray, domain: IntArray) -> FloatArray:
         """Return where moments lie on their domains' own time."""
         return (time_s - self.middle_s[domain]) / self.half_s[domain]
 
@@ -113,7 +117,7 @@ class _CollectiveExits:
     These are the ``groups``: within one, the clocks should make all domains leave after the same time.
     """
 
-    def __init__(self, observed: DomainObservations, axis: _Axis) -> None:
+    def __init__(self, observed: DomainObservations, axis: _TimeAxis) -> None:
         self._size = np.diff(observed.first)
         # collectives that move much are left by each when its data have arrived: they speak where there are no others
         speaking = observed.small if observed.small.any() else np.ones(len(observed.small), dtype=np.bool_)
@@ -125,16 +129,16 @@ class _CollectiveExits:
         self._order, self._starts = _sort_groups(group[self._row] * observed.domains + observed.domain[self._row])
         chosen = self._row[self._order[self._starts]]
         self._domain, self._group = observed.domain[chosen], group[chosen]
-        self._position = axis.position(observed.leave_s, observed.domain)
+        self._position = axis.compute_position(observed.leave_s, observed.domain)
 
-    def measure(self, corrected: DomainObservations, resolution_s: float) -> _Measurements:
+    def measure_delays(self, corrected: DomainObservations, resolution_s: float) -> _Measurements:
         """Return by how much each domain's clock makes it leave too late, against what is common to its group."""
         if not self.groups:
-            return _Measurements.none()
+            return _Measurements.make_empty()
         late = corrected.leave_s - np.repeat(corrected.latest_enters(), self._size)
         earliest, row = _least_of_groups(late[self._row], self._order, self._starts)
         row = self._row[row]
-        expected = np.abs(_medians(earliest, self._group, self.groups)) + resolution_s
+        expected = np.abs(_group_medians(earliest, self._group, self.groups)) + resolution_s
         nobody = np.full(len(row), corrected.domains)
         return _Measurements(
             self._domain, self._position[row], nobody, np.zeros(len(row)), self._group, -earliest,
@@ -145,9 +149,9 @@ class _CollectiveExits:
 class _MessagePairs:
     """The fastest messages of each two domains in both directions, for each stretch of the run."""
 
-    def __init__(self, observed: DomainObservations, axis: _Axis) -> None:
+    def __init__(self, observed: DomainObservations, axis: _TimeAxis) -> None:
         before, after = (
-            axis.position(time_s, domain)
+            axis.compute_position(time_s, domain)
             for time_s, domain in ((observed.before_s, observed.earlier), (observed.after_s, observed.later))
         )
         stretch = np.clip((before + 1) / 2 * STRETCHES, 0, STRETCHES - 1).astype(np.int64)
@@ -162,10 +166,10 @@ class _MessagePairs:
         self._forth = np.flatnonzero((key[:-1] % 2 == 0) & (key[1:] == key[:-1] + 1))
         self._before, self._after = before, after
 
-    def measure(self, corrected: DomainObservations, resolution_s: float, groups: int) -> _Measurements:
+    def measure_delays(self, corrected: DomainObservations, resolution_s: float, groups: int) -> _Measurements:
         """Return by how much the first of two clocks is behind the second, by messages that go both ways."""
         if not len(self._forth):
-            return _Measurements.none()
+            return _Measurements.make_empty()
         least, row = _least_of_groups(corrected.after_s - corrected.before_s, self._order, self._starts)
         forth, back = row[self._forth], row[self._forth + 1]
         there, again = least[self._forth], least[self._forth + 1]
@@ -208,7 +212,7 @@ def _least_of_groups(values: FloatArray, order: IntArray, starts: IntArray) -> t
     return least, order[np.minimum.reduceat(equal, starts)]
 
 
-def _medians(values: FloatArray, group: IntArray, groups: int) -> FloatArray:
+def _group_medians(values: FloatArray, group: IntArray, groups: int) -> FloatArray:
     """Return the (upper) median of the values of each group."""
     order = np.lexsort((values, group))
     edges = np.searchsorted(group[order], np.arange(groups + 1))
@@ -216,7 +220,9 @@ def _medians(values: FloatArray, group: IntArray, groups: int) -> FloatArray:
     return medians
 
 
-def _solve(rows: _Measurements, domains: int, groups: int, *, drifting: bool) -> tuple[FloatArray, FloatArray]:
+def _solve_least_squares(
+    rows: _Measurements, domains: int, groups: int, *, drifting: bool
+) -> tuple[FloatArray, FloatArray]:
     """Return how far each clock is behind in the middle of the run, and how much more at its end, (domains,) each.
 
     The first clock stays: all of them faster or slower would fit nearly as well. Conjugate gradients on the normal
@@ -237,9 +243,11 @@ def _solve(rows: _Measurements, domains: int, groups: int, *, drifting: bool) ->
         sign = -1.0 if power == 1 else 1.0
         weighted = values * weight**power
         one, two = (rows.domain, rows.position**power), (rows.other, rows.other_position**power)
-        middle = sums(one[0], weighted, size) + sign * sums(two[0], weighted, size)
-        end = moves * (sums(one[0], weighted * one[1], size) + sign * sums(two[0], weighted * two[1], size))
-        common = sign * sums(rows.group, weighted, groups + 1)
+        middle = sum_by_group(one[0], weighted, size) + sign * sum_by_group(two[0], weighted, size)
+        end = moves * (
+            sum_by_group(one[0], weighted * one[1], size) + sign * sum_by_group(two[0], weighted * two[1], size)
+        )
+        common = sign * sum_by_group(rows.group, weighted, groups + 1)
         middle[[0, -1]] = end[[0, -1]] = common[-1] = 0.0
         return np.concatenate((middle, end, common))
 
@@ -248,26 +256,26 @@ def _solve(rows: _Measurements, domains: int, groups: int, *, drifting: bool) ->
     unknown = np.zeros(len(scale))
     rest = gradient_of(weight * rows.off_s)
     direction = scale * rest
-    energy = first = _inner(rest, direction)
+    energy = first = _inner_product(rest, direction)
     for _ in range(STEPS):
         image = residual_of(direction)
-        curvature = _inner(image, image)
+        curvature = _inner_product(image, image)
         if energy <= ENOUGH**2 * first or not curvature:
             break
         step = energy / curvature
         unknown += step * direction
         rest -= step * gradient_of(image)
-        before, energy = energy, _inner(rest, scale * rest)
+        before, energy = energy, _inner_product(rest, scale * rest)
         direction = scale * rest + energy / before * direction
     return unknown[:domains], moves * unknown[size : size + domains]
 
 
-def _inner(one: FloatArray, two: FloatArray) -> float:
+def _inner_product(one: FloatArray, two: FloatArray) -> float:
     """Return the inner product, the same on every machine: a BLAS sums by threads, and waits for them."""
     return float((one * two).sum())
 
 
-def _judge(
+def _judge_fit(
     corrected: DomainObservations, model: ClockModel, exits: _CollectiveExits, messages: _MessagePairs,
     resolution_s: float,
 ) -> ClockFit:  # fmt: skip
@@ -276,10 +284,10 @@ def _judge(
     That all leave together is wrong by no more than a domain's latest exit, or the average one, and the scatter of its
     leaves comes on top. Without small collectives nothing is known of either.
     """
-    of_exits = exits.measure(corrected, resolution_s)
-    of_messages = messages.measure(corrected, resolution_s, exits.groups)
-    count = sums(of_exits.group, np.ones(len(of_exits.group)), exits.groups + 1)
-    common = sums(of_exits.group, of_exits.off_s, exits.groups + 1) / np.maximum(count, 1)
+    of_exits = exits.measure_delays(corrected, resolution_s)
+    of_messages = messages.measure_delays(corrected, resolution_s, exits.groups)
+    count = sum_by_group(of_exits.group, np.ones(len(of_exits.group)), exits.groups + 1)
+    common = sum_by_group(of_exits.group, of_exits.off_s, exits.groups + 1) / np.maximum(count, 1)
     rest = of_exits.off_s - common[of_exits.group]
     scatter = np.zeros(corrected.domains)
     np.maximum.at(scatter, of_exits.domain, np.abs(rest))

@@ -38,7 +38,7 @@ def project_offsets(observed: DomainObservations) -> FloatArray | None:
     nothing = np.zeros(observed.domains)
     sweeps = SWEEPS + SWEEPS_A_STEP * _count_steps(observed)
     below = _lower_offsets(observed, nothing, sweeps)
-    above = _lower_offsets(observed.mirrored(), nothing, sweeps)
+    above = _lower_offsets(observed.reverse_time(), nothing, sweeps)
     return None if below is None or above is None else (below - above) / 2
 
 
@@ -47,15 +47,15 @@ def bound_offsets(observed: DomainObservations) -> tuple[FloatArray, FloatArray]
 
     They are infinite where nothing ties a domain to the first. What is contradicted is taken to hold just so.
     """
-    relaxed = _relax(observed)
+    relaxed = _relax_contradictions(observed)
     start = np.where(np.arange(observed.domains) == 0, 0.0, np.inf)
     high = _lower_offsets(relaxed, start, observed.domains + 1)
-    low = _lower_offsets(relaxed.mirrored(), start, observed.domains + 1)
+    low = _lower_offsets(relaxed.reverse_time(), start, observed.domains + 1)
     unknown = np.full(observed.domains, np.inf)
     return -(unknown if low is None else low), unknown if high is None else high
 
 
-def _relax(observed: DomainObservations) -> DomainObservations:
+def _relax_contradictions(observed: DomainObservations) -> DomainObservations:
     """Return the observations with what is contradicted taken to hold just so."""
     if len(observed.domain):
         latest = np.repeat(observed.latest_enters(), np.diff(observed.first))

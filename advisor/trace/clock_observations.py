@@ -24,7 +24,7 @@ class ClockModel(NamedTuple):
     offset_s: FloatArray
     drift: FloatArray
 
-    def correct(self, time_s: FloatArray, domain: IntArray) -> FloatArray:
+    def correct_times(self, time_s: FloatArray, domain: IntArray) -> FloatArray:
         """Return times of the domains' own clocks on the common clock, seconds."""
         return time_s + self.offset_s[domain] + self.drift[domain] * time_s
 
@@ -49,17 +49,17 @@ class DomainObservations:
     enter_s: FloatArray
     leave_s: FloatArray
 
-    def corrected(self, model: ClockModel) -> DomainObservations:
+    def correct_clocks(self, model: ClockModel) -> DomainObservations:
         """Return the same observations by clocks that were corrected."""
         return replace(
             self,
-            before_s=model.correct(self.before_s, self.earlier),
-            after_s=model.correct(self.after_s, self.later),
-            enter_s=model.correct(self.enter_s, self.domain),
-            leave_s=model.correct(self.leave_s, self.domain),
+            before_s=model.correct_times(self.before_s, self.earlier),
+            after_s=model.correct_times(self.after_s, self.later),
+            enter_s=model.correct_times(self.enter_s, self.domain),
+            leave_s=model.correct_times(self.leave_s, self.domain),
         )
 
-    def mirrored(self) -> DomainObservations:
+    def reverse_time(self) -> DomainObservations:
         """Return the observations with time running backwards: what raised an offset now lowers it."""
         return replace(
             self,
@@ -92,7 +92,7 @@ class DomainObservations:
         usual = float(of_last[int(USUAL_SHARE * len(of_last))])
         return np.where(np.isfinite(exits), np.minimum(exits, 2 * usual), np.inf)
 
-    def spans(self) -> tuple[FloatArray, FloatArray]:
+    def time_spans(self) -> tuple[FloatArray, FloatArray]:
         """Return the first and the last moment at which each domain was seen, by its own clock, seconds."""
         low, high = np.full(self.domains, np.inf), np.full(self.domains, -np.inf)
         for domain, time_s in (

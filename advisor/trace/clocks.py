@@ -36,7 +36,7 @@ GOOD_MISFIT, DRIFT_MISFIT, MEASUREMENTS_FOR_DRIFT, DRIFT_AT_MOST = 1.0, 0.9, 4, 
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
+class ClockCorrection:
     """Corrected time = time + ``offset_s[p]`` + ``drift[p]`` x time; known to ± ``uncertainty_s[p]`` against rank 0.
 
     ``solved`` is False where the recorded events contradict each other under any such correction, or where
@@ -51,7 +51,7 @@ class Correction:
     unproven: bool = False
 
 
-def align_clocks(found: ClockConstraints, hosts: IntArray, resolution_s: float) -> Correction:
+def align_clocks(found: ClockConstraints, hosts: IntArray, resolution_s: float) -> ClockCorrection:
     """Return the correction of every process; the first one keeps its clock.
 
     ``hosts`` (processes,) numbers the node of each process, -1 where it is not known.
@@ -59,46 +59,48 @@ def align_clocks(found: ClockConstraints, hosts: IntArray, resolution_s: float) 
     domain = _clock_domains(found, hosts, resolution_s)
     observed = observe_domains(found, domain, resolution_s)
     consistent = largest_violation(observed) == 0
-    model, uncertainty = _untouched(observed) if consistent else _fitted(observed, resolution_s)
+    model, uncertainty = _keep_clocks(observed) if consistent else _fit_corrections(observed, resolution_s)
     if not np.isfinite(uncertainty).all():
         nothing = np.zeros(len(domain))
-        return Correction(nothing, nothing, uncertainty[domain], solved=False)
+        return ClockCorrection(nothing, nothing, uncertainty[domain], solved=False)
     unproven = False
     if (hosts < 0).any():
         alone = observe_domains(found, np.arange(len(hosts)), resolution_s)
         unproven = not bool(np.isfinite(bound_offsets(alone)).all())
-    return Correction(model.offset_s[domain], model.drift[domain], uncertainty[domain], solved=True, unproven=unproven)
+    return ClockCorrection(
+        model.offset_s[domain], model.drift[domain], uncertainty[domain], solved=True, unproven=unproven
+    )
 
 
-def _untouched(observed: DomainObservations) -> tuple[ClockModel, FloatArray]:
+def _keep_clocks(observed: DomainObservations) -> tuple[ClockModel, FloatArray]:
     """Return the clocks as they are, as good as can be told where every domain is tied to the first in both ways."""
     width = np.subtract(*reversed(bound_offsets(observed)))
     nothing = np.zeros(observed.domains)
     return ClockModel(nothing, nothing), np.where(np.isfinite(width), 0.0, np.inf)
 
 
-def _fitted(observed: DomainObservations, resolution_s: float) -> tuple[ClockModel, FloatArray]:
+def _fit_corrections(observed: DomainObservations, resolution_s: float) -> tuple[ClockModel, FloatArray]:
     """Return the clocks that explain the events best, moved so that these fit, and how well each is known, seconds.
 
     Clocks drift where their events do not fit otherwise, or where that explains most of what is left.
     """
     fit = fit_clocks(observed, resolution_s)
-    offset = project_offsets(observed.corrected(fit.model))
+    offset = project_offsets(observed.correct_clocks(fit.model))
     if offset is None or fit.misfit > GOOD_MISFIT:
         moving = fit_clocks(observed, resolution_s, fit.model)
         better = moving.misfit < DRIFT_MISFIT * fit.misfit and moving.least_measurements >= MEASUREMENTS_FOR_DRIFT
         if better and np.abs(moving.model.drift).max() <= DRIFT_AT_MOST:
-            fit, offset = moving, project_offsets(observed.corrected(moving.model))
+            fit, offset = moving, project_offsets(observed.correct_clocks(moving.model))
     model = fit.model
     if offset is not None:
         moved = offset - offset[0]
         model = ClockModel(model.offset_s + moved, model.drift)
     if offset is not None and not observed.small.any() and len(observed.small):
         # nothing tells when all leave together: the middle of what is possible is as good as anything
-        low, high = bound_offsets(observed.corrected(model))
+        low, high = bound_offsets(observed.correct_clocks(model))
         middle = np.where(np.isfinite(high - low), (low + high) / 2, 0.0)
         model = ClockModel(model.offset_s + middle, model.drift)
-    corrected = observed.corrected(model)
+    corrected = observed.correct_clocks(model)
     violation = largest_violation(corrected)
     low, high = bound_offsets(corrected)
     known = np.maximum(high, -low)
@@ -107,37 +109,39 @@ def _fitted(observed: DomainObservations, resolution_s: float) -> tuple[ClockMod
     else:
         uncertainty = np.where(np.isfinite(known), np.minimum(known, fit.scatter_s), np.inf)
     uncertainty[0] = 0.0
-    first, last = corrected.spans()
+    first, last = corrected.time_spans()
     if violation > CONTRADICTION_SHARE * float(last.max() - first.min()):
         uncertainty[:] = np.inf
     return model, uncertainty
 
 
-def align_starts(trace: Trace, started_s: FloatArray, correction: Correction) -> Correction:
+def align_starts(trace: Trace, started_s: FloatArray, correction: ClockCorrection) -> ClockCorrection:
     """Return ``correction`` with offsets that let all processes be started up at one time, for want of better ones.
 
     ``started_s`` (locations,) is when each was by its own clock, -inf where that is not recorded: then its first event.
     """
     first = trace.time_s[np.minimum(trace.first[:-1], len(trace.time_s) - 1)]
-    start = np.where(np.isfinite(started_s), started_s, first)[locations.masters(trace)]
+    start = np.where(np.isfinite(started_s), started_s, first)[locations.first_locations(trace)]
     offset = np.zeros(len(correction.offset_s))
-    offset[locations.processes(trace)] = start[0] - start
+    offset[locations.processes_of_locations(trace)] = start[0] - start
     return replace(correction, offset_s=offset)
 
 
-def correct_times(trace: Trace, correction: Correction) -> FloatArray:
+def correct_times(trace: Trace, correction: ClockCorrection) -> FloatArray:
     """Return the time of every event on the common clock, seconds."""
     if not correction.offset_s.any() and not correction.drift.any():
         return trace.time_s
-    return correct_process_times(correction, trace.time_s, np.repeat(locations.processes(trace), np.diff(trace.first)))
+    return correct_process_times(
+        correction, trace.time_s, np.repeat(locations.processes_of_locations(trace), np.diff(trace.first))
+    )
 
 
-def correct_process_times(correction: Correction, time_s: FloatArray, process: IntArray | int) -> FloatArray:
+def correct_process_times(correction: ClockCorrection, time_s: FloatArray, process: IntArray | int) -> FloatArray:
     """Return times of the processes' own clocks on the common clock, seconds; what is infinite stays so."""
     return time_s + correction.offset_s[process] + correction.drift[process] * np.where(np.isinf(time_s), 0.0, time_s)
 
 
-def note_on_clocks(correction: Correction) -> Note | None:
+def describe_clocks(correction: ClockCorrection) -> Note | None:
     """Return what the quality list should say about the clocks."""
     if not correction.solved:
         return Note(

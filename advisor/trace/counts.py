@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.support.grouping import sums
+from advisor.support.grouping import sum_by_group
 from advisor.trace.events import SENDS, Kind
-from advisor.trace.nesting import recorded
+from advisor.trace.nesting import select_recorded
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from advisor.trace.nesting import Calls
 
 
-def bytes_of_calls(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntArray:
+def sum_call_bytes(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntArray:
     """Return the bytes that events of these kinds record for each call, -1 where none does."""
-    events, call = recorded(calls, *kinds)
+    events, call = select_recorded(calls, *kinds)
     known = trace.size[events] >= 0
     events, call = events[known], call[known]
-    total = sums(call, trace.size[events].astype(np.float64), len(calls.region)).astype(np.int64)
+    total = sum_by_group(call, trace.size[events].astype(np.float64), len(calls.region)).astype(np.int64)
     total[np.bincount(call, minlength=len(total)) == 0] = -1
     return total
 
 
-def count(
+def count_events(
     trace: Trace, calls: Calls, row_of_call: IntArray, rows: int, continued: npt.NDArray[np.bool_]
 ) -> dict[str, FloatArray]:
     """Return the counts (rows, locations) that a trace shows; those that never occur are left out.
@@ -42,14 +42,14 @@ def count(
     }
     columns = len(trace.locations)
     entered = np.where(continued, 0.0, 1.0)
-    result = {"calls": sums(row_of_call * columns + calls.location, entered, rows * columns)}
+    result = {"calls": sum_by_group(row_of_call * columns + calls.location, entered, rows * columns)}
     for name, wanted in kinds.items():
-        events, call = recorded(calls, *wanted)
+        events, call = select_recorded(calls, *wanted)
         cell = row_of_call[call] * columns + calls.location[call]
         if not len(events):
             continue
-        result[name] = sums(cell, np.ones(len(events)), rows * columns)
+        result[name] = sum_by_group(cell, np.ones(len(events)), rows * columns)
         if name != "collectives":
             size = np.maximum(trace.size[events], 0).astype(np.float64)
-            result["bytes" if name == "messages" else "io_bytes"] = sums(cell, size, rows * columns)
+            result["bytes" if name == "messages" else "io_bytes"] = sum_by_group(cell, size, rows * columns)
     return {name: values.reshape(rows, columns) for name, values in result.items()}

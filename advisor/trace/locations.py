@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
 
 
-def ranks(trace: Trace) -> IntArray:
+def ranks_of_locations(trace: Trace) -> IntArray:
     """Return the rank of every location."""
     return np.array([location.rank for location in trace.locations], dtype=np.int64)
 
 
-def processes(trace: Trace) -> IntArray:
+def processes_of_locations(trace: Trace) -> IntArray:
     """Return for every location the number of its process, counted in the order of the ranks present."""
-    return np.unique(ranks(trace), return_inverse=True)[1].astype(np.int64)
+    return np.unique(ranks_of_locations(trace), return_inverse=True)[1].astype(np.int64)
 
 
 def hosts_of_processes(trace: Trace) -> IntArray:
     """Return the number of the node of every process, -1 where it is not known, in the order of the ranks present."""
     names: dict[str, int] = {}
     host: IntArray = np.full(trace.ranks, -1, dtype=np.int64)
-    for location, process in zip(trace.locations, processes(trace).tolist(), strict=True):
+    for location, process in zip(trace.locations, processes_of_locations(trace).tolist(), strict=True):
         if location.host is not None:
             host[process] = names.setdefault(location.host, len(names))
     return host
@@ -35,7 +35,7 @@ def hosts_of_processes(trace: Trace) -> IntArray:
 
 def spans_of_processes(trace: Trace) -> tuple[FloatArray, FloatArray]:
     """Return the first and the last event of every process by its own clock, seconds (0 for one without events)."""
-    process, some = processes(trace), np.flatnonzero(np.diff(trace.first))
+    process, some = processes_of_locations(trace), np.flatnonzero(np.diff(trace.first))
     begin, end = np.full(trace.ranks, np.inf), np.full(trace.ranks, -np.inf)
     np.minimum.at(begin, process[some], trace.time_s[trace.first[some]])
     np.maximum.at(end, process[some], trace.time_s[trace.first[some + 1] - 1])
@@ -47,15 +47,15 @@ def are_first_threads(trace: Trace) -> npt.NDArray[np.bool_]:
     return np.array([location.thread == 0 for location in trace.locations], dtype=bool)
 
 
-def masters(trace: Trace) -> IntArray:
+def first_locations(trace: Trace) -> IntArray:
     """Return for every location the first location of its process."""
     threads = np.array([location.thread for location in trace.locations], dtype=np.int64)
-    order = np.lexsort((threads, ranks(trace)))
-    process = processes(trace)
+    order = np.lexsort((threads, ranks_of_locations(trace)))
+    process = processes_of_locations(trace)
     _, first = np.unique(process[order], return_index=True)
     return order[first][process]
 
 
-def of_events(trace: Trace, events: IntArray) -> IntArray:
+def locations_of_events(trace: Trace, events: IntArray) -> IntArray:
     """Return the location of each of some events, which are in order."""
     return np.repeat(np.arange(len(trace.locations)), np.diff(np.searchsorted(events, trace.first)))

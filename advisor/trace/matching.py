@@ -13,7 +13,7 @@ import numpy as np
 
 from advisor.trace import locations
 from advisor.trace.events import RECEIVES, SENDS, Kind, Role
-from advisor.trace.nesting import occurrence, of_roles, recorded, roles
+from advisor.trace.nesting import count_previous, have_roles, roles_of_regions, select_recorded
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,8 +30,8 @@ COLLECTIVE_ROLES = (Role.BARRIER, Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_
 class Collectives:
     """Complete collectives. ``call`` holds the calls, one instance after the other, ranks in the communicator's order.
 
-    ``first`` (instances + 1,) delimits them; ``comm``, ``role`` and ``root`` (position within the members, -1
-    none) describe each. ``unmatched`` counts collective calls that belong to no complete instance; of ``torn`` ones of
+    ``first`` (instances + 1,) delimits them; ``comm``, ``role`` and ``root`` (position within the members, -1 none)
+    describe each. ``unmatched_ends`` counts collective calls that belong to no complete instance; of ``torn`` ones of
     them the communicator is known, and only partners are missing.
     """
 
@@ -66,7 +66,7 @@ class Messages:
     lost_receives: int
 
     @property
-    def unmatched(self) -> int:
+    def unmatched_ends(self) -> int:
         """How many ends of messages have no partner."""
         return len(self.lost_sends) + len(self.lost_posts) + self.lost_receives
 
@@ -76,17 +76,17 @@ NO_COLLECTIVES: Final = Collectives(_NOTHING, np.zeros(1, dtype=np.int64), _NOTH
 NO_MESSAGES: Final = Messages(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, 0)
 
 
-def collectives(trace: Trace, calls: Calls) -> Collectives:
+def match_collectives(trace: Trace, calls: Calls) -> Collectives:
     """Return the collectives that all members of their communicator took part in."""
-    events, call = recorded(calls, Kind.COLLECTIVE)
-    role = roles(trace)[calls.region[call]]
-    collective = of_roles(trace, calls.region[call], COLLECTIVE_ROLES)
+    events, call = select_recorded(calls, Kind.COLLECTIVE)
+    role = roles_of_regions(trace)[calls.region[call]]
+    collective = have_roles(trace, calls.region[call], COLLECTIVE_ROLES)
     known = collective & (trace.comm[events] >= 0)
     lost = int((collective & ~known).sum())
     events, call, role = events[known], call[known], role[known]
     comm = trace.comm[events].astype(np.int64)
-    member = _member_positions(trace)[comm, locations.ranks(trace)[calls.location[call]]]
-    turn = occurrence(comm * len(trace.locations) + calls.location[call])
+    member = _member_positions(trace)[comm, locations.ranks_of_locations(trace)[calls.location[call]]]
+    turn = count_previous(comm * len(trace.locations) + calls.location[call])
     order = np.lexsort((member, turn, comm))
     key = comm[order] * (int(turn.max(initial=0)) + 1) + turn[order]
     starts = np.flatnonzero(np.r_[True, np.diff(key) != 0]) if len(key) else np.zeros(0, dtype=np.int64)
@@ -109,35 +109,35 @@ def collectives(trace: Trace, calls: Calls) -> Collectives:
     )
 
 
-def messages(trace: Trace, calls: Calls, *, compiled: bool = False) -> Messages:
+def match_messages(trace: Trace, calls: Calls, *, compiled: bool = False) -> Messages:
     """Return the messages whose two ends are both in the trace; ``compiled`` says whether loops are compiled."""
-    sends, sending = recorded(calls, *SENDS)
-    receives, receiving = recorded(calls, *RECEIVES)
-    posts, posting = _posts(trace, calls, receives, receiving, compiled=compiled)
+    sends, sending = select_recorded(calls, *SENDS)
+    receives, receiving = select_recorded(calls, *RECEIVES)
+    posts, posting = _find_posts(trace, calls, receives, receiving, compiled=compiled)
     if posts is not receives:
         order = np.argsort(posts, kind="stable")
         receives, receiving, posts, posting = (each[order] for each in (receives, receiving, posts, posting))
-    rank = locations.ranks(trace)
-    ends = _ends(
+    rank = locations.ranks_of_locations(trace)
+    ends = _channel_numbers(
         trace,
         np.r_[rank[calls.location[sending]], trace.partner[receives]],
         np.r_[trace.partner[sends], rank[calls.location[receiving]]],
         np.r_[sends, receives],
     )
-    pairs = _pairs(trace, ends, sends, receives, compiled=compiled)
+    pairs = _pair_messages(trace, ends, sends, receives, compiled=compiled)
     return Messages(
         send=sending[pairs[0]],
         receive=receiving[pairs[1]],
         posted=posting[pairs[1]],
-        send_end=_completions(trace, calls, sends, compiled=compiled)[pairs[0]],
+        send_end=_find_completions(trace, calls, sends, compiled=compiled)[pairs[0]],
         size=np.maximum(trace.size[sends[pairs[0]]], trace.size[receives[pairs[1]]]),
-        lost_sends=sends[_others(len(sends), pairs[0])],
-        lost_posts=_unused(trace.kind == Kind.IRECV_POST, posts),
+        lost_sends=sends[_select_others(len(sends), pairs[0])],
+        lost_posts=_select_unused(trace.kind == Kind.IRECV_POST, posts),
         lost_receives=len(receives) - len(pairs[1]),
     )
 
 
-def _posts(
+def _find_posts(
     trace: Trace, calls: Calls, receives: IntArray, receiving: IntArray, *, compiled: bool
 ) -> tuple[IntArray, IntArray]:
     """Return for each receive the event that posted it, its own or the latest post of the same request, and its call.
@@ -147,7 +147,7 @@ def _posts(
     waits = np.flatnonzero(trace.kind[receives] == Kind.IRECV)
     if not len(waits):
         return receives, receiving
-    events, call, found = _latest_same_request(trace, calls, Kind.IRECV_POST, Kind.IRECV, compiled=compiled)
+    events, call, found = _find_latest_request(trace, calls, Kind.IRECV_POST, Kind.IRECV, compiled=compiled)
     post = found[trace.kind[events] == Kind.IRECV]
     waits, post = waits[post >= 0], post[post >= 0]
     posts, posting = receives.copy(), receiving.copy()
@@ -155,41 +155,43 @@ def _posts(
     return posts, posting
 
 
-def _completions(trace: Trace, calls: Calls, sends: IntArray, *, compiled: bool) -> IntArray:
+def _find_completions(trace: Trace, calls: Calls, sends: IntArray, *, compiled: bool) -> IntArray:
     """Return for each send the call that completed it, -1 for blocking ones and where it is not recorded."""
     done = np.full(len(sends), -1, dtype=np.int64)
     posted = np.flatnonzero(trace.kind[sends] == Kind.ISEND)
     if not len(posted):
         return done
-    events, call, found = _latest_same_request(trace, calls, Kind.ISEND, Kind.ISEND_DONE, compiled=compiled)
+    events, call, found = _find_latest_request(trace, calls, Kind.ISEND, Kind.ISEND_DONE, compiled=compiled)
     starting = trace.kind[events] == Kind.ISEND
     ends = np.flatnonzero(~starting & (found >= 0))
     done[posted[(np.cumsum(starting) - 1)[found[ends]]]] = call[ends]
     return done
 
 
-def _latest_same_request(
+def _find_latest_request(
     trace: Trace, calls: Calls, source: Kind, query: Kind, *, compiled: bool
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return all events of the two kinds, their calls, and the latest ``source`` up to each with its request, or -1.
 
     Requests are those of a location; sources are numbered among the events.
     """
-    events, call = recorded(calls, source, query)
+    events, call = select_recorded(calls, source, query)
     location, is_source = calls.location[call], trace.kind[events] == source
-    latest = _latest_by_loop if compiled else _latest
+    latest = _find_latest_by_loop if compiled else _find_latest
     return events, call, latest(trace.request[events], location, is_source)
 
 
-def _latest_by_loop(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]) -> IntArray:
-    from advisor.trace import keyed_loops
+def _find_latest_by_loop(
+    request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]
+) -> IntArray:
+    from advisor.trace import compiled_key_loops
 
     found = np.empty(len(request), dtype=np.int64)
-    keyed_loops.latest(request, location, is_source, found)
+    compiled_key_loops.find_latest(request, location, is_source, found)
     return found
 
 
-def _latest(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]) -> IntArray:
+def _find_latest(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]) -> IntArray:
     """Return for each element the latest source up to it with the same location and request, or -1."""
     order = np.lexsort((request, location))
     place = np.arange(len(order))
@@ -201,13 +203,13 @@ def _latest(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.
     return found
 
 
-def _ends(trace: Trace, source: IntArray, target: IntArray, events: IntArray) -> IntArray:
+def _channel_numbers(trace: Trace, source: IntArray, target: IntArray, events: IntArray) -> IntArray:
     """Return one number per event, equal where source, target and communicator are."""
     ranks = int(max(source.max(initial=0), target.max(initial=0))) + 1
     return (source * ranks + target) * (len(trace.communicators) + 1) + trace.comm[events] + 1
 
 
-def _pairs(
+def _pair_messages(
     trace: Trace, ends: IntArray, sends: IntArray, receives: IntArray, *, compiled: bool
 ) -> tuple[IntArray, IntArray]:
     """Return indices of sends and receives that belong together: first those of one size, then the others.
@@ -215,11 +217,11 @@ def _pairs(
     Where a tool records no end of some messages, counting alone would pair what is left with messages of other kinds;
     a receive that was posted for more than it got finds its send in the second round.
     """
-    in_order = _in_order_by_loop if compiled else _in_order
+    in_order = _pair_by_loop if compiled else _pair_in_order
     events, count = np.r_[sends, receives], len(sends)
     tag, size = trace.tag[events], trace.size[events]
     partner = in_order(ends, tag, size, count)
-    left = np.r_[_others(count, partner[partner >= 0]), count + np.flatnonzero(partner < 0)]
+    left = np.r_[_select_others(count, partner[partner >= 0]), count + np.flatnonzero(partner < 0)]
     left_sends = int(np.searchsorted(left, count))
     if 0 < left_sends < len(left):
         more = in_order(ends[left], tag[left], np.zeros(len(left), dtype=np.int64), left_sends)
@@ -228,15 +230,15 @@ def _pairs(
     return partner[receive], receive
 
 
-def _in_order_by_loop(ends: IntArray, tag: npt.NDArray[np.int32], size: IntArray, sends: int) -> IntArray:
-    from advisor.trace import keyed_loops
+def _pair_by_loop(ends: IntArray, tag: npt.NDArray[np.int32], size: IntArray, sends: int) -> IntArray:
+    from advisor.trace import compiled_key_loops
 
     partner = np.full(len(ends) - sends, -1, dtype=np.int64)
-    keyed_loops.in_order(ends, tag, size, sends, partner)
+    compiled_key_loops.pair_in_order(ends, tag, size, sends, partner)
     return partner
 
 
-def _in_order(ends: IntArray, tag: npt.NDArray[np.int32], size: IntArray, sends: int) -> IntArray:
+def _pair_in_order(ends: IntArray, tag: npt.NDArray[np.int32], size: IntArray, sends: int) -> IntArray:
     """Return for each receive the send it belongs to: the k-th receive of a sort gets the k-th send of it, or -1.
 
     Sends come first in the columns. A stable sort by channel puts the sends of each before its receives, both in their
@@ -258,12 +260,12 @@ def _in_order(ends: IntArray, tag: npt.NDArray[np.int32], size: IntArray, sends:
     return partner
 
 
-def _others(count: int, taken: IntArray) -> IntArray:
+def _select_others(count: int, taken: IntArray) -> IntArray:
     """Return the numbers below ``count`` that are not in ``taken``."""
-    return _unused(np.ones(count, dtype=np.bool_), taken)
+    return _select_unused(np.ones(count, dtype=np.bool_), taken)
 
 
-def _unused(present: npt.NDArray[np.bool_], taken: IntArray) -> IntArray:
+def _select_unused(present: npt.NDArray[np.bool_], taken: IntArray) -> IntArray:
     """Return where ``present`` holds and ``taken`` does not point."""
     left = present.copy()
     left[taken] = False

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor.trace.crossings import never_left
-from advisor.trace.events import Kind, Role, are
-from advisor.trace.locations import of_events
+from advisor.trace.events import Kind, Role, are_kinds
+from advisor.trace.locations import locations_of_events
+from advisor.trace.unbalanced_calls import find_unbalanced_events
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +38,8 @@ class Calls:
     indices; leave -1 where the trace ends first), ``start_s`` and ``end_s`` (by the process's own clock),
     ``anchor`` (the outermost enclosing call, itself included, that is no work of the program; -1 within its own
     work), ``threaded`` (inside a parallel region of threads). ``open_after`` (events,) is the call that is open
-    after each event, -1 when none is. ``told`` are the events inside of calls that neither enter nor leave one,
-    ``told_kind`` their kinds and ``told_call`` the calls that claim them.
+    after each event, -1 when none is. ``inner_events`` are the events inside of calls that neither enter nor leave one,
+    ``inner_kind`` their kinds and ``inner_call`` the calls that claim them.
     """
 
     location: IntArray
@@ -52,20 +52,20 @@ class Calls:
     anchor: IntArray
     threaded: npt.NDArray[np.bool_]
     open_after: IntArray
-    told: IntArray
-    told_kind: npt.NDArray[np.uint8]
-    told_call: IntArray
+    inner_events: IntArray
+    inner_kind: npt.NDArray[np.uint8]
+    inner_call: IntArray
 
 
-def pair(trace: Trace, *, compiled: bool = False) -> Calls:
+def pair_calls(trace: Trace, *, compiled: bool = False) -> Calls:
     """Return the calls of ``trace``; calls that never end are closed by their location's last event.
 
     ``compiled`` says whether the events are gone through by a compiled loop, which needs numba.
     """
-    nest = _nested_by_loop if compiled else _nested
+    nest = _nest_by_loop if compiled else _nest_calls
     calls = nest(trace, trace.kind)
-    crossing = _crossing(trace, calls)
-    return nest(trace, _passed_over(trace, crossing)) if len(crossing) else calls
+    crossing = _find_crossing_locations(trace, calls)
+    return nest(trace, _pass_over_events(trace, crossing)) if len(crossing) else calls
 
 
 def groups_of_locations(trace: Trace) -> list[tuple[int, int]]:
@@ -76,33 +76,33 @@ def groups_of_locations(trace: Trace) -> list[tuple[int, int]]:
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
-def _crossing(trace: Trace, calls: Calls) -> IntArray:
+def _find_crossing_locations(trace: Trace, calls: Calls) -> IntArray:
     """Return the locations in which calls end with the leave of another region; a shutdown may end as it likes."""
     crossed = np.flatnonzero((calls.region != trace.region[calls.leave]) & (calls.leave >= 0))
-    told = ~of_roles(trace, calls.region[crossed], (Role.FINALIZE,))
+    told = ~have_roles(trace, calls.region[crossed], (Role.FINALIZE,))
     return np.unique(calls.location[crossed[told]])
 
 
-def _passed_over(trace: Trace, crossing: IntArray) -> npt.NDArray[np.uint8]:
+def _pass_over_events(trace: Trace, crossing: IntArray) -> npt.NDArray[np.uint8]:
     """Return the kinds of all events, 0 for those to pass over so that regions nest in the given locations."""
     kind = trace.kind.copy()
     for location in crossing.tolist():
         begin, end = int(trace.first[location]), int(trace.first[location + 1])
-        kind[begin + never_left(trace.kind[begin:end], trace.region[begin:end])] = 0
+        kind[begin + find_unbalanced_events(trace.kind[begin:end], trace.region[begin:end])] = 0
     return kind
 
 
-def _nested_by_loop(trace: Trace, kind: npt.NDArray[np.uint8]) -> Calls:
-    """Return what ``_nested`` does, by a compiled loop."""
-    from advisor.trace import loops
+def _nest_by_loop(trace: Trace, kind: npt.NDArray[np.uint8]) -> Calls:
+    """Return what ``_nest_calls`` does, by a compiled loop."""
+    from advisor.trace import compiled_loops
 
-    role = roles(trace)
+    role = roles_of_regions(trace)
     count, others = (int(np.count_nonzero(each)) for each in (kind == Kind.ENTER, kind > Kind.LEAVE))
     calls, times, told = (np.empty((6, count), dtype=np.int64), np.empty((2, count)),
                           np.empty((3, others), dtype=np.int64))  # fmt: skip
     opened, threaded = np.empty(len(kind), dtype=np.int64), np.empty(count, dtype=np.bool_)
     events = trace.first, kind, trace.region, trace.time_s
-    inside = loops.nested(
+    inside = compiled_loops.nest_calls(
         events, ~np.isin(role, WORKING_ROLES), role == Role.OMP_PARALLEL, calls, times, threaded, opened, told
     )
     (location, region, parent, enter, leave, anchor), (start, end) = calls, times
@@ -113,15 +113,15 @@ def _nested_by_loop(trace: Trace, kind: npt.NDArray[np.uint8]) -> Calls:
     )
 
 
-def _nested(trace: Trace, kind: npt.NDArray[np.uint8]) -> Calls:
+def _nest_calls(trace: Trace, kind: npt.NDArray[np.uint8]) -> Calls:
     """Return how the enters and leaves among events of these kinds nest."""
     parts: list[tuple[npt.NDArray[Any], ...]] = []
     before = 0
     for low, high in groups_of_locations(trace):
-        parts.append(_nested_group(trace, kind, low, high, before))
+        parts.append(_nest_group(trace, kind, low, high, before))
         before += len(parts[-1][0])
     enter, leave, parent, anchor, threaded, opened = (np.concatenate(part) for part in zip(*parts, strict=True))
-    location, ends = _located(trace, enter, leave)
+    location, ends = _locate_calls(trace, enter, leave)
     told = np.flatnonzero(trace.kind > Kind.LEAVE)
     told = told[opened[told] >= 0]
     above = anchor[opened[told]]
@@ -136,20 +136,20 @@ def _nested(trace: Trace, kind: npt.NDArray[np.uint8]) -> Calls:
         anchor=anchor,
         threaded=threaded,
         open_after=opened,
-        told=told,
-        told_kind=trace.kind[told],
-        told_call=np.where(above >= 0, above, opened[told]),
+        inner_events=told,
+        inner_kind=trace.kind[told],
+        inner_call=np.where(above >= 0, above, opened[told]),
     )
 
 
-def _located(trace: Trace, enter: IntArray, leave: IntArray) -> tuple[IntArray, IntArray]:
+def _locate_calls(trace: Trace, enter: IntArray, leave: IntArray) -> tuple[IntArray, IntArray]:
     """Return the location of each call and the event that ends it."""
-    location = of_events(trace, enter)
+    location = locations_of_events(trace, enter)
     last_event = np.maximum(trace.first[1:] - 1, trace.first[:-1])
     return location, np.where(leave >= 0, leave, last_event[location])
 
 
-def _nested_group(
+def _nest_group(
     trace: Trace, kinds: npt.NDArray[np.uint8], low: int, high: int, before: int
 ) -> tuple[npt.NDArray[Any], ...]:
     """Return of the calls of the locations from ``low`` up to ``high``, numbered from ``before``, the columns enter,
@@ -158,7 +158,7 @@ def _nested_group(
     base, end = int(trace.first[low]), int(trace.first[high])
     location = np.repeat(np.arange(low, high), np.diff(trace.first[low : high + 1]))
     kind = kinds[base:end]
-    moves = np.flatnonzero(are(kind, Kind.ENTER, Kind.LEAVE))
+    moves = np.flatnonzero(are_kinds(kind, Kind.ENTER, Kind.LEAVE))
     entering = kind[moves] == Kind.ENTER
     opened = _open_after_moves(location[moves] - low, entering)
     above = _shift_within(opened, location[moves])
@@ -166,54 +166,54 @@ def _nested_group(
     leave = np.full(len(enters), -1, dtype=np.int64)
     leave[above[closing]] = moves[closing]
     parent = above[entering]
-    layers = _depths(parent)
-    role, region = roles(trace), trace.region[base:end][enters]
-    anchor = _anchors(parent, layers, ~np.isin(role, WORKING_ROLES)[region])
+    layers = _group_by_depth(parent)
+    role, region = roles_of_regions(trace), trace.region[base:end][enters]
+    anchor = _find_anchors(parent, layers, ~np.isin(role, WORKING_ROLES)[region])
     return (
         enters + base,
-        _renumbered(leave, base),
-        _renumbered(parent, before),
-        _renumbered(anchor, before),
-        _inherit(parent, layers, (role == Role.OMP_PARALLEL)[region]),
-        _renumbered(_spread(opened, moves, location), before),
+        _renumber_from(leave, base),
+        _renumber_from(parent, before),
+        _renumber_from(anchor, before),
+        _inherit_marks(parent, layers, (role == Role.OMP_PARALLEL)[region]),
+        _renumber_from(_spread_to_events(opened, moves, location), before),
     )
 
 
-def _renumbered(numbers: IntArray, base: int) -> IntArray:
+def _renumber_from(numbers: IntArray, base: int) -> IntArray:
     """Return ``numbers`` counted from ``base``; -1 stays what it is."""
     return np.where(numbers >= 0, numbers + base, -1)
 
 
-def retimed(calls: Calls, trace: Trace) -> Calls:
+def update_call_times(calls: Calls, trace: Trace) -> Calls:
     """Return ``calls`` with the times that ``trace`` has now, after its clocks were aligned."""
-    _, ends = _located(trace, calls.enter, calls.leave)
+    _, ends = _locate_calls(trace, calls.enter, calls.leave)
     return replace(calls, start_s=trace.time_s[calls.enter], end_s=trace.time_s[ends])
 
 
-def outermost(calls: Calls, call: IntArray) -> IntArray:
+def claiming_calls(calls: Calls, call: IntArray) -> IntArray:
     """Return for each call the one that claims its time: its anchor, or itself."""
     anchor = calls.anchor[call]
     return np.where(anchor >= 0, anchor, call)
 
 
-def recorded(calls: Calls, *kinds: Kind) -> tuple[IntArray, IntArray]:
+def select_recorded(calls: Calls, *kinds: Kind) -> tuple[IntArray, IntArray]:
     """Return the events of these kinds that lie in a call, and the call that claims each."""
-    chosen = np.flatnonzero(are(calls.told_kind, *kinds))
-    return calls.told[chosen], calls.told_call[chosen]
+    chosen = np.flatnonzero(are_kinds(calls.inner_kind, *kinds))
+    return calls.inner_events[chosen], calls.inner_call[chosen]
 
 
-def roles(trace: Trace) -> IntArray:
+def roles_of_regions(trace: Trace) -> IntArray:
     """Return the role of every region."""
     return np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
 
 
-def of_roles(trace: Trace, region: IntArray | npt.NDArray[np.int32], wanted: Sequence[Role]) -> npt.NDArray[np.bool_]:
+def have_roles(trace: Trace, region: IntArray | npt.NDArray[np.int32], wanted: Sequence[Role]) -> npt.NDArray[np.bool_]:
     """Return which of ``region`` have one of these roles."""
-    have = np.isin(roles(trace), wanted)
+    have = np.isin(roles_of_regions(trace), wanted)
     return have[region] if have.any() else np.zeros(len(region), dtype=np.bool_)
 
 
-def occurrence(key: IntArray) -> IntArray:
+def count_previous(key: IntArray) -> IntArray:
     """Return for each element how many equal ones came before it."""
     order = np.argsort(key, kind="stable")
     ordered = key[order]
@@ -253,7 +253,7 @@ def _shift_within(values: IntArray, location: IntArray) -> IntArray:
     return shifted
 
 
-def _spread(opened: IntArray, moves: IntArray, location: IntArray) -> IntArray:
+def _spread_to_events(opened: IntArray, moves: IntArray, location: IntArray) -> IntArray:
     """Return the open call after every event, not only after enters and leaves."""
     moved = np.zeros(len(location), dtype=np.int64)
     moved[moves] = 1
@@ -265,7 +265,7 @@ def _spread(opened: IntArray, moves: IntArray, location: IntArray) -> IntArray:
     return spread
 
 
-def _depths(parent: IntArray) -> list[IntArray]:
+def _group_by_depth(parent: IntArray) -> list[IntArray]:
     """Return the calls of each depth, outermost first; callers come before callees."""
     depth = np.zeros(len(parent), dtype=np.int64)
     layers: list[IntArray] = []
@@ -277,18 +277,18 @@ def _depths(parent: IntArray) -> list[IntArray]:
         layers.append(layer)
         low = np.searchsorted(sorted_parent, layer, side="left")
         high = np.searchsorted(sorted_parent, layer, side="right")
-        layer = children[_ranges(low, high)]
+        layer = children[_join_ranges(low, high)]
     return layers
 
 
-def _ranges(low: IntArray, high: IntArray) -> IntArray:
+def _join_ranges(low: IntArray, high: IntArray) -> IntArray:
     """Return the concatenation of ``arange(low[i], high[i])``."""
     length = high - low
     starts = np.repeat(low - np.r_[0, np.cumsum(length)[:-1]], length)
     return starts + np.arange(int(length.sum()))
 
 
-def _anchors(parent: IntArray, layers: list[IntArray], claims: npt.NDArray[np.bool_]) -> IntArray:
+def _find_anchors(parent: IntArray, layers: list[IntArray], claims: npt.NDArray[np.bool_]) -> IntArray:
     """Return the outermost enclosing call that claims its callees' time, -1 where none does."""
     anchor = np.full(len(parent), -1, dtype=np.int64)
     for layer in layers:
@@ -297,7 +297,7 @@ def _anchors(parent: IntArray, layers: list[IntArray], claims: npt.NDArray[np.bo
     return anchor
 
 
-def _inherit(parent: IntArray, layers: list[IntArray], mark: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _inherit_marks(parent: IntArray, layers: list[IntArray], mark: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Return whether a call or one that encloses it is marked."""
     marked = mark.copy()
     for layer in layers[1:]:

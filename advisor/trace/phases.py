@@ -9,26 +9,26 @@ import numpy as np
 
 from advisor.trace import locations
 from advisor.trace.clocks import correct_process_times
-from advisor.trace.cycles import identities
 from advisor.trace.events import Role
+from advisor.trace.loop_detection import identify_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.clocks import Correction
+    from advisor.trace.clocks import ClockCorrection
     from advisor.trace.events import Trace
     from advisor.trace.matching import Collectives
     from advisor.trace.nesting import Calls
-    from advisor.trace.records import Survey
-    from advisor.trace.teams import Teams
+    from advisor.trace.records import RunSurvey
+    from advisor.trace.teams import ThreadTeams
 
 #: Moments of a location below which a search of its own takes longer than one together with all others.
 FEW_TIMES = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Division:
+class RunDivision:
     """The run cut into K instances.
 
     ``edges_s`` (K + 1,): instance k lasts from ``edges_s[k]`` to ``edges_s[k + 1]`` for everybody. ``leaves_s`` holds
@@ -49,28 +49,28 @@ class Division:
         return len(self.edges_s) - 1
 
 
-def divide(trace: Trace, found: Survey, correction: Correction, end_s: float) -> Division:
+def divide_run(trace: Trace, found: RunSurvey, correction: ClockCorrection, end_s: float) -> RunDivision:
     """Return the instances of ``trace``, which ends at ``end_s``: from the start-up's end to the shutdown's begin."""
-    process = locations.processes(trace)
+    process = locations.processes_of_locations(trace)
 
-    def on_common_clock(time_s: FloatArray) -> FloatArray:
+    def to_common_clock(time_s: FloatArray) -> FloatArray:
         return correct_process_times(correction, time_s, process)
 
-    begin, finish = _run_edges(trace, found, on_common_clock, end_s)
-    ends = on_common_clock(found.closing_end_s)
+    begin, finish = _find_run_edges(trace, found, to_common_clock, end_s)
+    ends = to_common_clock(found.closing_end_s)
     last = ends.max(axis=1, initial=-np.inf)
     first = int(np.count_nonzero(last <= begin))
     edges = np.maximum.accumulate(np.r_[begin, last[first:], finish])
-    return Division(
+    return RunDivision(
         edges_s=edges,
-        leaves_s=_everybodys(trace, ends[first:]),
+        leaves_s=_fill_leave_times(trace, ends[first:]),
         closing_region=np.vstack((found.closing_region[first:], found.stopping)),
         inside=found.inside[first:],
         first=first,
     )
 
 
-def identify(division: Division) -> tuple[IntArray, IntArray]:
+def identify_phases(division: RunDivision) -> tuple[IntArray, IntArray]:
     """Return phase and iteration of each instance from its closing call and the user regions inside it."""
     closed: dict[bytes, tuple[int, bytes]] = {}
     seen: dict[tuple[object, ...], int] = {}
@@ -81,33 +81,33 @@ def identify(division: Division) -> tuple[IntArray, IntArray]:
             part = closing >= 0
             closed[told] = (int(closing[part].min(initial=np.iinfo(np.int64).max)), part.tobytes())
         numbers.append(seen.setdefault((closed[told], inside.tobytes()), len(seen)))
-    return identities(np.array(numbers, dtype=np.int64))
+    return identify_elements(np.array(numbers, dtype=np.int64))
 
 
-def synchronizations(trace: Trace, calls: Calls, joint: Collectives, teams: Teams) -> IntArray:
+def find_synchronizations(trace: Trace, calls: Calls, joint: Collectives, teams: ThreadTeams) -> IntArray:
     """Return (synchronizations, locations) in the order of time: the call of each location, -1 where it has none."""
-    masters = locations.masters(trace)
+    masters = locations.first_locations(trace)
     processes = len(np.unique(masters))
     size = np.diff(joint.first)
     everybody = np.isin(joint.role, (Role.BARRIER, Role.ALL_TO_ALL)) & (size == processes)
-    table = [_rows(joint.call, joint.first, np.flatnonzero(everybody), calls, len(masters))]
+    table = [_call_table(joint.call, joint.first, np.flatnonzero(everybody), calls, len(masters))]
     if processes == 1 and len(masters) > 1:
         whole = np.flatnonzero(np.diff(teams.first) == len(masters))
-        table.append(_rows(teams.barrier, teams.first, whole, calls, len(masters)))
+        table.append(_call_table(teams.barrier, teams.first, whole, calls, len(masters)))
     rows = np.vstack(table)
     witness = rows[np.arange(len(rows)), np.argmax(rows >= 0, axis=1)]
     return rows[np.argsort(calls.end_s[witness], kind="stable")]
 
 
-def leaves(trace: Trace, calls: Calls, closing: IntArray) -> FloatArray:
+def compute_leave_times(trace: Trace, calls: Calls, closing: IntArray) -> FloatArray:
     """Return (synchronizations, locations): when each location left them, by the times of ``calls``."""
-    return _everybodys(trace, np.where(closing >= 0, calls.end_s[np.maximum(closing, 0)], -np.inf))
+    return _fill_leave_times(trace, np.where(closing >= 0, calls.end_s[np.maximum(closing, 0)], -np.inf))
 
 
 def instances_at(leaves_s: FloatArray, location: IntArray, start_s: FloatArray) -> IntArray:
     """Return the instance in which each location is at the given times, by its own leaves."""
     if len(location) < FEW_TIMES * leaves_s.shape[1]:
-        return _bisect(leaves_s, location, start_s)
+        return _bisect_leaves(leaves_s, location, start_s)
     if (location[1:] < location[:-1]).any():
         order = np.argsort(location, kind="stable")
         instance = np.empty(len(location), dtype=np.int64)
@@ -118,7 +118,7 @@ def instances_at(leaves_s: FloatArray, location: IntArray, start_s: FloatArray) 
     return np.concatenate([np.searchsorted(leaves, starts, side="right") for leaves, starts in parts])
 
 
-def _bisect(leaves_s: FloatArray, location: IntArray, start_s: FloatArray) -> IntArray:
+def _bisect_leaves(leaves_s: FloatArray, location: IntArray, start_s: FloatArray) -> IntArray:
     """Return how many leaves of its location lie no later than each moment, halving what is open for all at once."""
     low, high = np.zeros(len(location), dtype=np.int64), np.full(len(location), len(leaves_s))
     for _ in range(len(leaves_s).bit_length()):
@@ -130,27 +130,29 @@ def _bisect(leaves_s: FloatArray, location: IntArray, start_s: FloatArray) -> In
     return low
 
 
-def stopping_calls(trace: Trace, calls: Calls, role: IntArray) -> IntArray:
+def find_stopping_calls(trace: Trace, calls: Calls, role: IntArray) -> IntArray:
     """Return (locations,) the call that shuts each process down, -1 where it is not recorded."""
     found = np.full(len(trace.locations), -1, dtype=np.int64)
-    if shutdown_is_recorded(trace):
+    if is_shutdown_recorded(trace):
         stopping = np.flatnonzero((role == Role.FINALIZE) & (calls.anchor == np.arange(len(role))))
         found[calls.location[stopping[::-1]]] = stopping[::-1]
     return found
 
 
-def shutdown_is_recorded(trace: Trace) -> bool:
+def is_shutdown_recorded(trace: Trace) -> bool:
     """Return whether the trace shows when processes shut down, and not only when the tracer did."""
     names = {region.name for region in trace.regions if region.role == Role.FINALIZE}
     return not names or any(name.startswith("MPI_") for name in names)
 
 
-def _everybodys(trace: Trace, ends_s: FloatArray) -> FloatArray:
+def _fill_leave_times(trace: Trace, ends_s: FloatArray) -> FloatArray:
     """Return when each location left: a thread that took no part left with the first thread of its process."""
-    return np.maximum.accumulate(np.where(np.isneginf(ends_s), ends_s[:, locations.masters(trace)], ends_s), axis=0)
+    return np.maximum.accumulate(
+        np.where(np.isneginf(ends_s), ends_s[:, locations.first_locations(trace)], ends_s), axis=0
+    )
 
 
-def _rows(call: IntArray, first: IntArray, chosen: IntArray, calls: Calls, locations: int) -> IntArray:
+def _call_table(call: IntArray, first: IntArray, chosen: IntArray, calls: Calls, locations: int) -> IntArray:
     """Return the calls of the chosen groups as a table (groups, locations)."""
     rows = np.full((len(chosen), locations), -1, dtype=np.int64)
     if len(chosen):
@@ -160,8 +162,8 @@ def _rows(call: IntArray, first: IntArray, chosen: IntArray, calls: Calls, locat
     return rows
 
 
-def _run_edges(
-    trace: Trace, found: Survey, on_common_clock: Callable[[FloatArray], FloatArray], end_s: float
+def _find_run_edges(
+    trace: Trace, found: RunSurvey, on_common_clock: Callable[[FloatArray], FloatArray], end_s: float
 ) -> tuple[float, float]:
     """Return when the last process is started up, and when the last one begins to shut down.
 
@@ -174,6 +176,6 @@ def _run_edges(
     begin = float(started) if np.isfinite(started) else float(begins[occupied].max(initial=0.0))
     stops = found.stopping >= 0
     done = float(on_common_clock(found.done_s).max(initial=-np.inf))
-    finish = done if np.isfinite(done) and not shutdown_is_recorded(trace) else end_s
+    finish = done if np.isfinite(done) and not is_shutdown_recorded(trace) else end_s
     finish = float(on_common_clock(found.stopping_s)[stops].max()) if stops.any() else finish
     return begin, max(finish, begin)

@@ -9,21 +9,21 @@ import numpy as np
 
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Phase, Processor, Profile, Region
-from advisor.support.compiling import pays
-from advisor.trace import booking, clocks, late_starts, locations, naming, nesting, phases, survey
-from advisor.trace.booking import Booking, Plan
+from advisor.support.compiling import is_worth_compiling
+from advisor.trace import clocks, late_starts, locations, nesting, phase_names, phases, survey, time_attribution
 from advisor.trace.events import COLUMNS, Kind, Role
 from advisor.trace.locations import are_first_threads
-from advisor.trace.serial import serial_phases
-from advisor.trace.windows import WINDOW_EVENTS, UncleanError, Windows, has_calls, left_open
+from advisor.trace.serial import mark_serial_phases
+from advisor.trace.time_attribution import RunPlan, TimeAttribution
+from advisor.trace.windows import WINDOW_EVENTS, TraceWindows, UncleanError, find_open_regions, has_calls
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.model.records import FloatArray, IntArray, Status
-    from advisor.trace.clocks import Correction
+    from advisor.trace.clocks import ClockCorrection
     from advisor.trace.events import Trace
-    from advisor.trace.records import Matched, Survey
+    from advisor.trace.records import MatchedWindow, RunSurvey
     from advisor.trace.windows import Stacks
 
 #: A measure whose guessed seconds exceed this share of all of its seconds is called estimated.
@@ -51,99 +51,101 @@ def from_trace(
     program's own synchronizations allow that. ``compiled`` says whether loops over the events are compiled, which needs
     numba; without it the length of the trace does.
     """
-    trace, unobserved = _observed(trace)
+    trace, unobserved = _select_observed(trace)
     if not len(trace.time_s):
         raise InputError(path or trace.program, "the trace holds no events")
     if not has_calls(trace):
         raise InputError(path or trace.program, "the trace records no calls")
     if compiled is None:
-        compiled = pays(len(trace.kind), loading=WORTH_LOADING, compiling=WORTH_COMPILING)
-    windows = Windows(trace, window_events, compiled=compiled)
+        compiled = is_worth_compiling(len(trace.kind), loading=WORTH_LOADING, compiling=WORTH_COMPILING)
+    windows = TraceWindows(trace, window_events, compiled=compiled)
     try:
-        told, matched = _surveyed(windows)
+        told, matched = _survey_windows(windows)
     except UncleanError:
-        windows = windows.whole()
-        told, matched = _surveyed(windows)
+        windows = windows.as_one_window()
+        told, matched = _survey_windows(windows)
     correction = clocks.align_clocks(told.constraints, locations.hosts_of_processes(trace), trace.ticks_s)
     lost = told
     if not correction.solved:
-        windows = windows.whole()
-        told, matched = _surveyed(windows, across_processes=False)
+        windows = windows.as_one_window()
+        told, matched = _survey_windows(windows, across_processes=False)
         correction = clocks.align_starts(trace, told.started_s, correction)
-    plan = _plan(trace, told, correction, one=len(windows) == 1)
-    booked = _booked(windows, matched, plan)
-    named = naming.phases(trace, plan.division, plan.phase_of, booked, told.outermost)
-    divided = _phases(named, plan, booked)
+    plan = _plan_run(trace, told, correction, one=len(windows) == 1)
+    booked = _attribute_windows(windows, matched, plan)
+    named = phase_names.name_phases(trace, plan.division, plan.phase_of, booked, told.outermost)
+    divided = _build_phases(named, plan, booked)
     if not divided:
         raise InputError(path or trace.program, "the trace records no calls between start-up and shutdown")
     threaded = booked.rows % 2 == 1
     proven = correction.solved and not correction.unproven
     return Profile(
         program=trace.program,
-        run=naming.run_id(trace),
+        run=phase_names.compute_run_id(trace),
         reader=reader,
         actual_s=plan.end_s - plan.begin_s,
-        processors=_processors(trace, plan),
-        regions=_regions(trace, booked.rows),
-        phases=serial_phases(trace, divided, threaded, booked.closing_wait_s, plan.phase_of)
+        processors=_build_processors(trace, plan),
+        regions=_build_regions(trace, booked.rows),
+        phases=mark_serial_phases(trace, divided, threaded, booked.closing_wait_s, plan.phase_of)
         if correction.solved
-        else _without_phases(divided, len(booked.rows)),
-        status=_status(booked, correction),
+        else _merge_phases(divided, len(booked.rows)),
+        status=_measure_status(booked, correction),
         language=trace.language,
-        paradigms=_paradigms(trace, told.used),
+        paradigms=_find_paradigms(trace, told.used),
         parameters=trace.parameters,
         outside={name: seconds for name, seconds in booked.outside.items() if seconds.any()},
         counts=booked.counts,
         causes=booked.causes,
-        notes=_notes(trace, clocks.note_on_clocks(correction), lost, unobserved),
+        notes=_collect_notes(trace, clocks.describe_clocks(correction), lost, unobserved),
         clock_uncertainty_s=float(correction.uncertainty_s.max(initial=0.0)) if proven else None,
     )
 
 
-def _surveyed(windows: Windows, *, across_processes: bool = True) -> tuple[Survey, Matched | list[Stacks]]:
+def _survey_windows(
+    windows: TraceWindows, *, across_processes: bool = True
+) -> tuple[RunSurvey, MatchedWindow | list[Stacks]]:
     """Return what the run tells, and its only window, or else the calls that are open at the begin of each.
 
     Without a common clock calls are not matched ``across_processes``; the trace must be one window then.
     """
     if len(windows) == 1:
-        window = windows.window(0, ())
-        calls = nesting.pair(window.trace, compiled=window.compiled)
-        only = survey.match(window, calls, across_processes=across_processes)
-        return survey.look(only, windows.trace, last=True), only
-    parts: list[Survey] = []
-    stacks: list[Stacks] = [windows.nothing_open()]
+        window = windows.make_window(0, ())
+        calls = nesting.pair_calls(window.trace, compiled=window.compiled)
+        only = survey.match_window(window, calls, across_processes=across_processes)
+        return survey.survey_window(only, windows.trace, last=True), only
+    parts: list[RunSurvey] = []
+    stacks: list[Stacks] = [windows.empty_stacks()]
     for number in range(len(windows)):
-        window = windows.window(number, stacks[number])
-        matched = survey.match(window, nesting.pair(window.trace, compiled=window.compiled))
-        parts.append(survey.look(matched, windows.trace, len(windows), last=number + 1 == len(windows)))
-        stacks.append(left_open(window, matched.calls))
-    return survey.combined(parts, windows.trace), stacks
+        window = windows.make_window(number, stacks[number])
+        matched = survey.match_window(window, nesting.pair_calls(window.trace, compiled=window.compiled))
+        parts.append(survey.survey_window(matched, windows.trace, len(windows), last=number + 1 == len(windows)))
+        stacks.append(find_open_regions(window, matched.calls))
+    return survey.combine_surveys(parts, windows.trace), stacks
 
 
-def _plan(trace: Trace, found: Survey, correction: Correction, *, one: bool) -> Plan:
+def _plan_run(trace: Trace, found: RunSurvey, correction: ClockCorrection, *, one: bool) -> RunPlan:
     """Return what is known of the run before its seconds are booked."""
     occupied = np.flatnonzero(np.diff(trace.first))
-    first, last = _first_and_last_s(trace, correction)
+    first, last = _event_spans(trace, correction)
     begin, end = float(first[occupied].min()), float(last[occupied].max())
-    division = phases.divide(trace, found, correction, end)
-    return Plan(correction, division, *phases.identify(division), None if one else found.shortest, begin, end)
+    division = phases.divide_run(trace, found, correction, end)
+    return RunPlan(correction, division, *phases.identify_phases(division), None if one else found.shortest, begin, end)
 
 
-def _booked(windows: Windows, found: Matched | list[Stacks], plan: Plan) -> Booking:
+def _attribute_windows(windows: TraceWindows, found: MatchedWindow | list[Stacks], plan: RunPlan) -> TimeAttribution:
     """Return what all windows hold."""
     if not isinstance(found, list):
-        return booking.book(found, plan, 0, last=True)
-    parts: list[Booking] = []
+        return time_attribution.attribute_window(found, plan, 0, last=True)
+    parts: list[TimeAttribution] = []
     before = 0
     for number in range(len(windows)):
-        window = windows.window(number, found[number])
-        matched = survey.match(window, nesting.pair(window.trace, compiled=window.compiled))
-        parts.append(booking.book(matched, plan, before, last=number + 1 == len(windows)))
+        window = windows.make_window(number, found[number])
+        matched = survey.match_window(window, nesting.pair_calls(window.trace, compiled=window.compiled))
+        parts.append(time_attribution.attribute_window(matched, plan, before, last=number + 1 == len(windows)))
         before += len(matched.closing)
-    return booking.merged(parts)
+    return time_attribution.merge_attributions(parts)
 
 
-def _observed(trace: Trace) -> tuple[Trace, int]:
+def _select_observed(trace: Trace) -> tuple[Trace, int]:
     """Return the trace without threads of which nothing but their existence was recorded, and how many those are."""
     if are_first_threads(trace).all():
         return trace, 0
@@ -163,7 +165,9 @@ def _observed(trace: Trace) -> tuple[Trace, int]:
     return reduced, int((~seen).sum())
 
 
-def _phases(named: tuple[list[str], list[str | None]], plan: Plan, booked: Booking) -> tuple[Phase, ...]:
+def _build_phases(
+    named: tuple[list[str], list[str | None]], plan: RunPlan, booked: TimeAttribution
+) -> tuple[Phase, ...]:
     """Return the phases with their arrays, all of them parallel; ``named`` are their names and closing calls.
 
     Where nothing is called behind the last synchronization the run ends with it, and no phase comes after it.
@@ -186,7 +190,7 @@ def _phases(named: tuple[list[str], list[str | None]], plan: Plan, booked: Booki
     return tuple(result if len(booked.phase_rows[-1]) else result[:-1])
 
 
-def _without_phases(found: tuple[Phase, ...], rows: int) -> tuple[Phase, ...]:
+def _merge_phases(found: tuple[Phase, ...], rows: int) -> tuple[Phase, ...]:
     """Return one phase of everything: without a common clock there are no synchronizations to divide the run at."""
     arrays = {}
     for name in found[0].arrays:
@@ -197,7 +201,7 @@ def _without_phases(found: tuple[Phase, ...], rows: int) -> tuple[Phase, ...]:
     return (Phase(name="the whole run", kind="whole", regions=np.arange(rows), arrays=arrays),)
 
 
-def _regions(trace: Trace, rows: IntArray) -> tuple[Region, ...]:
+def _build_regions(trace: Trace, rows: IntArray) -> tuple[Region, ...]:
     """Return the regions of the profile, one for each row; the program's root has the program's name."""
     result = []
     for row in rows:
@@ -207,25 +211,25 @@ def _regions(trace: Trace, rows: IntArray) -> tuple[Region, ...]:
     return tuple(result)
 
 
-def _first_and_last_s(trace: Trace, correction: Correction) -> tuple[FloatArray, FloatArray]:
+def _event_spans(trace: Trace, correction: ClockCorrection) -> tuple[FloatArray, FloatArray]:
     """Return when the first and the last event of each location took place, on the common clock, seconds."""
-    process, last = locations.processes(trace), len(trace.time_s) - 1
+    process, last = locations.processes_of_locations(trace), len(trace.time_s) - 1
     edges = np.minimum(trace.first[:-1], last), np.maximum(trace.first[1:] - 1, 0)
     begin, end = (clocks.correct_process_times(correction, trace.time_s[edge], process) for edge in edges)
     return begin, end
 
 
-def _processors(trace: Trace, plan: Plan) -> tuple[Processor, ...]:
+def _build_processors(trace: Trace, plan: RunPlan) -> tuple[Processor, ...]:
     """Return the processors with the time during which they were seen."""
     occupied = np.diff(trace.first) > 0
-    spans = np.stack(_first_and_last_s(trace, plan.correction), axis=1) - plan.begin_s
+    spans = np.stack(_event_spans(trace, plan.correction), axis=1) - plan.begin_s
     return tuple(
         Processor(location.rank, location.thread, location.host, *(span if seen else (None, None)))
         for location, seen, span in zip(trace.locations, occupied.tolist(), spans.tolist(), strict=True)
     )
 
 
-def _status(booked: Booking, correction: Correction) -> dict[str, Status]:
+def _measure_status(booked: TimeAttribution, correction: ClockCorrection) -> dict[str, Status]:
     """Return how each measure came about."""
     statuses: dict[str, Status] = {"wall_s": "measured", "io_s": "measured"}
     for name in booked.total:
@@ -236,23 +240,23 @@ def _status(booked: Booking, correction: Correction) -> dict[str, Status]:
     return statuses
 
 
-def _paradigms(trace: Trace, used: IntArray) -> tuple[str, ...]:
+def _find_paradigms(trace: Trace, used: IntArray) -> tuple[str, ...]:
     """Return the programming models that the trace shows."""
-    seen = set(nesting.roles(trace)[used].tolist())
+    seen = set(nesting.roles_of_regions(trace)[used].tolist())
     names = {"mpi": MPI_ROLES, "openmp": THREAD_ROLES}
     return tuple(name for name, group in names.items() if seen & set(group))
 
 
-def _notes(trace: Trace, of_clocks: Note | None, found: Survey, unobserved: int) -> tuple[Note, ...]:
+def _collect_notes(trace: Trace, of_clocks: Note | None, found: RunSurvey, unobserved: int) -> tuple[Note, ...]:
     """Return what reading and matching have to say about the quality of the trace."""
-    notes = [*trace.notes, *filter(None, (of_clocks, late_starts.note(trace)))]
+    notes = [*trace.notes, *filter(None, (of_clocks, late_starts.note_late_starts(trace)))]
     if found.lost_collectives:
         text = f"{found.lost_collectives} calls of collectives without all their partners; their waiting is estimated"
         notes.append(Note("unmatched collectives", text, 0.05))
     if found.lost_messages:
         text = f"{found.lost_messages} ends of messages without a partner in the trace; their waiting is estimated"
         notes.append(Note("unmatched messages", text, 0.05))
-    if not phases.shutdown_is_recorded(trace):
+    if not phases.is_shutdown_recorded(trace):
         text = "MPI_Finalize is not recorded; what comes after the last recorded call counts as shutdown"
         notes.append(Note("shutdown", text))
     if unobserved:

@@ -10,28 +10,28 @@ if TYPE_CHECKING:
     from advisor.trace.clock_constraints import ClockConstraints
     from advisor.trace.matching import Collectives, Messages
     from advisor.trace.nesting import Calls
-    from advisor.trace.teams import Teams
-    from advisor.trace.waits import Shortest
-    from advisor.trace.windows import Window
+    from advisor.trace.teams import ThreadTeams
+    from advisor.trace.waits import ShortestCalls
+    from advisor.trace.windows import TraceWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class MatchedWindow:
     """A window with its calls, which of them belong together, and those in which all processes synchronize.
 
     ``closing`` (k, locations) holds the calls of the synchronizations, -1 where a location takes no part.
     """
 
-    window: Window
+    window: TraceWindow
     calls: Calls
-    joint: Collectives
+    collectives: Collectives
     messages: Messages
-    teams: Teams
+    teams: ThreadTeams
     closing: IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class RunSurvey:
     """What a window, or the whole run, tells before its seconds are booked.
 
     ``closing_region`` and ``closing_end_s`` (k, locations) tell the synchronizations (-1 and -inf where a location
@@ -52,7 +52,7 @@ class Survey:
     done_s: FloatArray
     used: IntArray
     outermost: IntArray
-    shortest: Shortest
+    shortest: ShortestCalls
     lost_collectives: int
     lost_messages: int
     torn: bool

@@ -16,17 +16,17 @@ _CALL = re.compile(r"([A-Za-z_][A-Za-z0-9_]*?)_{0,2}(\(\))?")
 _PLACE = re.compile(r"@([^@]+):(\d+)\)?\s*$")
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _table(**names: str) -> dict[str, Role]:
+def _role_table(**names: str) -> dict[str, Role]:
     return {name: Role[role] for role, text in names.items() for name in text.split()}
 
 
 #: MPI calls by lower-case name without the prefix; families are in ``_MPI_FAMILIES``.
 _MPI_CALLS = MappingProxyType(
-    _table(
+    _role_table(
         INIT="init init_thread session_init",
         FINALIZE="finalize session_finalize abort",
         BARRIER="barrier",
@@ -71,7 +71,7 @@ _MPI_FAMILIES = (
 )
 
 #: Library calls that do I/O, for tools that record only a name.
-_IO_CALLS = _words(
+_IO_CALLS = _split_words(
     "open open64 openat creat creat64 close read write pread pread64 pwrite pwrite64 readv writev preadv pwritev "
     "fsync fdatasync sync sync_file_range lseek lseek64 truncate ftruncate fopen fopen64 fdopen freopen fclose "
     "fread fwrite fread_unlocked fwrite_unlocked fflush fseek fseeko ftell ftello rewind fgetc getc fgets fputc putc "
@@ -97,7 +97,7 @@ _OPENMP_ROLES = MappingProxyType(
 )
 
 #: Words of OTF2 that say nothing about what a region does.
-_SILENT_ROLES = _words("UNKNOWN FUNCTION WRAPPER CODE")
+_SILENT_ROLES = _split_words("UNKNOWN FUNCTION WRAPPER CODE")
 
 #: How names of OpenMP regions begin when the tool gives no role (opari2: ``!$omp``; EZTrace: ``OpenMP``).
 _OPENMP_NAMES = (
@@ -110,9 +110,9 @@ _OPENMP_NAMES = (
     ("taskwait", Role.OMP_LOCK),
     ("acquire mutex", Role.OMP_LOCK),
 )
-_LOCK_CALLS = _words("omp_set_lock omp_set_nest_lock omp_test_lock omp_test_nest_lock")
-_THREAD_CALLS = _words("pthread_create pthread_join pthread_exit pthread_detach thrd_create thrd_join")
-_WAIT_CALLS = _words(
+_LOCK_CALLS = _split_words("omp_set_lock omp_set_nest_lock omp_test_lock omp_test_nest_lock")
+_THREAD_CALLS = _split_words("pthread_create pthread_join pthread_exit pthread_detach thrd_create thrd_join")
+_WAIT_CALLS = _split_words(
     "pthread_mutex_lock pthread_mutex_trylock pthread_cond_wait pthread_cond_timedwait pthread_rwlock_rdlock "
     "pthread_rwlock_wrlock pthread_spin_lock sem_wait sem_timedwait"
 )
@@ -134,7 +134,7 @@ _COLLECTIVE_ROLES = MappingProxyType(
 _TOOL_NAMES = frozenset({"TRACE BUFFER FLUSH", "MEASUREMENT OFF", "THREADS", "TASKS"})
 
 
-def classify(name: str, role: str = "FUNCTION", paradigm: str = "USER") -> tuple[str, Role]:
+def classify_region(name: str, role: str = "FUNCTION", paradigm: str = "USER") -> tuple[str, Role]:
     """Return the canonical name of a region and its ``Role``.
 
     ``role`` and ``paradigm`` are OTF2's words for the region (``COLL_ALL2ALL``, ``MPI``); a tool that knows
@@ -147,19 +147,19 @@ def classify(name: str, role: str = "FUNCTION", paradigm: str = "USER") -> tuple
     if name == "EZTrace finalize":
         return name, Role.FINALIZE
     if paradigm in ("OPENMP", "OPENMP_TARGET") or name.startswith(("!$omp ", "OpenMP ")):
-        return name, _openmp(name, role)
+        return name, _classify_openmp(name, role)
     if _SUMMED_IO.fullmatch(name):
         return name, Role.IO
-    return _mpi(name, role, paradigm) or _call(name, role, paradigm) or (name, Role.USER)
+    return _classify_mpi(name, role, paradigm) or _classify_call(name, role, paradigm) or (name, Role.USER)
 
 
-def place(name: str) -> tuple[str, int] | None:
+def parse_source_place(name: str) -> tuple[str, int] | None:
     """Return file and line that a region's name ends in (``!$omp parallel @solve.c:186``), None without."""
     found = _PLACE.search(name)
     return (found[1], int(found[2])) if found and len(found[2]) < 10 else None
 
 
-def _mpi(name: str, role: str, paradigm: str) -> tuple[str, Role] | None:
+def _classify_mpi(name: str, role: str, paradigm: str) -> tuple[str, Role] | None:
     found = _MPI.fullmatch(name) if paradigm != "COMPILER" else None
     if not found:
         return None
@@ -174,7 +174,7 @@ def _mpi(name: str, role: str, paradigm: str) -> tuple[str, Role] | None:
     return f"MPI_{'T_' + call[2:] if call.startswith('t_') else call.capitalize()}", known
 
 
-def _openmp(name: str, role: str) -> Role:
+def _classify_openmp(name: str, role: str) -> Role:
     if role in _OPENMP_ROLES:
         return _OPENMP_ROLES[role]
     if name.startswith("omp_"):
@@ -185,7 +185,7 @@ def _openmp(name: str, role: str) -> Role:
     return next((known for begin, known in _OPENMP_NAMES if bare.startswith(begin)), Role.OMP_WORK)
 
 
-def _call(name: str, role: str, paradigm: str) -> tuple[str, Role] | None:
+def _classify_call(name: str, role: str, paradigm: str) -> tuple[str, Role] | None:
     if role in ("FILE_IO", "FILE_IO_METADATA"):
         return name, Role.IO
     if role in ("THREAD_CREATE", "THREAD_WAIT"):

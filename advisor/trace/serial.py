@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.trace.locations import processes
+from advisor.trace.locations import processes_of_locations
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,7 +23,7 @@ CLOSING_WAIT = 0.5
 SERIAL_TIME = 0.90
 
 
-def serial_phases(
+def mark_serial_phases(
     trace: Trace,
     found: tuple[Phase, ...],
     threaded: npt.NDArray[np.bool_],
@@ -35,29 +35,29 @@ def serial_phases(
     ``threaded`` (regions,) are those inside parallel regions of threads; ``closing_wait_s`` (instances, locations) is
     what was waited in the call that closes an instance, and ``phase_of`` (instances,) its phase.
     """
-    process = processes(trace)
+    process = processes_of_locations(trace)
     if int(process.max(initial=0)) == 0:
         return found
     result = []
     for p, phase in enumerate(found):
-        closing = _by_process(closing_wait_s[phase_of == p].T, process)
-        work = _process_work(phase, process, threaded[phase.regions])
-        total = _by_process(phase.arrays["wait_s"].sum(axis=0), process)
+        closing = _sum_by_process(closing_wait_s[phase_of == p].T, process)
+        work = _process_work_seconds(phase, process, threaded[phase.regions])
+        total = _sum_by_process(phase.arrays["wait_s"].sum(axis=0), process)
         result.append(replace(phase, kind="serial") if _is_serial(phase, work, closing, total) else phase)
     return tuple(result)
 
 
-def _process_work(phase: Phase, process: IntArray, threaded: npt.NDArray[np.bool_]) -> FloatArray:
+def _process_work_seconds(phase: Phase, process: IntArray, threaded: npt.NDArray[np.bool_]) -> FloatArray:
     """Return (processes, iterations): work outside parallel regions plus that of the busiest thread inside."""
     arrays = phase.arrays
     work = arrays["wall_s"] - arrays["wait_s"] - arrays["sync_s"]
     inside = work[threaded].sum(axis=0)
     busiest: FloatArray = np.full((int(process.max()) + 1, work.shape[2]), -np.inf)
     np.maximum.at(busiest, process, inside)
-    return _by_process(work[~threaded].sum(axis=0), process) + busiest
+    return _sum_by_process(work[~threaded].sum(axis=0), process) + busiest
 
 
-def _by_process(values: FloatArray, process: IntArray) -> FloatArray:
+def _sum_by_process(values: FloatArray, process: IntArray) -> FloatArray:
     """Return (locations, iterations) added up by process."""
     total: FloatArray = np.zeros((int(process.max()) + 1, values.shape[1]))
     np.add.at(total, process, values)

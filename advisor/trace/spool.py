@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SPOOLED_EVENTS = 1 << 22
 
 
-def column(length: int, kind: npt.DTypeLike, fill: int, *, spooled: bool) -> npt.NDArray[Any]:
+def make_column(length: int, kind: npt.DTypeLike, fill: int, *, spooled: bool) -> npt.NDArray[Any]:
     """Return a new column of ``length`` values ``fill``; on disk where asked for and where there is room."""
     size = length * np.dtype(kind).itemsize
     if not spooled or not size:
@@ -36,19 +36,19 @@ def column(length: int, kind: npt.DTypeLike, fill: int, *, spooled: bool) -> npt
     if fill:
         for begin in range(0, length, SPOOLED_EVENTS):
             made[begin : begin + SPOOLED_EVENTS] = fill
-            release([made])
+            release_memory([made])
     return made
 
 
-def release(columns: Iterable[npt.NDArray[Any]]) -> None:
+def release_memory(columns: Iterable[npt.NDArray[Any]]) -> None:
     """Let go of the memory behind columns on disk; what they hold is read again when it is asked for."""
     for array in columns:
-        mapped = _mapped(array)
+        mapped = _find_mapping(array)
         if mapped is not None:
             mapped.madvise(mmap.MADV_DONTNEED)
 
 
-def _mapped(array: npt.NDArray[Any]) -> mmap.mmap | None:
+def _find_mapping(array: npt.NDArray[Any]) -> mmap.mmap | None:
     """Return the mapping behind a column, None where it lies in memory."""
     behind: object = array
     while isinstance(behind, np.ndarray):

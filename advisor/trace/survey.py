@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.support.grouping import numbered
+from advisor.support.grouping import number_values
 from advisor.trace import locations, matching, nesting, phases, teams, waits
 from advisor.trace.clock_constraints import collect_constraints, combine_constraints
-from advisor.trace.cuts import are_received
 from advisor.trace.events import Role
-from advisor.trace.records import Matched, Survey
+from advisor.trace.records import MatchedWindow, RunSurvey
+from advisor.trace.segmentation import has_receives
 from advisor.trace.windows import UncleanError
 
 if TYPE_CHECKING:
@@ -24,55 +24,64 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
-    from advisor.trace.windows import Window
+    from advisor.trace.windows import TraceWindow
 
 #: Regions that are no call of the program; what comes after the last other call may be the tracer's own doing.
 _NO_CALLS = (Role.ROOT, Role.FINALIZE, Role.TOOL, Role.INIT)
 
 
-def match(window: Window, calls: Calls, *, across_processes: bool = True) -> Matched:
+def match_window(window: TraceWindow, calls: Calls, *, across_processes: bool = True) -> MatchedWindow:
     """Return what belongs together in a window; without a common clock that is nothing ``across_processes``."""
     trace = window.trace
     if not across_processes:
         nowhere = np.zeros((0, len(trace.locations)), dtype=np.int64)
-        groups = teams.find(trace, calls)
-        return Matched(window, calls, matching.NO_COLLECTIVES, matching.NO_MESSAGES, groups, nowhere)
-    joint, messages = matching.collectives(trace, calls), matching.messages(trace, calls, compiled=window.compiled)
-    groups = teams.find(trace, calls)
-    return Matched(window, calls, joint, messages, groups, phases.synchronizations(trace, calls, joint, groups))
+        groups = teams.find_teams(trace, calls)
+        return MatchedWindow(window, calls, matching.NO_COLLECTIVES, matching.NO_MESSAGES, groups, nowhere)
+    joint, messages = (
+        matching.match_collectives(trace, calls),
+        matching.match_messages(trace, calls, compiled=window.compiled),
+    )
+    groups = teams.find_teams(trace, calls)
+    return MatchedWindow(
+        window, calls, joint, messages, groups, phases.find_synchronizations(trace, calls, joint, groups)
+    )
 
 
-def look(found: Matched, whole: Trace, windows: int = 1, *, last: bool) -> Survey:
+def survey_window(found: MatchedWindow, whole: Trace, windows: int = 1, *, last: bool) -> RunSurvey:
     """Return what one of so many windows of the ``whole`` trace tells; ``last`` says whether the run ends with it."""
     trace, calls = found.window.trace, found.calls
-    role = nesting.roles(trace)[calls.region]
+    role = nesting.roles_of_regions(trace)[calls.region]
     taking_part = found.closing >= 0
     closing = np.maximum(found.closing, 0)
-    started = _latest(calls, np.flatnonzero(role == Role.INIT), len(trace.locations))
-    stopping = phases.stopping_calls(trace, calls, role)
+    started = _latest_ends(calls, np.flatnonzero(role == Role.INIT), len(trace.locations))
+    stopping = phases.find_stopping_calls(trace, calls, role)
     stops = stopping >= 0
     shown = stopping[stops]
     region, start = np.full(len(stopping), -1), np.full(len(stopping), np.inf)
     region[stops], start[stops] = calls.region[shown], calls.start_s[shown]
-    return Survey(
-        constraints=collect_constraints(trace, calls, found.joint, found.messages, whole, windows),
+    return RunSurvey(
+        constraints=collect_constraints(trace, calls, found.collectives, found.messages, whole, windows),
         closing_region=np.where(taking_part, calls.region[closing], -1),
         closing_end_s=np.where(taking_part, calls.end_s[closing], -np.inf),
-        inside=_user_regions(found, role, started, last=last),
+        inside=_find_user_regions(found, role, started, last=last),
         started_s=started,
         stopping=region,
         stopping_s=start,
-        done_s=_latest(calls, np.flatnonzero(~nesting.of_roles(trace, calls.region, _NO_CALLS)), len(trace.locations)),
-        used=numbered(calls.region, len(trace.regions))[0],
-        outermost=numbered(calls.region[calls.parent < 0], len(trace.regions))[0],
-        shortest=waits.shortest(trace, calls, waits.explained(calls, found.joint, found.messages, found.teams)),
-        lost_collectives=found.joint.unmatched,
-        lost_messages=found.messages.unmatched,
-        torn=bool(found.joint.torn or (found.messages.unmatched and are_received(trace))),
+        done_s=_latest_ends(
+            calls, np.flatnonzero(~nesting.have_roles(trace, calls.region, _NO_CALLS)), len(trace.locations)
+        ),
+        used=number_values(calls.region, len(trace.regions))[0],
+        outermost=number_values(calls.region[calls.parent < 0], len(trace.regions))[0],
+        shortest=waits.find_shortest_calls(
+            trace, calls, waits.find_explained_calls(calls, found.collectives, found.messages, found.teams)
+        ),
+        lost_collectives=found.collectives.unmatched,
+        lost_messages=found.messages.unmatched_ends,
+        torn=bool(found.collectives.torn or (found.messages.unmatched_ends and has_receives(trace))),
     )
 
 
-def combined(parts: Sequence[Survey], whole: Trace) -> Survey:
+def combine_surveys(parts: Sequence[RunSurvey], whole: Trace) -> RunSurvey:
     """Return what all windows of the ``whole`` trace together tell.
 
     Raises ``UncleanError`` where a cut tore something apart.
@@ -84,7 +93,7 @@ def combined(parts: Sequence[Survey], whole: Trace) -> Survey:
     stopping = np.stack([part.stopping for part in parts])
     first = np.argmax(stopping >= 0, axis=0)
     everywhere = np.arange(stopping.shape[1])
-    return Survey(
+    return RunSurvey(
         constraints=combine_constraints([part.constraints for part in parts], whole),
         closing_region=np.vstack([part.closing_region for part in parts]),
         closing_end_s=np.vstack([part.closing_end_s for part in parts]),
@@ -95,31 +104,33 @@ def combined(parts: Sequence[Survey], whole: Trace) -> Survey:
         done_s=np.max([part.done_s for part in parts], axis=0),
         used=np.unique(np.concatenate([part.used for part in parts])),
         outermost=np.unique(np.concatenate([part.outermost for part in parts])),
-        shortest=waits.shortest_of(part.shortest for part in parts),
+        shortest=waits.merge_shortest_calls(part.shortest for part in parts),
         lost_collectives=sum(part.lost_collectives for part in parts),
         lost_messages=sum(part.lost_messages for part in parts),
         torn=False,
     )
 
 
-def _latest(calls: Calls, chosen: IntArray, count: int) -> FloatArray:
+def _latest_ends(calls: Calls, chosen: IntArray, count: int) -> FloatArray:
     """Return the latest end of the chosen calls in each location, -inf without any."""
     latest: FloatArray = np.full(count, -np.inf)
     np.maximum.at(latest, calls.location[chosen], calls.end_s[chosen])
     return latest
 
 
-def _user_regions(found: Matched, role: IntArray, started_s: FloatArray, *, last: bool) -> tuple[IntArray, ...]:
+def _find_user_regions(
+    found: MatchedWindow, role: IntArray, started_s: FloatArray, *, last: bool
+) -> tuple[IntArray, ...]:
     """Return for each synchronization the user regions entered before it, and after start-up, in a process."""
     trace, calls = found.window.trace, found.calls
-    process = locations.processes(trace)
+    process = locations.processes_of_locations(trace)
     begin: FloatArray = np.full(int(process.max(initial=0)) + 1, -np.inf)
     np.maximum.at(begin, process, started_s)
-    user = np.flatnonzero((role == Role.USER) & (calls.anchor < 0) & ~found.window.continued(calls))
+    user = np.flatnonzero((role == Role.USER) & (calls.anchor < 0) & ~found.window.is_continued(calls))
     user = user[calls.start_s[user] >= begin[process[calls.location[user]]]]
-    leaves = phases.leaves(trace, calls, found.closing)
+    leaves = phases.compute_leave_times(trace, calls, found.closing)
     instance = phases.instances_at(leaves, calls.location[user], calls.start_s[user])
     count = len(found.closing) + last
-    pairs, _ = numbered(instance * len(trace.regions) + calls.region[user], (count + 1) * len(trace.regions))
+    pairs, _ = number_values(instance * len(trace.regions) + calls.region[user], (count + 1) * len(trace.regions))
     edges = np.searchsorted(pairs, np.arange(count + 1) * len(trace.regions))
     return tuple(pairs[edges[k] : edges[k + 1]] - k * len(trace.regions) for k in range(count))

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.support.grouping import numbered
-from advisor.trace import accounts
+from advisor.support.grouping import number_values
+from advisor.trace import time_pieces
 from advisor.trace.locations import are_first_threads
 from advisor.trace.teams import TEAM_ROLES
 
 if TYPE_CHECKING:
     from advisor.model.records import IntArray
-    from advisor.trace.accounts import Pieces
     from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
+    from advisor.trace.time_pieces import TimePieces
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CellLayout:
     """Where the seconds of (row, instance, location) stand in one flat array of all phases.
 
     ``rows`` holds region * 2 + threaded of each row in order, ``row_of_call`` the row of every call, ``phase_rows[p]``
@@ -40,7 +40,7 @@ class Table:
     locations: int
     iterations: IntArray
 
-    def cells(self, row: IntArray, instance: IntArray, location: IntArray) -> IntArray:
+    def find_cells(self, row: IntArray, instance: IntArray, location: IntArray) -> IntArray:
         """Return the flat cell of each (row, instance, location)."""
         phase = self.phase_of[instance]
         starts = np.searchsorted(self.present, np.arange(len(self.phase_rows)) * len(self.rows))
@@ -54,14 +54,14 @@ class Table:
         return int(self.base[-1])
 
 
-def lay_out(
-    trace: Trace, calls: Calls, pieces: Pieces, phase_of: IntArray, iteration_of: IntArray, part: slice
-) -> Table:
+def build_cell_layout(
+    trace: Trace, calls: Calls, pieces: TimePieces, phase_of: IntArray, iteration_of: IntArray, part: slice
+) -> CellLayout:
     """Return where the seconds of ``part`` of the instances are booked: rows of regions, phases, iterations."""
     worker = ~are_first_threads(trace)[calls.location]
     shown = shown_regions(trace, calls)
-    rows, row_of_call = numbered(shown * 2 + (worker | calls.threaded), 2 * len(trace.regions))
-    booked = accounts.inside_phases(trace, calls, pieces)
+    rows, row_of_call = number_values(shown * 2 + (worker | calls.threaded), 2 * len(trace.regions))
+    booked = time_pieces.are_inside_phases(trace, calls, pieces)
     instance, row = pieces.instance[booked], row_of_call[pieces.call[booked]]
     phase_count = int(phase_of.max(initial=-1)) + 1
     present = np.unique(phase_of[instance] * len(rows) + row)
@@ -74,7 +74,9 @@ def lay_out(
     locations = len(trace.locations)
     sizes = np.array([len(each) for each in phase_rows], dtype=np.int64) * locations * iterations
     base = np.r_[0, np.cumsum(sizes)].astype(np.int64)
-    return Table(rows, row_of_call, present, phase_of, iteration_of, first_of, phase_rows, base, locations, iterations)
+    return CellLayout(
+        rows, row_of_call, present, phase_of, iteration_of, first_of, phase_rows, base, locations, iterations
+    )
 
 
 def shown_regions(trace: Trace, calls: Calls) -> IntArray:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.trace.events import Kind, Role
-from advisor.trace.locations import are_first_threads, of_events, ranks
-from advisor.trace.nesting import occurrence, of_roles
+from advisor.trace.locations import are_first_threads, locations_of_events, ranks_of_locations
+from advisor.trace.nesting import count_previous, have_roles
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
@@ -20,7 +20,7 @@ TEAM_ROLES = (Role.OMP_PARALLEL, Role.OMP_WORK)
 
 
 @dataclass(frozen=True, slots=True)
-class Teams:
+class ThreadTeams:
     """Parallel regions, numbered over all processes.
 
     ``region_of`` gives the parallel region of each call that is the outermost of its thread's part in one, -1 for
@@ -34,17 +34,17 @@ class Teams:
     first: IntArray
 
 
-def find(trace: Trace, calls: Calls) -> Teams:
+def find_teams(trace: Trace, calls: Calls) -> ThreadTeams:
     """Return the teams; parts of one process belong together by the time at which the first thread forks."""
-    part = _parts(trace, calls)
+    part = _find_team_parts(trace, calls)
     region_of = np.full(len(calls.region), -1, dtype=np.int64)
-    region_of[part] = _regions_of(trace, calls, part)
+    region_of[part] = _number_regions(trace, calls, part)
     last_end = np.full(int(region_of.max(initial=-1)) + 1, -np.inf)
     np.maximum.at(last_end, region_of[part], calls.end_s[part])
-    return Teams(region_of, last_end, *_barriers(trace, calls, region_of))
+    return ThreadTeams(region_of, last_end, *_group_barriers(trace, calls, region_of))
 
 
-def adopted(trace: Trace, calls: Calls, teams: Teams) -> Calls:
+def adopt_callers(trace: Trace, calls: Calls, teams: ThreadTeams) -> Calls:
     """Return ``calls`` in which the parts of all threads have the caller that the first thread's part has."""
     first_thread = are_first_threads(trace)[calls.location]
     part = np.flatnonzero(teams.region_of >= 0)
@@ -66,7 +66,7 @@ class JoinWaits:
     seconds: FloatArray
 
 
-def join_waits(trace: Trace, calls: Calls, teams: Teams) -> JoinWaits:
+def measure_join_waits(trace: Trace, calls: Calls, teams: ThreadTeams) -> JoinWaits:
     """Return how long calls waited for their threads: until the last one has ended its part, at most until the join.
 
     A call also waits from the moment at which the first thread of its team begins until it begins its own part: the
@@ -84,7 +84,7 @@ def join_waits(trace: Trace, calls: Calls, teams: Teams) -> JoinWaits:
         late[mine[joined]] = times[place[joined]]
     team = teams.region_of[own]
     until = np.minimum(teams.last_end_s[team], late)
-    begun = np.minimum(_first_begins(calls, teams)[team], calls.start_s[own])
+    begun = np.minimum(_first_begin_times(calls, teams)[team], calls.start_s[own])
     return JoinWaits(
         call=np.r_[calls.parent[own], calls.parent[own]],
         moment_s=np.r_[calls.end_s[own], begun],
@@ -92,7 +92,7 @@ def join_waits(trace: Trace, calls: Calls, teams: Teams) -> JoinWaits:
     )
 
 
-def _first_begins(calls: Calls, teams: Teams) -> FloatArray:
+def _first_begin_times(calls: Calls, teams: ThreadTeams) -> FloatArray:
     """Return when the first thread of each team begins its part."""
     part = np.flatnonzero(teams.region_of >= 0)
     begin = np.full(len(teams.last_end_s), np.inf)
@@ -100,46 +100,46 @@ def _first_begins(calls: Calls, teams: Teams) -> FloatArray:
     return begin
 
 
-def _parts(trace: Trace, calls: Calls) -> IntArray:
+def _find_team_parts(trace: Trace, calls: Calls) -> IntArray:
     """Return the calls in which threads do their parts of parallel regions, the outermost ones."""
-    working = of_roles(trace, calls.region, TEAM_ROLES)
+    working = have_roles(trace, calls.region, TEAM_ROLES)
     part = np.flatnonzero(working)
     parent = calls.parent[part]
     return part[(parent < 0) | ~working[parent]]
 
 
-def _regions_of(trace: Trace, calls: Calls, part: IntArray) -> IntArray:
+def _number_regions(trace: Trace, calls: Calls, part: IntArray) -> IntArray:
     """Return the parallel region of each part, numbered over all processes."""
-    rank_of = ranks(trace)
+    rank_of = ranks_of_locations(trace)
     first_thread = are_first_threads(trace)
     location = calls.location[part]
     region = np.zeros(len(part), dtype=np.int64)
     forks = np.flatnonzero(trace.kind == Kind.FORK)
-    forking_rank = rank_of[of_events(trace, forks)]
+    forking_rank = rank_of[locations_of_events(trace, forks)]
     base = 0
     for rank in np.unique(rank_of[location]):
         mine = rank_of[location] == rank
         own = part[mine & first_thread[location]]
-        begins = _begins(trace, calls, own, forks[forking_rank == rank])
+        begins = _region_begin_times(trace, calls, own, forks[forking_rank == rank])
         number = np.searchsorted(begins, calls.start_s[part[mine]], side="right") - 1
         region[mine] = base + np.clip(number, 0, None)
         base += max(len(begins), 1)
     return region
 
 
-def _begins(trace: Trace, calls: Calls, own: IntArray, forks: IntArray) -> FloatArray:
+def _region_begin_times(trace: Trace, calls: Calls, own: IntArray, forks: IntArray) -> FloatArray:
     """Return when the parallel regions of a process begin: at its fork where that is recorded for each."""
     return np.sort(trace.time_s[forks] if len(forks) == len(own) else calls.start_s[own])
 
 
-def _barriers(trace: Trace, calls: Calls, region_of: IntArray) -> tuple[IntArray, IntArray]:
+def _group_barriers(trace: Trace, calls: Calls, region_of: IntArray) -> tuple[IntArray, IntArray]:
     """Return the barriers that several threads of a team took part in, by parallel region and count."""
-    chosen = np.flatnonzero(of_roles(trace, calls.region, (Role.OMP_BARRIER,)))
+    chosen = np.flatnonzero(have_roles(trace, calls.region, (Role.OMP_BARRIER,)))
     chosen = chosen[calls.anchor[chosen] == chosen]
-    region = _enclosing(calls, chosen, region_of)
+    region = _enclosing_regions(calls, chosen, region_of)
     chosen, region = chosen[region >= 0], region[region >= 0]
     location = calls.location[chosen]
-    turn = occurrence(location * (int(region.max(initial=0)) + 1) + region)
+    turn = count_previous(location * (int(region.max(initial=0)) + 1) + region)
     order = np.lexsort((location, turn, region))
     key = region[order] * (int(turn.max(initial=0)) + 1) + turn[order]
     starts = np.flatnonzero(np.r_[True, np.diff(key) != 0][: len(key)])
@@ -148,7 +148,7 @@ def _barriers(trace: Trace, calls: Calls, region_of: IntArray) -> tuple[IntArray
     return chosen[order[kept]], np.r_[0, np.cumsum(size[size > 1])].astype(np.int64)
 
 
-def _enclosing(calls: Calls, chosen: IntArray, region_of: IntArray) -> IntArray:
+def _enclosing_regions(calls: Calls, chosen: IntArray, region_of: IntArray) -> IntArray:
     """Return the parallel region in which each of the chosen calls lies, -1 outside of all."""
     found = np.full(len(chosen), -1, dtype=np.int64)
     call = chosen.copy()

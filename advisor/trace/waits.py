@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.trace.counts import bytes_of_calls
+from advisor.trace.counts import sum_call_bytes
 from advisor.trace.events import COMMUNICATING, Role
-from advisor.trace.locations import ranks
-from advisor.trace.nesting import of_roles, outermost, roles
+from advisor.trace.locations import ranks_of_locations
+from advisor.trace.nesting import claiming_calls, have_roles, roles_of_regions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
     from advisor.trace.matching import Collectives, Messages
     from advisor.trace.nesting import Calls
-    from advisor.trace.teams import Teams
+    from advisor.trace.teams import ThreadTeams
 
 #: Below this size no implementation in use makes a sender wait for the receive (smallest default eager limit, bytes).
 RENDEZVOUS_BYTES = 4096
@@ -66,7 +66,7 @@ BLOCKING_ROLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class WaitTimes:
     """Per call: seconds waited, index into ``KINDS``, the location waited for (-1 none or many), whether estimated."""
 
     wait_s: FloatArray
@@ -76,7 +76,7 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class WaitReason:
     """Calls that cannot proceed before ``until_s``, why, because of which location, whether that is a guess."""
 
     call: IntArray
@@ -86,34 +86,36 @@ class Reason:
     estimated: npt.NDArray[np.bool_]
 
 
-def split(
+def split_waits(
     trace: Trace,
     calls: Calls,
     joint: Collectives,
     messages: Messages,
-    teams: Teams,
+    teams: ThreadTeams,
     closers: IntArray,
-    least: Shortest | None = None,
-) -> Waits:
+    least: ShortestCalls | None = None,
+) -> WaitTimes:
     """Return how long every call waits; ``calls`` carry aligned times, ``closers`` are those that end the run.
 
     ``least`` are the shortest calls of the whole run where ``trace`` is only a part of it.
     """
     known = [
-        *_of_collectives(calls, joint),
-        _of_late_senders(calls, messages),
-        _of_late_receivers(trace, calls, messages),
-        _of_teams(calls, teams),
-        _of_closers(calls, closers[closers >= 0]),
+        *_wait_in_collectives(calls, joint),
+        _wait_for_senders(calls, messages),
+        _wait_for_receivers(trace, calls, messages),
+        _wait_for_teams(calls, teams),
+        _wait_for_shutdown(calls, closers[closers >= 0]),
     ]
-    known_calls = explained(calls, joint, messages, teams)
-    guessed = _of_guessed_senders(trace, calls, messages, known_calls)
+    known_calls = find_explained_calls(calls, joint, messages, teams)
+    guessed = _wait_for_guessed_senders(trace, calls, messages, known_calls)
     known_calls[guessed.call] = True
-    least = shortest(trace, calls, known_calls) if least is None else least
-    return _latest(calls, [*known, guessed, _of_unmatched(trace, calls, known_calls, least)])
+    least = find_shortest_calls(trace, calls, known_calls) if least is None else least
+    return _select_latest_reasons(calls, [*known, guessed, _estimate_unmatched_waits(trace, calls, known_calls, least)])
 
 
-def explained(calls: Calls, joint: Collectives, messages: Messages, teams: Teams) -> npt.NDArray[np.bool_]:
+def find_explained_calls(
+    calls: Calls, joint: Collectives, messages: Messages, teams: ThreadTeams
+) -> npt.NDArray[np.bool_]:
     """Return the calls of which it is known whom they wait for."""
     known = np.zeros(len(calls.region), dtype=bool)
     for group in (joint.call, messages.receive, messages.send, messages.send_end, teams.barrier):
@@ -122,7 +124,7 @@ def explained(calls: Calls, joint: Collectives, messages: Messages, teams: Teams
 
 
 @dataclass(frozen=True, slots=True)
-class Shortest:
+class ShortestCalls:
     """The seconds of the shortest blocking call of each region and size (-1 unknown) whose partner is unknown."""
 
     region: IntArray
@@ -130,66 +132,72 @@ class Shortest:
     seconds: FloatArray
 
 
-def shortest(trace: Trace, calls: Calls, known: npt.NDArray[np.bool_]) -> Shortest:
+def find_shortest_calls(trace: Trace, calls: Calls, known: npt.NDArray[np.bool_]) -> ShortestCalls:
     """Return the shortest calls among those that are not ``known`` to wait for somebody."""
-    call, size = _unexplained(trace, calls, known)
-    return _least(Shortest(calls.region[call], size, calls.end_s[call] - calls.start_s[call]))
+    call, size = _select_unexplained(trace, calls, known)
+    return _select_shortest(ShortestCalls(calls.region[call], size, calls.end_s[call] - calls.start_s[call]))
 
 
-def shortest_of(parts: Iterable[Shortest]) -> Shortest:
+def merge_shortest_calls(parts: Iterable[ShortestCalls]) -> ShortestCalls:
     """Return the shortest calls of all parts."""
     several = list(parts)
-    return _least(Shortest(*(np.concatenate([getattr(p, name) for p in several]) for name in Shortest.__slots__)))
+    return _select_shortest(
+        ShortestCalls(*(np.concatenate([getattr(p, name) for p in several]) for name in ShortestCalls.__slots__))
+    )
 
 
-def _least(found: Shortest) -> Shortest:
+def _select_shortest(found: ShortestCalls) -> ShortestCalls:
     order = np.lexsort((found.seconds, found.size, found.region))
     region, size = found.region[order], found.size[order]
     fresh = np.r_[True, (np.diff(region) != 0) | (np.diff(size) != 0)][: len(order)]
-    return Shortest(region[fresh], size[fresh], found.seconds[order][fresh])
+    return ShortestCalls(region[fresh], size[fresh], found.seconds[order][fresh])
 
 
-def _unexplained(trace: Trace, calls: Calls, known: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+def _select_unexplained(trace: Trace, calls: Calls, known: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
     """Return the blocking calls without a known partner, and their bytes."""
-    call = np.flatnonzero(of_roles(trace, calls.region, BLOCKING_ROLES) & ~known)
+    call = np.flatnonzero(have_roles(trace, calls.region, BLOCKING_ROLES) & ~known)
     call = call[calls.anchor[call] == call]
-    return call, bytes_of_calls(trace, calls, COMMUNICATING)[call] if len(call) else call
+    return call, sum_call_bytes(trace, calls, COMMUNICATING)[call] if len(call) else call
 
 
-def _of_collectives(calls: Calls, joint: Collectives) -> list[Reason]:
+def _wait_in_collectives(calls: Calls, joint: Collectives) -> list[WaitReason]:
     """Return until when the ranks of collectives wait."""
     if not len(joint):
         return []
     size = np.diff(joint.first)
     start = calls.start_s[joint.call]
     role = np.repeat(joint.role, size)
-    last, who = _last(start, joint.first)
+    last, who = _latest_starts(start, joint.first)
     everybody = (role == Role.BARRIER) | (role == Role.ALL_TO_ALL)
     kind = np.where(role == Role.BARRIER, KINDS.index("barrier"), KINDS.index("collective"))
     partner = calls.location[joint.call[who]]
-    reasons = [_reason(joint.call, np.repeat(last, size), kind, np.repeat(partner, size), everybody)]
+    reasons = [_make_reason(joint.call, np.repeat(last, size), kind, np.repeat(partner, size), everybody)]
     rooted = joint.root >= 0
     root_call = joint.call[joint.first[:-1] + np.maximum(joint.root, 0)]
     is_root = joint.call == np.repeat(root_call, size)
     late_root = (role == Role.ONE_TO_ALL) & np.repeat(rooted, size) & ~is_root
     root_start = np.repeat(calls.start_s[root_call], size)
     root_kind = np.full(len(role), KINDS.index("late root"))
-    reasons.append(_reason(joint.call, root_start, root_kind, np.repeat(calls.location[root_call], size), late_root))
+    reasons.append(
+        _make_reason(joint.call, root_start, root_kind, np.repeat(calls.location[root_call], size), late_root)
+    )
     gathers = (role == Role.ALL_TO_ONE) & is_root
-    reasons.append(_reason(joint.call, np.repeat(last, size), kind, np.repeat(partner, size), gathers))
+    reasons.append(_make_reason(joint.call, np.repeat(last, size), kind, np.repeat(partner, size), gathers))
     scans = role == Role.SCAN
-    reasons.append(_reason(joint.call, _running_last(start, joint.first), kind, np.full(len(role), -1), scans))
+    reasons.append(
+        _make_reason(joint.call, _running_latest_starts(start, joint.first), kind, np.full(len(role), -1), scans)
+    )
     return reasons
 
 
-def _last(start: FloatArray, first: IntArray) -> tuple[FloatArray, IntArray]:
+def _latest_starts(start: FloatArray, first: IntArray) -> tuple[FloatArray, IntArray]:
     """Return the latest start of each group and where it stands."""
     last = np.maximum.reduceat(start, first[:-1])
     place = np.where(start == np.repeat(last, np.diff(first)), np.arange(len(start)), len(start))
     return last, np.minimum.reduceat(place, first[:-1])
 
 
-def _running_last(start: FloatArray, first: IntArray) -> FloatArray:
+def _running_latest_starts(start: FloatArray, first: IntArray) -> FloatArray:
     """Return the latest start among those up to each element of its group."""
     order = np.lexsort((start, np.repeat(np.arange(len(first) - 1), np.diff(first))))
     height = np.empty(len(start), dtype=np.int64)
@@ -198,21 +206,23 @@ def _running_last(start: FloatArray, first: IntArray) -> FloatArray:
     return start[order[running]]
 
 
-def _of_late_senders(calls: Calls, messages: Messages) -> Reason:
+def _wait_for_senders(calls: Calls, messages: Messages) -> WaitReason:
     """Return until when receives wait: until the send they need has started."""
     everything = np.ones(len(messages.send), dtype=bool)
     kind = np.full(len(messages.send), KINDS.index("late sender"))
-    return _reason(messages.receive, calls.start_s[messages.send], kind, calls.location[messages.send], everything)
+    return _make_reason(messages.receive, calls.start_s[messages.send], kind, calls.location[messages.send], everything)
 
 
-def _of_guessed_senders(trace: Trace, calls: Calls, messages: Messages, explained: npt.NDArray[np.bool_]) -> Reason:
+def _wait_for_guessed_senders(
+    trace: Trace, calls: Calls, messages: Messages, explained: npt.NDArray[np.bool_]
+) -> WaitReason:
     """Return until when wait calls wait whose receives were posted but not seen to complete.
 
     Where as many sends to a rank as posts of it lack their other end, the k-th send in the order of time is taken for
     the k-th post, and the first wait call behind the post for the one that completes it: estimated.
     """
-    role = roles(trace)[calls.region]
-    rank = ranks(trace)
+    role = roles_of_regions(trace)[calls.region]
+    rank = ranks_of_locations(trace)
     post_location = np.searchsorted(trace.first, messages.lost_posts, side="right") - 1
     waits = np.flatnonzero((role == Role.WAIT) & ~explained & (calls.anchor == np.arange(len(role))))
     sends = messages.lost_sends[np.argsort(trace.time_s[messages.lost_sends], kind="stable")]
@@ -223,69 +233,71 @@ def _of_guessed_senders(trace: Trace, calls: Calls, messages: Messages, explaine
         here = waits[rank[calls.location[waits]] == receiver]
         behind = np.searchsorted(calls.enter[here], mine)
         if len(mine) == len(theirs) and (behind < len(here)).all():
-            found.append((here[behind], outermost(calls, calls.open_after[theirs])))
+            found.append((here[behind], claiming_calls(calls, calls.open_after[theirs])))
     call = np.concatenate([np.zeros(0, dtype=np.int64), *(pair[0] for pair in found)])
     send = np.concatenate([np.zeros(0, dtype=np.int64), *(pair[1] for pair in found)])
     kind = np.full(len(call), KINDS.index("late sender"))
-    return Reason(call, calls.start_s[send], kind, calls.location[send], np.ones(len(call), dtype=bool))
+    return WaitReason(call, calls.start_s[send], kind, calls.location[send], np.ones(len(call), dtype=bool))
 
 
-def _of_late_receivers(trace: Trace, calls: Calls, messages: Messages) -> Reason:
+def _wait_for_receivers(trace: Trace, calls: Calls, messages: Messages) -> WaitReason:
     """Return until when large sends wait: until the receive they need is posted."""
-    blocking = of_roles(trace, calls.region[messages.send], (Role.SEND, Role.SENDRECV))
+    blocking = have_roles(trace, calls.region[messages.send], (Role.SEND, Role.SENDRECV))
     call = np.where(blocking, messages.send, messages.send_end)
     until = calls.start_s[messages.posted]
     held = (call >= 0) & (messages.size > RENDEZVOUS_BYTES) & (until < calls.end_s[np.maximum(call, 0)])
     kind = np.full(len(call), KINDS.index("late receiver"))
-    return _reason(call, until, kind, calls.location[messages.posted], held)
+    return _make_reason(call, until, kind, calls.location[messages.posted], held)
 
 
-def _of_teams(calls: Calls, teams: Teams) -> Reason:
+def _wait_for_teams(calls: Calls, teams: ThreadTeams) -> WaitReason:
     """Return until when threads wait at a barrier of their team."""
     nothing = np.zeros(0, dtype=np.int64)
     if len(teams.first) < 2:
-        return _reason(nothing, np.zeros(0), nothing, nothing, nothing.astype(bool))
-    last, who = _last(calls.start_s[teams.barrier], teams.first)
+        return _make_reason(nothing, np.zeros(0), nothing, nothing, nothing.astype(bool))
+    last, who = _latest_starts(calls.start_s[teams.barrier], teams.first)
     size = np.diff(teams.first)
     kind = np.full(len(teams.barrier), KINDS.index("thread barrier"))
     partner = np.repeat(calls.location[teams.barrier[who]], size)
-    return _reason(teams.barrier, np.repeat(last, size), kind, partner, np.ones(len(kind), dtype=bool))
+    return _make_reason(teams.barrier, np.repeat(last, size), kind, partner, np.ones(len(kind), dtype=bool))
 
 
-def _of_closers(calls: Calls, closers: IntArray) -> Reason:
+def _wait_for_shutdown(calls: Calls, closers: IntArray) -> WaitReason:
     """Return until when processes wait in the shutdown: until the last one gets there."""
     everything = np.ones(len(closers), dtype=bool)
     nobody = np.full(len(closers), -1)
     last = np.full(len(closers), calls.start_s[closers].max(initial=-np.inf))
-    return _reason(closers, last, np.full(len(closers), KINDS.index("end of run")), nobody, everything)
+    return _make_reason(closers, last, np.full(len(closers), KINDS.index("end of run")), nobody, everything)
 
 
-def _of_unmatched(trace: Trace, calls: Calls, known: npt.NDArray[np.bool_], least: Shortest) -> Reason:
+def _estimate_unmatched_waits(
+    trace: Trace, calls: Calls, known: npt.NDArray[np.bool_], least: ShortestCalls
+) -> WaitReason:
     """Return until when calls without a known partner wait, by the shortest call of the same name and size."""
-    call, size = _unexplained(trace, calls, known)
+    call, size = _select_unexplained(trace, calls, known)
     sizes = np.unique(np.r_[least.size, size])
     known_sorts = least.region * len(sizes) + np.searchsorted(sizes, least.size)
     sorts = calls.region[call] * len(sizes) + np.searchsorted(sizes, size)
     place = np.searchsorted(known_sorts, sorts)
     same = np.r_[known_sorts, -1][place] == sorts
     until = calls.end_s[call] - np.where(same, np.r_[least.seconds, np.inf][place], np.inf)
-    locked = roles(trace)[calls.region[call]] == Role.OMP_LOCK
+    locked = roles_of_regions(trace)[calls.region[call]] == Role.OMP_LOCK
     kind = np.where(locked, KINDS.index("lock"), KINDS.index("unmatched"))
-    return Reason(call, until, kind, np.full(len(call), -1), np.ones(len(call), dtype=bool))
+    return WaitReason(call, until, kind, np.full(len(call), -1), np.ones(len(call), dtype=bool))
 
 
-def _reason(
+def _make_reason(
     call: IntArray, until_s: FloatArray, kind: IntArray, partner: IntArray, valid: npt.NDArray[np.bool_]
-) -> Reason:
+) -> WaitReason:
     """Return the valid rows as a certain reason."""
     chosen = call[valid]
-    return Reason(chosen, until_s[valid], kind[valid], partner[valid], np.zeros(len(chosen), dtype=bool))
+    return WaitReason(chosen, until_s[valid], kind[valid], partner[valid], np.zeros(len(chosen), dtype=bool))
 
 
-def _latest(calls: Calls, reasons: list[Reason]) -> Waits:
+def _select_latest_reasons(calls: Calls, reasons: list[WaitReason]) -> WaitTimes:
     """Return for each call the reason that held it longest; none holds it beyond its end."""
     call, until, kind, partner, estimated = (
-        np.concatenate([getattr(reason, name) for reason in reasons]) for name in Reason.__slots__
+        np.concatenate([getattr(reason, name) for reason in reasons]) for name in WaitReason.__slots__
     )
     last: FloatArray = np.full(len(calls.region), -np.inf)
     np.maximum.at(last, call, until)
@@ -294,7 +306,7 @@ def _latest(calls: Calls, reasons: list[Reason]) -> Waits:
     chosen[call[latest]] = latest  # the last one where several are equal
     seconds = np.clip(last - calls.start_s, 0.0, calls.end_s - calls.start_s)
     waits = seconds > 0
-    return Waits(
+    return WaitTimes(
         wait_s=seconds,
         kind=np.where(waits, np.r_[kind, 0][chosen], 0),
         partner=np.where(waits, np.r_[partner, -1][chosen], -1),

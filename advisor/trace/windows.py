@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor.trace import cuts
+from advisor.trace import segmentation
 from advisor.trace.events import COLUMNS, Kind
-from advisor.trace.locations import masters
-from advisor.trace.spool import release
+from advisor.trace.locations import first_locations
+from advisor.trace.spool import release_memory
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,7 +37,7 @@ class UncleanError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TraceWindow:
     """A part of a trace as a trace of its own.
 
     ``reentered`` (locations,) counts the calls that were open before the window and begin it; ``begin_s`` and ``end_s``
@@ -51,49 +51,49 @@ class Window:
     end_s: FloatArray
     compiled: bool
 
-    def continued(self, calls: Calls) -> npt.NDArray[np.bool_]:
+    def is_continued(self, calls: Calls) -> npt.NDArray[np.bool_]:
         """Return which calls were entered before this window."""
         return calls.enter < (self.trace.first[:-1] + self.reentered)[calls.location]
 
 
-class Windows:
+class TraceWindows:
     """A trace cut into windows of about ``events`` events."""
 
     def __init__(self, trace: Trace, events: int = WINDOW_EVENTS, *, compiled: bool = False) -> None:
         self.trace = trace
         self._compiled = compiled
-        self._masters = masters(trace)
-        self._edges = _edges(trace, events, compiled=compiled)
+        self._masters = first_locations(trace)
+        self._edges = _window_edges(trace, events, compiled=compiled)
 
     def __len__(self) -> int:
         return len(self._edges) - 1
 
-    def whole(self) -> Windows:
+    def as_one_window(self) -> TraceWindows:
         """Return the same trace as one window."""
-        return Windows(self.trace, len(self.trace.kind), compiled=self._compiled)
+        return TraceWindows(self.trace, len(self.trace.kind), compiled=self._compiled)
 
-    def nothing_open(self) -> Stacks:
+    def empty_stacks(self) -> Stacks:
         """Return what is open at the begin of the trace."""
         return tuple(np.zeros(0, dtype=np.int64) for _ in self.trace.locations)
 
-    def window(self, number: int, opened: Stacks) -> Window:
+    def make_window(self, number: int, opened: Stacks) -> TraceWindow:
         """Return a window; ``opened`` are the calls that the one before left open."""
         low, high = self._edges[number], self._edges[number + 1]
         nowhere = np.full(len(low), np.inf)
         if len(self) == 1:
-            return Window(self.trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere, self._compiled)
+            return TraceWindow(self.trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere, self._compiled)
         begin = self.trace.time_s[low[self._masters] - 1] if number else -nowhere
         end = self.trace.time_s[high[self._masters] - 1] if number + 1 < len(self) else nowhere
         reentered = np.array([len(stack) for stack in opened], dtype=np.int64)
-        return Window(_part(self.trace, low, high, opened, begin), reentered, begin, end, self._compiled)
+        return TraceWindow(_extract_events(self.trace, low, high, opened, begin), reentered, begin, end, self._compiled)
 
 
 def has_calls(trace: Trace) -> bool:
     """Return whether any call was entered."""
-    return any((trace.kind[block] == Kind.ENTER).any() for block in cuts.blocks(0, len(trace.kind)))
+    return any((trace.kind[block] == Kind.ENTER).any() for block in segmentation.iterate_blocks(0, len(trace.kind)))
 
 
-def left_open(window: Window, calls: Calls) -> Stacks:
+def find_open_regions(window: TraceWindow, calls: Calls) -> Stacks:
     """Return the regions that are open at the end of a window."""
     trace = window.trace
     stacks = []
@@ -107,7 +107,7 @@ def left_open(window: Window, calls: Calls) -> Stacks:
     return tuple(stacks)
 
 
-def _part(trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: FloatArray) -> Trace:
+def _extract_events(trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: FloatArray) -> Trace:
     """Return the events from ``low`` to ``high`` of each location, behind enters of the calls that are open."""
     depth = np.array([len(stack) for stack in opened])
     first = np.r_[0, np.cumsum(depth + high - low)].astype(np.int64)
@@ -120,14 +120,14 @@ def _part(trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: Fl
     for name in COLUMNS:
         columns[name] = getattr(trace, name)[source]
         columns[name][again] = entered[name]
-    release(getattr(trace, name) for name in COLUMNS)
+    release_memory(getattr(trace, name) for name in COLUMNS)
     return replace(trace, first=first, **columns)
 
 
-def _edges(trace: Trace, events: int, *, compiled: bool) -> IntArray:
+def _window_edges(trace: Trace, events: int, *, compiled: bool) -> IntArray:
     """Return (windows + 1, locations): the events at which windows begin."""
     ends = np.stack((trace.first[:-1], trace.first[1:]))
-    places = cuts.places(trace, compiled=compiled) if len(trace.kind) > events else None
+    places = segmentation.find_cut_points(trace, compiled=compiled) if len(trace.kind) > events else None
     if places is None:
         return ends
     before = (places - trace.first[:-1]).sum(axis=1)

@@ -21,7 +21,7 @@ _TABLE = re.compile(r"(<!-- commands: .*? -->\n).*?(<!-- end of commands -->\n)"
 
 def with_table(text: str) -> str:
     """Return the page ``docs/commands.md`` with a table of gapwatch's own commands as they are now."""
-    leaves = [leaf for module in COMMANDS.values() for leaf in _leaves(parsers.of_command(module))]
+    leaves = [leaf for module in COMMANDS.values() for leaf in _leaves(parsers.build_command_parser(module))]
     rows = [(f"`{leaf.prog}`", markdown.plain(str(leaf.description))) for leaf in leaves]
     return _TABLE.sub(lambda found: found[1] + markdown.table(("command", "what it does"), rows) + found[2], text)
 
@@ -33,8 +33,8 @@ def names(plugin_commands: Iterable[Command]) -> tuple[str, ...]:
 
 def pages(plugin_commands: Iterable[Command], written: Mapping[str, str]) -> dict[str, str]:
     """Return the pages by their paths below ``docs/``; ``written`` are the hand-written ones, which are linked to."""
-    own = {name: _page(parsers.of_command(module)) for name, module in COMMANDS.items()}
-    theirs = {command.name: _page(parsers.of_plugin(command), command) for command in plugin_commands}
+    own = {name: _page(parsers.build_command_parser(module)) for name, module in COMMANDS.items()}
+    theirs = {command.name: _page(parsers.build_plugin_parser(command), command) for command in plugin_commands}
     found = own | theirs
     index = markdown.page(
         "All commands",

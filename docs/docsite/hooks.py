@@ -15,7 +15,7 @@ from docsite import markdown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.extension.host import Loaded
+    from advisor.extension.host import LoadedPlugin
 
 PACKAGE = Path(advisor.__file__).parent
 
@@ -25,7 +25,7 @@ def names() -> tuple[str, ...]:
     return tuple(name for name, function in vars(hookspecs).items() if hasattr(function, "advisor_spec"))
 
 
-def additions(plugins: Sequence[Loaded]) -> Mapping[str, str]:
+def additions(plugins: Sequence[LoadedPlugin]) -> Mapping[str, str]:
     """Return what is added to the page of each hook, by its path below ``docs/``."""
     return {f"hooks/{name}.md": _addition(name, plugins) for name in names()}
 
@@ -52,7 +52,7 @@ def callers(hook: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _addition(hook: str, plugins: Sequence[Loaded]) -> str:
+def _addition(hook: str, plugins: Sequence[LoadedPlugin]) -> str:
     function = getattr(hookspecs, hook)
     lines = inspect.getsource(function).split('    """')[0].splitlines()
     signature = "\n".join(line for line in lines if not line.startswith("@"))

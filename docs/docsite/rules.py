@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from advisor.cli import rule_pages
-from advisor.output.numbers import share
-from advisor.output.words import EFFORTS, how_words
+from advisor.output.numbers import format_percentage
+from advisor.output.wording import EFFORTS, describe_how
 from docsite import markdown
 
 if TYPE_CHECKING:
@@ -29,19 +29,23 @@ def pages(book: RuleBook) -> dict[str, str]:
 
 def asking_for(book: RuleBook, fact: str) -> tuple[Action, ...]:
     """Return the actions whose conditions name a fact."""
-    return tuple(action for action in (*book.actions, *book.off) if fact in _names(rule_pages.condition(action.when)))
+    return tuple(
+        action
+        for action in (*book.actions, *book.off)
+        if fact in _names(rule_pages.build_condition_document(action.when))
+    )
 
 
 def words(when: dict[str, Any]) -> Iterator[str]:
     """Yield a condition as the lines of a list, in words."""
     groups = {"all": "all of these:", "any": "at least one of these:", "not": "not this:"}
-    for depth, kind, name, compared in rule_pages.parts(when):
+    for depth, kind, name, compared in rule_pages.iterate_condition_lines(when):
         said = groups.get(kind) or f"{'gap ' if kind == 'gap' else ''}`{name}` {_compared(compared)}"
         yield f"{'  ' * depth}* {said}"
 
 
 def _names(when: dict[str, Any]) -> set[str]:
-    return {name for _, kind, name, _ in rule_pages.parts(when) if kind == "fact"}
+    return {name for _, kind, name, _ in rule_pages.iterate_condition_lines(when) if kind == "fact"}
 
 
 def _compared(text: str) -> str:
@@ -66,7 +70,7 @@ def _index(book: RuleBook, actions: list[Action]) -> str:
 
 
 def _page(action: Action, book: RuleBook) -> str:
-    condition = "\n".join(words(rule_pages.condition(action.when)))
+    condition = "\n".join(words(rule_pages.build_condition_document(action.when)))
     rows = [(name, text) for name, text in _facts(action, book) if text]
     return markdown.page(
         f"{action.id}: {markdown.plain(action.title)}",
@@ -92,7 +96,7 @@ def _facts(action: Action, book: RuleBook) -> Iterator[tuple[str, str]]:
     yield "may help or hurt", _issues(action.other, book)
     yield "applies to", ", ".join(action.applies_to)
     yield "effort", f"{action.effort} of 5, {EFFORTS[action.effort]}"
-    yield "usual win", f"{share(action.prior)} of the ceiling"
+    yield "usual win", f"{format_percentage(action.prior)} of the ceiling"
     yield "simulated as", ", ".join(markdown.code(f"{name}: {value}") for name, value in action.change.items())
     yield "not together with", ", ".join(action.conflicts)
     yield "stands in", markdown.code(action.place)
@@ -108,7 +112,7 @@ def _gaps(names: Iterable[str]) -> str:
 
 
 def _instruction(how: HowTo) -> Iterator[str]:
-    yield f"### {how_words(how) or 'Anywhere'}\n\n{markdown.plain(how.text)}\n"
+    yield f"### {describe_how(how) or 'Anywhere'}\n\n{markdown.plain(how.text)}\n"
     language = {"cxx": "c++"}.get(how.language or "", how.language or "")
     for title, text in (("Before", how.before), ("After", how.after)):
         if text:

@@ -49,11 +49,11 @@ def written() -> dict[str, str]:
 
 def pages() -> dict[str, str]:
     """Return all pages of the site, hand-written and made, by their paths from its root."""
-    host = hosts.load()
+    host = hosts.load_plugins()
     if host.problems:
         raise RuntimeError("; ".join(host.problems))
-    extra, brought = host.facts(), host.commands(tuple(COMMANDS))
-    book = load_default(host.rules(), extra)
+    extra, brought = host.collect_facts(), host.collect_commands(tuple(COMMANDS))
+    book = load_default(host.rule_files(), extra)
     origins = _origins(host)
     everything = written()
     below = {path.removeprefix("docs/"): text for path, text in everything.items() if path.startswith("docs/")}
@@ -96,13 +96,13 @@ def write(folder: Path) -> None:
         shutil.copyfile(source, folder / path)
 
 
-def _origins(host: hosts.Host) -> dict[str, str]:
+def _origins(host: hosts.PluginHost) -> dict[str, str]:
     """Return the plugin of each fact that a plugin brings."""
     found: dict[str, str] = {}
     for plugin in host.plugins:
         if "advisor_facts" in plugin.hooks:
             others = [one.name for one in host.plugins if one.name != plugin.name]
-            found |= {fact.name: plugin.name for fact in hosts.load(blocked=others).facts()}
+            found |= {fact.name: plugin.name for fact in hosts.load_plugins(blocked=others).collect_facts()}
     return found
 
 

@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from advisor.analysis import bounds, gaps, machines
-from advisor.analysis.machines.records import Number, Source
-from advisor_simulation.mds.report import by_kind
-from advisor_simulation.mds.run import simulate
-from advisor_simulation.model.checks import read
-from advisor_simulation.model.world import build
+from advisor.analysis.machines.records import Number, NumberSource
+from advisor_simulation.mds.report import coherence_seconds
+from advisor_simulation.mds.run import simulate_model
+from advisor_simulation.model.checks import read_model
+from advisor_simulation.model.world import build_world
 
 HERE = Path(__file__).resolve().parent
 VERSIONS = ("SP", "SD", "SD2", "SD3", "SD4", "SD8")
@@ -60,21 +60,23 @@ def measured(version: str, threads: int, program: Path, parts: Path) -> Measured
 
 def simulated_s(version: str, processors: int, unit_s: float, barrier_s: float) -> float:
     """Return what the simulation says of a version, when one unit of weight takes ``unit_s``."""
-    model = read(model_of(version))
-    machine = machines.load("convex-spp1600")
-    sources = machine.sources | {"run": Source("a run of version SP on one thread")}
+    model = read_model(model_of(version))
+    machine = machines.load_machine("convex-spp1600")
+    sources = machine.sources | {"run": NumberSource("a run of version SP on one thread")}
     machine = replace(machine, sources=sources, frequency=Number(1 / unit_s, "run"))
     costs = replace(
         model.costs, memory=MEMORY_S / unit_s, near=NEAR_S / unit_s, far=NEAR_S / unit_s, line=64.0,
         barrier=barrier_s / unit_s, barrier_per_doubling=0.0,
     )  # fmt: skip
     parameters = model.parameters | {"cycles": float(CYCLES)}
-    return simulate(replace(model, costs=costs, parameters=parameters), HERE, machine, processors).profile.actual_s
+    return simulate_model(
+        replace(model, costs=costs, parameters=parameters), HERE, machine, processors
+    ).profile.actual_s
 
 
 def write_parts(path: Path, threads: int) -> None:
     """Write the sub-domain of each element, as the simulation decomposes the mesh."""
-    world = build(read(model_of("SD")), HERE, threads)
+    world = build_world(read_model(model_of("SD")), HERE, threads)
     np.savetxt(path, world.owner["mesh"], fmt="%d")
 
 
@@ -113,13 +115,13 @@ def advise(program: Path, threads: int, parts: Path, scratch: Path) -> None:
 
 def on_spp1600() -> None:
     """Print the gaps of all versions on 16 processors of the SPP-1600 model."""
-    machine = machines.load("convex-spp1600")
+    machine = machines.load_machine("convex-spp1600")
     print("| version | time, ms | C' without false sharing | X: false sharing | X: migration | L | M' | D | S' |")
     print("|---|---|---|---|---|---|---|---|---|")
     for version in VERSIONS:
-        profile = simulate(read(model_of(version)), HERE, machine, 16).profile
-        found = {gap.name: gap.seconds for gap in gaps.attribute(profile, bounds.compute(profile))}
-        kinds = by_kind(profile)
+        profile = simulate_model(read_model(model_of(version)), HERE, machine, 16).profile
+        found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(profile, bounds.compute_bounds(profile))}
+        kinds = coherence_seconds(profile)
         columns = (kinds["communication"], kinds["false sharing"], kinds["migration"])
         columns += tuple(found[name] for name in ("L", "M'", "D", "S'"))
         shown = " | ".join(f"{seconds * 1e3:.2f}" for seconds in (profile.actual_s, *columns))

@@ -104,14 +104,14 @@ def keep(folder: Path) -> None:
     """Read all recordings, and keep of each run its bounds and where its gaps are."""
     from advisor import pipeline
     from advisor.extension import host
-    from advisor.output.document import document
+    from advisor.output.advice_document import build_advice_document
 
-    plugins = host.load()
+    plugins = host.load_plugins()
     runs = []
     for build, _ in plan():
         for repeat in range(REPEATS):
             place = folder / "runs" / f"{build.replace(' ', '-')}-{repeat}"
-            runs.append(_digest(document(pipeline.advise([place], pipeline.Options(), plugins))))
+            runs.append(_digest(build_advice_document(pipeline.advise([place], pipeline.Options(), plugins))))
     lines = ",\n".join(json.dumps(run) for run in runs)
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     KEPT.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
@@ -155,12 +155,12 @@ def builds(path: Path = KEPT) -> dict[str, list[Advice]]:
 
 def alarms(found: dict[str, list[Advice]]) -> list[str]:
     """Return what was called a change in builds without one, each compared with the build before."""
-    from advisor.analysis.comparison import compare
+    from advisor.analysis.comparison import compare_builds
 
     groups = [found[f"clean {number}"] for number in range(CLEAN)]
     said = []
     for number in range(1, CLEAN):
-        compared = compare(groups[number - 1], groups[number], groups[: number - 1])
+        compared = compare_builds(groups[number - 1], groups[number], groups[: number - 1])
         moved = (compared.actual, *compared.changes)
         said += [f"clean {number}: {one.name} {one.delta_s:+.4f} s" for one in moved if one.beyond_noise]
     return said
@@ -168,14 +168,14 @@ def alarms(found: dict[str, list[Advice]]) -> list[str]:
 
 def named(found: dict[str, list[Advice]]) -> dict[str, tuple[str | None, str | None, bool]]:
     """Return gap and region that are named for each build with a fault, and whether they are right."""
-    from advisor.analysis.comparison import compare
+    from advisor.analysis.comparison import compare_builds
 
     groups = [found[f"clean {number}"] for number in range(CLEAN)]
     said: dict[str, tuple[str | None, str | None, bool]] = {}
     for fault in FAULTS:
         for number in range(TRIALS):
             build = f"{fault.name} {number}"
-            worst = compare(groups[-1], found[build], groups[:-1]).worst
+            worst = compare_builds(groups[-1], found[build], groups[:-1]).largest_increase
             place = worst.places[0][0] if worst and worst.places else None
             gap = worst.name if worst else None
             said[build] = gap, place, gap == fault.gap and place in fault.regions

@@ -175,21 +175,25 @@ def judged(rows: list[dict[str, Any]] | None = None, recorded: Path = RECORDED) 
     """Return every case, predicted from its recording and measured."""
     from advisor.advice import rules
     from advisor.extension import host
-    from advisor_simulation.whatif.gains import tried
-    from advisor_simulation.whatif.report import working_in
-    from advisor_simulation.whatif.runs import of_profile
-    from advisor_simulation.whatif.trial import of_run
+    from advisor_simulation.whatif.gains import try_change
+    from advisor_simulation.whatif.measured_run import build_run
+    from advisor_simulation.whatif.run_report import find_working_phases
+    from advisor_simulation.whatif.trial import build_trial
 
-    plugins = host.load()
+    plugins = host.load_plugins()
     change = {action.id: action.change for action in rules.load_default((), examples=False).actions}
     found = []
     for row in measured() if rows is None else rows:
-        trace = plugins.find(recorded / row["case"])[0]
-        profile = plugins.read(trace)
-        run = of_profile(profile)
-        trial = of_run(run, plugins.trace(trace)) if run else None
+        trace = plugins.find_profiles(recorded / row["case"])[0]
+        profile = plugins.read_profile(trace)
+        run = build_run(profile)
+        trial = build_trial(run, plugins.read_trace(trace)) if run else None
         action, place = REMEDY[row["fault"]], AT.get(row["fault"])
-        made = tried(trial, change[action], working_in(profile, place) if place else set()) if trial else None
+        made = (
+            try_change(trial, change[action], find_working_phases(profile, place) if place else set())
+            if trial
+            else None
+        )
         if made is None:
             raise SystemExit(f"{row['case']}: {action} can't be simulated")
         really = row["with_s"] - row["without_s"]

@@ -44,7 +44,7 @@ def accepted() -> dict[str, tuple[str, ...]]:
     return {fault: tuple(row["actions"]) for fault, row in table.items()}
 
 
-def judge(path: Path, faults: tuple[str, ...], plugins: host.Host) -> str:
+def judge(path: Path, faults: tuple[str, ...], plugins: host.PluginHost) -> str:
     """Return one cell: ``hit``, ``miss`` with the action, ``open`` (asks for more evidence), ``silent`` or ``-``."""
     if not path.is_dir():
         return "-"
@@ -63,7 +63,7 @@ def judge(path: Path, faults: tuple[str, ...], plugins: host.Host) -> str:
 
 def table(folder: Path) -> str:
     """Return the table of all faults and tools recorded below ``folder``."""
-    plugins = host.load()
+    plugins = host.load_plugins()
     rows = ["| fault | " + " | ".join(TOOLS) + " |", "|---" * (len(TOOLS) + 1) + "|"]
     for name, faults in FAULTS.items():
         cells = [judge(folder / tool / f"faultlab-{name}", faults, plugins) for tool in TOOLS]

@@ -82,7 +82,7 @@ def _named(directory: str) -> tuple[str, ...]:
     return (words[found[1]],) if found and found[1] in words else ()
 
 
-def judge(case: Case, accepted: dict[str, dict[str, object]], plugins: host.Host) -> Judgement:
+def judge(case: Case, accepted: dict[str, dict[str, object]], plugins: host.PluginHost) -> Judgement:
     """Return what the first item of the advice on ``case`` is worth."""
     advice = pipeline.advise([case.path], pipeline.Options(), plugins)
     items = advice.recommendations
@@ -137,7 +137,7 @@ def filled(page: str, name: str, text: str) -> str:
 def run(also: list[Path]) -> list[Judgement]:
     """Return the judgement of every case."""
     accepted = yaml.safe_load((HERE / "accepted.yaml").read_text())
-    plugins = host.load()
+    plugins = host.load_plugins()
     cases = [*recorded(), *(case for folder in also for case in elsewhere(folder))]
     return [judge(case, accepted, plugins) for case in cases]
 

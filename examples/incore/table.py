@@ -12,9 +12,9 @@ from pathlib import Path
 
 from advisor.analysis import machine_rates, machines
 from advisor_processor import finite_cache
-from advisor_processor.compiled import analysis, opinions
-from advisor_processor.source import counting
-from advisor_processor.source.essential import essential
+from advisor_processor.compiled import analysis, external_tools
+from advisor_processor.source import instrumented_run
+from advisor_processor.source.essential_accesses import count_essential_accesses
 
 HERE = Path(__file__).resolve().parent
 LOOPS = ("triad", "daxpy", "ddot", "horner", "jacobi", "gauss_seidel", "quotient", "reciprocal", "strided8")
@@ -29,7 +29,7 @@ def measured_cycles(program: Path, loop: str, size: int, batches: int) -> float:
     return min(float(text.split()[3]) for text in texts)
 
 
-def counted(program: Path, loop: str, size: int, machine: machines.Machine) -> analysis.Analysed:
+def counted(program: Path, loop: str, size: int, machine: machines.Machine) -> analysis.FunctionAnalysis:
     """Return the loop's function as callgrind saw it run once."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out.1"
@@ -37,17 +37,17 @@ def counted(program: Path, loop: str, size: int, machine: machines.Machine) -> a
         simulated = f"--LL={int(second.size or 0)},{int(second.ways or 8)},{int(second.line or 64)}"
         options = ["--tool=callgrind", "--dump-instr=yes", "--cache-sim=yes", simulated, f"--callgrind-out-file={out}"]
         subprocess.run(["valgrind", *options, str(program), loop, str(size), "1"], capture_output=True, check=True)
-        run = analysis.analyse(out, machine)
+        run = analysis.analyse_run(out, machine)
     return next(one for one in run.functions if one.name == loop.rstrip("0123456789"))
 
 
 def source_bounds(loop: str, machine: machines.Machine) -> tuple[float, float]:
     """Return M and MA of one iteration in cycles."""
-    (source,) = counting.read([HERE / "loops.c"])[1]
+    (source,) = instrumented_run.read_sources([HERE / "loops.c"])[1]
     body = next(each.body for each in source.loops if each.function == loop.rstrip("0123456789") and each.inner)
     assert body is not None
     operations = dict(body.work.operations)
-    operations["load"], operations["store"], _ = essential(body)
+    operations["load"], operations["store"], _ = count_essential_accesses(body)
     clock = machine_rates.clock_hz(machine) or 1.0
     busiest = machine_rates.busiest_unit(machine, operations)
     flops = sum(operations.get(unit, 0) * times for unit, times in FLOPS.items())
@@ -72,8 +72,8 @@ def in_cache(machine: machines.Machine, architecture: str | None) -> None:
             times = iterations(loop, IN_CACHE)
             hot = max(one.schedule.loops, key=lambda each: each.trips.iterations if each.trips else 0)
             per = hot.trips.iterations / times if hot.trips else 1.0
-            asked = [opinions.llvm_mca(hot.loop.body)]
-            asked.append(opinions.osaca(hot.loop.body, architecture) if architecture else None)
+            asked = [external_tools.run_llvm_mca(hot.loop.body)]
+            asked.append(external_tools.run_osaca(hot.loop.body, architecture) if architecture else None)
             said = [f"{other.cycles * per:.2f}" if other else "" for other in asked]
             m, ma = source_bounds(loop, machine)
             mac, macs = one.schedule.mac_cycles / times, one.schedule.macs_cycles / times
@@ -92,7 +92,9 @@ def out_of_cache(machine: machines.Machine) -> None:
         one = counted(program, loop, OUT_OF_CACHE, machine)
         times = iterations(loop, OUT_OF_CACHE)
         access = max(one.schedule.busy.get(unit, 0.0) for unit in ("load", "store"))
-        found = finite_cache.compose(one.schedule.macs_cycles, access, one.misses, machine, one.last_cache_B)
+        found = finite_cache.compose_cache_times(
+            one.schedule.macs_cycles, access, one.misses, machine, one.last_cache_B
+        )
         assert found is not None
         took = measured_cycles(program, loop, OUT_OF_CACHE, 8)
         bounds = [seconds * clock / times for seconds in (found.schedule_s, found.roofline_s, found.ecm_s)]
@@ -100,6 +102,6 @@ def out_of_cache(machine: machines.Machine) -> None:
 
 
 if __name__ == "__main__":
-    model = machines.load(Path(sys.argv[1]))
+    model = machines.load_machine(Path(sys.argv[1]))
     in_cache(model, sys.argv[3] if len(sys.argv) > 3 else None)
     out_of_cache(model)

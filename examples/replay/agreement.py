@@ -24,31 +24,32 @@ if TYPE_CHECKING:
 
 def programs(folder: Path) -> Iterator[tuple[str, Program]]:
     """Yield the program of each trace in the directories of ``folder``, or in itself, with its name."""
-    readers = host.load()
+    readers = host.load_plugins()
     for each in sorted(path for path in folder.iterdir() if path.is_dir()) or [folder]:
         try:
-            found = [one for one in readers.find(each) if readers.is_trace(one)]
+            found = [one for one in readers.find_profiles(each) if readers.is_trace(one)]
         except AdvisorError:
             continue
         for one in found:
             try:
-                yield each.name, conversion.program(readers.trace(one))
+                yield each.name, conversion.convert_trace(readers.read_trace(one))
             except AdvisorError as error:
                 print(f"{each.name} is left out: {error}", file=sys.stderr)
 
 
 def row(name: str, program: Program) -> str:
     """Return what is said about a trace: its size, the error of both replays, and what is missing in it."""
-    if program.end_s is None or outcome.measured_s(program) is None:
+    if program.end_s is None or outcome.recorded_time_s(program) is None:
         return f"| {name} | {program.ranks} | {len(program.op)} | no times of calls | | |"
-    recorded = outcome.recorded(program, Network())
+    recorded = outcome.replay_recorded(program, Network())
     back = float(np.abs(recorded.end_s - program.end_s).max())
     missing = "; ".join(program.left_out)
     try:
-        found = calibration.calibrate(program, Network())
+        found = calibration.calibrate_network(program, Network())
     except AdvisorError as error:
         return f"| {name} | {program.ranks} | {len(program.op)} | {back:.0e} | {error} | {missing} |"
-    return f"| {name} | {program.ranks} | {len(program.op)} | {back:.0e} | {100 * found.error:.2f} % | {missing} |"
+    error = f"{100 * found.prediction_error:.2f} %"
+    return f"| {name} | {program.ranks} | {len(program.op)} | {back:.0e} | {error} | {missing} |"
 
 
 def main(folders: list[str]) -> None:

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from advisor.model.records import FloatArray
-    from advisor_scaling.study import Study
+    from advisor_scaling.study import ScalingStudy
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = ("gauss", "matmul", "ocean")
 
 
-def read(path: Path) -> Study:
+def read(path: Path) -> ScalingStudy:
     """Return the study of one program's times."""
-    return collect.from_measurements(extrap_files.read(path), path)[0]
+    return collect.from_measurements(extrap_files.read_measurements(path), path)[0]
 
 
-def of_points(each: Study, which: FloatArray) -> Study:
+def of_points(each: ScalingStudy, which: FloatArray) -> ScalingStudy:
     """Return the study of some of the points."""
     return replace(each, points=each.points[which], values=each.values[:, which], scale=each.scale[:, which])
 
@@ -44,9 +44,9 @@ def errors(path: Path, largest: float) -> tuple[FloatArray, FloatArray, FloatArr
     small = whole.points[:, 0] <= largest
     known, ahead = of_points(whole, small), of_points(whole, ~small)
     actual = np.nanmedian(ahead.values[0], axis=1)
-    normal = forecasts.forecast(study.fit(known), ahead.points).value[0]
-    stated = application.load(HERE / f"{path.stem}.yaml")
-    linear = setup.models(stated, known, setup.measured(known), ())[0](ahead.points)
+    normal = forecasts.compute_forecast(study.fit_study(known), ahead.points).value[0]
+    stated = application.read_application(HERE / f"{path.stem}.yaml")
+    linear = setup.build_models(stated, known, setup.select_measured_times(known), ())[0](ahead.points)
     return ahead.points, actual, normal / actual - 1, linear / actual - 1
 
 

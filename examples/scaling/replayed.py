@@ -20,7 +20,7 @@ from predict import table_of
 from advisor.trace.events import Role
 from advisor_scaling import collect, forecasts, study
 from advisor_scaling.linear import application, setup
-from advisor_scaling.study import Series
+from advisor_scaling.study import MeasuredSeries
 from advisor_simulation.replay import engine
 from advisor_simulation.replay.collectives import TODAY
 from advisor_simulation.replay.network import Network
@@ -29,7 +29,7 @@ from advisor_simulation.replay.program import Collectives, Op, Program
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor_scaling.study import Study
+    from advisor_scaling.study import ScalingStudy
 
 HERE = Path(__file__).resolve().parent
 STEPS = 40
@@ -124,24 +124,26 @@ PROGRAMS: dict[str, Callable[[int, int, float], Script]] = {"gauss": gauss, "mat
 def seconds(name: str, n: int, p: int, network: Network, operation: float) -> float:
     """Return what the program takes on the network."""
     script = PROGRAMS[name](n, p, operation).program()
-    return engine.run(engine.prepared(script, network), network, keep=False).time_s
+    return engine.replay_steps(engine.prepare_program(script, network), network, keep=False).time_s
 
 
-def fitted(name: str, network: Network, operation: float) -> Study:
+def fitted(name: str, network: Network, operation: float) -> ScalingStudy:
     """Return the study of the small runs."""
-    run = Series("run", "run")
+    run = MeasuredSeries("run", "run")
     rows = [({"N": n, "P": p}, {run: seconds(name, n, p, network, operation)}) for n, p in SMALL]
-    return collect.study_of(name, rows, (), 0.0)
+    return collect.build_study(name, rows, (), 0.0)
 
 
 def errors(name: str, network: Network, operation: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the large points, the seconds replayed there, and the errors of the normal form and of T = X beta."""
     small, large = fitted(name, network, operation), np.array(LARGE, dtype=float)
     actual = np.array([seconds(name, n, p, network, operation) for n, p in LARGE])
-    normal = forecasts.forecast(study.fit(small), large).value[0]
-    stated = application.load(HERE / f"{name}.yaml")
+    normal = forecasts.compute_forecast(study.fit_study(small), large).value[0]
+    stated = application.read_application(HERE / f"{name}.yaml")
     counts = {column: formula.replace("min(P, 2)", "P") for column, formula in stated.counts.items()}
-    (linear,) = setup.models(replace(stated, counts=counts, arrays=()), small, setup.measured(small), ())
+    (linear,) = setup.build_models(
+        replace(stated, counts=counts, arrays=()), small, setup.select_measured_times(small), ()
+    )
     return large, actual, normal / actual - 1, linear(large) / actual - 1
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from advisor_similarity.histogram import ROWS, frequent_cells
-from advisor_similarity.library import Entry, entry_of
-from advisor_similarity.parallelism import observe
-from advisor_similarity.tracing import Plan
+from advisor_similarity.library import LibraryEntry, build_entry
+from advisor_similarity.parallelism import observe_program
+from advisor_similarity.qemu_tracing import TracePlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,16 +45,16 @@ def build(folder: Path, compiler: str, level: str) -> None:
     subprocess.run(command, check=True, timeout=300)
 
 
-def measured(folder: Path, cache: Path, about: str, smoothability: bool) -> Iterator[Entry]:
+def measured(folder: Path, cache: Path, about: str, smoothability: bool) -> Iterator[LibraryEntry]:
     """Yield every kernel at every size."""
     for program, sizes in SIZES.items():
         for size in sizes:
             with tempfile.TemporaryDirectory() as scratch:
-                plan = Plan((str(folder / program), *size.split()), rows=ROWS, quiet=True)
-                observed = observe(plan, cache, Path(scratch), smoothability)
+                plan = TracePlan((str(folder / program), *size.split()), rows=ROWS, quiet=True)
+                observed = observe_program(plan, cache, Path(scratch), smoothability)
                 cells = frequent_cells(observed)
             name = f"{program} {size}, {about}"
-            yield entry_of(observed.workload, name, name, cells)
+            yield build_entry(observed.workload, name, name, cells)
 
 
 def rounded(value: object) -> object:
@@ -71,7 +71,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("out", type=Path)
     out = arguments.parse_args().out
-    entries: list[Entry] = []
+    entries: list[LibraryEntry] = []
     with tempfile.TemporaryDirectory() as scratch:
         cache = Path(scratch)
         for compiler in filter(shutil.which, COMPILERS):

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_similarity import library
-from advisor_similarity.neighbours import pairwise_distances
+from advisor_similarity.neighbours import compute_pairwise_distances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from advisor.model.records import FloatArray
-    from advisor_similarity.library import Entry
+    from advisor_similarity.library import LibraryEntry
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
 BEGIN, END = "<!-- similarity: begin -->\n", "<!-- similarity: end -->\n"
@@ -31,17 +31,17 @@ MEASURES: Final = {
 }
 
 
-def size_of(entry: Entry) -> str:
+def size_of(entry: LibraryEntry) -> str:
     """Return the arguments of a workload."""
     return entry.about.split(", ")[0].partition(" ")[2]
 
 
-def build_of(entry: Entry) -> str:
+def build_of(entry: LibraryEntry) -> str:
     """Return the compiler and its level."""
     return entry.about.split(", ")[1]
 
 
-def precision(entries: Sequence[Entry], distances: FloatArray, allowed: FloatArray) -> float:
+def precision(entries: Sequence[LibraryEntry], distances: FloatArray, allowed: FloatArray) -> float:
     """Return how often the nearest of the allowed others (n, n) is a workload of the same program."""
     nearest = np.where(allowed, distances, np.inf).argmin(axis=1)
     hits = [entries[found].program == entry.program for entry, found in zip(entries, nearest, strict=True)]
@@ -52,7 +52,7 @@ def _differ(labels: Sequence[str]) -> FloatArray:
     return np.array([[one != other for other in labels] for one in labels])
 
 
-def precisions(entries: Sequence[Entry]) -> Iterator[str]:
+def precisions(entries: Sequence[LibraryEntry]) -> Iterator[str]:
     """Yield a row for each measure."""
     others = ~np.eye(len(entries), dtype=bool)
     builds, sizes = _differ([build_of(entry) for entry in entries]), _differ([size_of(entry) for entry in entries])
@@ -60,14 +60,14 @@ def precisions(entries: Sequence[Entry]) -> Iterator[str]:
     yield "| nearest by | any other | another build | another compiler | another size and build |"
     yield "|---|--:|--:|--:|--:|"
     for by, words in MEASURES.items():
-        distances = pairwise_distances(entries, by)
+        distances = compute_pairwise_distances(entries, by)
         cells = (precision(entries, distances, allowed) for allowed in (others, builds, compilers, builds & sizes))
         yield f"| `{by}`: {words} | {' | '.join(f'{cell:.2f}' for cell in cells)} |"
 
 
-def apart(entries: Sequence[Entry]) -> Iterator[str]:
+def apart(entries: Sequence[LibraryEntry]) -> Iterator[str]:
     """Yield the mean distances between programs, by the mix; on the diagonal those between sizes and builds."""
-    distances = pairwise_distances(entries, "mix")
+    distances = compute_pairwise_distances(entries, "mix")
     names = list(dict.fromkeys(entry.program for entry in entries))
     members = {name: [number for number, entry in enumerate(entries) if entry.program == name] for name in names}
     yield f"| | {' | '.join(names)} |"
@@ -82,7 +82,7 @@ def _mean(block: FloatArray, same: bool) -> float:
     return float(block.sum() / (block.size - (len(block) if same else 0)))
 
 
-def smoothness(entries: Sequence[Entry]) -> Iterator[str]:
+def smoothness(entries: Sequence[LibraryEntry]) -> Iterator[str]:
     """Yield average parallelism and smoothability of each program's three sizes, and the range over all builds."""
     yield "| program | sizes | parallelism, gcc -O2 | smoothability, gcc -O2 | over all builds |"
     yield "|---|---|--:|--:|--:|"
@@ -102,7 +102,7 @@ def smoothness(entries: Sequence[Entry]) -> Iterator[str]:
 
 def tables() -> str:
     """Return the tables of the page."""
-    entries = library.starter()
+    entries = library.load_starter()
     texts = [
         f"How often the nearest of {len(entries)} workloads is of the same program:",
         "\n".join(precisions(entries)),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from advisor.advice.facts import Fact
-    from advisor.extension.commands import Registry, Services
+    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Finding, Profile, Recommendation
     from advisor.model.reports import Report
     from advisor.trace.events import Trace
@@ -29,41 +29,41 @@ _ARGUMENTS = (
 
 
 @hookimpl
-def advisor_commands(register: Registry) -> None:
+def advisor_commands(register: CommandRegistry) -> None:
     """Register ``gapwatch couple``."""
-    register("couple", "measure which kernels hurt or help each other, and predict from it", _ARGUMENTS, _couple)
+    register("couple", "measure which kernels hurt or help each other, and predict from it", _ARGUMENTS, _run_couple)
 
 
 @hookimpl
 def advisor_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
     """Return what is known about the couplings of this program's kernels."""
-    from advisor_coupling import words
+    from advisor_coupling import coupling_facts
 
-    if trace is None and words.known(profile) is None:
+    if trace is None and coupling_facts.find_known_losses(profile) is None:
         return []  # and nothing that reads experiments is loaded
     from advisor_coupling import advice
 
-    return advice.findings(profile, trace)
+    return advice.build_findings(profile, trace)
 
 
 @hookimpl
 def advisor_expected_gain(profile: Profile, recommendation: Recommendation) -> tuple[float, float, float] | None:
     """Return what an action against destructive coupling wins."""
-    from advisor_coupling import words
+    from advisor_coupling import coupling_facts
 
-    if recommendation.action not in words.ACTIONS:
+    if recommendation.action not in coupling_facts.ACTIONS:
         return None
     from advisor_coupling import advice
 
-    return advice.gain(profile, recommendation)
+    return advice.compute_gain(profile, recommendation)
 
 
 @hookimpl
 def advisor_facts() -> list[Fact]:
     """Return the facts about coupling."""
-    from advisor_coupling import words
+    from advisor_coupling import coupling_facts
 
-    return words.facts()
+    return coupling_facts.build_facts()
 
 
 @hookimpl
@@ -72,7 +72,7 @@ def advisor_rules() -> list[Path]:
     return [Path(__file__).with_name("rules.yaml")]
 
 
-def _couple(args: Namespace, services: Services) -> Report:
-    from advisor_coupling.command import run
+def _run_couple(args: Namespace, services: CommandServices) -> Report:
+    from advisor_coupling.command import run_couple
 
-    return run(args, services)
+    return run_couple(args, services)

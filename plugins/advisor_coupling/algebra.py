@@ -23,7 +23,7 @@ Combination = Literal["sum", "rate"]
 COMBINATIONS: Final = ("sum", "rate")
 
 
-def windows(kernels: int, length: int) -> tuple[tuple[int, ...], ...]:
+def chain_windows(kernels: int, length: int) -> tuple[tuple[int, ...], ...]:
     """Return the chains of ``length`` neighbours in a loop of so many kernels, as indices.
 
     Cyclic, as in tables 2a to 4a: the last kernel is followed by the first of the next iteration. Of the chain of all
@@ -35,16 +35,16 @@ def windows(kernels: int, length: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple((start + step) % kernels for step in range(length)) for start in range(starts))
 
 
-def membership(kernels: int, length: int) -> IntArray:
+def build_membership(kernels: int, length: int) -> IntArray:
     """Return (chains, kernels): 1 where the chain holds the kernel."""
-    chains = windows(kernels, length)
+    chains = chain_windows(kernels, length)
     member = np.zeros((len(chains), kernels), dtype=np.int64)
     for row, chain in enumerate(chains):
         member[row, list(chain)] = 1
     return member
 
 
-def expected(alone: Array, member: Array, weights: Array | None = None) -> Array:
+def compute_expected(alone: Array, member: Array, weights: Array | None = None) -> Array:
     """Return what chains (..., W) would show if their kernels (..., K) did not interact.
 
     The sum of the isolated values (formula 2), or with ``weights`` (the kernels' times) their weighted mean, as
@@ -55,12 +55,12 @@ def expected(alone: Array, member: Array, weights: Array | None = None) -> Array
     return np.asarray(((alone * weights) @ member.T) / (weights @ member.T))
 
 
-def couplings(alone: Array, together: Array, member: Array, weights: Array | None = None) -> Array:
+def compute_couplings(alone: Array, together: Array, member: Array, weights: Array | None = None) -> Array:
     """Return C_S (..., W): what the chains show over what they would show without interaction (formulas 1 and 2)."""
-    return np.asarray(together / expected(alone, member, weights))
+    return np.asarray(together / compute_expected(alone, member, weights))
 
 
-def coefficients(coupling: Array, times: Array, member: Array) -> Array:
+def compute_coefficients(coupling: Array, times: Array, member: Array) -> Array:
     """Return a_j (..., K): the mean of the couplings of all chains that hold the kernel, weighted by their times.
 
     Section 3; the formulas printed there for four kernels in chains of two and three are cases of this one.
@@ -68,7 +68,7 @@ def coefficients(coupling: Array, times: Array, member: Array) -> Array:
     return np.asarray(((coupling * times) @ member) / (times @ member))
 
 
-def predicted(coefficient: Array, models: Array, weights: Array | None = None) -> Array:
+def predict_value(coefficient: Array, models: Array, weights: Array | None = None) -> Array:
     """Return the value of one pass of the loop (...): the sum of a_j E_j (formula 3), or the weighted mean of rates."""
     if weights is None:
         return np.asarray((coefficient * models).sum(axis=-1))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_coupling.algebra import Combination, windows
+from advisor_coupling.algebra import Combination, chain_windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CouplingCase:
     """The measurements at one problem size and number of processors.
 
     ``samples[metric][chain]`` (rounds,) holds the value of one pass through the chain in each round, NaN where a round
@@ -61,22 +61,22 @@ class Case:
         shown = [f"{key}={value:.12g}" for key, value in self.parameters.items()]
         return ", ".join([*shown, f"P={self.processors}"])
 
-    def label(self, chain: Chain) -> str:
+    def chain_label(self, chain: Chain) -> str:
         """Return the names of the chain's kernels."""
         return ",".join(self.kernels[index] for index in chain)
 
-    def series(self, metric: str, chain: Chain) -> FloatArray | None:
+    def chain_samples(self, metric: str, chain: Chain) -> FloatArray | None:
         """Return the samples of a chain, None if there is not one."""
         found = self.samples.get(metric, {}).get(chain)
         return None if found is None or not np.isfinite(found).any() else found
 
-    def complete(self, metric: str, length: int) -> bool:
+    def has_all_chains(self, metric: str, length: int) -> bool:
         """Whether every chain of that length was measured."""
-        return all(self.series(metric, chain) is not None for chain in windows(self.size, length))
+        return all(self.chain_samples(metric, chain) is not None for chain in chain_windows(self.size, length))
 
-    def lengths(self, metric: str = SECONDS) -> tuple[int, ...]:
+    def measured_lengths(self, metric: str = SECONDS) -> tuple[int, ...]:
         """Return the lengths from 2 to all kernels of which every chain was measured."""
-        return tuple(length for length in range(2, self.size + 1) if self.complete(metric, length))
+        return tuple(length for length in range(2, self.size + 1) if self.has_all_chains(metric, length))
 
     def working_set(self, chain: Chain) -> float | None:
         """Return the bytes that a pass through the chain touches on one processor, shared arrays once."""
@@ -88,6 +88,6 @@ class Case:
         return sum(self.data_bytes[array] for array in arrays)
 
 
-def canonical(chain: Chain, kernels: int) -> Chain:
+def canonical_chain(chain: Chain, kernels: int) -> Chain:
     """Return the chain; that of all kernels from the first on, since its rotations are one loop."""
     return tuple(range(kernels)) if len(chain) == kernels else chain

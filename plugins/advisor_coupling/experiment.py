@@ -16,10 +16,10 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError, UsageError
-from advisor_coupling import launching, results
-from advisor_coupling.algebra import windows
+from advisor_coupling import program_launch, results
+from advisor_coupling.algebra import chain_windows
 from advisor_coupling.cases import SECONDS
-from advisor_coupling.results import CaseRecord, Document, Run
+from advisor_coupling.results import CaseRecord, ExperimentDocument, RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -36,7 +36,7 @@ _MOST_PASSES: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExperimentStep:
     """One run that the experiment consists of."""
 
     case: int
@@ -50,14 +50,16 @@ class Step:
         return self.case, self.kind, self.chain, self.round
 
 
-def opened(manifest: Manifest, source: Path, path: Path, machine: str, caches: Mapping[str, CacheRecord]) -> Document:
+def open_experiment(
+    manifest: Manifest, source: Path, path: Path, machine: str, caches: Mapping[str, CacheRecord]
+) -> ExperimentDocument:
     """Return the experiment in the file ``path``, or a new one; ``UsageError`` if the file is of another experiment.
 
     ``source`` is the manifest's file; ``machine`` and ``caches`` are those of this host.
     """
-    mark = fingerprint(manifest, source)
+    mark = compute_fingerprint(manifest, source)
     if path.exists():
-        found = results.read(path)
+        found = results.read_results(path)
         if found.fingerprint != mark:
             reason = "holds another experiment (program, its build, kernels, commands or sizes differ)"
             raise UsageError(f"{path} {reason}; move it away, or name another file by --results")
@@ -65,15 +67,15 @@ def opened(manifest: Manifest, source: Path, path: Path, machine: str, caches: M
     printed: dict[str, Combination] = {str(metric.name): metric.combine for metric in manifest.metrics}
     known: dict[str, Combination] = {SECONDS: "sum"}
     uses = {str(one.name): tuple(str(array.value) for array in one.uses) for one in manifest.kernels if one.uses}
-    return Document(
-        results.SCHEMA, manifest.program, manifest.names, tuple(_cases(manifest)), (), known | printed, uses,
+    return ExperimentDocument(
+        results.SCHEMA, manifest.program, manifest.names, tuple(_iterate_cases(manifest)), (), known | printed, uses,
         dict(caches), machine, mark, {str(name): str(array.value) for name, array in manifest.arrays.items()},
         str(manifest.loop_count),
         tuple(str(one.name) for one in manifest.kernels if one.communicates),
     )  # fmt: skip
 
 
-def fingerprint(manifest: Manifest, source: Path) -> str:
+def compute_fingerprint(manifest: Manifest, source: Path) -> str:
     """Return what tells this experiment from others; repetitions and lengths may grow without making it another.
 
     Programs that the commands name by a path are part of it: after a new build the old runs say nothing.
@@ -93,12 +95,12 @@ def fingerprint(manifest: Manifest, source: Path) -> str:
         [(metric.name, metric.prints, metric.combine, metric.take) for metric in manifest.metrics],
     ]
     digest = hashlib.sha256(json.dumps(parts).encode())
-    for program in _programs(manifest, source):
+    for program in _iterate_programs(manifest, source):
         digest.update(program.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _programs(manifest: Manifest, source: Path) -> Iterator[Path]:
+def _iterate_programs(manifest: Manifest, source: Path) -> Iterator[Path]:
     """Yield the executable files that the commands name by a path."""
     for word in (*manifest.command, *manifest.application):
         path = source.parent / manifest.directory / str(word.value)
@@ -106,16 +108,16 @@ def _programs(manifest: Manifest, source: Path) -> Iterator[Path]:
             yield path
 
 
-def _cases(manifest: Manifest) -> Iterator[CaseRecord]:
+def _iterate_cases(manifest: Manifest) -> Iterator[CaseRecord]:
     for processors, point in product(manifest.processors, manifest.points):
         values = {**point, "P": float(processors)}
-        count = int(manifest.loop_count.value(values))
-        passes = int(manifest.passes.value(values)) if manifest.passes else count
-        arrays = {str(name): array.value.value(values) for name, array in manifest.arrays.items()}
+        count = int(manifest.loop_count.compute_value(values))
+        passes = int(manifest.passes.compute_value(values)) if manifest.passes else count
+        arrays = {str(name): array.value.compute_value(values) for name, array in manifest.arrays.items()}
         yield CaseRecord(point, processors, count, passes, arrays)
 
 
-def steps(manifest: Manifest, cases: int) -> tuple[Step, ...]:
+def list_steps(manifest: Manifest, cases: int) -> tuple[ExperimentStep, ...]:
     """Return all runs but calibrations in their order: round by round, in each every case, its runs shuffled.
 
     So what changes on the machine while the experiment runs touches all chains alike. The order of a round is always
@@ -123,21 +125,21 @@ def steps(manifest: Manifest, cases: int) -> tuple[Step, ...]:
     """
     names = manifest.names
     lengths = (1, *manifest.chain_lengths)
-    chains = [",".join(names[i] for i in chain) for length in lengths for chain in windows(len(names), length)]
+    chains = [",".join(names[i] for i in chain) for length in lengths for chain in chain_windows(len(names), length)]
     found = []
     for turn in range(manifest.repetitions):
         for case in range(cases):
-            some = [Step(case, "chain", chain, turn) for chain in chains]
-            some.append(Step(case, "application", ",".join(names), turn))
+            some = [ExperimentStep(case, "chain", chain, turn) for chain in chains]
+            some.append(ExperimentStep(case, "application", ",".join(names), turn))
             if manifest.baseline == "subtract":
-                some.append(Step(case, "baseline", ",".join(names), turn))
+                some.append(ExperimentStep(case, "baseline", ",".join(names), turn))
             random.Random(turn * cases + case).shuffle(some)
             found += some
     return tuple(found)
 
 
 @contextmanager
-def locked(source: Path) -> Iterator[None]:
+def lock_experiment(source: Path) -> Iterator[None]:
     """Hold the manifest's lock; ``UsageError`` where the experiment is running already."""
     with source.open("rb") as stream:
         try:
@@ -147,101 +149,107 @@ def locked(source: Path) -> Iterator[None]:
         yield
 
 
-def left(manifest: Manifest, document: Document) -> tuple[Step, ...]:
+def remaining_steps(manifest: Manifest, document: ExperimentDocument) -> tuple[ExperimentStep, ...]:
     """Return the steps that were not run yet."""
     finished = {(run.case, run.kind, run.chain, run.round) for run in document.runs}
-    return tuple(step for step in steps(manifest, len(document.cases)) if step.key not in finished)
+    return tuple(step for step in list_steps(manifest, len(document.cases)) if step.key not in finished)
 
 
-def shown(manifest: Manifest, source: Path, document: Document, step: Step) -> str:
+def format_step(manifest: Manifest, source: Path, document: ExperimentDocument, step: ExperimentStep) -> str:
     """Return the command of a step as one would type it; its passes before they are calibrated."""
     case = document.cases[step.case]
     passes = {"baseline": 0, "chain": case.passes}.get(step.kind, case.loop_count)
-    launch = _launch(manifest, source, document, step, passes)
+    launch = _build_launch(manifest, source, document, step, passes)
     setting = [f"{name}={shlex.quote(value)}" for name, value in launch.environment.items()]
     return " ".join([*setting, shlex.join(launch.words)])
 
 
-def carry_out(
-    manifest: Manifest, source: Path, document: Document, path: Path, done: Callable[[int], None]
-) -> Document:
+def run_steps(
+    manifest: Manifest, source: Path, document: ExperimentDocument, path: Path, done: Callable[[int], None]
+) -> ExperimentDocument:
     """Run what the experiment lacks, and return it whole; ``path`` holds it after every run.
 
     ``source`` is the manifest's file, ``done`` is told how many runs are finished. ``InputError`` where a run fails
     twice in succession; what was finished by then is kept.
     """
-    missing = left(manifest, document)
-    before = len(steps(manifest, len(document.cases))) - len(missing)
+    missing = remaining_steps(manifest, document)
+    before = len(list_steps(manifest, len(document.cases))) - len(missing)
     done(before)
     for number, step in enumerate(missing, start=before + 1):
-        for run in _runs(manifest, source, document, step):
+        for run in _iterate_runs(manifest, source, document, step):
             document = replace(document, runs=(*document.runs, run))
-            results.write(document, path)
+            results.write_results(document, path)
         done(number)
     return document
 
 
-def _runs(manifest: Manifest, source: Path, document: Document, step: Step) -> Iterator[Run]:
+def _iterate_runs(
+    manifest: Manifest, source: Path, document: ExperimentDocument, step: ExperimentStep
+) -> Iterator[RunRecord]:
     """Yield the run of a step, with the calibrations of its chain before where they are missing."""
     if step.kind != "chain":
         passes = 0 if step.kind == "baseline" else document.cases[step.case].loop_count
-        yield _once(manifest, source, document, step, passes)
+        yield _run_once(manifest, source, document, step, passes)
         return
-    while (known := _known_passes(manifest, document, step)) is None:
-        run = _calibration(manifest, source, document, step)
+    while (known := _find_known_passes(manifest, document, step)) is None:
+        run = _run_calibration(manifest, source, document, step)
         yield run
         document = replace(document, runs=(*document.runs, run))
-    yield _once(manifest, source, document, step, known)
+    yield _run_once(manifest, source, document, step, known)
 
 
-def _known_passes(manifest: Manifest, document: Document, step: Step) -> int | None:
+def _find_known_passes(manifest: Manifest, document: ExperimentDocument, step: ExperimentStep) -> int | None:
     """Return how many passes make the chain's loop last long enough; None while that has to be tried."""
     first = document.cases[step.case].passes
     if manifest.shortest_loop <= 0:
         return first
-    tried = _tried(document, step)
+    tried = _find_calibrations(document, step)
     if not tried:
         return None
     last = tried[-1]
     believed = last.values[SECONDS] >= _TRUSTED * manifest.shortest_loop or len(tried) >= _MOST_CALIBRATIONS
-    return _longer(manifest, last) if believed else None
+    return _extend_passes(manifest, last) if believed else None
 
 
-def _tried(document: Document, step: Step) -> list[Run]:
+def _find_calibrations(document: ExperimentDocument, step: ExperimentStep) -> list[RunRecord]:
     here = [run for run in document.runs if run.case == step.case and run.kind == "calibration"]
     return [run for run in here if run.chain == step.chain]
 
 
-def _longer(manifest: Manifest, run: Run) -> int:
+def _extend_passes(manifest: Manifest, run: RunRecord) -> int:
     """Return the passes that make the loop of a calibration last ``shortest_loop``, never fewer than it had."""
     seconds = max(run.values[SECONDS], 1e-3 * manifest.shortest_loop)
     return min(max(run.passes, math.ceil(run.passes * manifest.shortest_loop / seconds)), _MOST_PASSES)
 
 
-def _calibration(manifest: Manifest, source: Path, document: Document, step: Step) -> Run:
-    tried = _tried(document, step)
-    passes = _longer(manifest, tried[-1]) if tried else document.cases[step.case].passes
-    with_loop = _once(manifest, source, document, replace(step, kind="calibration", round=len(tried)), passes)
+def _run_calibration(manifest: Manifest, source: Path, document: ExperimentDocument, step: ExperimentStep) -> RunRecord:
+    tried = _find_calibrations(document, step)
+    passes = _extend_passes(manifest, tried[-1]) if tried else document.cases[step.case].passes
+    with_loop = _run_once(manifest, source, document, replace(step, kind="calibration", round=len(tried)), passes)
     if manifest.baseline == "none":
         return with_loop
-    empty = _once(manifest, source, document, replace(step, kind="baseline"), 0)
+    empty = _run_once(manifest, source, document, replace(step, kind="baseline"), 0)
     loop = max(with_loop.values[SECONDS] - empty.values[SECONDS], 0.0)
     return replace(with_loop, values={SECONDS: loop})
 
 
-def _once(manifest: Manifest, source: Path, document: Document, step: Step, passes: int) -> Run:
+def _run_once(
+    manifest: Manifest, source: Path, document: ExperimentDocument, step: ExperimentStep, passes: int
+) -> RunRecord:
     """Run a step; once more where it fails, since a machine that others use is short of something now and then."""
-    launch = _launch(manifest, source, document, step, passes)
+    launch = _build_launch(manifest, source, document, step, passes)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        outcome = launching.run(launch, source)
+        outcome = program_launch.run_program(launch, source)
     except InputError:
-        outcome = launching.run(launch, source)
-    values = launching.values(outcome, manifest.metrics, launch, source)
-    return Run(step.case, step.kind, step.chain, step.round, passes, values, started, outcome.seconds)
+        outcome = program_launch.run_program(launch, source)
+    values = program_launch.extract_metrics(outcome, manifest.metrics, launch, source)
+    return RunRecord(step.case, step.kind, step.chain, step.round, passes, values, started, outcome.seconds)
 
 
-def _launch(manifest: Manifest, source: Path, document: Document, step: Step, passes: int) -> launching.Launch:
+def _build_launch(
+    manifest: Manifest, source: Path, document: ExperimentDocument, step: ExperimentStep, passes: int
+) -> program_launch.ProgramLaunch:
     """Return the command of a step with its places filled."""
     case = document.cases[step.case]
     inside = step.chain.split(",")
@@ -252,7 +260,7 @@ def _launch(manifest: Manifest, source: Path, document: Document, step: Step, pa
         "processors": str(case.processors),
     }
     own = manifest.application if step.kind == "application" and manifest.application else manifest.command
-    words = tuple(word.value.filled(places) for word in own)
-    environment = {str(name): word.value.filled(places) for name, word in manifest.environment.items()}
+    words = tuple(word.value.fill_places(places) for word in own)
+    environment = {str(name): word.value.fill_places(places) for name, word in manifest.environment.items()}
     directory = (source.parent / manifest.directory).resolve()
-    return launching.Launch(words, environment, directory, manifest.time_limit)
+    return program_launch.ProgramLaunch(words, environment, directory, manifest.time_limit)

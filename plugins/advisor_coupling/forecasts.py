@@ -17,16 +17,16 @@ import numpy as np
 from advisor.model.errors import UsageError
 from advisor_coupling import algebra, planning, transitions
 from advisor_coupling.cases import SECONDS
-from advisor_coupling.selection import best_length
-from advisor_coupling.wording import Expression
+from advisor_coupling.length_selection import select_best_length
+from advisor_coupling.manifest_fields import Expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from advisor.model.records import FloatArray
-    from advisor_coupling.cases import Case
+    from advisor_coupling.cases import CouplingCase
     from advisor_coupling.model import CaseModel
-    from advisor_coupling.results import CacheRecord, Document
+    from advisor_coupling.results import CacheRecord, ExperimentDocument
 
     #: From the coordinates of a point to value, low and high end.
     Predict = Callable[[Sequence[float]], tuple[float, float, float]]
@@ -42,24 +42,24 @@ class Forecast:
     Without a source ``value`` is the plain sum, and ``reason`` says why.
     """
 
-    case: Case
+    case: CouplingCase
     summation: float
     value: float
     low: float
     high: float
     length: int
-    source: Case | None
+    source: CouplingCase | None
     reason: str
 
 
-def targets(texts: Sequence[str], cases: Sequence[Case]) -> tuple[dict[str, float], ...]:
+def parse_targets(texts: Sequence[str], cases: Sequence[CouplingCase]) -> tuple[dict[str, float], ...]:
     """Return the places of ``N=64 P=4``; what is not named is taken from the last case. ``UsageError`` for mistakes."""
     last = cases[-1]
     usual = {**last.parameters, transitions.PROCESSORS: float(last.processors)}
-    return tuple({**usual, **_target(text, tuple(usual))} for text in texts)
+    return tuple({**usual, **_parse_target(text, tuple(usual))} for text in texts)
 
 
-def _target(text: str, known: Sequence[str]) -> dict[str, float]:
+def _parse_target(text: str, known: Sequence[str]) -> dict[str, float]:
     found: dict[str, float] = {}
     for part in text.split():
         name, equals, value = part.partition("=")
@@ -72,10 +72,10 @@ def _target(text: str, known: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def forecasts(
+def compute_forecasts(
     models: Sequence[CaseModel],
     places: Sequence[Mapping[str, float]],
-    document: Document,
+    document: ExperimentDocument,
     caches: Mapping[str, CacheRecord],
     maker: Callable[..., object] | None,
 ) -> tuple[Forecast, ...]:
@@ -89,55 +89,60 @@ def forecasts(
     if maker is None:
         raise UsageError("--predict needs models of the kernels, which the plugin 'scaling' offers; it is not there")
     cases = [one.case for one in models]
-    names = transitions.axes(cases)
+    names = transitions.find_axes(cases)
     if not names:
         raise UsageError("--predict needs measurements at several sizes or numbers of processors")
-    choice = best_length(models)
-    length = choice.length if choice else max(cases[0].lengths(), default=1)
-    wanted = [_placed(place, document, cases) for place in places]
+    choice = select_best_length(models)
+    length = choice.length if choice else max(cases[0].measured_lengths(), default=1)
+    wanted = [_make_target_case(place, document, cases) for place in places]
     return tuple(
-        _forecast(models, case, names, _modelled(maker, names, cases, case, caches), length, caches) for case in wanted
+        _compute_forecast(models, case, names, _fit_kernel_models(maker, names, cases, case, caches), length, caches)
+        for case in wanted
     )
 
 
-def _modelled(
+def _fit_kernel_models(
     maker: Callable[..., object],
     names: Sequence[str],
-    cases: Sequence[Case],
-    target: Case,
+    cases: Sequence[CouplingCase],
+    target: CouplingCase,
     caches: Mapping[str, CacheRecord],
 ) -> list[Predict]:
     """Return a model of each kernel, good for the target."""
     found = []
     for index in range(target.size):
-        alike = [case for case in cases if _home(case, index, caches) == _home(target, index, caches)]
+        alike = [case for case in cases if _find_home(case, index, caches) == _find_home(target, index, caches)]
         used = alike if len(alike) >= _FEWEST_ALIKE else cases
-        points = [[_at(case, name) for name in names] for case in used]
+        points = [[_case_coordinate(case, name) for name in names] for case in used]
         series = [case.samples[SECONDS][(index,)] for case in used]
         values = [[float(value) for value in one if np.isfinite(value)] for one in series]
         found.append(cast("Predict", maker(tuple(names), points, values)))
     return found
 
 
-def _home(case: Case, index: int, caches: Mapping[str, CacheRecord]) -> str | None:
+def _find_home(case: CouplingCase, index: int, caches: Mapping[str, CacheRecord]) -> str | None:
     size = case.working_set((index,))
-    return None if size is None else transitions.home(size, transitions.levels(caches, case.processors))
+    return (
+        None if size is None else transitions.find_home(size, transitions.build_cache_levels(caches, case.processors))
+    )
 
 
-def _at(case: Case, name: str) -> float:
+def _case_coordinate(case: CouplingCase, name: str) -> float:
     return float(case.processors) if name == transitions.PROCESSORS else case.parameters[name]
 
 
-def _placed(place: Mapping[str, float], document: Document, cases: Sequence[Case]) -> Case:
+def _make_target_case(
+    place: Mapping[str, float], document: ExperimentDocument, cases: Sequence[CouplingCase]
+) -> CouplingCase:
     """Return a case without measurements at that place."""
     counts = {case.loop_count for case in cases}
     if document.loop_count:
-        count = int(Expression(document.loop_count).value(place))
+        count = int(Expression(document.loop_count).compute_value(place))
     elif len(counts) == 1:
         count = counts.pop()
     else:
         raise UsageError("the results do not tell how often the loop runs elsewhere (loop_count)")
-    size = {name: Expression(text).value(place) for name, text in document.arrays.items()}
+    size = {name: Expression(text).compute_value(place) for name, text in document.arrays.items()}
     parameters = {name: value for name, value in place.items() if name != transitions.PROCESSORS}
     processors = round(place[transitions.PROCESSORS])
     uses = cases[0].uses if set(size) >= {array for arrays in cases[0].uses.values() for array in arrays} else {}
@@ -147,52 +152,62 @@ def _placed(place: Mapping[str, float], document: Document, cases: Sequence[Case
     )  # fmt: skip
 
 
-def _forecast(
+def _compute_forecast(
     models: Sequence[CaseModel],
-    case: Case,
+    case: CouplingCase,
     names: Sequence[str],
     kernels: Sequence[Predict],
     length: int,
     caches: Mapping[str, CacheRecord],
 ) -> Forecast:
-    point = [_at(case, name) for name in names]
+    point = [_case_coordinate(case, name) for name in names]
     table = np.array([kernel(point) for kernel in kernels])
-    source, reason = _nearest([one.case for one in models], case, names, length, caches)
-    coefficient = np.ones(case.size) if source is None else _coefficients(source, length)
+    source, reason = _find_nearest_case([one.case for one in models], case, names, length, caches)
+    coefficient = np.ones(case.size) if source is None else _compute_coefficients(source, length)
     rest = planning.once_s(source or models[-1].case)
     value, low, high = (rest + case.loop_count * float(coefficient @ table[:, column]) for column in range(3))
     plain = rest + case.loop_count * float(table[:, 0].sum())
     return Forecast(case, plain, value, low, high, length, source, reason)
 
 
-def _coefficients(case: Case, length: int) -> FloatArray:
+def _compute_coefficients(case: CouplingCase, length: int) -> FloatArray:
     """Return a_j of a measured case."""
     if length == 1:
         return np.ones(case.size)
-    known = planning.medians(case)
-    member = algebra.membership(case.size, length)
+    known = planning.compute_medians(case)
+    member = algebra.build_membership(case.size, length)
     alone = np.array([known[(index,)] for index in range(case.size)])
-    together = np.array([known[chain] for chain in algebra.windows(case.size, length)])
-    return algebra.coefficients(algebra.couplings(alone, together, member), together, member)
+    together = np.array([known[chain] for chain in algebra.chain_windows(case.size, length)])
+    return algebra.compute_coefficients(algebra.compute_couplings(alone, together, member), together, member)
 
 
-def _nearest(
-    cases: Sequence[Case], target: Case, names: Sequence[str], length: int, caches: Mapping[str, CacheRecord]
-) -> tuple[Case | None, str]:
+def _find_nearest_case(
+    cases: Sequence[CouplingCase],
+    target: CouplingCase,
+    names: Sequence[str],
+    length: int,
+    caches: Mapping[str, CacheRecord],
+) -> tuple[CouplingCase | None, str]:
     """Return the nearest case (by ratios of coordinates) whose data live where those of the target do, and why."""
 
-    def distance(case: Case) -> float:
-        return sum(abs(math.log(_at(case, name) / _at(target, name))) for name in names if _at(case, name) > 0)
+    def case_distance(case: CouplingCase) -> float:
+        return sum(
+            abs(math.log(_case_coordinate(case, name) / _case_coordinate(target, name)))
+            for name in names
+            if _case_coordinate(case, name) > 0
+        )
 
-    usable = sorted((case for case in cases if length == 1 or case.complete(SECONDS, length)), key=distance)
-    wanted = _homes(target, caches)
+    usable = sorted((case for case in cases if length == 1 or case.has_all_chains(SECONDS, length)), key=case_distance)
+    wanted = _find_homes(target, caches)
     if wanted is None:
         return (usable[0] if usable else None), "nearest case; where data live is not known"
     for case in usable:
-        if _homes(case, caches) == wanted:
+        if _find_homes(case, caches) == wanted:
             return case, "data live in the same caches"
     return None, "no case was measured whose data live in the same caches: plain sum"
 
 
-def _homes(case: Case, caches: Mapping[str, CacheRecord]) -> tuple[str, ...] | None:
-    return transitions.homes(case, tuple(range(case.size)), transitions.levels(caches, case.processors))
+def _find_homes(case: CouplingCase, caches: Mapping[str, CacheRecord]) -> tuple[str, ...] | None:
+    return transitions.find_homes(
+        case, tuple(range(case.size)), transitions.build_cache_levels(caches, case.processors)
+    )

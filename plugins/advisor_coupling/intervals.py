@@ -19,7 +19,7 @@ from advisor.analysis.distributions import student_t_quantile
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor_coupling.cases import Case, Chain
+    from advisor_coupling.cases import Chain, CouplingCase
 
 #: The probability of every interval: a table has dozens of couplings, and of 95 % one or two would be wrong in each.
 LEVEL: Final = 0.99
@@ -40,7 +40,7 @@ class Estimate:
     high: float
 
     @property
-    def known(self) -> bool:
+    def has_interval(self) -> bool:
         """Whether there is an interval."""
         return bool(np.isfinite(self.low) and np.isfinite(self.high))
 
@@ -50,19 +50,19 @@ class Estimate:
         return (self.high - self.low) / 2 / abs(self.value) if self.value else float("nan")
 
 
-def rounds_of(case: Case, metric: str) -> int:
+def count_rounds(case: CouplingCase, metric: str) -> int:
     """Return the number of rounds of the longest series."""
     lengths = [len(series) for series in case.samples[metric].values()]
     return max([*lengths, len(case.application.get(metric, ())), len(case.once.get(metric, ()))])
 
 
-def drawn_rounds(rounds: int) -> IntArray:
+def draw_rounds(rounds: int) -> IntArray:
     """Return (draws + 1, rounds): the first row is the measurement itself, the others are drawn with replacement."""
     drawn = np.random.default_rng(_SEED).integers(0, rounds, size=(DRAWS, rounds))
     return np.vstack([np.arange(rounds), drawn])
 
 
-def resampled(series: FloatArray, rows: IntArray) -> FloatArray:
+def resample_medians(series: FloatArray, rows: IntArray) -> FloatArray:
     """Return the median of the series over each row of rounds; one that lacks rounds is drawn by itself."""
     known = series[np.isfinite(series)]
     if len(known) == rows.shape[1]:
@@ -71,7 +71,7 @@ def resampled(series: FloatArray, rows: IntArray) -> FloatArray:
     return np.concatenate([[np.median(known)], np.median(known[own], axis=1)])
 
 
-def estimate(values: FloatArray, repeats: int, least: float = -math.inf) -> Estimate:
+def estimate_interval(values: FloatArray, repeats: int, least: float = -math.inf) -> Estimate:
     """Return value and interval of a quantity (draws + 1,) computed from each resample.
 
     ``least``: what it can't be below, such as 0 for a time; the interval ends there.
@@ -80,21 +80,21 @@ def estimate(values: FloatArray, repeats: int, least: float = -math.inf) -> Esti
         return Estimate(float(values[0]), float("nan"), float("nan"))
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(values[1:], [tail, 1 - tail])
-    wide, centre = widening(repeats), float(values[0])
+    wide, centre = compute_widening(repeats), float(values[0])
     below, above = max(centre - float(low), 0.0), max(float(high) - centre, 0.0)
     if repeats < _BOTH_SIDES:
         below = above = max(below, above)
     return Estimate(centre, max(centre - wide * below, min(least, centre)), centre + wide * above)
 
 
-def widening(repeats: int) -> float:
+def compute_widening(repeats: int) -> float:
     """Return by how much the percentile interval of so many repeats is stretched."""
     quantile = 1 - (1 - LEVEL) / 2
     stretch = student_t_quantile(quantile, repeats - 1) / NormalDist().inv_cdf(quantile)
     return math.sqrt(repeats / (repeats - 1)) * stretch
 
 
-def fewest(case: Case, metric: str, chains: tuple[Chain, ...]) -> int:
+def count_fewest_repeats(case: CouplingCase, metric: str, chains: tuple[Chain, ...]) -> int:
     """Return the number of repeats of the chain that has the fewest."""
     counts = [int(np.isfinite(case.samples[metric][chain]).sum()) for chain in chains]
     return min(counts, default=0)

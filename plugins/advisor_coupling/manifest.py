@@ -8,10 +8,10 @@ from typing import Annotated, Final, Literal
 from advisor.model.errors import DocumentError, Problem
 from advisor.model.units import Seconds
 from advisor.support import documents
-from advisor.support.documents import Between, Mark, Marked, suggestion
+from advisor.support.documents import Between, Mark, Marked, suggest_word
 from advisor_coupling.algebra import Combination
 from advisor_coupling.cases import SECONDS
-from advisor_coupling.wording import Expression, KernelName, Name, Pattern, Template
+from advisor_coupling.manifest_fields import Expression, KernelName, Name, Pattern, Template
 
 #: Places of templates that every command may use, besides the parameters.
 PLACES: Final = ("chain", "mask", "passes", "processors")
@@ -31,7 +31,7 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class PrintedMetric:
     """A metric that the program prints, about the whole run: ``prints`` shows where, ``take`` which of several."""
 
     name: Name
@@ -64,7 +64,7 @@ class Manifest:
     shortest_loop: Seconds = 0.0
     repetitions: Annotated[int, Between(1, 1000)] = 7
     lengths: tuple[Annotated[int, Between(2, MOST_KERNELS)], ...] = ()
-    metrics: tuple[Measured, ...] = ()
+    metrics: tuple[PrintedMetric, ...] = ()
     baseline: Literal["subtract", "none"] = "subtract"
     time_limit: Seconds = 600.0
 
@@ -85,101 +85,110 @@ class Manifest:
         return tuple(dict(zip(names, values, strict=True)) for values in product(*self.parameters.values()))
 
 
-def load(path: Path) -> Manifest:
+def read_manifest(path: Path) -> Manifest:
     """Return the manifest in the file; DocumentError with everything that is wrong with it."""
-    manifest = documents.load(path, Manifest)
-    problems = [*_of_kernels(manifest), *_of_templates(manifest), *_of_numbers(manifest), *_of_metrics(manifest)]
+    manifest = documents.load_document(path, Manifest)
+    problems = [
+        *_check_kernels(manifest),
+        *_check_templates(manifest),
+        *_check_numbers(manifest),
+        *_check_metrics(manifest),
+    ]
     if problems:
         raise DocumentError(problems)
     return manifest
 
 
-def _of_kernels(manifest: Manifest) -> list[Problem]:
+def _check_kernels(manifest: Manifest) -> list[Problem]:
     problems = []
     if not 2 <= len(manifest.kernels) <= MOST_KERNELS:
         found = len(manifest.kernels)
-        problems.append(manifest.mark.problem(f"kernels: found {found}, expected 2 to {MOST_KERNELS} of them"))
+        problems.append(manifest.mark.make_problem(f"kernels: found {found}, expected 2 to {MOST_KERNELS} of them"))
     seen: set[str] = set()
     for kernel in manifest.kernels:
         if kernel.name in seen:
-            problems.append(kernel.mark.problem(f"the kernel '{kernel.name}' is listed twice"))
+            problems.append(kernel.mark.make_problem(f"the kernel '{kernel.name}' is listed twice"))
         seen.add(kernel.name)
         for array in kernel.uses:
             if array.value not in manifest.arrays:
-                near = suggestion(array.value, manifest.arrays)
-                problems.append(array.mark.problem(f"the array '{array.value}' is not listed in arrays{near}"))
+                near = suggest_word(array.value, manifest.arrays)
+                problems.append(array.mark.make_problem(f"the array '{array.value}' is not listed in arrays{near}"))
     if any(length > len(manifest.kernels) for length in manifest.lengths):
         message = f"lengths: expected at most {len(manifest.kernels)}, the number of kernels"
-        problems.append(manifest.mark.problem(message))
+        problems.append(manifest.mark.make_problem(message))
     return problems
 
 
-def _of_templates(manifest: Manifest) -> list[Problem]:
+def _check_templates(manifest: Manifest) -> list[Problem]:
     known = [*PLACES, *manifest.parameters]
     words = [*manifest.command, *manifest.application, *manifest.environment.values()]
     problems = []
     for word in words:
         for name in word.value.names:
             if name not in known:
-                near = suggestion(name, known)
-                problems.append(word.mark.problem(f"nothing is called '{name}'{near}; there are {', '.join(known)}"))
+                near = suggest_word(name, known)
+                problems.append(
+                    word.mark.make_problem(f"nothing is called '{name}'{near}; there are {', '.join(known)}")
+                )
     if not manifest.command:
-        problems.append(manifest.mark.problem("command: expected a program and its arguments"))
+        problems.append(manifest.mark.make_problem("command: expected a program and its arguments"))
         return problems
     for needed in (("chain", "mask"), ("passes",)):
         if not any(name in word.value.names for word in (*manifest.command, *words) for name in needed):
             either = " or ".join(f"{{{name}}}" for name in needed)
-            problems.append(manifest.command[0].mark.problem(f"command: expected {either} in it or in environment"))
+            problems.append(
+                manifest.command[0].mark.make_problem(f"command: expected {either} in it or in environment")
+            )
     return problems
 
 
-def _of_numbers(manifest: Manifest) -> list[Problem]:
+def _check_numbers(manifest: Manifest) -> list[Problem]:
     problems = []
     clashing = sorted({"P", *PLACES} & {str(name) for name in manifest.parameters})
-    problems += [manifest.mark.problem(f"parameters: '{name}' has a meaning of its own") for name in clashing]
+    problems += [manifest.mark.make_problem(f"parameters: '{name}' has a meaning of its own") for name in clashing]
     if any(not values for values in manifest.parameters.values()) or not manifest.processors:
-        problems.append(manifest.mark.problem("parameters and processors: expected at least one value of each"))
+        problems.append(manifest.mark.make_problem("parameters and processors: expected at least one value of each"))
         return problems
     count = len(manifest.points) * len(manifest.processors)
     if count > MOST_CASES:
-        problems.append(manifest.mark.problem(f"found {count} cases, expected at most {MOST_CASES}"))
+        problems.append(manifest.mark.make_problem(f"found {count} cases, expected at most {MOST_CASES}"))
         return problems
     listed = [(manifest.mark, "loop_count", manifest.loop_count, True)]
     listed += [(manifest.mark, "passes", manifest.passes, True)] if manifest.passes else []
     listed += [(array.mark, str(name), array.value, False) for name, array in manifest.arrays.items()]
     for mark, name, expression, whole in listed:
-        problems += _of_expression(manifest, mark, name, expression, whole)
+        problems += _check_expression(manifest, mark, name, expression, whole)
     return problems
 
 
-def _of_expression(manifest: Manifest, mark: Mark, name: str, expression: Expression, whole: bool) -> list[Problem]:
+def _check_expression(manifest: Manifest, mark: Mark, name: str, expression: Expression, whole: bool) -> list[Problem]:
     """Return the first thing that is wrong with an expression at any of the cases."""
     known = ["P", *manifest.parameters]
     for needed in expression.names:
         if needed not in known:
-            near = suggestion(needed, known)
-            return [mark.problem(f"{name}: nothing is called '{needed}'{near}; there are {', '.join(known)}")]
+            near = suggest_word(needed, known)
+            return [mark.make_problem(f"{name}: nothing is called '{needed}'{near}; there are {', '.join(known)}")]
     for processors, point in product(manifest.processors, manifest.points):
         try:
-            value = expression.value({**point, "P": float(processors)})
+            value = expression.compute_value({**point, "P": float(processors)})
         except ValueError as error:
-            return [mark.problem(f"{name}: {error}")]
+            return [mark.make_problem(f"{name}: {error}")]
         if value <= 0 or (whole and value < 1):
             return [
-                mark.problem(
+                mark.make_problem(
                     f"{name}: '{expression}' is {value:.12g}, expected {'1 or more' if whole else 'more than 0'}"
                 )
             ]
     return []
 
 
-def _of_metrics(manifest: Manifest) -> list[Problem]:
+def _check_metrics(manifest: Manifest) -> list[Problem]:
     problems = []
     seen: set[str] = set()
     for metric in manifest.metrics:
         if metric.name in seen:
-            problems.append(metric.mark.problem(f"the metric '{metric.name}' is listed twice"))
+            problems.append(metric.mark.make_problem(f"the metric '{metric.name}' is listed twice"))
         if metric.name == SECONDS and metric.combine != "sum":
-            problems.append(metric.mark.problem("seconds add up: expected combine: sum"))
+            problems.append(metric.mark.make_problem("seconds add up: expected combine: sum"))
         seen.add(metric.name)
     return problems

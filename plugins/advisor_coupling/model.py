@@ -12,7 +12,7 @@ from advisor_coupling.cases import SECONDS, Metric
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor_coupling.cases import Case, Chain
+    from advisor_coupling.cases import Chain, CouplingCase
     from advisor_coupling.intervals import Estimate
 
 Verdict = Literal["destructive", "constructive", "no coupling beyond noise", "too noisy to tell"]
@@ -59,7 +59,7 @@ class Prediction:
 class CaseModel:
     """Everything computed from one case for one metric; ``application`` is what was measured."""
 
-    case: Case
+    case: CouplingCase
     metric: Metric
     alone: tuple[Estimate, ...]
     couplings: tuple[Coupling, ...]
@@ -76,9 +76,9 @@ class CaseModel:
     def summation_fails(self) -> bool:
         """Whether plain summation is wrong beyond noise and tolerance."""
         error = self.predictions[0].error
-        return error is not None and error.known and (error.low > TOLERANCE or error.high < -TOLERANCE)
+        return error is not None and error.has_interval and (error.low > TOLERANCE or error.high < -TOLERANCE)
 
-    def of_length(self, length: int) -> tuple[Coupling, ...]:
+    def couplings_of_length(self, length: int) -> tuple[Coupling, ...]:
         """Return the couplings of all chains of that length."""
         return tuple(one for one in self.couplings if len(one.chain) == length)
 
@@ -93,68 +93,73 @@ class _Resamples:
     once: FloatArray | float
 
 
-def model(case: Case, metric: Metric | None = None) -> CaseModel:
+def build_case_model(case: CouplingCase, metric: Metric | None = None) -> CaseModel:
     """Return the model of a case; needs every kernel by itself, and takes what chains there are."""
     metric = metric or Metric(SECONDS)
-    rows = intervals.drawn_rounds(intervals.rounds_of(case, metric.name))
-    drawn = _drawn(case, metric, rows)
-    repeats = intervals.fewest(case, metric.name, algebra.windows(case.size, 1))
-    found = [_couplings(case, metric, length, drawn, rows) for length in range(2, case.size + 1)]
+    rows = intervals.draw_rounds(intervals.count_rounds(case, metric.name))
+    drawn = _draw_resamples(case, metric, rows)
+    repeats = intervals.count_fewest_repeats(case, metric.name, algebra.chain_windows(case.size, 1))
+    found = [_compute_couplings(case, metric, length, drawn, rows) for length in range(2, case.size + 1)]
     whole = (
         None
         if drawn.application is None
-        else intervals.estimate(drawn.application, _count(case, metric.name), least=0.0)
+        else intervals.estimate_interval(drawn.application, _count_repeats(case, metric.name), least=0.0)
     )
     return CaseModel(
         case,
         metric,
-        tuple(intervals.estimate(drawn.alone[:, index], repeats, least=0.0) for index in range(case.size)),
+        tuple(intervals.estimate_interval(drawn.alone[:, index], repeats, least=0.0) for index in range(case.size)),
         tuple(coupling for couplings in found for coupling in couplings),
-        tuple(_prediction(case, metric, length, drawn, rows) for length in (1, *case.lengths(metric.name))),
+        tuple(
+            _compute_prediction(case, metric, length, drawn, rows)
+            for length in (1, *case.measured_lengths(metric.name))
+        ),
         whole,
     )
 
 
-def _drawn(case: Case, metric: Metric, rows: IntArray) -> _Resamples:
+def _draw_resamples(case: CouplingCase, metric: Metric, rows: IntArray) -> _Resamples:
     application, once = case.application.get(metric.name), case.once.get(metric.name)
     return _Resamples(
-        _stacked(case, metric.name, 1, rows),
-        _stacked(case, SECONDS, 1, rows) if metric.combine == "rate" else None,
-        None if application is None or not len(application) else intervals.resampled(application, rows),
-        0.0 if once is None or not len(once) else intervals.resampled(once, rows),
+        _stack_medians(case, metric.name, 1, rows),
+        _stack_medians(case, SECONDS, 1, rows) if metric.combine == "rate" else None,
+        None if application is None or not len(application) else intervals.resample_medians(application, rows),
+        0.0 if once is None or not len(once) else intervals.resample_medians(once, rows),
     )
 
 
-def _count(case: Case, metric: str) -> int:
+def _count_repeats(case: CouplingCase, metric: str) -> int:
     return int(np.isfinite(case.application[metric]).sum())
 
 
-def _stacked(case: Case, metric: str, length: int, rows: IntArray) -> FloatArray:
+def _stack_medians(case: CouplingCase, metric: str, length: int, rows: IntArray) -> FloatArray:
     """Return (draws + 1, chains): the medians of all chains of that length; NaN for a chain without samples."""
-    chains = algebra.windows(case.size, length)
-    series = [case.series(metric, chain) for chain in chains]
+    chains = algebra.chain_windows(case.size, length)
+    series = [case.chain_samples(metric, chain) for chain in chains]
     nothing = np.full(len(rows), np.nan)
-    return np.stack([nothing if one is None else intervals.resampled(one, rows) for one in series], axis=-1)
+    return np.stack([nothing if one is None else intervals.resample_medians(one, rows) for one in series], axis=-1)
 
 
-def _couplings(case: Case, metric: Metric, length: int, drawn: _Resamples, rows: IntArray) -> list[Coupling]:
-    member = algebra.membership(case.size, length)
-    together = _stacked(case, metric.name, length, rows)
-    plain = algebra.expected(drawn.alone, member, drawn.times)
+def _compute_couplings(
+    case: CouplingCase, metric: Metric, length: int, drawn: _Resamples, rows: IntArray
+) -> list[Coupling]:
+    member = algebra.build_membership(case.size, length)
+    together = _stack_medians(case, metric.name, length, rows)
+    plain = algebra.compute_expected(drawn.alone, member, drawn.times)
     passes = case.loop_count if metric.combine == "sum" else 1
     found = []
-    for row, chain in enumerate(algebra.windows(case.size, length)):
-        if case.series(metric.name, chain) is None:
+    for row, chain in enumerate(algebra.chain_windows(case.size, length)):
+        if case.chain_samples(metric.name, chain) is None:
             continue
-        repeats = intervals.fewest(case, metric.name, (chain, *((index,) for index in chain)))
-        value = intervals.estimate(together[:, row] / plain[:, row], repeats, least=0.0)
-        excess = intervals.estimate(passes * (together[:, row] - plain[:, row]), repeats)
-        spread = max(_spread(case, metric.name, one) for one in (chain, *((index,) for index in chain)))
-        found.append(Coupling(chain, value, excess, spread, verdict(value, spread, metric)))
+        repeats = intervals.count_fewest_repeats(case, metric.name, (chain, *((index,) for index in chain)))
+        value = intervals.estimate_interval(together[:, row] / plain[:, row], repeats, least=0.0)
+        excess = intervals.estimate_interval(passes * (together[:, row] - plain[:, row]), repeats)
+        spread = max(_compute_spread(case, metric.name, one) for one in (chain, *((index,) for index in chain)))
+        found.append(Coupling(chain, value, excess, spread, judge_coupling(value, spread, metric)))
     return found
 
 
-def _spread(case: Case, metric: str, chain: Chain) -> float:
+def _compute_spread(case: CouplingCase, metric: str, chain: Chain) -> float:
     """Return the distance of the quartiles over the median of a chain's repeats; of few repeats their whole range."""
     series = case.samples[metric][chain]
     known = series[np.isfinite(series)]
@@ -164,9 +169,9 @@ def _spread(case: Case, metric: str, chain: Chain) -> float:
     return float(high - low) / middle if middle else 0.0
 
 
-def verdict(value: Estimate, spread: float, metric: Metric) -> Verdict:
+def judge_coupling(value: Estimate, spread: float, metric: Metric) -> Verdict:
     """Return what a coupling means; nothing is claimed inside the noise, or where the repeats differ widely."""
-    if not value.known or spread > SPREAD:
+    if not value.has_interval or spread > SPREAD:
         return "too noisy to tell"
     if value.low > 1 + TOLERANCE:
         return "destructive" if metric.combine == "sum" else "constructive"
@@ -175,23 +180,29 @@ def verdict(value: Estimate, spread: float, metric: Metric) -> Verdict:
     return "no coupling beyond noise" if value.half_width <= RESOLUTION else "too noisy to tell"
 
 
-def _prediction(case: Case, metric: Metric, length: int, drawn: _Resamples, rows: IntArray) -> Prediction:
-    coefficient = _coefficients(case, metric, length, drawn, rows)
-    once = algebra.predicted(coefficient, drawn.alone, drawn.times)
+def _compute_prediction(
+    case: CouplingCase, metric: Metric, length: int, drawn: _Resamples, rows: IntArray
+) -> Prediction:
+    coefficient = _compute_coefficients(case, metric, length, drawn, rows)
+    once = algebra.predict_value(coefficient, drawn.alone, drawn.times)
     total = drawn.once + case.loop_count * once if metric.combine == "sum" else once
-    chains = (*algebra.windows(case.size, 1), *algebra.windows(case.size, length))
-    repeats = intervals.fewest(case, metric.name, chains)
+    chains = (*algebra.chain_windows(case.size, 1), *algebra.chain_windows(case.size, length))
+    repeats = intervals.count_fewest_repeats(case, metric.name, chains)
     error = None
     if drawn.application is not None:
-        runs = min(repeats, _count(case, metric.name))
-        error = intervals.estimate(algebra.relative_error(total, drawn.application), runs, least=-1.0)
-    return Prediction(length, intervals.estimate(total, repeats, least=0.0), error)
+        runs = min(repeats, _count_repeats(case, metric.name))
+        error = intervals.estimate_interval(algebra.relative_error(total, drawn.application), runs, least=-1.0)
+    return Prediction(length, intervals.estimate_interval(total, repeats, least=0.0), error)
 
 
-def _coefficients(case: Case, metric: Metric, length: int, drawn: _Resamples, rows: IntArray) -> FloatArray:
+def _compute_coefficients(
+    case: CouplingCase, metric: Metric, length: int, drawn: _Resamples, rows: IntArray
+) -> FloatArray:
     if length == 1:
         return np.ones_like(drawn.alone)
-    member = algebra.membership(case.size, length)
-    together = _stacked(case, metric.name, length, rows)
-    times = together if drawn.times is None else _stacked(case, SECONDS, length, rows)
-    return algebra.coefficients(algebra.couplings(drawn.alone, together, member, drawn.times), times, member)
+    member = algebra.build_membership(case.size, length)
+    together = _stack_medians(case, metric.name, length, rows)
+    times = together if drawn.times is None else _stack_medians(case, SECONDS, length, rows)
+    return algebra.compute_coefficients(
+        algebra.compute_couplings(drawn.alone, together, member, drawn.times), times, member
+    )

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.model.errors import InputError
-from advisor_coupling import keeping, results
-from advisor_coupling.model import model
+from advisor_coupling import result_files, results
+from advisor_coupling.model import build_case_model
 
 if TYPE_CHECKING:
-    from advisor_coupling.keeping import Place
     from advisor_coupling.model import CaseModel
+    from advisor_coupling.result_files import ResultFile
 
 
-def of_program(program: str) -> Place | None:
+def find_newest_result(program: str) -> ResultFile | None:
     """Return where the newest experiment with a program of that name lies; None if there is none.
 
     A file that can't be read is as good as none.
@@ -23,25 +23,25 @@ def of_program(program: str) -> Place | None:
     wanted = Path(program).name
     if not wanted:
         return None
-    found: list[tuple[str, Place]] = []
-    for place in keeping.kept():
-        document = document_at(place)
+    found: list[tuple[str, ResultFile]] = []
+    for place in result_files.find_result_files():
+        document = read_document(place)
         if document and document.program == wanted and document.runs:
             found.append((document.runs[-1].started, place))
     return max(found, key=lambda one: one[0])[1] if found else None
 
 
-@lru_cache(maxsize=keeping.MOST)
-def document_at(place: Place) -> results.Document | None:
+@lru_cache(maxsize=result_files.MOST)
+def read_document(place: ResultFile) -> results.ExperimentDocument | None:
     """Return the experiment in a file, None if it can't be read."""
     try:
-        return results.read(place.path)
+        return results.read_results(place.path)
     except InputError:
         return None
 
 
-@lru_cache(maxsize=keeping.MOST)
-def models_at(place: Place) -> tuple[CaseModel, ...]:
+@lru_cache(maxsize=result_files.MOST)
+def build_models(place: ResultFile) -> tuple[CaseModel, ...]:
     """Return the models of the cases in a file, for seconds."""
-    document = document_at(place)
-    return tuple(model(case) for case in results.cases(document)) if document else ()
+    document = read_document(place)
+    return tuple(build_case_model(case) for case in results.build_cases(document)) if document else ()

@@ -11,7 +11,7 @@ from advisor_coupling import trends
 from advisor_coupling.cases import SECONDS
 
 if TYPE_CHECKING:
-    from advisor_coupling.cases import Case, Chain
+    from advisor_coupling.cases import Chain, CouplingCase
 
 #: A run is off where it is so many median deviations (as standard deviations) and such a share above the median.
 _DEVIATIONS: Final = 5.0
@@ -26,7 +26,7 @@ _ACCIDENT: Final = 0.02
 class Outlier:
     """A run that took much longer (or less) than others of its chain: its round, its value over the median."""
 
-    case: Case
+    case: CouplingCase
     chain: Chain
     round: int
     factor: float
@@ -36,12 +36,12 @@ class Outlier:
 class Drift:
     """How much slower (above 1) all chains were at the end than at the beginning, and how likely chance alone is."""
 
-    case: Case
+    case: CouplingCase
     factor: float
     chance: float
 
 
-def outliers(case: Case, metric: str = SECONDS) -> tuple[Outlier, ...]:
+def find_outliers(case: CouplingCase, metric: str = SECONDS) -> tuple[Outlier, ...]:
     """Return the runs that are far off; medians bear them, and they widen the intervals."""
     found = []
     for chain, series in case.samples.get(metric, {}).items():
@@ -55,13 +55,13 @@ def outliers(case: Case, metric: str = SECONDS) -> tuple[Outlier, ...]:
     return tuple(sorted(found, key=lambda one: -abs(np.log(max(one.factor, 1e-9)))))
 
 
-def drift(case: Case, metric: str = SECONDS) -> Drift | None:
+def find_drift(case: CouplingCase, metric: str = SECONDS) -> Drift | None:
     """Return a steady change over the rounds, None where there is none.
 
     Each round's speed is the median over the chains of value over the chain's median; Kendall's rank correlation with
     the number of the round tells a trend from chance, Theil's slope how large it is.
     """
-    speeds = _speeds(case, metric)
+    speeds = _compute_speeds(case, metric)
     rounds = np.flatnonzero(np.isfinite(speeds))
     if len(rounds) < 5:
         return None
@@ -72,7 +72,7 @@ def drift(case: Case, metric: str = SECONDS) -> Drift | None:
     return Drift(case, 1 + change, chance)
 
 
-def _speeds(case: Case, metric: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _compute_speeds(case: CouplingCase, metric: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Return (rounds,): how slow each round was, 1 being usual; NaN for a round without runs."""
     table = [series for series in case.samples.get(metric, {}).values() if np.isfinite(series).any()]
     if not table:

@@ -31,7 +31,7 @@ _AT_ONCE: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class KernelOrder:
     """A kernel that takes ``ratio`` times as long after ``after`` as after ``instead``; ``seconds`` it costs in all."""
 
     kernel: str
@@ -41,23 +41,23 @@ class Order:
     seconds: float
 
 
-def estimates(trace: Trace) -> list[Order]:
+def estimate_orders(trace: Trace) -> list[KernelOrder]:
     """Return the orders that cost most, beyond noise: the medians' ratio with its bootstrap interval.
 
     Kernels are the innermost user regions; the calls of a location follow each other in recorded order.
     """
-    region, before, seconds = calls(trace)
+    region, before, seconds = find_innermost_calls(trace)
     span = float(trace.time_s.max() - trace.time_s.min()) if len(trace.time_s) else 0.0
     found = []
     for kernel in np.unique(region):
         mine = region == kernel
         groups = {int(one): seconds[mine & (before == one)] for one in np.unique(before[mine]) if one >= 0}
         groups = {one: times for one, times in groups.items() if len(times) >= _OFTEN}
-        found += _compared(trace, int(kernel), groups, span)
+        found += _compare_predecessors(trace, int(kernel), groups, span)
     return sorted(found, key=lambda one: -one.seconds)[:_MOST]
 
 
-def _compared(trace: Trace, kernel: int, groups: dict[int, FloatArray], span: float) -> list[Order]:
+def _compare_predecessors(trace: Trace, kernel: int, groups: dict[int, FloatArray], span: float) -> list[KernelOrder]:
     """Return the predecessors after which a kernel is slower than after the one that suits it best."""
     if len(groups) < 2:
         return []
@@ -66,28 +66,28 @@ def _compared(trace: Trace, kernel: int, groups: dict[int, FloatArray], span: fl
     for other, times in groups.items():
         if other == best or np.median(groups[best]) <= 0:
             continue
-        ratio = _ratio(times, groups[best])
+        ratio = _estimate_ratio(times, groups[best])
         lost = float(len(times) * (np.median(times) - np.median(groups[best])))
         if ratio.low > _RATIO and lost > _SHARE * span:
             name, after, instead = (trace.regions[index].name for index in (kernel, other, best))
-            found.append(Order(name, after, instead, ratio, lost))
+            found.append(KernelOrder(name, after, instead, ratio, lost))
     return found
 
 
-def _ratio(slow: FloatArray, fast: FloatArray) -> Estimate:
+def _estimate_ratio(slow: FloatArray, fast: FloatArray) -> Estimate:
     random = np.random.default_rng(1)
     slow, fast = slow[:_AT_ONCE], fast[:_AT_ONCE]
-    draws = [_medians(random, one) for one in (slow, fast)]
+    draws = [_resample_medians(random, one) for one in (slow, fast)]
     values = np.concatenate([[np.median(slow) / np.median(fast)], draws[0] / draws[1]])
-    return intervals.estimate(values, min(len(slow), len(fast)))
+    return intervals.estimate_interval(values, min(len(slow), len(fast)))
 
 
-def _medians(random: np.random.Generator, series: FloatArray) -> FloatArray:
+def _resample_medians(random: np.random.Generator, series: FloatArray) -> FloatArray:
     drawn = random.integers(0, len(series), size=(500, len(series)))
     return np.asarray(np.median(series[drawn], axis=1))
 
 
-def calls(trace: Trace) -> tuple[IntArray, IntArray, FloatArray]:
+def find_innermost_calls(trace: Trace) -> tuple[IntArray, IntArray, FloatArray]:
     """Return for each innermost call of a user region: the region, the one before it (-1: none), and its seconds.
 
     A call is innermost where its leave directly follows its enter; what lies between calls does not matter.

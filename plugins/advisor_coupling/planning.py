@@ -21,7 +21,7 @@ from advisor_coupling.cases import SECONDS
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from advisor_coupling.cases import Case, Chain
+    from advisor_coupling.cases import Chain, CouplingCase
     from advisor_coupling.model import CaseModel
 
 #: How far a chain is off, as a share of its kernels' time, while too little is measured to tell.
@@ -31,16 +31,16 @@ _CHECKS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class NextChain:
     """A chain to measure, or to measure again: ``seconds`` is how far its doubt moves the predicted run time."""
 
-    case: Case
+    case: CouplingCase
     chain: Chain
     seconds: float
     again: bool
 
 
-def medians(case: Case, metric: str = SECONDS) -> dict[Chain, float]:
+def compute_medians(case: CouplingCase, metric: str = SECONDS) -> dict[Chain, float]:
     """Return the median of every chain that was measured."""
     return {
         chain: float(np.nanmedian(series))
@@ -49,102 +49,105 @@ def medians(case: Case, metric: str = SECONDS) -> dict[Chain, float]:
     }
 
 
-def excess(chain: Chain, known: Mapping[Chain, float]) -> float:
+def estimate_excess(chain: Chain, known: Mapping[Chain, float]) -> float:
     """Return P_S minus the sum of its kernels, estimated where it is not ``known``."""
     if chain in known or len(chain) == 1:
-        return _measured(chain, known)
-    alike = [other for other in known if len(other) == len(chain) and _plain(other, known) > 0]
-    missed = sum(_measured(other, known) - _from_shorter(other, known) for other in alike)
-    whole = sum(_plain(other, known) for other in alike)
-    return _from_shorter(chain, known) + (missed / whole * _plain(chain, known) if whole else 0.0)
+        return _measured_excess(chain, known)
+    alike = [other for other in known if len(other) == len(chain) and _sum_kernels(other, known) > 0]
+    missed = sum(_measured_excess(other, known) - _excess_from_shorter(other, known) for other in alike)
+    whole = sum(_sum_kernels(other, known) for other in alike)
+    return _excess_from_shorter(chain, known) + (missed / whole * _sum_kernels(chain, known) if whole else 0.0)
 
 
-def _plain(chain: Chain, known: Mapping[Chain, float]) -> float:
+def _sum_kernels(chain: Chain, known: Mapping[Chain, float]) -> float:
     return sum(known[(index,)] for index in chain)
 
 
-def _measured(chain: Chain, known: Mapping[Chain, float]) -> float:
-    return known[chain] - _plain(chain, known)
+def _measured_excess(chain: Chain, known: Mapping[Chain, float]) -> float:
+    return known[chain] - _sum_kernels(chain, known)
 
 
-def _from_shorter(chain: Chain, known: Mapping[Chain, float]) -> float:
+def _excess_from_shorter(chain: Chain, known: Mapping[Chain, float]) -> float:
     """Return what the two ends of a chain lose without what they share; nothing for a pair."""
     if len(chain) <= 2:
         return 0.0
     first, last, inner = chain[:-1], chain[1:], chain[1:-1]
-    parts = [_measured(one, known) if one in known else _from_shorter(one, known) for one in (first, last, inner)]
+    parts = [
+        _measured_excess(one, known) if one in known else _excess_from_shorter(one, known)
+        for one in (first, last, inner)
+    ]
     return parts[0] + parts[1] - parts[2]
 
 
-def doubt(known: Mapping[Chain, float]) -> float:
+def compute_estimate_error(known: Mapping[Chain, float]) -> float:
     """Return how far estimates of chains are wrong, as a share of their kernels' time: root mean square."""
     errors = []
     for chain, value in known.items():
         if len(chain) < 2 or any((index,) not in known for index in chain):
             continue
-        plain = _plain(chain, known)
+        plain = _sum_kernels(chain, known)
         others = {other: seconds for other, seconds in known.items() if other != chain}
-        errors.append((value - plain - excess(chain, others)) / plain)
+        errors.append((value - plain - estimate_excess(chain, others)) / plain)
     if len(errors) < _CHECKS:
         return max([_UNKNOWN, *map(abs, errors)])
     return float(np.sqrt(np.mean(np.square(errors))))
 
 
-def partial_prediction(case: Case, length: int, known: Mapping[Chain, float]) -> float:
+def predict_partial(case: CouplingCase, length: int, known: Mapping[Chain, float]) -> float:
     """Return seconds per run predicted from chains of ``length``, those not ``known`` estimated."""
-    member = algebra.membership(case.size, length)
+    member = algebra.build_membership(case.size, length)
     alone = np.array([known[(index,)] for index in range(case.size)])
-    plain = algebra.expected(alone, member)
-    lost = np.array([excess(chain, known) for chain in algebra.windows(case.size, length)])
-    coefficient = algebra.coefficients((plain + lost) / plain, plain + lost, member)
-    return once_s(case) + case.loop_count * float(algebra.predicted(coefficient, alone))
+    plain = algebra.compute_expected(alone, member)
+    lost = np.array([estimate_excess(chain, known) for chain in algebra.chain_windows(case.size, length)])
+    coefficient = algebra.compute_coefficients((plain + lost) / plain, plain + lost, member)
+    return once_s(case) + case.loop_count * float(algebra.predict_value(coefficient, alone))
 
 
-def once_s(case: Case) -> float:
+def once_s(case: CouplingCase) -> float:
     """Return the seconds outside the loop."""
     once = case.once.get(SECONDS)
     return float(np.nanmedian(once)) if once is not None and len(once) else 0.0
 
 
-def next_chains(model: CaseModel, length: int, most: int = 5) -> tuple[Next, ...]:
+def select_next_chains(model: CaseModel, length: int, most: int = 5) -> tuple[NextChain, ...]:
     """Return the chains of that length that are worth measuring (again), the most useful first."""
-    case, known = model.case, medians(model.case)
+    case, known = model.case, compute_medians(model.case)
     if any((index,) not in known for index in range(case.size)):
         return ()
-    unsure = doubt(known)
-    found = [_next(model, chain, length, known, unsure) for chain in algebra.windows(case.size, length)]
+    unsure = compute_estimate_error(known)
+    found = [_rate_chain(model, chain, length, known, unsure) for chain in algebra.chain_windows(case.size, length)]
     return tuple(sorted(found, key=lambda one: -one.seconds)[:most])
 
 
-def _next(model: CaseModel, chain: Chain, length: int, known: Mapping[Chain, float], unsure: float) -> Next:
+def _rate_chain(model: CaseModel, chain: Chain, length: int, known: Mapping[Chain, float], unsure: float) -> NextChain:
     case, again = model.case, chain in known
-    plain = _plain(chain, known)
-    step = unsure * plain if not again else _own_doubt(model, chain)
-    now = known[chain] if again else plain + excess(chain, known)
-    moved = partial_prediction(case, length, {**known, chain: now + step})
-    return Next(case, chain, abs(moved - partial_prediction(case, length, {**known, chain: now})), again)
+    plain = _sum_kernels(chain, known)
+    step = unsure * plain if not again else _standard_error(model, chain)
+    now = known[chain] if again else plain + estimate_excess(chain, known)
+    moved = predict_partial(case, length, {**known, chain: now + step})
+    return NextChain(case, chain, abs(moved - predict_partial(case, length, {**known, chain: now})), again)
 
 
-def _own_doubt(model: CaseModel, chain: Chain) -> float:
+def _standard_error(model: CaseModel, chain: Chain) -> float:
     """Return the standard error of a measured chain's seconds, from the interval of its excess."""
     lost = next(one.excess for one in model.couplings if one.chain == chain)
-    if not lost.known:
+    if not lost.has_interval:
         return _UNKNOWN * model.alone[chain[0]].value
     return (lost.high - lost.low) / 2 / NormalDist().inv_cdf(1 - (1 - intervals.LEVEL) / 2) / model.case.loop_count
 
 
-def thrift(case: Case, length: int, order: Collection[Chain]) -> tuple[float, ...]:
+def predict_by_prefix(case: CouplingCase, length: int, order: Collection[Chain]) -> tuple[float, ...]:
     """Return the predictions from the isolated kernels and the first 0, 1, 2 … chains of ``order``."""
-    measured = medians(case)
+    measured = compute_medians(case)
     known: dict[Chain, float] = {chain: value for chain, value in measured.items() if len(chain) == 1}
-    found = [partial_prediction(case, length, known)]
+    found = [predict_partial(case, length, known)]
     for chain in order:
         known[chain] = measured[chain]
-        found.append(partial_prediction(case, length, known))
+        found.append(predict_partial(case, length, known))
     return tuple(found)
 
 
-def loop_s(case: Case) -> float:
+def loop_s(case: CouplingCase) -> float:
     """Return the plain sum of the kernels over a run, seconds."""
-    known = medians(case)
+    known = compute_medians(case)
     return case.loop_count * sum(known[(index,)] for index in range(case.size))

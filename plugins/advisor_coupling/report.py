@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from advisor.model.reports import Column, HeatMap, Report, Table, Text
 from advisor_coupling import noise, planning, sentences
 from advisor_coupling.cases import SECONDS
-from advisor_coupling.selection import best_length, where_summation_fails
-from advisor_coupling.transitions import transitions
+from advisor_coupling.length_selection import errors_where_summation_fails, select_best_length
+from advisor_coupling.transitions import find_transitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from advisor.model.reports import Cell, Part, Unit
     from advisor_coupling.cases import Metric
     from advisor_coupling.forecasts import Forecast
+    from advisor_coupling.length_selection import LengthChoice
     from advisor_coupling.model import CaseModel, Coupling
-    from advisor_coupling.results import Document
-    from advisor_coupling.selection import Choice
-    from advisor_coupling.transitions import Level, Transition
+    from advisor_coupling.results import ExperimentDocument
+    from advisor_coupling.transitions import CacheLevel, Transition
 
 #: So many rows of a table and heat maps of cases are shown.
 _ROWS: Final = 25
@@ -28,64 +28,80 @@ _MAPS: Final = 6
 Models = list["CaseModel"]
 
 
-def made(
-    document: Document,
+def build_report(
+    document: ExperimentDocument,
     models: Mapping[Metric, Models],
-    caches: Mapping[int, Sequence[Level]],
+    caches: Mapping[int, Sequence[CacheLevel]],
     ahead: Sequence[Forecast] = (),
 ) -> Report:
     """Return the report; ``models`` by metric, seconds first."""
     seconds = next(ones for metric, ones in models.items() if metric.name == SECONDS)
-    choice = best_length(seconds)
-    moves = transitions(seconds, caches)
-    parts: list[Part] = [Text("\n".join(sentences.overview(document, seconds, choice, moves)))]
-    parts += [predictions(seconds), *maps(seconds), found(seconds)]
-    parts += [lengths(choice, where_summation_fails(seconds))] if choice else []
-    parts += [moved(moves, seconds[0])] if moves else []
-    parts += [forecast_table(ahead)] if ahead else []
-    parts += [next_runs(seconds, choice), *_disturbances(seconds)]
+    choice = select_best_length(seconds)
+    moves = find_transitions(seconds, caches)
+    parts: list[Part] = [Text("\n".join(sentences.describe_experiment(document, seconds, choice, moves)))]
+    parts += [build_prediction_table(seconds), *build_coupling_maps(seconds), build_coupling_table(seconds)]
+    parts += [build_length_table(choice, errors_where_summation_fails(seconds))] if choice else []
+    parts += [build_transition_table(moves, seconds[0])] if moves else []
+    parts += [build_forecast_table(ahead)] if ahead else []
+    parts += [build_next_runs_table(seconds, choice), *_build_disturbances(seconds)]
     for metric, ones in models.items():
         if metric.name != SECONDS:
-            parts += [predictions(ones), found(ones)]
+            parts += [build_prediction_table(ones), build_coupling_table(ones)]
     return Report(f"Kernel coupling of {document.program}", tuple(parts))
 
 
-def predictions(models: Sequence[CaseModel]) -> Table:
+def build_prediction_table(models: Sequence[CaseModel]) -> Table:
     """Return the tables 2b to 8c of the source for these cases: measured and predicted, with intervals and errors."""
     metric = models[0].metric
-    unit = _unit(metric)
+    unit = _metric_unit(metric)
     columns = (
         Column("case"), Column("method"), Column(metric.name, unit), Column("from", unit), Column("to", unit),
         Column("error", "share"), Column("error from", "share"), Column("error to", "share"),
     )  # fmt: skip
-    rows = tuple(row for one in models for row in _predicted(one))
+    rows = tuple(row for one in models for row in _iterate_prediction_rows(one))
     return Table(f"Measured and predicted {metric.name}", columns, rows)
 
 
-def _predicted(model: CaseModel) -> Iterator[tuple[Cell, ...]]:
+def _iterate_prediction_rows(model: CaseModel) -> Iterator[tuple[Cell, ...]]:
     measured = model.application
     if measured:
-        yield (model.case.name, "measured", measured.value, _end(measured.low), _end(measured.high), None, None, None)
+        yield (
+            model.case.name,
+            "measured",
+            measured.value,
+            _none_if_nan(measured.low),
+            _none_if_nan(measured.high),
+            None,
+            None,
+            None,
+        )
     for one in model.predictions:
         error = one.error
-        shown = (error.value, _end(error.low), _end(error.high)) if error else (None, None, None)
-        yield (model.case.name, one.method, one.value.value, _end(one.value.low), _end(one.value.high), *shown)
+        shown = (error.value, _none_if_nan(error.low), _none_if_nan(error.high)) if error else (None, None, None)
+        yield (
+            model.case.name,
+            one.method,
+            one.value.value,
+            _none_if_nan(one.value.low),
+            _none_if_nan(one.value.high),
+            *shown,
+        )
 
 
-def _unit(metric: Metric) -> Unit:
+def _metric_unit(metric: Metric) -> Unit:
     return "s" if metric.name == SECONDS else ""
 
 
-def _end(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if value != value else value
 
 
-def maps(models: Sequence[CaseModel]) -> Iterator[HeatMap]:
+def build_coupling_maps(models: Sequence[CaseModel]) -> Iterator[HeatMap]:
     """Yield the matrix of each case: the coupling of the kernel of a row with the one after it, of a column."""
-    shown = [one for one in models if one.of_length(2)]
+    shown = [one for one in models if one.couplings_of_length(2)]
     for one in shown[:_MAPS]:
         size = range(one.case.size)
-        pairs = {coupling.chain: _cell(coupling) for coupling in one.of_length(2)}
+        pairs = {coupling.chain: _map_cell(coupling) for coupling in one.couplings_of_length(2)}
         if one.case.size == 2:
             pairs |= {chain[::-1]: value for chain, value in pairs.items()}
         cells = tuple(tuple(pairs.get((row, column)) for column in size) for row in size)
@@ -93,51 +109,52 @@ def maps(models: Sequence[CaseModel]) -> Iterator[HeatMap]:
         yield HeatMap(title, "", one.case.kernels, one.case.kernels, cells, 1.0)
 
 
-def _cell(coupling: Coupling) -> float | None:
+def _map_cell(coupling: Coupling) -> float | None:
     """Return a coupling that is claimed, 1 where there is none beyond noise, nothing where noise hides it."""
     if coupling.verdict == "too noisy to tell":
         return None
-    return coupling.value.value if sentences.claimed(coupling) else 1.0
+    return coupling.value.value if sentences.is_claimed(coupling) else 1.0
 
 
-def found(models: Sequence[CaseModel]) -> Table:
+def build_coupling_table(models: Sequence[CaseModel]) -> Table:
     """Return the couplings beyond noise, the costliest first; others are counted by ``sentences``."""
     metric = models[0].metric
-    unit = _unit(metric)
+    unit = _metric_unit(metric)
     columns = (
         Column("case"), Column("chain"), Column("coupling"), Column("from"), Column("to"), Column("what it is"),
         Column(f"{metric.name} a run", unit), Column("from", unit), Column("to", unit),
     )  # fmt: skip
-    beyond = [(one, coupling) for one in models for coupling in one.couplings if sentences.claimed(coupling)]
+    beyond = [(one, coupling) for one in models for coupling in one.couplings if sentences.is_claimed(coupling)]
     beyond.sort(key=lambda pair: -abs(pair[1].excess.value))
     title = f"Couplings beyond noise ({metric.name})"
     more = f", the {_ROWS} largest of {len(beyond)}" if len(beyond) > _ROWS else ""
-    return Table(title + more, columns, tuple(_found(*pair) for pair in beyond[:_ROWS]))
+    return Table(title + more, columns, tuple(_build_coupling_row(*pair) for pair in beyond[:_ROWS]))
 
 
-def _found(model: CaseModel, one: Coupling) -> tuple[Cell, ...]:
+def _build_coupling_row(model: CaseModel, one: Coupling) -> tuple[Cell, ...]:
     value, lost = one.value, one.excess
     return (
-        model.case.name, model.case.label(one.chain), value.value, _end(value.low), _end(value.high), one.verdict,
-        lost.value, _end(lost.low), _end(lost.high),
+        model.case.name, model.case.chain_label(one.chain), value.value, _none_if_nan(value.low),
+        _none_if_nan(value.high), one.verdict,
+        lost.value, _none_if_nan(lost.low), _none_if_nan(lost.high),
     )  # fmt: skip
 
 
-def lengths(choice: Choice, failing: Mapping[int, float]) -> Table:
+def build_length_table(choice: LengthChoice, failing: Mapping[int, float]) -> Table:
     """Return how each chain length does: over all cases, and where summation is wrong beyond noise (``failing``)."""
     columns = (
         Column("chains of"), Column("mean error", "share"), Column("give or take", "share"),
         Column("where summation fails", "share"), Column(""),
     )  # fmt: skip
     rows = tuple(
-        ("single kernels (summation)" if length == 1 else f"{length} kernels", error, choice.doubts[length],
+        ("single kernels (summation)" if length == 1 else f"{length} kernels", error, choice.standard_errors[length],
          failing.get(length), "chosen" if length == choice.length else "")
         for length, error in choice.errors.items()
     )  # fmt: skip
     return Table(f"Best length of chains, other {choice.left_out} left out in turn", columns, rows)
 
 
-def moved(moves: Sequence[Transition], model: CaseModel) -> Table:
+def build_transition_table(moves: Sequence[Transition], model: CaseModel) -> Table:
     """Return the transitions, those of short chains first."""
     columns = (
         Column("chain"),
@@ -148,7 +165,7 @@ def moved(moves: Sequence[Transition], model: CaseModel) -> Table:
     )
     ordered = sorted(moves, key=lambda one: (len(one.chain), -abs(one.after - one.before)))
     rows = tuple(
-        (model.case.label(one.chain), f"{one.axis}={one.start:.12g} and {one.end:.12g}", one.before, one.after,
+        (model.case.chain_label(one.chain), f"{one.axis}={one.start:.12g} and {one.end:.12g}", one.before, one.after,
          "; ".join(one.crossed) or "none known")
         for one in ordered[:_ROWS]
     )  # fmt: skip
@@ -156,7 +173,7 @@ def moved(moves: Sequence[Transition], model: CaseModel) -> Table:
     return Table(f"Where couplings change beyond noise{more}", columns, rows)
 
 
-def forecast_table(ahead: Sequence[Forecast]) -> Table:
+def build_forecast_table(ahead: Sequence[Forecast]) -> Table:
     """Return the predictions where nothing was measured."""
     columns = (
         Column("case"), Column("summation", "s"), Column("coupling", "s"), Column("from", "s"), Column("to", "s"),
@@ -177,23 +194,23 @@ def forecast_table(ahead: Sequence[Forecast]) -> Table:
     return Table("Predicted where nothing was measured (models of the kernels)", columns, rows)
 
 
-def next_runs(models: Sequence[CaseModel], choice: Choice | None) -> Table:
+def build_next_runs_table(models: Sequence[CaseModel], choice: LengthChoice | None) -> Table:
     """Return what to measure next: the chains whose doubt moves the predicted time most."""
     most = max(2, choice.length if choice else 2)
-    found = [one for model in models for one in planning.next_chains(model, min(most, model.case.size))]
+    found = [one for model in models for one in planning.select_next_chains(model, min(most, model.case.size))]
     found.sort(key=lambda one: -one.seconds / max(planning.loop_s(one.case), 1e-300))
     columns = (Column("case"), Column("chain"), Column("doubt in the prediction", "s"), Column("what to do"))
     rows = tuple(
-        (one.case.name, one.case.label(one.chain), one.seconds, "repeat" if one.again else "measure")
+        (one.case.name, one.case.chain_label(one.chain), one.seconds, "repeat" if one.again else "measure")
         for one in found[:8]
     )
     return Table("What to measure next", columns, rows)
 
 
-def _disturbances(models: Sequence[CaseModel]) -> Iterator[Part]:
+def _build_disturbances(models: Sequence[CaseModel]) -> Iterator[Part]:
     """Yield what disturbed the experiment."""
-    off = [one for model in models for one in noise.outliers(model.case)]
-    drifts = [one for model in models if (one := noise.drift(model.case))]
-    words = sentences.disturbances(off, drifts, sum(len(model.case.samples[SECONDS]) for model in models))
+    off = [one for model in models for one in noise.find_outliers(model.case)]
+    drifts = [one for model in models if (one := noise.find_drift(model.case))]
+    words = sentences.describe_disturbances(off, drifts, sum(len(model.case.samples[SECONDS]) for model in models))
     if words:
         yield Text("\n".join(words))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from advisor.model.errors import InputError
-from advisor.support.whole_files import replacing
+from advisor.support.atomic_write import atomic_write
 from advisor_coupling.algebra import Combination
-from advisor_coupling.cases import SECONDS, Case, Metric, canonical
+from advisor_coupling.cases import SECONDS, CouplingCase, Metric, canonical_chain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ _MOST_ROUNDS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunRecord:
     """One run of the program: ``values`` hold its metrics, as the program or the clock gave them."""
 
     case: int
@@ -59,7 +59,7 @@ class CacheRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ExperimentDocument:
     """An experiment and its runs; ``fingerprint`` tells one experiment from another.
 
     ``arrays`` and ``loop_count`` are the expressions behind the numbers of the cases, needed to predict other cases;
@@ -70,7 +70,7 @@ class Document:
     program: str
     kernels: tuple[str, ...]
     cases: tuple[CaseRecord, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[RunRecord, ...]
     metrics: dict[str, Combination] = field(default_factory=lambda: dict[str, Combination]({SECONDS: "sum"}))
     uses: dict[str, tuple[str, ...]] = field(default_factory=dict)
     caches: dict[str, CacheRecord] = field(default_factory=dict)
@@ -81,24 +81,24 @@ class Document:
     communicating: tuple[str, ...] = ()
 
 
-def read(path: Path) -> Document:
+def read_results(path: Path) -> ExperimentDocument:
     """Return the experiment in the file; raises ``InputError`` where it is none, or contradicts itself."""
     import msgspec
 
     try:
         if path.stat().st_size > _LARGEST:
             raise InputError(path, f"larger than {_LARGEST >> 20} MiB")
-        document = msgspec.json.decode(path.read_bytes(), type=Document)
+        document = msgspec.json.decode(path.read_bytes(), type=ExperimentDocument)
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(path, f"no results of a coupling experiment: {error}") from error
-    for reason in _contradictions(document):
+    for reason in _find_contradictions(document):
         raise InputError(path, reason)
     return document
 
 
-def _contradictions(document: Document) -> list[str]:
+def _find_contradictions(document: ExperimentDocument) -> list[str]:
     """Return what is wrong with a document whose types are right."""
     known = set(document.kernels)
     problems = []
@@ -113,24 +113,24 @@ def _contradictions(document: Document) -> list[str]:
             problems.append(f"run {number} is of no case")
         if not 0 <= run.round < _MOST_ROUNDS:
             problems.append(f"run {number}: a round is from 0 to {_MOST_ROUNDS - 1}")
-        if run.kind == "chain" and (run.passes < 1 or _indices(document.kernels, run.chain) is None):
+        if run.kind == "chain" and (run.passes < 1 or _chain_indices(document.kernels, run.chain) is None):
             problems.append(f"run {number}: '{run.chain}' is no chain of neighbouring kernels")
         if not all(np.isfinite(value) for value in run.values.values()):
             problems.append(f"run {number}: a value is not finite")
     return problems
 
 
-def write(document: Document, path: Path) -> None:
+def write_results(document: ExperimentDocument, path: Path) -> None:
     """Write the document; the file is either the old one or the new one, whatever happens meanwhile."""
     import msgspec
 
-    with replacing(path) as partial, partial.open("wb") as stream:
+    with atomic_write(path) as partial, partial.open("wb") as stream:
         stream.write(msgspec.json.format(msgspec.json.encode(document), indent=1))
         stream.flush()
         os.fsync(stream.fileno())
 
 
-def _indices(kernels: tuple[str, ...], chain: str) -> Chain | None:
+def _chain_indices(kernels: tuple[str, ...], chain: str) -> Chain | None:
     """Return the chain's indices; None where its kernels are not neighbours in the loop."""
     names = chain.split(",")
     if names[0] not in kernels or len(names) > len(kernels):
@@ -139,40 +139,40 @@ def _indices(kernels: tuple[str, ...], chain: str) -> Chain | None:
     found = tuple((start + step) % len(kernels) for step in range(len(names)))
     if [kernels[index] for index in found] != names:
         return None
-    return canonical(found, len(kernels))
+    return canonical_chain(found, len(kernels))
 
 
-def metrics(document: Document) -> tuple[Metric, ...]:
+def list_metrics(document: ExperimentDocument) -> tuple[Metric, ...]:
     """Return what was measured, seconds first."""
     others = [Metric(name, combine) for name, combine in document.metrics.items() if name != SECONDS]
     return (Metric(SECONDS), *others)
 
 
-def cases(document: Document) -> tuple[Case, ...]:
+def build_cases(document: ExperimentDocument) -> tuple[CouplingCase, ...]:
     """Return the measurements of each case for which every kernel was measured by itself."""
-    found = [_case(document, number) for number in range(len(document.cases))]
+    found = [_build_case(document, number) for number in range(len(document.cases))]
     return tuple(
-        case for case in found if all(case.series(SECONDS, (index,)) is not None for index in range(case.size))
+        case for case in found if all(case.chain_samples(SECONDS, (index,)) is not None for index in range(case.size))
     )
 
 
-def _case(document: Document, number: int) -> Case:
+def _build_case(document: ExperimentDocument, number: int) -> CouplingCase:
     record = document.cases[number]
     runs = [run for run in document.runs if run.case == number and run.kind != "calibration"]
     rounds = max((run.round for run in runs), default=0) + 1
     names = list(document.metrics)
-    once = {name: _series([run for run in runs if run.kind == "baseline"], name, rounds) for name in names}
+    once = {name: _collect_series([run for run in runs if run.kind == "baseline"], name, rounds) for name in names}
     rest = {name: float(np.nanmedian(once[name])) if np.isfinite(once[name]).any() else 0.0 for name in names}
     samples = {
-        name: _chains(document, [run for run in runs if run.kind == "chain"], name, rounds, rest[name])
+        name: _collect_chains(document, [run for run in runs if run.kind == "chain"], name, rounds, rest[name])
         for name in names
     }
-    return Case(
+    return CouplingCase(
         document.kernels,
         dict(record.parameters),
         record.loop_count,
         samples,
-        {name: _series([run for run in runs if run.kind == "application"], name, rounds) for name in names},
+        {name: _collect_series([run for run in runs if run.kind == "application"], name, rounds) for name in names},
         {name: series for name, series in once.items() if np.isfinite(series).any()},
         record.processors,
         dict(record.arrays),
@@ -180,19 +180,21 @@ def _case(document: Document, number: int) -> Case:
     )
 
 
-def _chains(document: Document, runs: list[Run], metric: str, rounds: int, rest: float) -> dict[Chain, FloatArray]:
+def _collect_chains(
+    document: ExperimentDocument, runs: list[RunRecord], metric: str, rounds: int, rest: float
+) -> dict[Chain, FloatArray]:
     """Return the value of one pass by chain: the program's beyond its rest, over the passes; rates as they are."""
     found: dict[Chain, FloatArray] = {}
     rate = document.metrics[metric] == "rate"
     for run in runs:
-        chain = _indices(document.kernels, run.chain)
+        chain = _chain_indices(document.kernels, run.chain)
         if chain is not None and metric in run.values:
             value = run.values[metric] if rate else (run.values[metric] - rest) / run.passes
             found.setdefault(chain, np.full(rounds, np.nan))[run.round] = value
     return found
 
 
-def _series(runs: list[Run], metric: str, rounds: int) -> FloatArray:
+def _collect_series(runs: list[RunRecord], metric: str, rounds: int) -> FloatArray:
     series = np.full(rounds, np.nan)
     for run in runs:
         if metric in run.values:

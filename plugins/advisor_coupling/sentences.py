@@ -12,20 +12,20 @@ from advisor_coupling.intervals import FEWEST, LEVEL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from advisor_coupling.length_selection import LengthChoice
     from advisor_coupling.model import CaseModel, Coupling
     from advisor_coupling.noise import Drift, Outlier
-    from advisor_coupling.results import Document
-    from advisor_coupling.selection import Choice
+    from advisor_coupling.results import ExperimentDocument
     from advisor_coupling.transitions import Transition
 
 
-def claimed(coupling: Coupling) -> bool:
+def is_claimed(coupling: Coupling) -> bool:
     """Whether something is claimed about the chain."""
     return coupling.verdict in ("destructive", "constructive")
 
 
-def overview(
-    document: Document, models: Sequence[CaseModel], choice: Choice | None, moves: Sequence[Transition]
+def describe_experiment(
+    document: ExperimentDocument, models: Sequence[CaseModel], choice: LengthChoice | None, moves: Sequence[Transition]
 ) -> Iterator[str]:
     """Yield what matters most, a line each."""
     runs = sum(run.kind != "calibration" for run in document.runs)
@@ -34,22 +34,22 @@ def overview(
         f"{len(document.kernels)} kernels, {len(models)} cases, {runs} runs{where}. "
         f"Intervals hold with {LEVEL:.0%}; nothing is claimed inside them, nor within 2 % of 1."
     )
-    yield from (f"{one.case.name}: {verdict(one)}" for one in models)
+    yield from (f"{one.case.name}: {describe_verdict(one)}" for one in models)
     if choice:
         chosen = "plain summation" if choice.length == 1 else f"chains of {choice.length} kernels"
-        yield f"Best: {chosen}, mean error {units.format_share(choice.honest)} on what was left out."
+        yield f"Best: {chosen}, mean error {units.format_share(choice.cross_validated_error)} on what was left out."
     if moves:
         pairs = sum(len(one.chain) == 2 for one in moves)
         yield f"{len(moves)} changes of couplings beyond noise, {pairs} of them of pairs."
 
 
-def verdict(model: CaseModel) -> str:
+def describe_verdict(model: CaseModel) -> str:
     """Return what is to be said about one case."""
     counts = Counter(one.verdict for one in model.couplings)
-    beyond = [one for one in model.couplings if claimed(one)]
+    beyond = [one for one in model.couplings if is_claimed(one)]
     if not model.couplings:
         return "no chain was measured"
-    if not any(one.value.known for one in model.couplings):
+    if not any(one.value.has_interval for one in model.couplings):
         return f"fewer than {FEWEST} repetitions, so noise is not known and nothing is claimed."
     if not beyond:
         unclear = counts["too noisy to tell"]
@@ -59,10 +59,10 @@ def verdict(model: CaseModel) -> str:
         return f"no coupling beyond noise{some}."
     worst = max(beyond, key=lambda one: (len(one.chain) == 2, abs(one.excess.value)))
     kinds = ", ".join(f"{counts[kind]} {kind}" for kind in ("destructive", "constructive") if counts[kind])
-    return f"{kinds} of {len(model.couplings)} chains. {sentence(model, worst)}{_summation(model)}"
+    return f"{kinds} of {len(model.couplings)} chains. {describe_coupling(model, worst)}{_describe_summation(model)}"
 
 
-def sentence(model: CaseModel, one: Coupling) -> str:
+def describe_coupling(model: CaseModel, one: Coupling) -> str:
     """Return what one coupling costs or gains."""
     chain = ",".join(model.case.kernels[index] for index in one.chain)
     value = f"{one.value.value:.3f} ({one.value.low:.3f} to {one.value.high:.3f})"
@@ -74,7 +74,7 @@ def sentence(model: CaseModel, one: Coupling) -> str:
     return f"{chain} couples by {value} and {verb} {units.format_seconds(amount)} a run ({span})."
 
 
-def _summation(model: CaseModel) -> str:
+def _describe_summation(model: CaseModel) -> str:
     error = model.predictions[0].error
     if error is None:
         return ""
@@ -83,13 +83,13 @@ def _summation(model: CaseModel) -> str:
     return f" Summation is off by {units.format_share(error.value)}."
 
 
-def disturbances(off: Sequence[Outlier], drifts: Sequence[Drift], series: int) -> list[str]:
+def describe_disturbances(off: Sequence[Outlier], drifts: Sequence[Drift], series: int) -> list[str]:
     """Return what is said about single runs that are far off and about a machine that changed its speed."""
     lines = []
     if off:
         one = off[0]
         times = f"{one.factor:.2g} times the median"
-        worst = f"the worst {times}: {one.case.label(one.chain)}, {one.case.name}, round {one.round + 1}"
+        worst = f"the worst {times}: {one.case.chain_label(one.chain)}, {one.case.name}, round {one.round + 1}"
         lines.append(f"{len(off)} runs of {series} series are far off, {worst}. Medians bear that, intervals widen.")
     for drift in drifts:
         way = "slower" if drift.factor > 1 else "faster"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine
-    from advisor.extension.commands import Registry, Services
+    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Finding, Gap, Profile
     from advisor.model.reports import Report
 
@@ -33,31 +33,33 @@ def advisor_sniff(path: Path) -> float | None:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the counts as a recording without times; raises ``InputError`` with the place of what is wrong."""
-    from advisor_processor.counts import read
+    from advisor_processor.operations_document import read_operations
 
-    return read(path)
+    return read_operations(path)
 
 
 @hookimpl
-def advisor_commands(register: Registry) -> None:
+def advisor_commands(register: CommandRegistry) -> None:
     """Register ``count`` and ``incore``."""
     from advisor_processor import arguments
 
-    register("count", "operations of the source by loop, as numbers and in N: M and MA", arguments.COUNT, _count)
+    register("count", "operations of the source by loop, as numbers and in N: M and MA", arguments.COUNT, _run_count)
 
-    register("incore", "what the compiler emitted and how fast it can run: MAC, MACS and $", arguments.INCORE, _incore)
-
-
-def _count(args: Namespace, services: Services) -> Report:
-    from advisor_processor import count
-
-    return count.run(args, services)
+    register(
+        "incore", "what the compiler emitted and how fast it can run: MAC, MACS and $", arguments.INCORE, _run_incore
+    )
 
 
-def _incore(args: Namespace, services: Services) -> Report:
-    from advisor_processor import incore
+def _run_count(args: Namespace, services: CommandServices) -> Report:
+    from advisor_processor import count_command
 
-    return incore.run(args, services)
+    return count_command.run_count(args, services)
+
+
+def _run_incore(args: Namespace, services: CommandServices) -> Report:
+    from advisor_processor import incore_command
+
+    return incore_command.run_incore(args, services)
 
 
 @hookimpl
@@ -65,17 +67,17 @@ def advisor_findings(profile: Profile, gaps: Sequence[Gap], machine: Machine | N
     """Return how much of the gap $ the misses of the caches explain."""
     if machine is None:
         return ()
-    from advisor_processor.findings import findings
+    from advisor_processor.findings import build_findings
 
-    return findings(profile, gaps, machine)
+    return build_findings(profile, gaps, machine)
 
 
 @hookimpl
 def advisor_facts() -> Sequence[Fact]:
     """Return facts about compiled loops."""
-    from advisor_processor.facts import facts
+    from advisor_processor.facts import build_facts
 
-    return facts()
+    return build_facts()
 
 
 @hookimpl
@@ -87,20 +89,20 @@ def advisor_rules() -> Sequence[Path]:
 @hookimpl
 def advisor_services() -> Mapping[str, Callable[..., object]]:
     """Return what others may ask for: to measure this machine, and to count the operations of a program."""
-    return {"machine_probe": _probe, "operation_counts": _operation_counts}
+    return {"machine_probe": _run_probe, "operation_counts": _count_operations}
 
 
-def _operation_counts(
+def _count_operations(
     sources: Sequence[Path], command: Sequence[str], build: str | None = None, root: Path | None = None
 ) -> dict[str, object]:
-    from advisor_processor.count import operation_counts
+    from advisor_processor.count_command import count_operations
 
-    return operation_counts(sources, command, build, root)
+    return count_operations(sources, command, build, root)
 
 
-def _probe(
+def _run_probe(
     name: str, folder: Path, working: Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
 ) -> Report:
-    from advisor_processor.probe.command import probe
+    from advisor_processor.probe.command import run_probe
 
-    return probe(name, folder, working)
+    return run_probe(name, folder, working)

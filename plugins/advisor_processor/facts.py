@@ -26,27 +26,28 @@ _ACCESSES: Final = ("compiled_ops.load", "compiled_ops.store")
 _ESSENTIAL: Final = ("source_ops.load", "source_ops.store")
 
 
-def facts() -> tuple[Fact, ...]:
+def build_facts() -> tuple[Fact, ...]:
     """Return the facts that this plugin adds to the vocabulary."""
     return (
-        _fact("processor.chain_share", "cycles of loops bound by a chain of dependences / all scheduled cycles",
+        _make_fact("processor.chain_share", "cycles of loops bound by a chain of dependences / all scheduled cycles",
               ("chained_cycles",), ("scheduled_cycles",)),
-        _fact("processor.division_share", "divisions and roots / all compiled floating-point operations",
+        _make_fact("processor.division_share", "divisions and roots / all compiled floating-point operations",
               ("compiled_ops.fp_div",), _FP),
-        _fact("processor.spill_share", "loads from the function's own frame in inner loops / all loads",
+        _make_fact("processor.spill_share", "loads from the function's own frame in inner loops / all loads",
               ("spilled_loads",), ("compiled_ops.load",)),
-        _fact("processor.gather_share", "numbers loaded by gathers / all loads",
+        _make_fact("processor.gather_share", "numbers loaded by gathers / all loads",
               ("gathered_loads",), ("compiled_ops.load",)),
-        _fact("processor.strided_share", "loads in inner loops that step over numbers / all loads",
+        _make_fact("processor.strided_share", "loads in inner loops that step over numbers / all loads",
               ("strided_loads",), ("compiled_ops.load",)),
-        _fact("processor.alias_share", "cycles of loops of which the compiler fears overlap / all scheduled cycles",
+        _make_fact("processor.alias_share",
+        "cycles of loops of which the compiler fears overlap / all scheduled cycles",
               ("doubted_cycles",), ("scheduled_cycles",), _REPORT),
-        _fact("processor.access_ratio", "compiled loads and stores / those that the source can't do without",
+        _make_fact("processor.access_ratio", "compiled loads and stores / those that the source can't do without",
               _ACCESSES, _ESSENTIAL, f"{_COMMAND}; {_SOURCE}", "ratio"),
     )  # fmt: skip
 
 
-def _fact(
+def _make_fact(
     name: str,
     formula: str,
     part: tuple[str, ...],
@@ -55,17 +56,17 @@ def _fact(
     unit: str = "share",
 ) -> Fact:
     needs = (part[0], whole[0])
-    compute = partial(_quotient, part, whole)
+    compute = partial(_compute_quotient, part, whole)
     return Fact(name, "ratio" if unit == "ratio" else "share", "phase", needs, command, formula, compute)
 
 
-def _quotient(part: Sequence[str], whole: Sequence[str], profile: Profile, phase: int | None) -> float | None:
+def _compute_quotient(part: Sequence[str], whole: Sequence[str], profile: Profile, phase: int | None) -> float | None:
     """Return the quotient of two sums of counts over the regions of a phase; None where one was not counted."""
-    above, below = (_sum(names, profile, phase) for names in (part, whole))
+    above, below = (_sum_counts(names, profile, phase) for names in (part, whole))
     return above / below if above is not None and below else None
 
 
-def _sum(names: Sequence[str], profile: Profile, phase: int | None) -> float | None:
+def _sum_counts(names: Sequence[str], profile: Profile, phase: int | None) -> float | None:
     known = [name for name in names if name in profile.counts]
     if not known:
         return None

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 _LAST: Final = ("misses.LL", "misses.L4", "misses.L3", "misses.L2")
 
 
-def findings(profile: Profile, gaps: Sequence[Gap], machine: Machine | None) -> tuple[Finding, ...]:
+def build_findings(profile: Profile, gaps: Sequence[Gap], machine: Machine | None) -> tuple[Finding, ...]:
     """Return one finding where the gap $, the misses and the machine's caches are known; seconds per processor."""
     gap = next((one for one in gaps if one.name == "$"), None)
-    cycles = _mean(profile, "scheduled_cycles")
+    cycles = _mean_count(profile, "scheduled_cycles")
     if gap is None or machine is None or cycles is None:
         return ()
     last = next((name for name in _LAST if name in profile.counts), None)
-    misses = {"misses.L1": _mean(profile, "misses.L1"), "misses.LL": _mean(profile, last) if last else None}
+    misses = {"misses.L1": _mean_count(profile, "misses.L1"), "misses.LL": _mean_count(profile, last) if last else None}
     known = {name: count for name, count in misses.items() if count is not None}
-    composed = finite_cache.compose(cycles, 0.0, known, machine)
+    composed = finite_cache.compose_cache_times(cycles, 0.0, known, machine)
     if composed is None:
         return ()
     roofline_s, latency_s = (each - composed.schedule_s for each in (composed.roofline_s, composed.latency_s))
@@ -40,7 +40,7 @@ def findings(profile: Profile, gaps: Sequence[Gap], machine: Machine | None) -> 
     return (Finding("processor", "finite cache", "$", text, measures),)
 
 
-def _mean(profile: Profile, name: str) -> float | None:
+def _mean_count(profile: Profile, name: str) -> float | None:
     """Return a count per processor, None where it was not counted."""
     table = profile.counts.get(name)
     return None if table is None else float(table.sum()) / len(profile.processors)

@@ -28,7 +28,7 @@ _ALIKE: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Composition:
+class CacheComposition:
     """Seconds of one core: of the schedule, and with the caches by roofline, by ECM, and by latency."""
 
     schedule_s: float
@@ -37,13 +37,13 @@ class Composition:
     latency_s: float
 
 
-def compose(
+def compose_cache_times(
     macs_cycles: float,
     access_cycles: float,
     misses: Mapping[str, float],
     machine: Machine,
     last_cache_B: float | None = None,
-) -> Composition | None:
+) -> CacheComposition | None:
     """Return the times of a schedule of ``macs_cycles``, ``access_cycles`` of them loads and stores.
 
     ``misses`` are those of the first (``misses.L1``) and of the last cache simulated, of ``last_cache_B`` bytes
@@ -60,11 +60,11 @@ def compose(
     first, last = misses["misses.L1"], misses.get("misses.LL", 0.0)
     near = levels[1] if len(levels) > 1 else None
     near_s = first * line / (near.bandwidth * clock) if near and near.bandwidth else 0.0
-    rate, latency_s, shared = _behind(machine, clock, last_cache_B)
+    rate, latency_s, shared = _next_level_rates(machine, clock, last_cache_B)
     far_s = (last + (misses.get("writes.LL", 0.0) if shared else 0.0)) * line / rate if rate else 0.0
     schedule_s = macs_cycles / clock
     near_latency = (near.latency or 0.0) / clock if near else 0.0
-    return Composition(
+    return CacheComposition(
         schedule_s=schedule_s,
         roofline_s=max(schedule_s, near_s, far_s),
         ecm_s=max(schedule_s, access_cycles / clock + near_s + far_s),
@@ -72,7 +72,7 @@ def compose(
     )
 
 
-def _behind(machine: Machine, clock: float, last_cache_B: float | None) -> tuple[float | None, float, bool]:
+def _next_level_rates(machine: Machine, clock: float, last_cache_B: float | None) -> tuple[float | None, float, bool]:
     """Return bytes per second and latency of what lies behind the last cache simulated, and whether writes share it."""
     sizes = [float(cache.size or 0.0) for cache in machine.caches.values()]
     beyond = [place for place, size in enumerate(sizes) if last_cache_B and size > last_cache_B / _ALIKE]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def output(
+def run_program(
     words: Sequence[str], limit_s: float, *, folder: Path | None = None, extra: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
     """Return exit code and output of a program; -1 and what happened where it does not start or end in time."""

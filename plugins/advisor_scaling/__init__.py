@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from advisor.advice.facts import Fact
-    from advisor.extension.commands import Registry, Services
+    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Advice, Finding, Gap, Profile
     from advisor.model.reports import Report
 
@@ -47,15 +47,15 @@ _ARGUMENTS = (
 
 
 @hookimpl
-def advisor_commands(register: Registry) -> None:
+def advisor_commands(register: CommandRegistry) -> None:
     """Register ``gapwatch scale``."""
-    register("scale", "model how time grows with size and ranks, and predict it with intervals", _ARGUMENTS, _scale)
+    register("scale", "model how time grows with size and ranks, and predict it with intervals", _ARGUMENTS, _run_scale)
 
 
-def _scale(args: Namespace, services: Services) -> Report:
-    from advisor_scaling.command import run
+def _run_scale(args: Namespace, services: CommandServices) -> Report:
+    from advisor_scaling.command import run_scale
 
-    return run(args, services)
+    return run_scale(args, services)
 
 
 @hookimpl
@@ -63,17 +63,17 @@ def advisor_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Ad
     """Return what will cost most at the scale the program is meant for, once there are runs at several sizes."""
     if not history:
         return ()
-    from advisor_scaling.outlook import findings
+    from advisor_scaling.target_findings import build_findings
 
-    return findings(profile, gaps, history)
+    return build_findings(profile, gaps, history)
 
 
 @hookimpl
 def advisor_facts() -> Sequence[Fact]:
     """Return facts about growth: how far the target is, which gaps grow towards it, and how the run does."""
-    from advisor_scaling.words import facts
+    from advisor_scaling.scaling_facts import build_facts
 
-    return facts()
+    return build_facts()
 
 
 @hookimpl
@@ -85,12 +85,12 @@ def advisor_rules() -> Sequence[Path]:
 @hookimpl
 def advisor_services() -> Mapping[str, Callable[..., object]]:
     """Return ``kernel_model``: a model of measured times that predicts with intervals."""
-    return {"kernel_model": _kernel_model}
+    return {"kernel_model": _fit_kernel_model}
 
 
-def _kernel_model(
+def _fit_kernel_model(
     names: Sequence[str], points: Sequence[Sequence[float]], values: Sequence[Sequence[float]]
 ) -> Callable[[Sequence[float]], tuple[float, float, float]]:
-    from advisor_scaling.outlook import kernel_model
+    from advisor_scaling.target_findings import fit_kernel_model
 
-    return kernel_model(names, points, values)
+    return fit_kernel_model(names, points, values)

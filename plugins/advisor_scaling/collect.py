@@ -13,7 +13,7 @@ import numpy as np
 from advisor.analysis import bounds, gaps, loads
 from advisor.model.errors import UsageError
 from advisor_scaling.locality_sections import LONGEST, TOTAL
-from advisor_scaling.study import FEWEST_POINTS, Series, Study
+from advisor_scaling.study import FEWEST_POINTS, MeasuredSeries, ScalingStudy
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, Gap, Profile
     from advisor_scaling.extrap_files import Measurements
 
-    Observation = tuple[Mapping[str, float], Mapping[Series, float]]
+    Observation = tuple[Mapping[str, float], Mapping[MeasuredSeries, float]]
 
 #: A region has a model of its own where it takes that share of some run; the others are added up.
 SHOWN_SHARE: Final = 0.01
@@ -31,12 +31,12 @@ SHOWN_SHARE: Final = 0.01
 GAP_SHARE: Final = 0.001
 #: The noise of a part is at least that share of the noise of the whole run.
 NOISE_SHARE: Final = 0.02
-RUN: Final = Series("run", "run")
-OTHER: Final = Series("other regions", "region")
+RUN: Final = MeasuredSeries("run", "run")
+OTHER: Final = MeasuredSeries("other regions", "region")
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
+class ParameterSpans:
     """The parameters of a set of runs: those that change, those that never do, and those tied to another."""
 
     changing: tuple[str, ...]
@@ -44,29 +44,29 @@ class Spans:
     tied: dict[str, str]
 
 
-def from_profiles(profiles: Sequence[Profile]) -> Study:
+def from_profiles(profiles: Sequence[Profile]) -> ScalingStudy:
     """Return the study of the runs of one program: the run, its gaps, its regions, its messages and bytes.
 
     Parameters are those that the profiles state, and the number of ranks as ``P``. ``UsageError`` where the runs do not
     differ in anything, or in too little.
     """
-    program, same, notes = _one_program(profiles)
-    observations = [(parameters_of(profile), series_of(profile)) for profile in same]
-    return study_of(program, observations, notes, NOISE_SHARE)
+    program, same, notes = _select_program(profiles)
+    observations = [(numeric_parameters(profile), compute_series(profile)) for profile in same]
+    return build_study(program, observations, notes, NOISE_SHARE)
 
 
-def from_measurements(measurements: Measurements, path: Path) -> list[Study]:
+def from_measurements(measurements: Measurements, path: Path) -> list[ScalingStudy]:
     """Return the studies of a file of Extra-P, one for each metric."""
     metrics = dict.fromkeys(metric for _, metric in measurements.values)
     studies = []
     for metric in metrics:
         regions = {region: rows for (region, of), rows in measurements.values.items() if of == metric}
-        observations = _observations(measurements.parameters, regions, metric)
-        studies.append(study_of(f"{path.stem}: {metric}" if metric else path.stem, observations, (), 0.0))
+        observations = _build_observations(measurements.parameters, regions, metric)
+        studies.append(build_study(f"{path.stem}: {metric}" if metric else path.stem, observations, (), 0.0))
     return studies
 
 
-def parameters_of(profile: Profile) -> dict[str, float]:
+def numeric_parameters(profile: Profile) -> dict[str, float]:
     """Return the numeric parameters of a run; ``P`` is its number of ranks unless a parameter counts processors."""
     found = {
         name: float(value)
@@ -78,30 +78,35 @@ def parameters_of(profile: Profile) -> dict[str, float]:
     return found
 
 
-def series_of(profile: Profile) -> dict[Series, float]:
+def compute_series(profile: Profile) -> dict[MeasuredSeries, float]:
     """Return the seconds of the run, of its gaps and of its regions (mean over processors), and its counts."""
-    summary = loads.summarize(profile)
-    levels = bounds.compute(profile, None, summary)
+    summary = loads.summarize_loads(profile)
+    levels = bounds.compute_bounds(profile, None, summary)
     found = {RUN: profile.actual_s}
-    found |= _gap_series(gaps.attribute(profile, levels, summary) if profile.timed else (), profile.actual_s)
+    found |= _compute_gap_series(
+        gaps.attribute_gaps(profile, levels, summary) if profile.has_run_time else (), profile.actual_s
+    )
     number = max(len(profile.processors), 1)
-    for region, seconds in _region_seconds(profile).items():
-        found[Series(region, "region")] = seconds / number
-    found |= _cpu_series(profile)
-    for name, total in _counts(profile).items():
-        found[Series(f"{name} per processor", "count", "B" if name == "bytes" else "")] = total / number
+    for region, seconds in _sum_region_seconds(profile).items():
+        found[MeasuredSeries(region, "region")] = seconds / number
+    found |= _compute_cpu_series(profile)
+    for name, total in _sum_counts(profile).items():
+        found[MeasuredSeries(f"{name} per processor", "count", "B" if name == "bytes" else "")] = total / number
     return found
 
 
-def _cpu_series(profile: Profile) -> dict[Series, float]:
+def _compute_cpu_series(profile: Profile) -> dict[MeasuredSeries, float]:
     """Return the CPU time of all processors and of the one with most of it, where it was measured."""
-    if not profile.has("cpu_s"):
+    if not profile.has_measure("cpu_s"):
         return {}
     each = sum(np.nansum(phase.arrays["cpu_s"], axis=(0, 2)) for phase in profile.phases)
-    return {Series(TOTAL, "count", "s"): float(np.sum(each)), Series(LONGEST, "count", "s"): float(np.max(each))}
+    return {
+        MeasuredSeries(TOTAL, "count", "s"): float(np.sum(each)),
+        MeasuredSeries(LONGEST, "count", "s"): float(np.max(each)),
+    }
 
 
-def _counts(profile: Profile) -> dict[str, float]:
+def _sum_counts(profile: Profile) -> dict[str, float]:
     """Return what was counted, over all processors: operations of the source or compiled, misses, messages."""
     found = {name: float(np.nansum(profile.counts[name])) for name in ("messages", "bytes") if name in profile.counts}
     for kind in ("compiled_ops.fp", "source_ops.fp"):
@@ -111,12 +116,14 @@ def _counts(profile: Profile) -> dict[str, float]:
     return found | ({"misses": float(np.nansum(profile.counts[last]))} if last else {})
 
 
-def _gap_series(found: Iterable[Gap], actual_s: float) -> dict[Series, float]:
+def _compute_gap_series(found: Iterable[Gap], actual_s: float) -> dict[MeasuredSeries, float]:
     """Return the gaps; what is less than a billionth of the run is a remainder of sums."""
-    return {Series(gap.name, "gap"): gap.seconds if abs(gap.seconds) > 1e-9 * actual_s else 0.0 for gap in found}
+    return {
+        MeasuredSeries(gap.name, "gap"): gap.seconds if abs(gap.seconds) > 1e-9 * actual_s else 0.0 for gap in found
+    }
 
 
-def _region_seconds(profile: Profile) -> dict[str, float]:
+def _sum_region_seconds(profile: Profile) -> dict[str, float]:
     """Return the own wall time of each region, summed over phases, processors and iterations."""
     seconds: dict[str, float] = defaultdict(float)
     for phase in profile.phases:
@@ -127,9 +134,9 @@ def _region_seconds(profile: Profile) -> dict[str, float]:
     return seconds
 
 
-def _one_program(profiles: Sequence[Profile]) -> tuple[str, list[Profile], tuple[str, ...]]:
+def _select_program(profiles: Sequence[Profile]) -> tuple[str, list[Profile], tuple[str, ...]]:
     """Return the program with the most runs, its timed runs, and what was left out."""
-    timed = [profile for profile in profiles if profile.timed]
+    timed = [profile for profile in profiles if profile.has_run_time]
     if not timed:
         raise UsageError("none of these runs has a wall time; a model of time needs runs that were timed")
     names = [profile.program for profile in timed]
@@ -137,10 +144,10 @@ def _one_program(profiles: Sequence[Profile]) -> tuple[str, list[Profile], tuple
     same = [profile for profile in timed if profile.program == program]
     left = len(profiles) - len(same)
     notes = (f"{left} runs of other programs or without times were left out",) if left else ()
-    return program, same, notes + _not_above_zero(same)
+    return program, same, notes + _describe_nonpositive(same)
 
 
-def _not_above_zero(profiles: Sequence[Profile]) -> tuple[str, ...]:
+def _describe_nonpositive(profiles: Sequence[Profile]) -> tuple[str, ...]:
     """Return what is said of parameters of which no power can be taken."""
     names = {
         name: None
@@ -151,7 +158,7 @@ def _not_above_zero(profiles: Sequence[Profile]) -> tuple[str, ...]:
     return (f"parameters that are not above 0 everywhere were left out: {', '.join(names)}",) if names else ()
 
 
-def _observations(
+def _build_observations(
     parameters: Sequence[str], regions: Mapping[str, Mapping[tuple[float, ...], list[float]]], metric: str
 ) -> list[Observation]:
     """Return one observation for each repeat at each point."""
@@ -162,7 +169,9 @@ def _observations(
         repeats = max(len(rows.get(point, ())) for rows in regions.values())
         for repeat in range(repeats):
             values = {
-                Series(region or "run", "region" if region else "run", "s" if unit == "s" else ""): rows[point][repeat]
+                MeasuredSeries(region or "run", "region" if region else "run", "s" if unit == "s" else ""): rows[point][
+                    repeat
+                ]
                 for region, rows in regions.items()
                 if repeat < len(rows.get(point, ()))
             }
@@ -170,15 +179,15 @@ def _observations(
     return found
 
 
-def study_of(
+def build_study(
     program: str, observations: Sequence[Observation], notes: Sequence[str], noise_share: float
-) -> Study:  # fmt: skip
+) -> ScalingStudy:  # fmt: skip
     """Return the study of observed (parameters, values); ``UsageError`` where they lie at too few points.
 
     ``noise_share``: the noise of a part is at least that share of the noise of the run.
     """
-    spans = spans_of([parameters for parameters, _ in observations])
-    rows: dict[tuple[float, ...], list[Mapping[Series, float]]] = defaultdict(list)
+    spans = find_spans([parameters for parameters, _ in observations])
+    rows: dict[tuple[float, ...], list[Mapping[MeasuredSeries, float]]] = defaultdict(list)
     for parameters, values in observations:
         rows[tuple(parameters[name] for name in spans.changing)].append(values)
     if not spans.changing or len(rows) < FEWEST_POINTS:
@@ -188,29 +197,29 @@ def study_of(
             '{"parameters": {"N": 512}}'
         )
     points = sorted(rows)
-    _above_zero(spans.changing, points)
-    series, more = _series([rows[point] for point in points])
-    measured = _array(series, [rows[point] for point in points])
-    series, measured, less = _fittable(series, measured)
+    _require_above_zero(spans.changing, points)
+    series, more = _select_series([rows[point] for point in points])
+    measured = _build_array(series, [rows[point] for point in points])
+    series, measured, less = _select_fittable(series, measured)
     center = np.nanmedian(measured, axis=2)
     whole = center[series.index(RUN)] if RUN in series and noise_share else np.zeros(len(points))
-    scale = _of_zeros(np.maximum(np.abs(center), noise_share * whole))
-    return Study(
+    scale = _replace_zeros(np.maximum(np.abs(center), noise_share * whole))
+    return ScalingStudy(
         program, spans.changing, np.array(points), tuple(series), measured, scale, spans.fixed, spans.tied,
         (*notes, *more, *less),
     )  # fmt: skip
 
 
-def _above_zero(names: Sequence[str], points: Sequence[tuple[float, ...]]) -> None:
+def _require_above_zero(names: Sequence[str], points: Sequence[tuple[float, ...]]) -> None:
     """Raise ``UsageError`` for parameters that are not above zero everywhere: models are made of their powers."""
     for name, values in zip(names, zip(*points, strict=True), strict=True):
         if min(values) <= 0.0:
             raise UsageError(f"{name} is {min(values):g} at some points; models are powers of values above 0: shift it")
 
 
-def _fittable(
-    series: Sequence[Series], measured: FloatArray
-) -> tuple[list[Series], FloatArray, list[str]]:  # fmt: skip
+def _select_fittable(
+    series: Sequence[MeasuredSeries], measured: FloatArray
+) -> tuple[list[MeasuredSeries], FloatArray, list[str]]:  # fmt: skip
     """Return the series that are above zero somewhere, their values, and what is said of the others.
 
     ``UsageError`` where there are no such series.
@@ -223,13 +232,13 @@ def _fittable(
     return [series[at] for at in some], measured[some], said
 
 
-def _of_zeros(scale: FloatArray) -> FloatArray:
+def _replace_zeros(scale: FloatArray) -> FloatArray:
     """Return what noise is relative to: of a value of zero the least of its series that is not zero."""
     least = np.where(scale > 0.0, scale, np.inf).min(axis=1, keepdims=True)
     return np.asarray(np.where(scale > 0.0, scale, least))
 
 
-def spans_of(runs: Sequence[Mapping[str, float]]) -> Spans:
+def find_spans(runs: Sequence[Mapping[str, float]]) -> ParameterSpans:
     """Return which parameters change in a set of runs; those that not every run states do not count.
 
     A parameter is tied to another when each value of the one goes with one value of the other (weak scaling on a line):
@@ -246,10 +255,10 @@ def spans_of(runs: Sequence[Mapping[str, float]]) -> Spans:
         if kept not in tied and other not in tied and len(pairs) == alone[0] == alone[1]:
             tied[other] = kept
     rest = sorted((name for name in changing if name not in tied), key=lambda name: names.index(name))
-    return Spans(tuple(rest), fixed, tied)
+    return ParameterSpans(tuple(rest), fixed, tied)
 
 
-def _series(rows: Sequence[Sequence[Mapping[Series, float]]]) -> tuple[list[Series], list[str]]:
+def _select_series(rows: Sequence[Sequence[Mapping[MeasuredSeries, float]]]) -> tuple[list[MeasuredSeries], list[str]]:
     """Return the series to model, and which gaps were not known in every run."""
     runs = [run for point in rows for run in point]
     known = dict.fromkeys(series for run in runs for series in run)
@@ -266,7 +275,9 @@ def _series(rows: Sequence[Sequence[Mapping[Series, float]]]) -> tuple[list[Seri
     return shown, [text] if text else []
 
 
-def _array(series: Sequence[Series], rows: Sequence[Sequence[Mapping[Series, float]]]) -> FloatArray:
+def _build_array(
+    series: Sequence[MeasuredSeries], rows: Sequence[Sequence[Mapping[MeasuredSeries, float]]]
+) -> FloatArray:
     """Return the values (k, n, repeats), NaN for none; a region that a run does not call took it no time."""
     values = np.full((len(series), len(rows), max(map(len, rows))), np.nan)
     named = set(series)

@@ -9,38 +9,38 @@ import numpy as np
 
 from advisor.model.errors import UsageError
 from advisor.model.reports import Code, Column, Report, Table, Text
-from advisor_scaling import collect, extrap_files, locality_sections, plots, sections, study, targets
+from advisor_scaling import collect, extrap_files, locality_sections, plots, scale_sections, study, targets
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
     from pathlib import Path
 
-    from advisor.extension.commands import Services
+    from advisor.extension.commands import CommandServices
     from advisor.model.records import FloatArray, Profile
     from advisor.model.reports import Part
-    from advisor_scaling.study import Study
+    from advisor_scaling.study import ScalingStudy
 
 
-def run(args: Namespace, services: Services) -> Report:
+def run_scale(args: Namespace, services: CommandServices) -> Report:
     """Return models, predictions and advice on the next run for what lies at the paths."""
     if not 0.0 < args.level < 1.0:
         raise UsageError("--level is a probability between 0 and 1, such as 0.8")
-    _go_together(args)
-    studies = [limited(each, args.only or ()) for each in studies_of(args.paths or (), services)]
+    _check_options(args)
+    studies = [select_series(each, args.only or ()) for each in read_studies(args.paths or (), services)]
     if args.plot and len(studies) > 1:
         raise UsageError("--plot draws one study; name runs of one program, or a file with one metric")
     parts: list[Part] = []
     for each in studies:
-        parts += study_parts(each, args, services)
+        parts += build_study_parts(each, args, services)
     if (args.model or args.count) and not studies:
-        parts += linear_parts(None, args, services)
+        parts += build_linear_parts(None, args, services)
     if not parts:
         raise UsageError("name runs, a file of Extra-P, or an application model by --model")
     return Report(f"Scaling of {', '.join(each.program for each in studies) or 'a model'}", tuple(parts))
 
 
-def _go_together(args: Namespace) -> None:
+def _check_options(args: Namespace) -> None:
     """Raise ``UsageError`` for options that would be ignored."""
     counted = bool(args.model or args.linear or args.count)
     for name, needed, given in (
@@ -54,20 +54,20 @@ def _go_together(args: Namespace) -> None:
             raise UsageError(f"{what} needs {needed}")
 
 
-def studies_of(paths: Sequence[Path], services: Services) -> list[Study]:
+def read_studies(paths: Sequence[Path], services: CommandServices) -> list[ScalingStudy]:
     """Return the studies of all paths: files of Extra-P each for itself, the runs of the others together."""
-    files = [path for path in paths if extrap_files.looks_like(path)]
-    studies = [one for path in files for one in collect.from_measurements(extrap_files.read(path), path)]
+    files = [path for path in paths if extrap_files.is_extrap_file(path)]
+    studies = [one for path in files for one in collect.from_measurements(extrap_files.read_measurements(path), path)]
     others = [path for path in paths if path not in files]
     profiles: list[Profile] = []
-    with services.working("reading runs", len(others)) as done:
+    with services.show_progress("reading runs", len(others)) as done:
         for number, path in enumerate(others, start=1):
             profiles += services.read_all(path)
             done(number)
     return [*studies, *([collect.from_profiles(profiles)] if profiles else [])]
 
 
-def limited(each: Study, names: Sequence[str]) -> Study:
+def select_series(each: ScalingStudy, names: Sequence[str]) -> ScalingStudy:
     """Return the study with only the series that have one of ``names`` in theirs; all for none."""
     keep = [at for at, series in enumerate(each.series) if any(name in series.name for name in names)]
     if not names:
@@ -75,68 +75,79 @@ def limited(each: Study, names: Sequence[str]) -> Study:
     if not keep:
         known = ", ".join(series.name for series in each.series)
         raise UsageError(f"nothing is called like that: {', '.join(names)}; there are {known}")
-    return study.Study(
+    return study.ScalingStudy(
         each.program, each.parameters, each.points, tuple(each.series[at] for at in keep), each.values[keep],
         each.scale[keep], each.fixed, each.tied, each.notes,
     )  # fmt: skip
 
 
-def study_parts(each: Study, args: Namespace, services: Services) -> list[Part]:
+def build_study_parts(each: ScalingStudy, args: Namespace, services: CommandServices) -> list[Part]:
     """Return what is said about one study."""
-    with services.working("fitting models"):
-        fits = study.fit(each)
+    with services.show_progress("fitting models"):
+        fits = study.fit_study(each)
         checked = study.leave_one_out(each) if args.check else None
-    parts: list[Part] = [Text(sections.what_was_read(each)), *sections.models(each, fits, checked)]
+    parts: list[Part] = [
+        Text(scale_sections.describe_study(each)),
+        *scale_sections.build_model_tables(each, fits, checked),
+    ]
     if checked is not None:
-        parts += sections.check(each, fits, checked)
-    asked = _asked(each, args.predict or ())
+        parts += scale_sections.build_check_parts(each, fits, checked)
+    asked = _prediction_points(each, args.predict or ())
     if args.predict:
-        parts += sections.predictions(each, fits, asked, args.level)
-    parts += sections.along(each, fits, asked[-1], args.level)
-    parts += locality_sections.shown(each)
+        parts += scale_sections.build_prediction_parts(each, fits, asked, args.level)
+    parts += scale_sections.build_course_parts(each, fits, asked[-1], args.level)
+    parts += locality_sections.build_locality_parts(each)
     if args.plot:
-        parts.append(Text(plots.draw(each, fits, asked[-1].tolist(), args.level, args.plot)))
+        parts.append(Text(plots.draw_course(each, fits, asked[-1].tolist(), args.level, args.plot)))
     if args.sensitivity:
-        parts.append(sections.elasticities(each, fits, asked[-1]))
+        parts.append(scale_sections.build_elasticity_table(each, fits, asked[-1]))
     if args.next:
-        parts += sections.next_runs(each, fits, asked[-1])
+        parts += scale_sections.build_next_run_parts(each, fits, asked[-1])
     if args.model or args.linear or args.count:
-        parts += linear_parts(each, args, services)
+        parts += build_linear_parts(each, args, services)
     if args.export:
-        parts += [Code(name, args.export, text) for name, text in sections.exported(each, fits, args.export)]
+        parts += [
+            Code(name, args.export, text) for name, text in scale_sections.export_equations(each, fits, args.export)
+        ]
     return parts
 
 
-def _asked(each: Study, texts: Sequence[str]) -> FloatArray:
+def _prediction_points(each: ScalingStudy, texts: Sequence[str]) -> FloatArray:
     """Return the points to predict; without any the largest measured values, eight times as many processors."""
     if texts:
-        return np.concatenate([targets.points(each, text) for text in texts])
-    from advisor_scaling.dominance import axis_of
+        return np.concatenate([targets.target_points(each, text) for text in texts])
+    from advisor_scaling.dominance import find_axis
 
     point = each.points.max(axis=0)
-    point[axis_of(each)] *= 8.0
+    point[find_axis(each)] *= 8.0
     return np.asarray(point[None, :])
 
 
-def linear_parts(each: Study | None, args: Namespace, services: Services) -> list[Part]:
+def build_linear_parts(each: ScalingStudy | None, args: Namespace, services: CommandServices) -> list[Part]:
     """Return what T = X beta says: counts from a model or the runs, costs from the runs or from machine models."""
-    from advisor_scaling.linear import counted, setup
-    from advisor_scaling.linear import sections as linear
+    from advisor_scaling.linear import counted_operations, setup
+    from advisor_scaling.linear import linear_sections as linear
 
-    given = [services.machine(name) for name in args.machine or ()]
-    measured = setup.measured(each) if each is not None else None
-    stated = setup.application_of(args.model) if args.model else None
+    given = [services.load_machine(name) for name in args.machine or ()]
+    measured = setup.select_measured_times(each) if each is not None else None
+    stated = setup.read_application_model(args.model) if args.model else None
     parts: list[Part] = []
     if args.count:
-        names, columns, loops, missing = counted.counts(args.count, args.command or (), args.at or "", services)
-        stated = setup.with_counts(stated, names, columns, args.count[0].stem)
+        names, columns, loops, missing = counted_operations.count_operations(
+            args.count, args.command or (), args.at or "", services
+        )
+        stated = setup.replace_counts(stated, names, columns, args.count[0].stem)
         heads = (Column("loop"), Column("iterations on a processor"))
         parts += [Table("Loops that were counted", heads, tuple(loops.items())), *map(Text, missing)]
-    models = setup.models(stated, each, measured, given)
-    at = setup.points(models[0], each, args.predict or ())
+    models = setup.build_models(stated, each, measured, given)
+    at = setup.prediction_points(models[0], each, args.predict or ())
     for one, machine in zip_longest(models, given[: len(models)]):
-        parts += linear.shown(one, at, args.export)
-        parts += linear.errors(one, measured) if measured is not None else []
-        parts += linear.sensitivity(one, at, setup.enlarged(stated, one, machine)) if args.sensitivity else []
-        parts += linear.worth(one, at, args.price) if args.price else []
-    return [*parts, *(linear.machines(models[0], models[1], at) if len(models) > 1 else [])]
+        parts += linear.build_model_parts(one, at, args.export)
+        parts += linear.build_error_parts(one, measured) if measured is not None else []
+        parts += (
+            linear.build_sensitivity_parts(one, at, setup.enlarge_sizes(stated, one, machine))
+            if args.sensitivity
+            else []
+        )
+        parts += linear.build_price_parts(one, at, args.price) if args.price else []
+    return [*parts, *(linear.build_machine_parts(models[0], models[1], at) if len(models) > 1 else [])]

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model.records import FloatArray
-    from advisor_scaling.engine import Fits
+    from advisor_scaling.engine import FittedModels
     from advisor_scaling.forecasts import Forecast
-    from advisor_scaling.study import Study
+    from advisor_scaling.study import ScalingStudy
 
 
 _MOST_LINES: Final = 8
@@ -32,7 +32,7 @@ class Overtaking:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class ForecastCourse:
     """Forecasts along one parameter: ``x`` (t,), the others as in ``held``; ``series`` (k,) indexes the study's."""
 
     parameter: str
@@ -42,25 +42,27 @@ class Course:
     forecast: Forecast
 
 
-def axis_of(study: Study) -> int:
+def find_axis(study: ScalingStudy) -> int:
     """Return the parameter along which is looked: the number of processors, else the first."""
     return next((at for at, name in enumerate(study.parameters) if PROCESSORS.fullmatch(name)), 0)
 
 
-def course(study: Study, fits: Fits, target: Sequence[float], level: float = 0.8) -> Course:
+def compute_course(
+    study: ScalingStudy, fits: FittedModels, target: Sequence[float], level: float = 0.8
+) -> ForecastCourse:
     """Return the forecasts of all gaps (else of the run, else of the regions) up to ``target`` (m,)."""
-    axis = axis_of(study)
+    axis = find_axis(study)
     gaps = tuple(at for at, each in enumerate(study.series) if each.kind == "gap")
     runs = tuple(at for at, each in enumerate(study.series) if each.kind == "run")
     shown = gaps or runs[:1] or tuple(range(min(len(study.series), _MOST_LINES)))
-    x = _steps(study.points[:, axis], float(target[axis]))
+    x = _course_steps(study.points[:, axis], float(target[axis]))
     points = np.tile(np.asarray(target, dtype=float), (len(x), 1))
     points[:, axis] = x
     held = {name: float(target[at]) for at, name in enumerate(study.parameters) if at != axis}
-    return Course(study.parameters[axis], held, x, shown, forecasts.forecast(fits, points, level))
+    return ForecastCourse(study.parameters[axis], held, x, shown, forecasts.compute_forecast(fits, points, level))
 
 
-def _steps(measured: FloatArray, target: float) -> FloatArray:
+def _course_steps(measured: FloatArray, target: float) -> FloatArray:
     """Return the measured values and doublings up to the target (whichever is further)."""
     values = {float(value) for value in measured} | {target}
     reach = float(measured.max())
@@ -70,7 +72,7 @@ def _steps(measured: FloatArray, target: float) -> FloatArray:
     return np.array(sorted(values))
 
 
-def overtakings(study: Study, seen: Course) -> tuple[Overtaking, ...]:
+def find_overtakings(study: ScalingStudy, seen: ForecastCourse) -> tuple[Overtaking, ...]:
     """Return where the largest series changes along the course, between two of its steps by where the lines cross."""
     values = seen.forecast.value[list(seen.series)]
     names = [study.series[at].name for at in seen.series]
@@ -79,12 +81,12 @@ def overtakings(study: Study, seen: Course) -> tuple[Overtaking, ...]:
     for step in range(1, len(seen.x)):
         before, after = largest[step - 1], largest[step]
         if before != after:
-            at = _crossing(seen.x[step - 1 : step + 1], values[[before, after], step - 1 : step + 1])
+            at = _find_crossing(seen.x[step - 1 : step + 1], values[[before, after], step - 1 : step + 1])
             found.append(Overtaking(at, names[after], names[before]))
     return tuple(found)
 
 
-def _crossing(x: FloatArray, two: FloatArray) -> float:
+def _find_crossing(x: FloatArray, two: FloatArray) -> float:
     """Return where two lines through (log x, log value) cross; to the next whole number up."""
     logs = np.log(np.maximum(two, 1e-300))
     apart = logs[0] - logs[1]

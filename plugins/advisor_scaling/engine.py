@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_scaling import posterior, repeats, screening, search, terms
-from advisor_scaling.posterior import Candidates
+from advisor_scaling.posterior import SumCandidates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_scaling.repeats import Averaged
-    from advisor_scaling.terms import Library
+    from advisor_scaling.repeats import AveragedRepeats
+    from advisor_scaling.terms import FactorLibrary
 
     Mask = npt.NDArray[np.bool_]
-    Tried = tuple[IntArray, Candidates]
+    Tried = tuple[IntArray, SumCandidates]
 
 #: How many sums are kept in the end.
 KEPT: Final = 32
@@ -42,7 +42,7 @@ _BLOCK: Final = 600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Fits:
+class FittedModels:
     """What was fitted: ``candidates`` of each series (k), whose ``compounds`` (k, c, m) index the ``libraries``.
 
     ``points`` (n, m) and ``averaged`` are what it was fitted to; ``left_out`` (k, n) tells the points that count as
@@ -51,17 +51,17 @@ class Fits:
 
     parameters: tuple[str, ...]
     points: FloatArray
-    averaged: Averaged
-    libraries: tuple[Library, ...]
+    averaged: AveragedRepeats
+    libraries: tuple[FactorLibrary, ...]
     compounds: IntArray
-    candidates: Candidates
+    candidates: SumCandidates
     left_out: FloatArray
     misfit: FloatArray
 
 
-def fit(
+def fit_models(
     parameters: Sequence[str], points: FloatArray, values: FloatArray, scale: FloatArray | None = None
-) -> Fits:  # fmt: skip
+) -> FittedModels:  # fmt: skip
     """Return the models of all series: ``points`` (n, m) above zero, ``values`` (k, n, repeats) with NaN for none.
 
     ``scale`` (k, n) is what the noise is proportional to, where that is not the value itself (a gap's noise is that
@@ -71,62 +71,65 @@ def fit(
         raise ValueError("a parameter must be above zero to stand in a power law")
     if np.isnan(values).all(axis=2).any():
         raise ValueError("a point without any value")
-    averaged = repeats.average(values, scale)
-    libraries = _libraries(parameters, points, averaged.mean)
-    block = max(1, _BLOCK // (_columns(libraries) * len(points)))
+    averaged = repeats.average_repeats(values, scale)
+    libraries = _build_libraries(parameters, points, averaged.mean)
+    block = max(1, _BLOCK // (_count_columns(libraries) * len(points)))
     parts = [
-        _block(libraries, points, _part(averaged, slice(at, at + block))) for at in range(0, len(values), block)
+        _fit_block(libraries, points, _select_series(averaged, slice(at, at + block))) for at in range(0, len(values),
+        block)
     ]  # fmt: skip
     compounds = np.concatenate([part[0] for part in parts])
-    candidates = _joined([part[1] for part in parts])
+    candidates = _join_candidates([part[1] for part in parts])
     left_out, misfit = (np.concatenate([part[at] for part in parts]) for at in (2, 3))
-    return Fits(tuple(parameters), points, averaged, libraries, compounds, candidates, left_out, misfit)
+    return FittedModels(tuple(parameters), points, averaged, libraries, compounds, candidates, left_out, misfit)
 
 
-def _libraries(parameters: Sequence[str], points: FloatArray, mean: FloatArray) -> tuple[Library, ...]:
-    falling = terms.falls(points, mean)
+def _build_libraries(parameters: Sequence[str], points: FloatArray, mean: FloatArray) -> tuple[FactorLibrary, ...]:
+    falling = terms.find_falling(points, mean)
     return tuple(
-        terms.library(name, points[:, axis], falling[axis]) for axis, name in enumerate(parameters)
+        terms.build_library(name, points[:, axis], falling[axis]) for axis, name in enumerate(parameters)
     )  # fmt: skip
 
 
-def _columns(libraries: Sequence[Library]) -> int:
+def _count_columns(libraries: Sequence[FactorLibrary]) -> int:
     many = screening.KEPT.get(len(libraries), screening.KEPT_OF_MANY)
     return int(np.prod([min(many, len(each.factors)) for each in libraries]))
 
 
-def _part(averaged: Averaged, which: slice | IntArray) -> Averaged:
-    return repeats.Averaged(*(getattr(averaged, name)[which] for name in repeats.Averaged.__slots__))
+def _select_series(averaged: AveragedRepeats, which: slice | IntArray) -> AveragedRepeats:
+    return repeats.AveragedRepeats(*(getattr(averaged, name)[which] for name in repeats.AveragedRepeats.__slots__))
 
 
-def _block(
-    libraries: Sequence[Library], points: FloatArray, averaged: Averaged
-) -> tuple[IntArray, Candidates, FloatArray, FloatArray]:
+def _fit_block(
+    libraries: Sequence[FactorLibrary], points: FloatArray, averaged: AveragedRepeats
+) -> tuple[IntArray, SumCandidates, FloatArray, FloatArray]:
     """Return compounds, candidates, points left out and misfit of a block of series."""
-    tables = terms.tables(libraries, points)
+    tables = terms.build_tables(libraries, points)
     root = 1.0 / (averaged.scale * np.sqrt(averaged.variance))
-    chosen = screening.promising(libraries, tables, points, averaged.mean, root**2)
-    found = _searched(libraries, tables, chosen, averaged, root)
+    chosen = screening.select_promising(libraries, tables, points, averaged.mean, root**2)
+    found = _search_sums(libraries, tables, chosen, averaged, root)
     left_out = np.zeros(root.shape, dtype=bool)
     for _ in range(len(points) // 5 if len(points) >= FEWEST_FOR_OUTLIERS else 0):
-        rest, free = _rest(tables, found, averaged, left_out)
-        doubtful = (_ratio(rest, free, averaged) > BEYOND_DOUBT).nonzero()[0]
-        found, dropped = _without_worst(libraries, tables, chosen, averaged, found, rest, left_out, doubtful)
+        rest, free = _compute_residual(tables, found, averaged, left_out)
+        doubtful = (_excess_ratio(rest, free, averaged) > BEYOND_DOUBT).nonzero()[0]
+        found, dropped = _drop_worst_points(libraries, tables, chosen, averaged, found, rest, left_out, doubtful)
         left_out |= dropped
         if not dropped.any():
             break
-    rest, free = _rest(tables, found, averaged, left_out)
-    misfit = _misfit(rest, free, averaged)
+    rest, free = _compute_residual(tables, found, averaged, left_out)
+    misfit = _estimate_misfit(rest, free, averaged)
     again = (misfit > 0.0).nonzero()[0]
     if len(again):
         root = np.where(left_out, _NOTHING, 1.0) / (averaged.scale * np.sqrt(averaged.variance + misfit[:, None]))
         some = [each[again] for each in chosen]
-        found = _replaced(found, _searched(libraries, tables, some, _part(averaged, again), root[again]), again)
+        found = _replace_series(
+            found, _search_sums(libraries, tables, some, _select_series(averaged, again), root[again]), again
+        )
     return *found, left_out.astype(float), misfit
 
 
-def _rest(
-    tables: Sequence[FloatArray], found: Tried, averaged: Averaged, left_out: Mask
+def _compute_residual(
+    tables: Sequence[FloatArray], found: Tried, averaged: AveragedRepeats, left_out: Mask
 ) -> tuple[FloatArray, IntArray]:  # fmt: skip
     """Return what the closest sum of each series leaves at the points (k, n), relative to the scale, and what is free.
 
@@ -138,19 +141,19 @@ def _rest(
     series = np.arange(len(closest))
     chosen = candidates.terms[series, closest]
     held = np.where(chosen >= 0, candidates.coefficients[series, closest], 0.0)
-    values = values_of(tables, compounds[series[:, None], np.maximum(chosen, 0)])
+    values = compute_compounds(tables, compounds[series[:, None], np.maximum(chosen, 0)])
     rest = (averaged.mean - np.einsum("kt,ktn->kn", held, values)) / averaged.scale
     return np.where(left_out, 0.0, rest), free[series, closest]
 
 
-def _ratio(rest: FloatArray, free: IntArray, averaged: Averaged) -> FloatArray:
+def _excess_ratio(rest: FloatArray, free: IntArray, averaged: AveragedRepeats) -> FloatArray:
     """Return by what the squares are larger than the repeats explain (k,)."""
     noise = averaged.within / averaged.dof
     return np.asarray((rest**2 / averaged.variance).sum(axis=1) / free / noise)
 
 
-def _without_worst(
-    libraries: Sequence[Library], tables: Sequence[FloatArray], chosen: list[IntArray], averaged: Averaged,
+def _drop_worst_points(
+    libraries: Sequence[FactorLibrary], tables: Sequence[FloatArray], chosen: list[IntArray], averaged: AveragedRepeats,
     found: Tried, rest: FloatArray, left_out: Mask, doubtful: IntArray,
 ) -> tuple[Tried, Mask]:  # fmt: skip
     """Return what is found without the worst point of each doubtful series, and which points are better left out.
@@ -163,20 +166,20 @@ def _without_worst(
     trial = left_out.copy()
     trial[doubtful, (np.abs(rest) / np.sqrt(averaged.variance))[doubtful].argmax(axis=1)] = True
     root = np.where(trial, _NOTHING, 1.0) / (averaged.scale * np.sqrt(averaged.variance))
-    part = _part(averaged, doubtful)
-    other = _searched(libraries, tables, [each[doubtful] for each in chosen], part, root[doubtful])
+    part = _select_series(averaged, doubtful)
+    other = _search_sums(libraries, tables, [each[doubtful] for each in chosen], part, root[doubtful])
     before = (rest**2).sum(axis=1)[doubtful]
-    after = (_rest(tables, other, part, trial[doubtful])[0] ** 2).sum(axis=1)
+    after = (_compute_residual(tables, other, part, trial[doubtful])[0] ** 2).sum(axis=1)
     better = after * MUCH_BETTER < before
     dropped[doubtful[better]] = (trial & ~left_out)[doubtful[better]]
-    return _replaced(found, _chosen(other, better), doubtful[better]), dropped
+    return _replace_series(found, _select_sums(other, better), doubtful[better]), dropped
 
 
-def _chosen(found: Tried, which: Mask) -> Tried:
-    return found[0][which], Candidates(*(getattr(found[1], name)[which] for name in Candidates.__slots__))
+def _select_sums(found: Tried, which: Mask) -> Tried:
+    return found[0][which], SumCandidates(*(getattr(found[1], name)[which] for name in SumCandidates.__slots__))
 
 
-def values_of(tables: Sequence[FloatArray], compounds: IntArray) -> FloatArray:
+def compute_compounds(tables: Sequence[FloatArray], compounds: IntArray) -> FloatArray:
     """Return each compound (k, c, m) at the points of the tables (factors, n): shape (k, c, n)."""
     value = tables[0][compounds[..., 0]]
     for axis in range(1, len(tables)):
@@ -184,44 +187,48 @@ def values_of(tables: Sequence[FloatArray], compounds: IntArray) -> FloatArray:
     return value
 
 
-def _searched(
-    libraries: Sequence[Library], tables: Sequence[FloatArray], chosen: list[IntArray], averaged: Averaged,
+def _search_sums(
+    libraries: Sequence[FactorLibrary], tables: Sequence[FloatArray], chosen: list[IntArray], averaged: AveragedRepeats,
     root: FloatArray,
-) -> tuple[IntArray, Candidates]:  # fmt: skip
+) -> tuple[IntArray, SumCandidates]:  # fmt: skip
     """Return the compounds that were tried for each series and the sums of them that explain it."""
-    compounds = screening.products(chosen)
-    data, largest = _whitened(libraries, compounds, screening.products_of(tables, chosen), averaged, root)
+    compounds = screening.factor_products(chosen)
+    data, largest = _whiten_block(libraries, compounds, screening.product_values(tables, chosen), averaged, root)
     grid = tuple(each.shape[1] for each in chosen)
-    found = search.explore(data, grid, _most_terms(len(libraries), data.y.shape[1]))
-    found = search.together([found, *search.exchanged(found, data)])
-    order = np.argsort(-posterior.unique(found.terms, found.worth), axis=1, kind="stable")[:, : 2 * KEPT]
+    found = search.explore_sums(data, grid, _max_terms(len(libraries), data.y.shape[1]))
+    found = search.merge_found([found, *search.exchange_terms(found, data)])
+    order = np.argsort(-posterior.mask_repeated_sums(found.terms, found.worth), axis=1, kind="stable")[:, : 2 * KEPT]
     series = np.arange(len(order))[:, None]
     prior = np.where(np.isfinite(found.worth[series, order]), found.prior[series, order], -np.inf)
     wider = 1.0 + posterior.WIDER_BY_PARAMETER * (len(libraries) - 1)
-    exact = posterior.fitted(
+    exact = posterior.fit_sums(
         found.terms[series, order], prior, data.columns, data.y, averaged.within, averaged.dof, wider
     )  # fmt: skip
-    unit = _picked(largest, exact.terms)
+    unit = _pick_columns(largest, exact.terms)
     pairs = unit[..., :, None] * unit[..., None, :]
     exact = replace(exact, coefficients=exact.coefficients / unit, covariance=exact.covariance / pairs)
-    return compounds, posterior.best(exact, KEPT)
+    return compounds, posterior.select_best(exact, KEPT)
 
 
-def _whitened(
-    libraries: Sequence[Library], compounds: IntArray, values: FloatArray, averaged: Averaged, root: FloatArray
-) -> tuple[search.Whitened, FloatArray]:
+def _whiten_block(
+    libraries: Sequence[FactorLibrary],
+    compounds: IntArray,
+    values: FloatArray,
+    averaged: AveragedRepeats,
+    root: FloatArray,
+) -> tuple[search.WhitenedBlock, FloatArray]:
     """Return the series and compounds in units of noise, and what the columns were divided by (k, c)."""
     size = np.maximum(np.abs(averaged.mean), averaged.scale)
     largest = np.maximum((values / size[:, None, :]).max(axis=2), 1e-300)
     columns = values * (root[:, None, :] / largest[..., None])
-    prior = _prior(libraries, compounds)
-    data = search.Whitened(
+    prior = _compute_prior(libraries, compounds)
+    data = search.WhitenedBlock(
         averaged.mean * root, columns, (columns**2).sum(axis=2), prior, averaged.within, averaged.dof
     )  # fmt: skip
     return data, largest
 
 
-def _prior(libraries: Sequence[Library], compounds: IntArray) -> FloatArray:
+def _compute_prior(libraries: Sequence[FactorLibrary], compounds: IntArray) -> FloatArray:
     """Return the logarithm of the weight of each compound before any data, the constant's 0."""
     weight = sum(
         np.log(np.array(each.prior))[compounds[:, :, axis]] for axis, each in enumerate(libraries)
@@ -230,17 +237,17 @@ def _prior(libraries: Sequence[Library], compounds: IntArray) -> FloatArray:
     return np.asarray(weight - np.log(2.0) * np.maximum(real - 1, 0))
 
 
-def _most_terms(parameters: int, points: int) -> int:
+def _max_terms(parameters: int, points: int) -> int:
     """Return how many terms a sum may have: the constant, one per parameter and one more, if the points allow."""
     return max(1, min(parameters + 2, points // 2))
 
 
-def _picked(of_columns: FloatArray, chosen: IntArray) -> FloatArray:
+def _pick_columns(of_columns: FloatArray, chosen: IntArray) -> FloatArray:
     series = np.arange(len(chosen))[:, None, None]
     return np.where(chosen >= 0, of_columns[series, np.maximum(chosen, 0)], 1.0)
 
 
-def _misfit(rest: FloatArray, free: IntArray, averaged: Averaged) -> FloatArray:
+def _estimate_misfit(rest: FloatArray, free: IntArray, averaged: AveragedRepeats) -> FloatArray:
     """Return the variance that points have beyond what their repeats show, in units of the noise (k,).
 
     Programs do not scale as smoothly as equations. It is the addition that makes the squares of ``rest`` what they
@@ -253,19 +260,19 @@ def _misfit(rest: FloatArray, free: IntArray, averaged: Averaged) -> FloatArray:
         middle = 0.5 * (low + high)
         more = (squares / (averaged.variance + middle[:, None])).sum(axis=1) > free
         low, high = np.where(more, middle, low), np.where(more, high, middle)
-    beyond = (_ratio(rest, free, averaged) > BEYOND_DOUBT) & (averaged.dof > repeats.ASSUMED_DOF)
+    beyond = (_excess_ratio(rest, free, averaged) > BEYOND_DOUBT) & (averaged.dof > repeats.ASSUMED_DOF)
     return np.where(beyond, high, 0.0)
 
 
-def _replaced(found: Tried, other: Tried, which: IntArray) -> Tried:
+def _replace_series(found: Tried, other: Tried, which: IntArray) -> Tried:
     """Return ``found`` with the series ``which`` taken from ``other``."""
     compounds = found[0].copy()
     compounds[which] = other[0]
-    arrays = {name: getattr(found[1], name).copy() for name in Candidates.__slots__}
+    arrays = {name: getattr(found[1], name).copy() for name in SumCandidates.__slots__}
     for name, array in arrays.items():
         array[which] = getattr(other[1], name)
-    return compounds, Candidates(**arrays)
+    return compounds, SumCandidates(**arrays)
 
 
-def _joined(parts: list[Candidates]) -> Candidates:
-    return Candidates(*(np.concatenate([getattr(part, name) for part in parts]) for name in Candidates.__slots__))
+def _join_candidates(parts: list[SumCandidates]) -> SumCandidates:
+    return SumCandidates(*(np.concatenate([getattr(part, name) for part in parts]) for name in SumCandidates.__slots__))

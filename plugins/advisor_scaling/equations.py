@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from advisor.model.records import FloatArray
-    from advisor_scaling.engine import Fits
+    from advisor_scaling.engine import FittedModels
 
 Language = Literal["text", "latex", "python", "c", "json"]
 LANGUAGES: Final[tuple[Language, ...]] = ("text", "latex", "python", "c", "json")
@@ -54,7 +54,7 @@ class Equation:
             total = total + value
         return total
 
-    def elasticity(self, parameter: str, at: Mapping[str, float]) -> float:
+    def compute_elasticity(self, parameter: str, at: Mapping[str, float]) -> float:
         """Return d log T / d log parameter at a point: by how many per cent T grows when the parameter grows by one."""
         value = float(self(at))
         step = 1e-4
@@ -63,54 +63,54 @@ class Equation:
         return (higher - lower) / (2 * step * value) if value else 0.0
 
 
-def equation_of(fits: Fits, series: int, name: str, sum_index: int | None = None) -> Equation:
+def build_equation(fits: FittedModels, series: int, name: str, sum_index: int | None = None) -> Equation:
     """Return the equation that stands for all sums of a series (or the sum of that index)."""
-    which = int(forecasts.representative(fits)[series]) if sum_index is None else sum_index
-    factors = forecasts.picked(fits)[series, which]
+    which = int(forecasts.representative_sums(fits)[series]) if sum_index is None else sum_index
+    factors = forecasts.factors_of_sums(fits)[series, which]
     used = fits.candidates.terms[series, which] >= 0
     coefficients = fits.candidates.coefficients[series, which]
     terms = [
-        Term(float(coefficients[at]), _named(fits, factors[at].tolist()))
+        Term(float(coefficients[at]), _select_factors(fits, factors[at].tolist()))
         for at in range(len(used))
         if used[at]
     ]  # fmt: skip
-    return Equation(name, fits.parameters, tuple(sorted(terms, key=_growth)))
+    return Equation(name, fits.parameters, tuple(sorted(terms, key=_growth_order)))
 
 
-def _named(fits: Fits, chosen: list[int]) -> tuple[tuple[str, Factor], ...]:
+def _select_factors(fits: FittedModels, chosen: list[int]) -> tuple[tuple[str, Factor], ...]:
     pairs = ((each.parameter, each.factors[at]) for each, at in zip(fits.libraries, chosen, strict=True))
     return tuple((name, factor) for name, factor in pairs if factor != ONE)
 
 
-def _growth(term: Term) -> tuple[float, float]:
+def _growth_order(term: Term) -> tuple[float, float]:
     powers = [float(factor.power) + 0.01 * factor.logs for _, factor in term.factors]
     return (sum(powers), sum(map(abs, powers)))
 
 
-def export(equation: Equation, language: Language) -> str:
+def export_equation(equation: Equation, language: Language) -> str:
     """Return the equation in a language; names are made safe for it."""
     if language == "json":
-        return json.dumps(plain(equation), indent=2)
+        return json.dumps(to_plain_data(equation), indent=2)
     if language == "text":
         left = f"T({', '.join(equation.parameters)})" if equation.parameters else "T"
-        return f"{left} = {_sum(equation, _text_factor, ' * ', {name: name for name in equation.parameters})}"
-    names = _identifiers(equation.parameters)
+        return f"{left} = {_format_sum(equation, _text_factor, ' * ', {name: name for name in equation.parameters})}"
+    names = _safe_identifiers(equation.parameters)
     if language == "latex":
         symbols = {name: _latex_name(name) for name in equation.parameters}
-        return f"T({', '.join(symbols.values())}) = {_sum(equation, _latex_factor, ' ', symbols, latex=True)}"
+        return f"T({', '.join(symbols.values())}) = {_format_sum(equation, _latex_factor, ' ', symbols, latex=True)}"
     title = "".join(sign if sign.isprintable() else "?" for sign in equation.name)
     if language == "python":
-        body = _sum(equation, _python_factor, " * ", names)
+        body = _format_sum(equation, _python_factor, " * ", names)
         return (
             f"from math import log2\n\n\ndef seconds({', '.join(names.values())}):\n    # {title}\n    return {body}\n"
         )
-    body = _sum(equation, _c_factor, " * ", names)
+    body = _format_sum(equation, _c_factor, " * ", names)
     arguments = ", ".join(f"double {name}" for name in names.values()) or "void"
     note = title.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /").rstrip("\\")
     return f"#include <math.h>\n\n/* {note} */\ndouble seconds({arguments})\n{{\n    return {body};\n}}\n"
 
 
-def plain(equation: Equation) -> dict[str, Any]:
+def to_plain_data(equation: Equation) -> dict[str, Any]:
     """Return the equation as data: terms with coefficient and, for each parameter, power, logarithms, shape, knee."""
     return {
         "name": equation.name,
@@ -129,7 +129,7 @@ def plain(equation: Equation) -> dict[str, Any]:
     }
 
 
-def _sum(
+def _format_sum(
     equation: Equation,
     write: Callable[[str, Factor], str],
     times: str,
@@ -147,13 +147,13 @@ def _sum(
 
 def _text_factor(name: str, factor: Factor) -> str:
     inside = f"min({name}, {factor.knee:.6g})" if factor.shape == "until" else name
-    parts = [] if factor.power == 0 else [inside if factor.power == 1 else f"{inside}^{_power(factor.power)}"]
+    parts = [] if factor.power == 0 else [inside if factor.power == 1 else f"{inside}^{_format_power(factor.power)}"]
     parts += [f"log2({inside})" + (f"^{factor.logs}" if factor.logs > 1 else "")] if factor.logs else []
     parts += [f"[{name} > {factor.knee:.6g}]"] if factor.shape == "beyond" else []
     return " * ".join(parts)
 
 
-def _power(power: Fraction) -> str:
+def _format_power(power: Fraction) -> str:
     return str(power) if power.denominator == 1 and power > 0 else f"({power})"
 
 
@@ -171,22 +171,22 @@ _C: Final = _Syntax("pow({}, {})", "pow(log2({}), {})", "fmin({}, {!r})")
 
 
 def _python_factor(name: str, factor: Factor) -> str:
-    return _code(name, factor, _PYTHON)
+    return _code_factor(name, factor, _PYTHON)
 
 
 def _c_factor(name: str, factor: Factor) -> str:
-    return _code(name, factor, _C)
+    return _code_factor(name, factor, _C)
 
 
-def _code(name: str, factor: Factor, syntax: _Syntax) -> str:
+def _code_factor(name: str, factor: Factor, syntax: _Syntax) -> str:
     inside = syntax.least.format(name, factor.knee) if factor.shape == "until" else name
-    parts = [] if factor.power == 0 else [syntax.power.format(inside, _decimal(factor.power))]
+    parts = [] if factor.power == 0 else [syntax.power.format(inside, _format_decimal(factor.power))]
     parts += [syntax.log.format(inside, factor.logs)] if factor.logs else []
     parts += [f"({name} > {factor.knee!r})"] if factor.shape == "beyond" else []
     return " * ".join(parts)
 
 
-def _decimal(power: Fraction) -> str:
+def _format_decimal(power: Fraction) -> str:
     return f"({power.numerator}.0 / {power.denominator}.0)" if power.denominator > 1 else f"{power.numerator}.0"
 
 
@@ -208,7 +208,7 @@ def _latex_name(name: str) -> str:
     return word if len(word) == 1 else rf"\mathrm{{{word or 'x'}}}"
 
 
-def _identifiers(parameters: tuple[str, ...]) -> dict[str, str]:
+def _safe_identifiers(parameters: tuple[str, ...]) -> dict[str, str]:
     """Return a name for each parameter that Python and C accept, no two the same."""
     names: dict[str, str] = {}
     for parameter in parameters:

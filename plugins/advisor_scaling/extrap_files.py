@@ -29,7 +29,7 @@ class Measurements:
     )
 
 
-def looks_like(path: Path) -> bool:
+def is_extrap_file(path: Path) -> bool:
     """Return whether the file is in one of Extra-P's formats."""
     if not path.is_file():
         return False
@@ -42,18 +42,18 @@ def looks_like(path: Path) -> bool:
     return bool(words) and words[0] in (b"PARAMETER", b"EXPERIMENT") and set(words[:-1]) <= {w.encode() for w in _WORDS}
 
 
-def read(path: Path) -> Measurements:
+def read_measurements(path: Path) -> Measurements:
     """Return what the file holds; ``InputError`` with the place of what is wrong with it."""
     if path.stat().st_size > SIZE_LIMIT:
         raise InputError(path, f"larger than {SIZE_LIMIT >> 20} MB")
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    found = _json(path) if text.lstrip().startswith("{") else _text(path, text)
+    found = _read_json(path) if text.lstrip().startswith("{") else _read_text(path, text)
     if not found.values:
         raise InputError(path, "no measurements in it")
     return found
 
 
-def _text(path: Path, text: str) -> Measurements:
+def _read_text(path: Path, text: str) -> Measurements:
     found = Measurements()
     points: list[Point] = []
     region, metric, at = "", "", 0
@@ -65,31 +65,31 @@ def _text(path: Path, text: str) -> Measurements:
         if word == "PARAMETER":
             found.parameters += rest.split()
         elif word == "POINTS":
-            points += _points(path, place, rest, len(found.parameters))
+            points += _parse_points(path, place, rest, len(found.parameters))
         elif word in ("REGION", "METRIC"):
             region, metric = (rest.strip(), metric) if word == "REGION" else (region, rest.strip())
             at = 0
         elif word == "DATA":
             if at >= len(points):
                 raise InputError(path, f"more DATA than the {len(points)} POINTS", place)
-            found.values[region, metric][points[at]] += _numbers(path, place, rest)
+            found.values[region, metric][points[at]] += _parse_numbers(path, place, rest)
             at += 1
         elif word != "EXPERIMENT":
             raise InputError(path, f"expected one of {', '.join(_WORDS)}, not {word[:40]!r}", place)
     return found
 
 
-def _points(path: Path, place: str, text: str, parameters: int) -> list[Point]:
+def _parse_points(path: Path, place: str, text: str, parameters: int) -> list[Point]:
     """Return ``( 1 2 ) ( 1 4 )`` or, for one parameter, ``1 2 4`` as tuples."""
     if parameters == 0:
         raise InputError(path, "POINTS before any PARAMETER", place)
-    numbers = _numbers(path, place, text.replace("(", " ").replace(")", " ").replace(",", " "))
+    numbers = _parse_numbers(path, place, text.replace("(", " ").replace(")", " ").replace(",", " "))
     if len(numbers) % parameters:
         raise InputError(path, f"{len(numbers)} numbers are no points of {parameters} parameters", place)
     return [tuple(numbers[at : at + parameters]) for at in range(0, len(numbers), parameters)]
 
 
-def _numbers(path: Path, place: str, text: str) -> list[float]:
+def _parse_numbers(path: Path, place: str, text: str) -> list[float]:
     try:
         numbers = [float(word) for word in text.split()]
     except ValueError as error:
@@ -99,10 +99,10 @@ def _numbers(path: Path, place: str, text: str) -> list[float]:
     return numbers
 
 
-def _json(path: Path) -> Measurements:
+def _read_json(path: Path) -> Measurements:
     try:
         found = Measurements()
-        for region, metric, point, values in _rows(path.read_text(encoding="utf-8"), found):
+        for region, metric, point, values in _iterate_rows(path.read_text(encoding="utf-8"), found):
             place = tuple(float(each) for each in point)
             if len(place) != len(found.parameters):
                 raise ValueError(f"a point has {len(place)} coordinates for {len(found.parameters)} parameters")
@@ -116,27 +116,29 @@ def _json(path: Path) -> Measurements:
     return found
 
 
-def _rows(text: str, found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:
+def _iterate_rows(text: str, found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:
     """Return region, metric, point and values of each row of any of the three layouts."""
     lines = text.split("\n")
     if '"params"' in lines[0]:
-        return _lines([json.loads(line, parse_constant=_refuse) for line in lines if line.strip()], found)
-    root = json.loads(text, parse_constant=_refuse)
-    return _legacy(root, found) if "callpaths" in root else _current(root, found)
+        return _iterate_line_rows(
+            [json.loads(line, parse_constant=_refuse_constant) for line in lines if line.strip()], found
+        )
+    root = json.loads(text, parse_constant=_refuse_constant)
+    return _iterate_legacy_rows(root, found) if "callpaths" in root else _iterate_current_rows(root, found)
 
 
-def _lines(rows: list[Any], found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:
+def _iterate_line_rows(rows: list[Any], found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:
     found.parameters += [str(name) for name in rows[0]["params"]]
     for row in rows:
         point = [row["params"][name] for name in found.parameters]
         yield str(row.get("callpath", "")), str(row.get("metric", "")), point, [row["value"]]
 
 
-def _refuse(word: str) -> float:
+def _refuse_constant(word: str) -> float:
     raise ValueError(f"{word} is no number")
 
 
-def _current(root: Any, found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:  # noqa: ANN401
+def _iterate_current_rows(root: Any, found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:  # noqa: ANN401
     found.parameters += [str(name) for name in root["parameters"]]
     for region, metrics in root["measurements"].items():
         for metric, rows in metrics.items():
@@ -144,17 +146,17 @@ def _current(root: Any, found: Measurements) -> Iterator[tuple[str, str, Any, An
                 yield region, metric, row["point"], row["values"]
 
 
-def _legacy(root: Any, found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:  # noqa: ANN401
+def _iterate_legacy_rows(root: Any, found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:  # noqa: ANN401
     parameters = sorted(root["parameters"], key=lambda each: each["id"])
     found.parameters += [str(each["name"]) for each in parameters]
     regions = {each["id"]: str(each["name"]) for each in root["callpaths"]}
     metrics = {each["id"]: str(each["name"]) for each in root["metrics"]}
-    coordinates = {each["id"]: _coordinate(each, parameters) for each in root["coordinates"]}
+    coordinates = {each["id"]: _parse_coordinate(each, parameters) for each in root["coordinates"]}
     for row in root["measurements"]:
         point = coordinates[row["coordinate_id"]]
         yield regions[row["callpath_id"]], metrics[row["metric_id"]], point, [row["value"]]
 
 
-def _coordinate(row: Any, parameters: Any) -> list[float]:  # noqa: ANN401
+def _parse_coordinate(row: Any, parameters: Any) -> list[float]:  # noqa: ANN401
     pairs = {pair["parameter_id"]: pair["parameter_value"] for pair in row["parameter_value_pairs"]}
     return [float(pairs[each["id"]]) for each in parameters]

@@ -12,7 +12,7 @@ from advisor_scaling import engine, terms
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor_scaling.engine import Fits
+    from advisor_scaling.engine import FittedModels
 
 #: The search for a quantile ends when it moves by this share of it, or after so many steps.
 _PRECISION: Final = 1e-9
@@ -34,33 +34,35 @@ class Forecast:
     high: FloatArray
 
 
-def sums_at(fits: Fits, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+def compute_sums(fits: FittedModels, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return what each sum of each series says at ``targets`` (t, m), and its standard error: (k, s, t) twice."""
-    tables = terms.tables(fits.libraries, targets)
-    design = engine.values_of(tables, picked(fits)) * (fits.candidates.terms >= 0)[..., None]
+    tables = terms.build_tables(fits.libraries, targets)
+    design = engine.compute_compounds(tables, factors_of_sums(fits)) * (fits.candidates.terms >= 0)[..., None]
     mean = np.einsum("kst,kstn->ksn", fits.candidates.coefficients, design)
     variance = np.einsum("kstn,kstu,ksun->ksn", design, fits.candidates.covariance, design, optimize=True)
     return mean, np.sqrt(np.maximum(variance, 0.0))
 
 
-def picked(fits: Fits) -> IntArray:
+def factors_of_sums(fits: FittedModels) -> IntArray:
     """Return the factors of each term of each sum, (k, s, t, m) indexes into the libraries; the constant's for none."""
     chosen = fits.candidates.terms
     series = np.arange(len(chosen))[:, None, None]
     return fits.compounds[series, np.maximum(chosen, 0)]
 
 
-def forecast(fits: Fits, targets: FloatArray, level: float = 0.8, of_run: bool = False) -> Forecast:
+def compute_forecast(fits: FittedModels, targets: FloatArray, level: float = 0.8, of_run: bool = False) -> Forecast:
     """Return value and interval (``level`` of the probability, equal tails) of all series at ``targets`` (t, m).
 
     ``of_run``: the interval is that of one more run, noise included, not that of the mean of many. Where points lie off
     the model by more than their noise, the next one will too. No end is negative.
     """
-    mean, error = sums_at(fits, targets)
+    mean, error = compute_sums(fits, targets)
     beyond = fits.misfit[:, None] + (1.0 if of_run else 0.0)
     error = np.sqrt(error**2 + beyond[..., None] * (fits.candidates.sigma[..., None] * mean) ** 2)
     shares, degrees = fits.candidates.probability, fits.candidates.degrees
-    middle, lower, upper = (quantile(mean, error, shares, degrees, 0.5 + at * level / 2) for at in (0.0, -1.0, 1.0))
+    middle, lower, upper = (
+        compute_quantile(mean, error, shares, degrees, 0.5 + at * level / 2) for at in (0.0, -1.0, 1.0)
+    )
     ends = (middle, np.minimum(lower, middle), np.maximum(upper, middle))  # quantiles may be off in their last digits
     size = np.abs(fits.averaged.mean)
     least = _NOTHING * np.where(size > 0.0, size, np.inf).min(axis=1)[:, None]
@@ -68,7 +70,7 @@ def forecast(fits: Fits, targets: FloatArray, level: float = 0.8, of_run: bool =
     return Forecast(value, low, high)
 
 
-def quantile(
+def compute_quantile(
     mean: FloatArray, error: FloatArray, shares: FloatArray, degrees: FloatArray, at: float
 ) -> FloatArray:  # fmt: skip
     """Return the quantile (k, t) of the mixture of Student distributions (k, s, t)."""
@@ -111,35 +113,35 @@ def _mixture_quantile(
     return np.asarray(value)
 
 
-def leads(fits: Fits) -> FloatArray:
+def leading_powers(fits: FittedModels) -> FloatArray:
     """Return the highest power of each parameter in each sum: (k, s, m), zero where it does not occur."""
-    factors = picked(fits)
+    factors = factors_of_sums(fits)
     each_power = np.stack([each.powers[factors[..., axis]] for axis, each in enumerate(fits.libraries)], axis=-1)
     constant = (factors == 0).all(axis=-1) | (fits.candidates.terms < 0)
     some = np.where(constant[..., None], -np.inf, each_power).max(axis=2)
     return np.where(np.isfinite(some), some, 0.0)
 
 
-def powers(fits: Fits) -> FloatArray:
+def central_powers(fits: FittedModels) -> FloatArray:
     """Return the highest power of each parameter (k, m): the one within 1/4 of which the most probability lies.
 
     Between two powers that are both probable lies one that is within 1/4 of either, although no sum with it may be.
     """
-    return np.asarray(leads(fits)[np.arange(len(fits.compounds)), _most_central(fits, 0.0)])
+    return np.asarray(leading_powers(fits)[np.arange(len(fits.compounds)), _most_central_sums(fits, 0.0)])
 
 
-def representative(fits: Fits) -> IntArray:
+def representative_sums(fits: FittedModels) -> IntArray:
     """Return the sum (k,) that stands for all: of those at least a tenth as probable as the best, the most central."""
-    return _most_central(fits, 0.1)
+    return _most_central_sums(fits, 0.1)
 
 
-def _most_central(fits: Fits, least: float) -> IntArray:
+def _most_central_sums(fits: FittedModels, least: float) -> IntArray:
     """Return the sum (k,) with the most probability in its neighbourhood, to ``EQUAL``; the most probable of those.
 
     Neighbours are sums whose highest powers differ by at most ``WITHIN`` in each parameter; sums less probable than
     ``least`` times the best are not considered.
     """
-    leading = leads(fits)
+    leading = leading_powers(fits)
     near = (np.abs(leading[:, :, None, :] - leading[:, None, :, :]) <= WITHIN + 1e-9).all(axis=-1)
     shares = fits.candidates.probability
     mass = (near * shares[:, None, :]).sum(axis=2)

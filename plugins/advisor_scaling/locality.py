@@ -28,7 +28,7 @@ NEEDED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class TermEstimate:
     """A term of a regression: value, standard error, and the probability that chance makes it as large."""
 
     name: str
@@ -37,14 +37,14 @@ class Estimate:
     chance: float
 
     @property
-    def significant(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether the term is there at all; otherwise it is printed as N.S."""
         return self.chance < SIGNIFICANT
 
 
-def regression(
+def fit_regression(
     columns: Mapping[str, FloatArray], y: FloatArray, weights: FloatArray | None = None
-) -> tuple[Estimate, ...]:
+) -> tuple[TermEstimate, ...]:
     """Return the least-squares estimate of each of ``columns`` (n,) for ``y`` (n,), with its error by Student's t."""
     root = np.ones(len(y)) if weights is None else np.sqrt(weights)
     design = np.stack(list(columns.values()), axis=1) * root[:, None]
@@ -59,12 +59,12 @@ def regression(
         chances = 2.0 * student_t_probability(-np.abs(values / errors), max(free, 1))
     chances = np.where(np.isnan(chances), np.where(free > 0, 0.0, 1.0), chances)
     return tuple(
-        Estimate(name, float(value / size), float(error / size), float(chance))
+        TermEstimate(name, float(value / size), float(error / size), float(chance))
         for name, value, error, size, chance in zip(columns, values, errors, scale, chances, strict=True)
     )
 
 
-def locality_factors(total_cpu: Mapping[float, float]) -> dict[float, float]:
+def compute_locality_factors(total_cpu: Mapping[float, float]) -> dict[float, float]:
     """Return LF(P) = total CPU time at P over that at the smallest P traced, the sum over all processors each."""
     reference = total_cpu[min(total_cpu)]
     return {p: seconds / reference for p, seconds in sorted(total_cpu.items())}
@@ -74,8 +74,8 @@ def locality_factors(total_cpu: Mapping[float, float]) -> dict[float, float]:
 class CriticalPath:
     """alpha'(P) = alpha0 + alpha1 / P with (``corrected``) and without locality factor (``plain``)."""
 
-    corrected: tuple[Estimate, ...]
-    plain: tuple[Estimate, ...]
+    corrected: tuple[TermEstimate, ...]
+    plain: tuple[TermEstimate, ...]
 
     @property
     def needs_locality(self) -> bool:
@@ -84,37 +84,39 @@ class CriticalPath:
         return plain < 0.0 and corrected > plain
 
 
-def critical_path(alpha: Mapping[float, float], factors: Mapping[float, float]) -> CriticalPath:
+def fit_critical_path(alpha: Mapping[float, float], factors: Mapping[float, float]) -> CriticalPath:
     """Return the regressions of alpha_P / LF(P), and of alpha_P itself, on 1 / P."""
     p = np.array(sorted(alpha))
     measured = np.array([alpha[each] for each in p])
     factor = np.array([factors[each] for each in p])
     columns = {"alpha0": np.ones(len(p)), "alpha1": 1.0 / p}
-    return CriticalPath(regression(columns, measured / factor), regression(columns, measured))
+    return CriticalPath(fit_regression(columns, measured / factor), fit_regression(columns, measured))
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkModel:
     """The six terms of T(P, L, BW) (those without significance dropped, the others fitted again) and LF(P)."""
 
-    terms: tuple[Estimate, ...]
+    terms: tuple[TermEstimate, ...]
     factors: Mapping[float, float]
     needs_locality: bool
 
-    def value(self, name: str) -> float:
+    def term_value(self, name: str) -> float:
         """Return a term's estimate, 0 where it is not significant."""
-        return next((term.value for term in self.terms if term.name == name and term.significant), 0.0)
+        return next((term.value for term in self.terms if term.name == name and term.is_significant), 0.0)
 
     def __call__(self, p: FloatArray, latency: FloatArray, bandwidth: FloatArray) -> FloatArray:
         """Return T (n,) in the unit of the times that were fitted; LF between known P by its logarithm's line."""
         known = np.array(sorted(self.factors))
         factor = np.exp(np.interp(np.log(p), np.log(known), np.log([self.factors[each] for each in known])))
-        alpha = (self.value("alpha0") + self.value("alpha1") / p) * factor
-        beta = self.value("beta0") + self.value("beta1") * p
-        return np.asarray(alpha + beta * latency + (self.value("gamma0") + self.value("gamma1") * p) / bandwidth)
+        alpha = (self.term_value("alpha0") + self.term_value("alpha1") / p) * factor
+        beta = self.term_value("beta0") + self.term_value("beta1") * p
+        return np.asarray(
+            alpha + beta * latency + (self.term_value("gamma0") + self.term_value("gamma1") * p) / bandwidth
+        )
 
 
-def network_model(
+def fit_network_model(
     p: FloatArray, latency: FloatArray, bandwidth: FloatArray, seconds: FloatArray, factors: Mapping[float, float]
 ) -> NetworkModel:
     """Return T(P, L, BW) fitted to times (n,) of runs replayed with latencies and bandwidths, or measured.
@@ -128,20 +130,20 @@ def network_model(
         "gamma1": p / bandwidth,
     }  # fmt: skip
     kept = dict(columns)
-    found = regression(kept, seconds, 1.0 / seconds**2)
-    dropped: list[Estimate] = []
-    while any(not term.significant for term in found):
+    found = fit_regression(kept, seconds, 1.0 / seconds**2)
+    dropped: list[TermEstimate] = []
+    while any(not term.is_significant for term in found):
         worst = max(found, key=lambda term: term.chance)
         dropped.append(worst)
         del kept[worst.name]
-        found = regression(kept, seconds, 1.0 / seconds**2)
+        found = fit_regression(kept, seconds, 1.0 / seconds**2)
     by_name = {term.name: term for term in (*found, *dropped)}
-    alpha = {each: _alpha(p == each, latency, bandwidth, seconds) for each in sorted(set(p.tolist()))}
-    path = critical_path(alpha, factors) if len(alpha) > 2 else None
+    alpha = {each: _fit_alpha(p == each, latency, bandwidth, seconds) for each in sorted(set(p.tolist()))}
+    path = fit_critical_path(alpha, factors) if len(alpha) > 2 else None
     return NetworkModel(tuple(by_name[name] for name in columns), dict(factors), bool(path and path.needs_locality))
 
 
-def _alpha(here: FloatArray, latency: FloatArray, bandwidth: FloatArray, seconds: FloatArray) -> float:
+def _fit_alpha(here: FloatArray, latency: FloatArray, bandwidth: FloatArray, seconds: FloatArray) -> float:
     """Return alpha_P, the time without any communication cost, of the runs at one P."""
     columns = {"alpha": np.ones(int(here.sum())), "beta": latency[here], "gamma": 1.0 / bandwidth[here]}
-    return regression(columns, seconds[here])[0].value
+    return fit_regression(columns, seconds[here])[0].value

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from advisor.model.records import FloatArray
     from advisor.model.reports import Part
-    from advisor_scaling.locality import Estimate
-    from advisor_scaling.study import Study
+    from advisor_scaling.locality import TermEstimate
+    from advisor_scaling.study import ScalingStudy
 
 #: Series of a study: CPU time of all processors together, and of the one that computes longest.
 TOTAL: Final = "CPU time, all processors"
@@ -24,38 +24,38 @@ LONGEST: Final = "CPU time, longest"
 _FEWEST: Final = 3
 
 
-def shown(each: Study) -> list[Part]:
+def build_locality_parts(each: ScalingStudy) -> list[Part]:
     """Return T(P, L, BW) where L and BW are parameters, else the locality factor where CPU times are known."""
     axis = next((at for at, name in enumerate(each.parameters) if PROCESSORS.fullmatch(name)), None)
     if axis is None:
         return []
     if {"L", "BW"} <= set(each.parameters) and len(each.parameters) == 3:
-        return _network(each, axis)
-    return _locality(each, axis)
+        return _build_network_parts(each, axis)
+    return _build_factor_parts(each, axis)
 
 
-def _network(each: Study, axis: int) -> list[Part]:
+def _build_network_parts(each: ScalingStudy, axis: int) -> list[Part]:
     p, latency, bandwidth = (
         each.points[:, at] for at in (axis, each.parameters.index("L"), each.parameters.index("BW"))
     )
     seconds = np.nanmedian(each.values[0], axis=1)
-    found = locality.network_model(p, latency, bandwidth, seconds, dict.fromkeys(p.tolist(), 1.0))
+    found = locality.fit_network_model(p, latency, bandwidth, seconds, dict.fromkeys(p.tolist(), 1.0))
     off = np.abs(found(p, latency, bandwidth) / seconds - 1.0)
     parts: list[Part] = [
-        _terms("T = alpha0 + alpha1/P + (beta0 + beta1 P) L + (gamma0 + gamma1 P)/BW", found.terms),
+        _build_term_table("T = alpha0 + alpha1/P + (beta0 + beta1 P) L + (gamma0 + gamma1 P)/BW", found.terms),
         Text(f"The largest error at the points it was fitted to is {off.max():.2%}, half of them are within "
              f"{np.median(off):.2%}."),
     ]  # fmt: skip
     return [*parts, *([Text(locality.NEEDED)] if found.needs_locality else [])]
 
 
-def _terms(title: str, terms: Iterable[Estimate]) -> Table:
+def _build_term_table(title: str, terms: Iterable[TermEstimate]) -> Table:
     heads = (Column("term"), Column("estimate"), Column("standard error"), Column("significant"))
-    rows = tuple((term.name, term.value, term.error, "yes" if term.significant else "N.S.") for term in terms)
+    rows = tuple((term.name, term.value, term.error, "yes" if term.is_significant else "N.S.") for term in terms)
     return Table(title, heads, rows)
 
 
-def _locality(each: Study, axis: int) -> list[Part]:
+def _build_factor_parts(each: ScalingStudy, axis: int) -> list[Part]:
     names = [series.name for series in each.series]
     if TOTAL not in names or LONGEST not in names:
         return []
@@ -64,8 +64,8 @@ def _locality(each: Study, axis: int) -> list[Part]:
     if where.sum() < _FEWEST:
         return []
     p = each.points[where, axis].tolist()
-    factors = locality.locality_factors(dict(zip(p, total[where].tolist(), strict=True)))
-    path = locality.critical_path(dict(zip(p, longest[where].tolist(), strict=True)), factors)
+    factors = locality.compute_locality_factors(dict(zip(p, total[where].tolist(), strict=True)))
+    path = locality.fit_critical_path(dict(zip(p, longest[where].tolist(), strict=True)), factors)
     rows = tuple(
         (each_p, float(seconds), factors[each_p], float(seconds) / factors[each_p])
         for each_p, seconds in zip(p, longest[where], strict=True)
@@ -74,7 +74,7 @@ def _locality(each: Study, axis: int) -> list[Part]:
              Column("corrected", "s"))  # fmt: skip
     parts: list[Part] = [
         Table("Locality: total CPU time against that of the fewest processors", heads, rows),
-        _terms("Longest computation = LF(P) (alpha0 + alpha1/P)", path.corrected),
+        _build_term_table("Longest computation = LF(P) (alpha0 + alpha1/P)", path.corrected),
     ]
     return [*parts, *([Text(locality.NEEDED)] if path.needs_locality else [])]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_scaling.search import evidence
+from advisor_scaling.search import log_evidence
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +24,7 @@ WIDER_BY_PARAMETER: Final = 0.12
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class SumCandidates:
     """The sums (s) that explain each series (k), most probable first, with up to t terms.
 
     ``terms`` (k, s, t) indexes the compounds of the series (-1: none), ``coefficients`` (k, s, t), ``covariance``
@@ -41,7 +41,7 @@ class Candidates:
     squares: FloatArray
 
 
-def unique(terms: IntArray, worth: FloatArray) -> FloatArray:
+def mask_repeated_sums(terms: IntArray, worth: FloatArray) -> FloatArray:
     """Return ``worth`` (k, s) with minus infinity where the same set of terms (k, s, t) stands further ahead."""
     ordered = np.sort(terms, axis=2)
     base = int(terms.max(initial=0)) + 2
@@ -53,7 +53,7 @@ def unique(terms: IntArray, worth: FloatArray) -> FloatArray:
     return np.where(earlier, -np.inf, worth)
 
 
-def fitted(
+def fit_sums(
     terms: IntArray,
     prior: FloatArray,
     columns: FloatArray,
@@ -61,7 +61,7 @@ def fitted(
     within: FloatArray,
     dof: FloatArray,
     wider: float = 1.0,
-) -> Candidates:
+) -> SumCandidates:
     """Return the sums of ``terms`` (k, s, t) fitted to ``y`` (k, n) by ``columns`` (k, c, n), all in units of noise.
 
     ``wider`` is what standard errors are multiplied by.
@@ -78,29 +78,29 @@ def fitted(
     rest = y[:, None, :] - np.einsum("kst,kstn->ksn", coefficients, design)
     squares = (rest**2).sum(axis=2)
     count = used.sum(axis=2)
-    worth = _worth(prior, used, coefficients, count, squares, products, y, within, dof, scale)
+    worth = _compute_worth(prior, used, coefficients, count, squares, products, y, within, dof, scale)
     degrees = dof[:, None] + y.shape[1] - count
     variance = (within[:, None] + squares) / degrees
     unit = np.where(used, scale, 1.0)
-    return Candidates(
+    return SumCandidates(
         terms=terms,
         coefficients=np.maximum(coefficients / unit, 0.0),
         covariance=inverse * (wider**2 * variance)[..., None, None] / (unit[..., :, None] * unit[..., None, :])
         * (used[..., :, None] & used[..., None, :]),
-        probability=_shares(worth),
+        probability=_compute_probabilities(worth),
         sigma=np.sqrt(variance),
         degrees=degrees,
         squares=squares,
     )  # fmt: skip
 
 
-def _shares(worth: FloatArray) -> FloatArray:
+def _compute_probabilities(worth: FloatArray) -> FloatArray:
     """Return the probability of each sum (k, s) from the logarithm of its worth."""
     shares = np.where(np.isfinite(worth), np.exp(TEMPER * (worth - worth.max(axis=1, keepdims=True))), 0.0)
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def _worth(
+def _compute_worth(
     prior: FloatArray, used: npt.NDArray[np.bool_], coefficients: FloatArray, count: IntArray, squares: FloatArray,
     products: FloatArray, y: FloatArray, within: FloatArray, dof: FloatArray, scale: FloatArray,
 ) -> FloatArray:  # fmt: skip
@@ -109,7 +109,7 @@ def _worth(
     worth = np.full(squares.shape, -np.inf)
     for terms in np.unique(count):
         free = y.shape[1] - int(terms)
-        value = evidence(squares, logdet, within[:, None], dof[:, None], free)
+        value = log_evidence(squares, logdet, within[:, None], dof[:, None], free)
         worth = np.where(count == terms, value, worth)
     bad = (np.where(used, coefficients, 1.0) <= 0.0).any(axis=2) | ~np.isfinite(worth) | ~np.isfinite(prior)
     worth = np.where(bad, -1e300, worth + np.where(np.isfinite(prior), prior, 0.0))
@@ -117,13 +117,13 @@ def _worth(
     return np.where(bad, -np.inf, worth)
 
 
-def best(candidates: Candidates, number: int) -> Candidates:
+def select_best(candidates: SumCandidates, number: int) -> SumCandidates:
     """Return the ``number`` most probable sums of each series in that order."""
     order = np.argsort(-candidates.probability, axis=1, kind="stable")[:, :number]
     series = np.arange(len(order))[:, None]
     chosen = candidates.probability[series, order]
     chosen = np.where(chosen >= NEGLIGIBLE * chosen[:, :1], chosen, 0.0)
-    return Candidates(
+    return SumCandidates(
         terms=candidates.terms[series, order],
         coefficients=candidates.coefficients[series, order],
         covariance=candidates.covariance[series, order],

@@ -26,7 +26,7 @@ _MAD: Final = 1.4826
 
 
 @dataclass(frozen=True, slots=True)
-class Averaged:
+class AveragedRepeats:
     """Series over points: ``mean`` (k, n), its ``variance`` (k, n) in units of the noise, and the noise seen.
 
     The standard deviation of a mean is ``sigma * scale * sqrt(variance)``; ``scale`` (k, n) is the size of the value
@@ -42,31 +42,31 @@ class Averaged:
     dropped: FloatArray
 
 
-def average(values: FloatArray, scale: FloatArray | None = None) -> Averaged:
+def average_repeats(values: FloatArray, scale: FloatArray | None = None) -> AveragedRepeats:
     """Return the mean of each point of ``values`` (k, n, repeats), NaN where there are fewer repeats.
 
     ``scale`` (k, n): what the noise is relative to, where that is not the value itself.
     """
     center = np.nanmedian(values, axis=2)
-    size = _positive(center if scale is None else scale)
+    size = _positive_sizes(center if scale is None else scale)
     deviation = (values - center[..., None]) / size[..., None]
-    keep = ~np.isnan(values) & ~_outliers(deviation)
+    keep = ~np.isnan(values) & ~_find_outliers(deviation)
     count = keep.sum(axis=2).astype(float)
     mean = np.where(keep, values, 0.0).sum(axis=2) / count
-    size = _positive(mean) if scale is None else size
+    size = _positive_sizes(mean) if scale is None else size
     squares = (np.where(keep, (values - mean[..., None]) / size[..., None], 0.0) ** 2).sum(axis=2)
     free = count - 1.0
     dof = free.sum(axis=1)
     spread = np.maximum(squares.sum(axis=1) / np.maximum(dof, 1.0), 1e-12)
-    worth = _worth_of_all(squares, free)[:, None]
+    worth = _pooling_weight(squares, free)[:, None]
     own = np.maximum((worth * spread[:, None] + squares) / (worth + free) / spread[:, None], 1e-3)
     assumed = ASSUMED_DOF * ASSUMED_SPREAD**2
     within = (squares / own).sum(axis=1) + assumed
     dropped = (~np.isnan(values)).sum(axis=(1, 2)) - count.sum(axis=1)
-    return Averaged(mean, own / count, size, within, dof + ASSUMED_DOF, dropped)
+    return AveragedRepeats(mean, own / count, size, within, dof + ASSUMED_DOF, dropped)
 
 
-def _worth_of_all(squares: FloatArray, free: FloatArray) -> FloatArray:
+def _pooling_weight(squares: FloatArray, free: FloatArray) -> FloatArray:
     """Return how many repeats the spread of all points is worth against a point's own (k,).
 
     Few where the spreads of the points differ more than chance explains, by the moments of the logarithms of their
@@ -80,7 +80,7 @@ def _worth_of_all(squares: FloatArray, free: FloatArray) -> FloatArray:
     return np.asarray(np.clip(2.0 / np.maximum(beyond, 1e-9) + 1.0, LEAST_REPEATS, MOST_REPEATS))
 
 
-def _outliers(deviation: FloatArray) -> npt.NDArray[np.bool_]:
+def _find_outliers(deviation: FloatArray) -> npt.NDArray[np.bool_]:
     """Return which repeats lie far off the median of their point; with fewer than three nobody can tell.
 
     Far is measured by the usual deviation of all points, and by that of the point where it is larger.
@@ -96,7 +96,7 @@ def _outliers(deviation: FloatArray) -> npt.NDArray[np.bool_]:
     return np.asarray(enough[..., None] & (size > np.maximum(OUTLIER * _MAD * 1.2 * limit, 1e-9)[..., None]))
 
 
-def _positive(size: FloatArray) -> FloatArray:
+def _positive_sizes(size: FloatArray) -> FloatArray:
     """Return sizes that something can be relative to: never below a millionth of the largest of the series."""
     largest = np.abs(size).max(axis=1, keepdims=True)
     return np.asarray(np.maximum(np.abs(size), np.maximum(1e-6 * largest, 1e-300)))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_scaling.terms import Library
+    from advisor_scaling.terms import FactorLibrary
 
 #: How many factors of each parameter are combined, by the number of parameters.
 KEPT: Final = {1: 10_000, 2: 14, 3: 7}
@@ -22,8 +22,12 @@ _USUAL: Final = ((1.0, 0), (0.0, 1), (2.0, 0), (-1.0, 0))
 _POINTS_OF_A_LINE: Final = 3
 
 
-def promising(
-    libraries: Sequence[Library], tables: Sequence[FloatArray], points: FloatArray, y: FloatArray, weight: FloatArray
+def select_promising(
+    libraries: Sequence[FactorLibrary],
+    tables: Sequence[FloatArray],
+    points: FloatArray,
+    y: FloatArray,
+    weight: FloatArray,
 ) -> list[IntArray]:
     """Return for each parameter the factors to combine: (k, factors) indexes into its library, ``ONE`` first.
 
@@ -31,26 +35,26 @@ def promising(
     """
     many = KEPT.get(len(libraries), KEPT_OF_MANY)
     return [
-        _promising(each, table, lines(points, axis), y, weight, many)
+        _select_promising_factors(each, table, group_lines(points, axis), y, weight, many)
         for axis, (each, table) in enumerate(zip(libraries, tables, strict=True))
     ]
 
 
-def products(chosen: Sequence[IntArray]) -> IntArray:
+def factor_products(chosen: Sequence[IntArray]) -> IntArray:
     """Return all products of one factor per parameter as indexes (k, c, m), the constant first."""
     grids = np.meshgrid(*[np.arange(each.shape[1]) for each in chosen], indexing="ij")
     return np.stack([each[:, grid.ravel()] for each, grid in zip(chosen, grids, strict=True)], axis=2)
 
 
-def products_of(tables: Sequence[FloatArray], chosen: Sequence[IntArray]) -> FloatArray:
-    """Return the values of ``products(chosen)`` at the points of the tables: (k, c, n)."""
+def product_values(tables: Sequence[FloatArray], chosen: Sequence[IntArray]) -> FloatArray:
+    """Return the values of ``factor_products(chosen)`` at the points of the tables: (k, c, n)."""
     value = tables[0][chosen[0]]
     for table, each in zip(tables[1:], chosen[1:], strict=True):
         value = (value[:, :, None, :] * table[each][:, None, :, :]).reshape(len(value), -1, value.shape[-1])
     return value
 
 
-def lines(points: FloatArray, axis: int) -> FloatArray:
+def group_lines(points: FloatArray, axis: int) -> FloatArray:
     """Return which points (n,) lie on which line along ``axis``, as ones (lines, n); short lines tell nothing."""
     others = np.delete(points, axis, axis=1)
     _, line = np.unique(others, axis=0, return_inverse=True)
@@ -58,14 +62,14 @@ def lines(points: FloatArray, axis: int) -> FloatArray:
     return np.asarray(members[members.sum(axis=1) >= _POINTS_OF_A_LINE])
 
 
-def _promising(
-    library: Library, table: FloatArray, members: FloatArray, y: FloatArray, weight: FloatArray, many: int
+def _select_promising_factors(
+    library: FactorLibrary, table: FloatArray, members: FloatArray, y: FloatArray, weight: FloatArray, many: int
 ) -> IntArray:
     """Return the ``many`` factors (k, many) that explain the lines best, ``ONE`` first."""
     number = len(library.factors)
     if many >= number:
         return np.tile(np.arange(number), (len(y), 1))
-    left = _left(table, members, y, weight) if len(members) else np.ones((len(y), number))
+    left = _squares_left(table, members, y, weight) if len(members) else np.ones((len(y), number))
     usual = [at for at, factor in enumerate(library.factors) if _is_usual(factor)]
     left[:, usual] *= 1e-30
     many = max(many, len(usual) + 3)
@@ -78,7 +82,7 @@ def _is_usual(factor: Factor) -> bool:
     return whole or factor == ONE or (factor.shape == "beyond" and factor.knee == 1.0)
 
 
-def _left(table: FloatArray, members: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
+def _squares_left(table: FloatArray, members: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the squares left (k, factors) when each line is fitted by a constant and a multiple of the factor."""
     per_line = members.T
     ones = weight @ per_line

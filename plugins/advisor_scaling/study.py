@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor.model.records import FloatArray
-    from advisor_scaling.engine import Fits
+    from advisor_scaling.engine import FittedModels
     from advisor_scaling.equations import Equation
     from advisor_scaling.forecasts import Forecast
 
@@ -25,7 +25,7 @@ TESTED_REACH: Final = 16.0
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class MeasuredSeries:
     """What one model is about: a name, its kind, and its unit (``s``, ``B`` or nothing)."""
 
     name: str
@@ -34,7 +34,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class ScalingStudy:
     """Measured series: ``points`` (n, m) of the ``parameters``, ``values`` (k, n, repeats) with NaN for none.
 
     ``scale`` (k, n) is what the noise of each value is relative to. ``fixed`` holds parameters that did not change,
@@ -44,7 +44,7 @@ class Study:
     program: str
     parameters: tuple[str, ...]
     points: FloatArray
-    series: tuple[Series, ...]
+    series: tuple[MeasuredSeries, ...]
     values: FloatArray
     scale: FloatArray
     fixed: Mapping[str, float]
@@ -52,30 +52,30 @@ class Study:
     notes: tuple[str, ...] = ()
 
     @property
-    def runs(self) -> int:
+    def run_count(self) -> int:
         """The number of runs, repeats included."""
         return int((~np.isnan(self.values)).any(axis=0).sum())
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
+class FitQuality:
     """How well a model fits: median relative error at the measured points, and when each is left out of the fit."""
 
     fitted: float
     left_out: float | None
 
 
-def fit(study: Study) -> Fits:
+def fit_study(study: ScalingStudy) -> FittedModels:
     """Return the models of all series of the study."""
-    return engine.fit(study.parameters, study.points, study.values, study.scale)
+    return engine.fit_models(study.parameters, study.points, study.values, study.scale)
 
 
-def equation(study: Study, fits: Fits, series: int) -> Equation:
+def series_equation(study: ScalingStudy, fits: FittedModels, series: int) -> Equation:
     """Return the equation that stands for the model of a series."""
-    return equations.equation_of(fits, series, study.series[series].name)
+    return equations.build_equation(fits, series, study.series[series].name)
 
 
-def without(study: Study, point: int) -> Study:
+def drop_point(study: ScalingStudy, point: int) -> ScalingStudy:
     """Return the study without one of its points."""
     keep = np.arange(len(study.points)) != point
     return replace(
@@ -83,7 +83,7 @@ def without(study: Study, point: int) -> Study:
     )  # fmt: skip
 
 
-def leave_one_out(study: Study, of_run: bool = True) -> Forecast:
+def leave_one_out(study: ScalingStudy, of_run: bool = True) -> Forecast:
     """Return what models fitted without each point say about it: values and intervals (k, n) of one more run.
 
     Points that leave fewer than three others are NaN.
@@ -92,18 +92,18 @@ def leave_one_out(study: Study, of_run: bool = True) -> Forecast:
     ends = np.full((3, *shape), np.nan)
     if len(study.points) > FEWEST_POINTS:
         for point in range(len(study.points)):
-            fits = fit(without(study, point))
-            said = forecasts.forecast(fits, study.points[point : point + 1], of_run=of_run)
+            fits = fit_study(drop_point(study, point))
+            said = forecasts.compute_forecast(fits, study.points[point : point + 1], of_run=of_run)
             ends[:, :, point] = said.value[:, 0], said.low[:, 0], said.high[:, 0]
     return forecasts.Forecast(*ends)
 
 
-def errors(fits: Fits, said: FloatArray) -> FloatArray:
+def relative_errors(fits: FittedModels, said: FloatArray) -> FloatArray:
     """Return (predicted - actual) / actual at the measured points (k, n), the measure of error of seed 001."""
     return (said - fits.averaged.mean) / fits.averaged.scale
 
 
-def reach(study: Study, target: Sequence[float]) -> dict[str, float]:
+def compute_reach(study: ScalingStudy, target: Sequence[float]) -> dict[str, float]:
     """Return for each parameter how far ``target`` (m,) lies outside what was measured: a factor, 1 inside."""
     far = {}
     for axis, name in enumerate(study.parameters):
@@ -112,11 +112,11 @@ def reach(study: Study, target: Sequence[float]) -> dict[str, float]:
     return far
 
 
-def warnings(study: Study, target: Sequence[float]) -> tuple[str, ...]:
+def describe_warnings(study: ScalingStudy, target: Sequence[float]) -> tuple[str, ...]:
     """Return a sentence for each parameter of a target that is further out than predictions were tested."""
     texts = []
     for axis, name in enumerate(study.parameters):
-        far = reach(study, target)[name]
+        far = compute_reach(study, target)[name]
         if far > TESTED_REACH:
             measured = study.points[:, axis]
             nearest = measured.max() if target[axis] > measured.max() else measured.min()

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.errors import UsageError
-from advisor.support.documents import suggestion
+from advisor.support.documents import suggest_word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model.records import FloatArray
-    from advisor_scaling.study import Study
+    from advisor_scaling.study import ScalingStudy
 
 _PAIR: Final = re.compile(r"([^\s=]+)\s*=\s*([^\s=]+)")
 #: So many points a target may name.
 _MOST: Final = 10_000
 
 
-def parse(text: str) -> dict[str, tuple[float, ...]]:
+def parse_target(text: str) -> dict[str, tuple[float, ...]]:
     """Return the values of each parameter in ``P=1024 N=4096,8192``; ``UsageError`` where that is not what it is."""
     found: dict[str, tuple[float, ...]] = {}
     for name, values in _PAIR.findall(text):
@@ -38,21 +38,21 @@ def parse(text: str) -> dict[str, tuple[float, ...]]:
     return found
 
 
-def points(study: Study, text: str) -> FloatArray:
+def target_points(study: ScalingStudy, text: str) -> FloatArray:
     """Return the points (t, m) that ``text`` names; parameters that it leaves out keep their largest measured value.
 
     ``UsageError`` for a parameter that the runs do not have, or that never changed in them.
     """
-    asked = parse(text)
+    asked = parse_target(text)
     for name in asked:
-        _check(study, name, asked[name])
+        _check_parameter(study, name, asked[name])
     axes = [asked.get(name, (float(study.points[:, at].max()),)) for at, name in enumerate(study.parameters)]
     if math.prod(map(len, axes)) > _MOST:
         raise UsageError(f"more than {_MOST} points to predict")
     return np.array(list(product(*axes)), dtype=float)
 
 
-def _check(study: Study, name: str, values: Sequence[float]) -> None:
+def _check_parameter(study: ScalingStudy, name: str, values: Sequence[float]) -> None:
     if name in study.parameters or (name in study.fixed and set(values) == {study.fixed[name]}):
         return
     if name in study.fixed:
@@ -66,4 +66,4 @@ def _check(study: Study, name: str, values: Sequence[float]) -> None:
             f"{name} out, or add runs that change {name} alone"
         )
     known = ", ".join(study.parameters)
-    raise UsageError(f"the runs have no parameter {name!r}{suggestion(name, study.parameters)}; they have {known}")
+    raise UsageError(f"the runs have no parameter {name!r}{suggest_word(name, study.parameters)}; they have {known}")

@@ -59,14 +59,14 @@ ONE: Final = Factor(Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class FactorLibrary:
     """The factors that are tried for one parameter, ``ONE`` first, with the weight of each before any data."""
 
     parameter: str
     factors: tuple[Factor, ...]
     prior: tuple[float, ...]
 
-    def table(self, x: FloatArray) -> FloatArray:
+    def build_table(self, x: FloatArray) -> FloatArray:
         """Return every factor at ``x`` (n,): shape (factors, n)."""
         return np.stack([factor(x) for factor in self.factors])
 
@@ -76,33 +76,33 @@ class Library:
         return np.array([0.0 if factor.shape == "until" else float(factor.power) for factor in self.factors])
 
 
-def library(parameter: str, values: FloatArray, falls: bool = False) -> Library:
+def build_library(parameter: str, values: FloatArray, falls: bool = False) -> FactorLibrary:
     """Return the factors to try for a parameter measured at ``values``; negative powers where work is divided by it."""
-    factors = [ONE, *_parse(_GROWING)]
+    factors = [ONE, *_parse_factors(_GROWING)]
     if falls or PROCESSORS.fullmatch(parameter):
-        factors += _parse(_FALLING)
+        factors += _parse_factors(_FALLING)
     if values.min() < 1.0:
         factors = [factor for factor in factors if factor.logs == 0]
-    plain = [_plausible(factor) for factor in factors[1:]]
+    plain = [_factor_weight(factor) for factor in factors[1:]]
     distinct = np.unique(values)
-    knees = list(_knees(parameter, distinct))
+    knees = list(_iterate_knees(parameter, distinct))
     each = [weight / sum(plain) for weight in plain]
     weight = _KNEE_PRIOR / len(knees) if knees else 0.0
-    return Library(parameter, (*factors, *knees), (1.0, *each, *[weight] * len(knees)))
+    return FactorLibrary(parameter, (*factors, *knees), (1.0, *each, *[weight] * len(knees)))
 
 
-def _plausible(factor: Factor) -> float:
+def _factor_weight(factor: Factor) -> float:
     """Return how much more plausible a factor is than the odd ones: algorithms mostly have whole powers."""
     whole = {1: 3.0, 2: 1.5}.get(factor.power.denominator, 1.0)
     return whole / (1.0 + 0.5 * factor.logs)
 
 
-def _parse(text: str) -> Iterable[Factor]:
+def _parse_factors(text: str) -> Iterable[Factor]:
     pairs = (pair.split(",") for pair in text.split())
     return [Factor(Fraction(power), int(logs)) for power, logs in pairs]
 
 
-def _knees(parameter: str, distinct: FloatArray) -> Iterable[Factor]:
+def _iterate_knees(parameter: str, distinct: FloatArray) -> Iterable[Factor]:
     """Yield what begins or ends between the measured values; one processor communicates with none."""
     if PROCESSORS.fullmatch(parameter) and distinct[0] == 1.0:
         yield from (Factor(Fraction(power), 0, "beyond", 1.0) for power in (0, -1))
@@ -115,7 +115,7 @@ def _knees(parameter: str, distinct: FloatArray) -> Iterable[Factor]:
         yield from (Factor(Fraction(power), 0, "until", float(knee)) for power in (-1, 1, 2))
 
 
-def falls(points: FloatArray, values: FloatArray) -> list[bool]:
+def find_falling(points: FloatArray, values: FloatArray) -> list[bool]:
     """Return for each parameter (columns of ``points`` (n, m)) whether some series (rows of (k, n)) falls along it."""
     return [_falls_along(points, values, axis) for axis in range(points.shape[1])]
 
@@ -130,6 +130,6 @@ def _falls_along(points: FloatArray, values: FloatArray, axis: int) -> bool:
     return bool(((first - second) > 0.25 * np.abs(first)).mean(axis=1).max(initial=0.0) > 0.5)
 
 
-def tables(libraries: Sequence[Library], points: FloatArray) -> list[FloatArray]:
+def build_tables(libraries: Sequence[FactorLibrary], points: FloatArray) -> list[FloatArray]:
     """Return the table of each parameter's library at ``points`` (n, m): shapes (factors, n)."""
-    return [each.table(points[:, axis]) for axis, each in enumerate(libraries)]
+    return [each.build_table(points[:, axis]) for axis, each in enumerate(libraries)]

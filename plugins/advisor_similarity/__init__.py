@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from advisor.advice.past import Applied
-    from advisor.extension.commands import Registry, Services
+    from advisor.advice.earlier_runs import AppliedAction
+    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Finding, Gap, Profile
     from advisor.model.reports import Report
 
@@ -55,47 +55,52 @@ _SUITE = (
 
 
 @hookimpl
-def advisor_commands(register: Registry) -> None:
+def advisor_commands(register: CommandRegistry) -> None:
     """Register ``gapwatch parallelism``, ``gapwatch similar`` and ``gapwatch suite``."""
     for name, words, arguments, run in (
         (
             "parallelism",
             "run a program on an oracle machine: how parallel its instructions are",
             _PARALLELISM,
-            _observe,
+            _run_parallelism,
         ),
-        ("similar", "find the known workloads that a program or profile resembles", _SIMILAR, _similar),
-        ("suite", "say what a suite of workloads covers, what it repeats and which few stand for all", _SUITE, _suite),
+        ("similar", "find the known workloads that a program or profile resembles", _SIMILAR, _run_similar),
+        (
+            "suite",
+            "say what a suite of workloads covers, what it repeats and which few stand for all",
+            _SUITE,
+            _run_suite,
+        ),
     ):
         register(name, words, arguments, run)
 
 
-def _observe(args: Namespace, services: Services) -> Report:
-    from advisor_similarity.command import run
+def _run_parallelism(args: Namespace, services: CommandServices) -> Report:
+    from advisor_similarity.parallelism_command import run_parallelism
 
-    return run(args, services)
-
-
-def _similar(args: Namespace, services: Services) -> Report:
-    from advisor_similarity.similar import run
-
-    return run(args, services)
+    return run_parallelism(args, services)
 
 
-def _suite(args: Namespace, services: Services) -> Report:
-    from advisor_similarity.suite_command import run
+def _run_similar(args: Namespace, services: CommandServices) -> Report:
+    from advisor_similarity.similar_command import run_similar
 
-    return run(args, services)
+    return run_similar(args, services)
+
+
+def _run_suite(args: Namespace, services: CommandServices) -> Report:
+    from advisor_similarity.suite_command import run_suite
+
+    return run_suite(args, services)
 
 
 @hookimpl
-def advisor_findings(profile: Profile, gaps: Sequence[Gap], applied: Sequence[Applied]) -> Sequence[Finding]:
+def advisor_findings(profile: Profile, gaps: Sequence[Gap], applied: Sequence[AppliedAction]) -> Sequence[Finding]:
     """Return which known workloads the run resembles, and what actions won there."""
-    from advisor.support.kept import system_folder
+    from advisor.support.disk_cache import system_folder
 
     folder = system_folder("data")
     if not applied and not (folder / "workloads.json").exists():
         return []
     from advisor_similarity import findings, library
 
-    return findings.findings(profile, gaps, (*library.own(folder), *library.experienced(applied)))
+    return findings.build_findings(profile, gaps, (*library.load_own(folder), *library.build_experienced(applied)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import msgspec
 
-from advisor_similarity.steps import Template, wire
+from advisor_similarity.steps import Template, encode_template
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,31 +29,31 @@ _STEP: Final = 16
 _MOST_KEPT: Final = 100_000
 
 
-class Decodings:
+class DecodingCache:
     """The templates met so far, numbered in the order of their first appearance."""
 
     def __init__(self, decoder: Decoder, kept: Path | None = None) -> None:
         self._decoder = decoder
         self._kept = kept
-        self._seen_before = _load(kept)
+        self._seen_before = _load_templates(kept)
         self._numbers: dict[bytes, int] = {}
         self.templates: list[Template] = []
         self.wired: list[bytes] = []
         self.codes: list[bytes] = []
 
-    def number(self, code: bytes) -> int:
+    def template_number(self, code: bytes) -> int:
         """Return the number of the template for the bytes of an instruction."""
         known = self._numbers.get(code)
         if known is not None:
             return known
-        template = self._seen_before.get(code) or self._decoder.decode(code)
+        template = self._seen_before.get(code) or self._decoder.decode_instruction(code)
         self._numbers[code] = len(self.templates)
         self.templates.append(template)
         self.codes.append(code)
-        self.wired.append(wire(template))
+        self.wired.append(encode_template(template))
         return len(self.templates) - 1
 
-    def keep(self) -> None:
+    def write_cache(self) -> None:
         """Write what was decoded to the file, for the next run; a file that can't be written is no loss."""
         new = {code: self.templates[number] for code, number in self._numbers.items() if code not in self._seen_before}
         if self._kept is None or not new or len(self._seen_before) + len(new) > _MOST_KEPT:
@@ -65,14 +65,14 @@ class Decodings:
         except OSError:
             part.unlink(missing_ok=True)
 
-    def answer(self, code: bytes) -> bytes:
+    def encode_answer(self, code: bytes) -> bytes:
         """Return number, count of steps and steps, as the tracer reads them."""
-        number = self.number(code)
+        number = self.template_number(code)
         steps = self.wired[number]
         return _HEAD.pack(number, len(steps) // _STEP) + steps
 
 
-def _load(kept: Path | None) -> dict[bytes, Template]:
+def _load_templates(kept: Path | None) -> dict[bytes, Template]:
     """Return what an earlier run decoded; nothing where that can't be read."""
     try:
         return msgspec.msgpack.decode(kept.read_bytes(), type=dict[bytes, Template]) if kept else {}
@@ -80,7 +80,7 @@ def _load(kept: Path | None) -> dict[bytes, Template]:
         return {}
 
 
-def kept_file(cache: Path, architecture: str, follow_stack: bool) -> Path:
+def cache_file(cache: Path, architecture: str, follow_stack: bool) -> Path:
     """Return the file for decoded instructions, another one for each version of what decodes them."""
     folder = resources.files("advisor_similarity")
     sources = [folder / "steps.py", folder / "classes.py", *(folder / "instructions").iterdir()]
@@ -93,7 +93,7 @@ def kept_file(cache: Path, architecture: str, follow_stack: bool) -> Path:
 class DecodingServer:
     """Listens on a socket in the file system for the tracers of one run."""
 
-    def __init__(self, path: Path, decodings: Decodings) -> None:
+    def __init__(self, path: Path, decodings: DecodingCache) -> None:
         self._decodings = decodings
         self._selector = selectors.DefaultSelector()
         self._buffers: dict[socket.socket, bytearray] = {}
@@ -109,16 +109,16 @@ class DecodingServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for connection in list(self._buffers):
-            self._drop(connection)
+            self._close_connection(connection)
         self._selector.close()
         self._listener.close()
 
     @property
-    def connected(self) -> int:
+    def connection_count(self) -> int:
         """How many processes hold a connection."""
         return len(self._buffers)
 
-    def serve(self, timeout_s: float) -> None:
+    def serve_requests(self, timeout_s: float) -> None:
         """Answer what is asked; return after ``timeout_s`` without a question, or after a round of answers."""
         for key, _ in self._selector.select(timeout_s):
             source = key.fileobj
@@ -127,32 +127,32 @@ class DecodingServer:
                 self._buffers[connection] = bytearray()
                 self._selector.register(connection, selectors.EVENT_READ)
             elif isinstance(source, socket.socket):
-                self._read(source)
+                self._read_requests(source)
 
-    def _read(self, connection: socket.socket) -> None:
+    def _read_requests(self, connection: socket.socket) -> None:
         try:
             data = connection.recv(1 << 16)
         except OSError:
             data = b""
         if not data:
-            self._drop(connection)
+            self._close_connection(connection)
             return
         buffer = self._buffers[connection]
         buffer += data
-        while (codes := _complete(buffer)) is not None:
+        while (codes := _take_request(buffer)) is not None:
             try:
-                connection.sendall(b"".join(map(self._decodings.answer, codes)))
+                connection.sendall(b"".join(map(self._decodings.encode_answer, codes)))
             except OSError:
-                self._drop(connection)
+                self._close_connection(connection)
                 return
 
-    def _drop(self, connection: socket.socket) -> None:
+    def _close_connection(self, connection: socket.socket) -> None:
         self._selector.unregister(connection)
         del self._buffers[connection]
         connection.close()
 
 
-def _complete(buffer: bytearray) -> list[bytes] | None:
+def _take_request(buffer: bytearray) -> list[bytes] | None:
     """Take one whole question off the buffer: the bytes of each instruction."""
     if len(buffer) < _COUNT.size:
         return None

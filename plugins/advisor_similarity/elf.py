@@ -20,7 +20,7 @@ _LARGEST: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
+class FunctionSymbols:
     """Functions by the place of their code in the file: starts in order, ends, names."""
 
     starts: tuple[int, ...]
@@ -28,22 +28,22 @@ class Functions:
     names: tuple[str, ...]
     stripped: bool
 
-    def at(self, offset: int) -> str | None:
+    def find_name(self, offset: int) -> str | None:
         """Return the function whose code lies at ``offset`` of the file, None outside of all."""
         found = bisect_right(self.starts, offset) - 1
         return self.names[found] if found >= 0 and offset < self.ends[found] else None
 
 
-NONE: Final = Functions((), (), (), True)
+NONE: Final = FunctionSymbols((), (), (), True)
 
 
-def loader(path: Path) -> str | None:
+def find_loader(path: Path) -> str | None:
     """Return the program that loads a dynamically linked one, by its path; None for any other file."""
     try:
         with path.open("rb") as file:
             data = file.read(_LARGEST_HEAD)
         head = _HEAD.unpack_from(data)
-        for kind, _, offset, _, _, size, _, _ in _table(data, _SEGMENT, head[4], head[8], head[9]):
+        for kind, _, offset, _, _, size, _, _ in _read_table(data, _SEGMENT, head[4], head[8], head[9]):
             if kind == _INTERPRETER and data[:6] == b"\x7fELF\x02\x01":
                 return data[offset : offset + size].rstrip(b"\0").decode(errors="surrogateescape")
     except (OSError, struct.error):
@@ -51,21 +51,21 @@ def loader(path: Path) -> str | None:
     return None
 
 
-def functions(path: Path) -> Functions:
+def read_functions(path: Path) -> FunctionSymbols:
     """Return the functions of a file; none where it can't be read or is no such file."""
     try:
         if path.stat().st_size > _LARGEST:
             return NONE
         data = path.read_bytes()
-        return _functions(data) if data[:6] == b"\x7fELF\x02\x01" else NONE
+        return _parse_functions(data) if data[:6] == b"\x7fELF\x02\x01" else NONE
     except (OSError, struct.error, ValueError):
         return NONE
 
 
-def _functions(data: bytes) -> Functions:
+def _parse_functions(data: bytes) -> FunctionSymbols:
     head = _HEAD.unpack_from(data)
-    segments = _table(data, _SEGMENT, head[4], head[8], head[9])
-    sections = _table(data, _SECTION, head[5], head[10], head[11])
+    segments = _read_table(data, _SEGMENT, head[4], head[8], head[9])
+    sections = _read_table(data, _SECTION, head[5], head[10], head[11])
     loaded = [
         (address, address + in_file, offset)
         for kind, _, offset, address, _, in_file, _, _ in segments
@@ -74,24 +74,24 @@ def _functions(data: bytes) -> Functions:
     found: dict[int, tuple[int, str]] = {}
     for section in sections:
         if section[1] in (_SYMTAB, _DYNSYM):
-            for address, size, name in _symbols(data, section, sections):
+            for address, size, name in _read_symbols(data, section, sections):
                 offset = next((address - low + base for low, high, base in loaded if low <= address < high), None)
                 if offset is not None and (offset not in found or section[1] == _SYMTAB):
                     found[offset] = (offset + max(size, 1), name)
     starts = sorted(found)
     stripped = not any(section[1] == _SYMTAB for section in sections)
-    return Functions(
+    return FunctionSymbols(
         tuple(starts), tuple(found[at][0] for at in starts), tuple(found[at][1] for at in starts), stripped
     )
 
 
-def _table(data: bytes, record: struct.Struct, offset: int, size: int, count: int) -> list[tuple[int, ...]]:
+def _read_table(data: bytes, record: struct.Struct, offset: int, size: int, count: int) -> list[tuple[int, ...]]:
     if size != record.size:
         return []
     return [record.unpack_from(data, offset + number * size) for number in range(count)]
 
 
-def _symbols(data: bytes, section: tuple[int, ...], sections: list[tuple[int, ...]]) -> list[tuple[int, int, str]]:
+def _read_symbols(data: bytes, section: tuple[int, ...], sections: list[tuple[int, ...]]) -> list[tuple[int, int, str]]:
     offset, size, names = section[4], section[5], sections[section[6]][4]
     found = []
     for at in range(offset, offset + size - _SYMBOL.size + 1, _SYMBOL.size):

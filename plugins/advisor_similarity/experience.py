@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.advice.past import Applied
+    from advisor.advice.earlier_runs import AppliedAction
     from advisor.model.records import Advice
 
 #: A run that is faster by less than this share is not faster.
@@ -17,7 +17,7 @@ _LEAST_SHARE: Final = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedActions:
     """Actions that were carried out between two builds: the share of the run time that was won, and of the ceiling.
 
     More than one action were carried out together; what each of them won is not known then.
@@ -28,37 +28,37 @@ class Tried:
     of_ceiling: float
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """``A-24 won 11 %``."""
         won = f"won {self.won:.0%}" if self.won >= 0 else f"lost {-self.won:.0%}"
         return f"{' and '.join(self.actions)} {won.replace('%', ' %')}"
 
 
-def tried(one: Applied) -> Tried:
+def from_applied(one: AppliedAction) -> TriedActions:
     """Return what the daemon knows of an action that was applied."""
-    return Tried((one.action,), one.won_s / one.before.profile.actual_s, one.won_s / one.ceiling_s)
+    return TriedActions((one.action,), one.won_s / one.before.profile.actual_s, one.won_s / one.ceiling_s)
 
 
-def experience(history: Sequence[Advice]) -> tuple[Tried, ...]:
+def find_experience(history: Sequence[Advice]) -> tuple[TriedActions, ...]:
     """Return what was tried from build to build: advice that a later build no longer needs, and the time it won.
 
     ``history`` is oldest first. Runs of one build, runs on other numbers of processors and builds in which no advice
     went away teach nothing.
     """
-    found = (_between(before, after) for before, after in pairwise(_last_of_each_build(history)))
+    found = (_compare_builds(before, after) for before, after in pairwise(_select_last_runs(history)))
     return tuple(one for one in found if one is not None)
 
 
-def _last_of_each_build(history: Sequence[Advice]) -> list[Advice]:
+def _select_last_runs(history: Sequence[Advice]) -> list[Advice]:
     """Return the last run of every build, in the order of their first."""
     last: dict[str, Advice] = {}
     for advice in history:
-        if advice.profile.build and advice.profile.timed:
+        if advice.profile.build and advice.profile.has_run_time:
             last[advice.profile.build] = advice
     return list(last.values())
 
 
-def _between(before: Advice, after: Advice) -> Tried | None:
+def _compare_builds(before: Advice, after: Advice) -> TriedActions | None:
     if len(before.profile.processors) != len(after.profile.processors):
         return None
     still = {item.fingerprint for item in after.recommendations}
@@ -67,4 +67,6 @@ def _between(before: Advice, after: Advice) -> Tried | None:
     if not gone or abs(won_s) < _LEAST_SHARE * before.profile.actual_s:
         return None
     ceiling_s = sum(item.ceiling_s for item in gone.values())
-    return Tried(tuple(sorted(gone)), won_s / before.profile.actual_s, won_s / ceiling_s if ceiling_s > 0 else 0.0)
+    return TriedActions(
+        tuple(sorted(gone)), won_s / before.profile.actual_s, won_s / ceiling_s if ceiling_s > 0 else 0.0
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.advice.ranking import elsewhere, realised
+from advisor.advice.ranking import history_gain, similar_program_gain
 from advisor.model.records import Finding
-from advisor_similarity.features import features
-from advisor_similarity.library import Entry
-from advisor_similarity.neighbours import Neighbour, nearest
+from advisor_similarity.features import compute_features
+from advisor_similarity.library import LibraryEntry
+from advisor_similarity.neighbours import Neighbour, find_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,43 +21,47 @@ NEAR: Final = 0.2
 _COUNT: Final = 5
 
 
-def findings(profile: Profile, gaps: Sequence[Gap], known: Sequence[Entry]) -> list[Finding]:
+def build_findings(profile: Profile, gaps: Sequence[Gap], known: Sequence[LibraryEntry]) -> list[Finding]:
     """Return the nearest known profiles that hold experience, and what each action may win by it.
 
     ``similar``, subject the workload: its distance. ``expectation``, subject the action: the share of its ceiling that
     it won elsewhere (``share``; ``share_low`` and ``share_high`` are a 90 % prediction interval), how many times, and
     the mean distance of where. Programs never teach about themselves here: their own history does that already.
     """
-    if not profile.timed:
+    if not profile.has_run_time:
         return []
-    this = Entry(profile.program, profile.program, profile=features(profile, gaps))
+    this = LibraryEntry(profile.program, profile.program, profile=compute_features(profile, gaps))
     if not this.profile:
         return []
     others = [entry for entry in known if entry.tried and entry.program != profile.program]
-    near = [one for one in nearest(this, others, "profile", _COUNT) if one.distance <= NEAR]
-    return [_similar(one) for one in near] + _expectations(near)
+    near = [one for one in find_nearest(this, others, "profile", _COUNT) if one.distance <= NEAR]
+    return [_similar_finding(one) for one in near] + _build_expectations(near)
 
 
-def _similar(one: Neighbour) -> Finding:
-    words = "; ".join(tried.words for tried in one.entry.tried)
+def _similar_finding(one: Neighbour) -> Finding:
+    words = "; ".join(tried.description for tried in one.entry.tried)
     text = f"behaves like {one.entry.name} (distance {one.distance:.2f}): there {words}"
     return Finding(PLUGIN, "similar", one.entry.name, text, {"distance": one.distance})
 
 
-def _expectations(near: Sequence[Neighbour]) -> list[Finding]:
+def _build_expectations(near: Sequence[Neighbour]) -> list[Finding]:
     shares: dict[str, list[tuple[float, float]]] = {}
     for one in near:
         for tried in one.entry.tried:
             if len(tried.actions) == 1:
                 shares.setdefault(tried.actions[0], []).append((tried.of_ceiling, one.distance))
-    return [_expectation(action, seen) for action, seen in sorted(shares.items())]
+    return [_build_expectation(action, seen) for action, seen in sorted(shares.items())]
 
 
-def _expectation(action: str, seen: Sequence[tuple[float, float]]) -> Finding:
-    gain = realised.gain([share for share, _ in seen], 1.0)
+def _build_expectation(action: str, seen: Sequence[tuple[float, float]]) -> Finding:
+    gain = history_gain.compute_gain([share for share, _ in seen], 1.0)
     share = min(gain.expected_s, 1.0)
-    shares = dict(zip(elsewhere.MEASURES, (share, min(gain.low_s, share), min(gain.high_s, 1.0)), strict=True))
+    shares = dict(
+        zip(similar_program_gain.MEASURES, (share, min(gain.low_s, share), min(gain.high_s, 1.0)), strict=True)
+    )
     apart = sum(distance for _, distance in seen) / len(seen)
     times = "once" if len(seen) == 1 else f"{len(seen)} times"
     text = f"{action} won {share:.0%} of what it could at most, in similar programs, {times}"
-    return Finding(PLUGIN, elsewhere.KIND, action, text, {**shares, "times": float(len(seen)), "distance": apart})
+    return Finding(
+        PLUGIN, similar_program_gain.KIND, action, text, {**shares, "times": float(len(seen)), "distance": apart}
+    )

@@ -8,13 +8,13 @@ import numpy as np
 
 from advisor.model.reports import Axis, Column, Line, Series, Table, Text
 from advisor_similarity.classes import COARSE, UNKNOWN
-from advisor_similarity.measures import most_frequent, parallelism_matrix
+from advisor_similarity.measures import build_parallelism_matrix, select_most_frequent
 
 if TYPE_CHECKING:
     from advisor.model.records import IntArray
     from advisor.model.reports import Part
     from advisor_similarity.measures import Cells, Matrix
-    from advisor_similarity.parallelism import Observed
+    from advisor_similarity.parallelism import Observation
 
 #: Cycles that are kept apart for a histogram: 24 bytes each.
 ROWS: Final = 20_000_000
@@ -23,9 +23,9 @@ CELLS: Final = 32
 _MOST_ROWS: Final = 15
 
 
-def histogram(observed: Observed) -> list[Part]:
+def build_histogram(observed: Observation) -> list[Part]:
     """Return the parts of the report for a run of which single cycles were kept, none for another."""
-    rows = kept_rows(observed)
+    rows = read_rows(observed)
     if rows is None or not len(rows):
         return []
     totals, instances = np.unique(rows.sum(axis=1), return_counts=True)
@@ -33,13 +33,13 @@ def histogram(observed: Observed) -> list[Part]:
     x = tuple(float(total) for total in totals)
     line = Line("share of the cycles", x, tuple(shares.tolist()), joined=False)
     axes = Axis("operations in one cycle"), Axis("share of the cycles", "share")
-    parts: list[Part] = [Series("Parallelism vector", *axes, (line,)), _frequent(matrix_of(rows))]
+    parts: list[Part] = [Series("Parallelism vector", *axes, (line,)), _frequent_table(compute_matrix(rows))]
     if len(rows) < observed.workload.cycles:
         parts.append(Text(f"The histogram covers the first {len(rows):,} of {observed.workload.cycles:,} cycles."))
     return parts
 
 
-def kept_rows(observed: Observed) -> IntArray | None:
+def read_rows(observed: Observation) -> IntArray | None:
     """Return operations by component in each cycle (cycles, 6) of the longest thread, None where they were not kept."""
     stream = max(observed.image.streams, key=lambda stream: stream.cycles)
     if stream.rows is None:
@@ -47,20 +47,20 @@ def kept_rows(observed: Observed) -> IntArray | None:
     return np.fromfile(stream.rows, dtype=np.uint32).reshape(-1, UNKNOWN + 1).astype(np.int64)
 
 
-def frequent_cells(observed: Observed) -> Cells:
+def frequent_cells(observed: Observation) -> Cells:
     """Return the most frequent cells of the run's parallelism matrix; none where single cycles were not kept."""
-    rows = kept_rows(observed)
-    return most_frequent(matrix_of(rows), CELLS) if rows is not None and len(rows) else ()
+    rows = read_rows(observed)
+    return select_most_frequent(compute_matrix(rows), CELLS) if rows is not None and len(rows) else ()
 
 
-def matrix_of(rows: IntArray) -> Matrix:
+def compute_matrix(rows: IntArray) -> Matrix:
     """Return the parallelism matrix of cycles (n, 6): the share of each combination of the five components."""
     distinct, instances = np.unique(rows[:, :UNKNOWN], axis=0, return_counts=True)
-    return parallelism_matrix(distinct, instances)
+    return build_parallelism_matrix(distinct, instances)
 
 
-def _frequent(matrix: Matrix) -> Table:
-    cells = most_frequent(matrix, _MOST_ROWS)
+def _frequent_table(matrix: Matrix) -> Table:
+    cells = select_most_frequent(matrix, _MOST_ROWS)
     columns = (*(Column(name) for name in COARSE), Column("share of the cycles", "share"))
     title = f"Most frequent of {len(matrix):,} parallel instructions"
     return Table(title, columns, tuple((*cell, share) for cell, share in cells))

@@ -51,7 +51,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class MemoryMapping:
     """A part of a process's memory, and the file that it shows, if any."""
 
     start: int
@@ -68,7 +68,7 @@ class Image:
     became_another: bool
     streams: list[Stream] = field(default_factory=list)
     blocks: dict[int, Block] = field(default_factory=dict)
-    mappings: list[Mapped] = field(default_factory=list)
+    mappings: list[MemoryMapping] = field(default_factory=list)
 
     @property
     def instructions(self) -> int:
@@ -79,26 +79,26 @@ class Image:
 
 def read_images(folder: Path) -> list[Image]:
     """Return the images of all processes that ended properly; raises ``InputError`` for a damaged file."""
-    return [_read(path) for path in sorted(folder.glob("*.result"))]
+    return [_read_image(path) for path in sorted(folder.glob("*.result"))]
 
 
-def mapped(text: str) -> list[Mapped]:
+def parse_mapping(text: str) -> list[MemoryMapping]:
     """Return what a line of ``/proc/PID/maps`` says; nothing for another line."""
     fields = [*text.split(maxsplit=5), ""]
     if len(fields) < 6:
         return []
     start, end = (int(number, 16) for number in fields[0].split("-"))
-    return [Mapped(start, end, int(fields[2], 16), fields[5])]
+    return [MemoryMapping(start, end, int(fields[2], 16), fields[5])]
 
 
-def _read(path: Path) -> Image:
+def _read_image(path: Path) -> Image:
     try:
         lines = path.read_text(errors="surrogateescape").splitlines()
         if not lines or lines[-1] != "end":
             raise ValueError("it has no end")
         image = Image(int(lines[0].split()[1]), lines[0].split()[3] == "exec")
         for line in lines[1:-1]:
-            _take(image, line)
+            _parse_line(image, line)
     except (ValueError, IndexError, OSError) as error:
         raise InputError(path, f"the tracer left a damaged result: {error}") from error
     for number, stream in enumerate(image.streams):
@@ -107,10 +107,10 @@ def _read(path: Path) -> Image:
     return image
 
 
-def _take(image: Image, line: str) -> None:
+def _parse_line(image: Image, line: str) -> None:
     word, _, rest = line.partition(" ")
     if word == "map":
-        image.mappings.extend(mapped(rest))
+        image.mappings.extend(parse_mapping(rest))
         return
     numbers = [int(number) for number in rest.split()]
     if word == "stream":

@@ -12,8 +12,8 @@ import numpy as np
 
 from advisor.model.errors import InputError
 from advisor_similarity.classes import COARSE, FINE_NAMES
-from advisor_similarity.experience import Tried, tried
-from advisor_similarity.features import Features, features_of
+from advisor_similarity.experience import TriedActions, from_applied
+from advisor_similarity.features import Features, advice_features
 from advisor_similarity.measures import Cells
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
     from pathlib import Path
 
-    from advisor.advice.past import Applied
+    from advisor.advice.earlier_runs import AppliedAction
     from advisor.model.records import FloatArray
     from advisor_similarity.workload import Workload
 
@@ -30,7 +30,7 @@ _LARGEST_B: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LibraryEntry:
     """One known workload: what it is, its centroid or its profile or both, and what was tried.
 
     ``program`` is the label that runs of one program share, ``about`` says size and build in words. ``matrix`` holds
@@ -49,49 +49,51 @@ class Entry:
     smoothability: float | None = None
     matrix: Cells = ()
     profile: Features = field(default_factory=dict)
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[TriedActions, ...] = ()
 
 
-def starter() -> tuple[Entry, ...]:
+def load_starter() -> tuple[LibraryEntry, ...]:
     """Return the workloads that come along: common kernels, measured (``examples/workloads``)."""
-    return _read(resources.files("advisor_similarity") / "known" / "starter.json")
+    return _read_entries(resources.files("advisor_similarity") / "known" / "starter.json")
 
 
-def own(folder: Path) -> tuple[Entry, ...]:
+def load_own(folder: Path) -> tuple[LibraryEntry, ...]:
     """Return the user's workloads; raises ``InputError`` where the file is damaged."""
     path = folder / OWN
-    return _read(path) if path.exists() else ()
+    return _read_entries(path) if path.exists() else ()
 
 
-def experienced(applied: Sequence[Applied]) -> list[Entry]:
+def build_experienced(applied: Sequence[AppliedAction]) -> list[LibraryEntry]:
     """Return the programs to which the daemon knows an action was applied, as they were before that."""
     return [
-        Entry(f"{program} before {one.action}", program, profile=features_of(one.before), tried=(tried(one),))
+        LibraryEntry(
+            f"{program} before {one.action}", program, profile=advice_features(one.before), tried=(from_applied(one),)
+        )
         for one in applied
-        if (program := one.before.profile.program) and one.before.profile.timed
+        if (program := one.before.profile.program) and one.before.profile.has_run_time
     ]
 
 
-def kept_as(name: str) -> str:
+def describe_storage(name: str) -> str:
     """Return the sentence that tells where a workload went."""
     return f"Kept in your library as '{name}'; gapwatch similar takes this name."
 
 
-def keep(folder: Path, entry: Entry) -> None:
+def store_entry(folder: Path, entry: LibraryEntry) -> None:
     """Write a workload to the user's library, in the place of what was there under its name.
 
     What it does not hold, the profile of a workload with a centroid for example, stays as it was.
     """
-    known = {one.name: one for one in own(folder)}
-    known[entry.name] = _united(known.get(entry.name), entry)
+    known = {one.name: one for one in load_own(folder)}
+    known[entry.name] = _merge_entries(known.get(entry.name), entry)
     part = folder / f"{OWN}.{os.getpid()}"
     part.write_bytes(msgspec.json.format(msgspec.json.encode(tuple(known.values()))))
     part.replace(folder / OWN)
 
 
-def entry_of(workload: Workload, name: str, about: str = "", matrix: Cells = ()) -> Entry:
+def build_entry(workload: Workload, name: str, about: str = "", matrix: Cells = ()) -> LibraryEntry:
     """Return a workload as an entry of the library."""
-    return Entry(
+    return LibraryEntry(
         name=name, program=workload.name, about=about, architecture=workload.architecture,
         centroid=workload.centroid, fine=workload.fine, cycles=workload.cycles, operations=workload.operations,
         instructions=workload.instructions, smoothability=workload.smoothability,
@@ -99,18 +101,18 @@ def entry_of(workload: Workload, name: str, about: str = "", matrix: Cells = ())
     )  # fmt: skip
 
 
-def centroids(entries: Sequence[Entry]) -> FloatArray:
+def collect_centroids(entries: Sequence[LibraryEntry]) -> FloatArray:
     """Return the centroids (n, 5) of entries that have one."""
     return np.array([entry.centroid for entry in entries], dtype=np.float64).reshape(-1, len(COARSE))
 
 
-def fine_vectors(entries: Sequence[Entry]) -> FloatArray:
+def collect_fine_vectors(entries: Sequence[LibraryEntry]) -> FloatArray:
     """Return operations a cycle by finer class (n, classes) of entries that have a centroid."""
     names = FINE_NAMES[:-1]
     return np.array([[entry.fine.get(name, 0.0) for name in names] for entry in entries]).reshape(-1, len(names))
 
 
-def _united(old: Entry | None, new: Entry) -> Entry:
+def _merge_entries(old: LibraryEntry | None, new: LibraryEntry) -> LibraryEntry:
     if old is None:
         return new
     if not new.centroid:
@@ -118,22 +120,22 @@ def _united(old: Entry | None, new: Entry) -> Entry:
     return replace(new, profile=new.profile or old.profile, tried=new.tried or old.tried)
 
 
-def _read(path: Traversable | Path) -> tuple[Entry, ...]:
+def _read_entries(path: Traversable | Path) -> tuple[LibraryEntry, ...]:
     try:
         data = path.read_bytes()
         if len(data) > _LARGEST_B:
             raise InputError(str(path), f"is larger than {_LARGEST_B >> 20} MiB")
-        entries = msgspec.json.decode(data, type=tuple[Entry, ...])
+        entries = msgspec.json.decode(data, type=tuple[LibraryEntry, ...])
     except OSError as error:
         raise InputError(str(path), f"can't be read: {error.strerror}") from error
     except msgspec.MsgspecError as error:
         raise InputError(str(path), f"is no library of workloads: {error}") from error
-    wrong = next((entry for entry in entries if entry.centroid and not _sound(entry)), None)
+    wrong = next((entry for entry in entries if entry.centroid and not _is_sound(entry)), None)
     if wrong is not None:
         raise InputError(str(path), f"the centroid of {wrong.name!r} is not made of {len(COARSE)} numbers from 0 up")
     return entries
 
 
-def _sound(entry: Entry) -> bool:
+def _is_sound(entry: LibraryEntry) -> bool:
     values = (*entry.centroid, *entry.fine.values())
     return len(entry.centroid) == len(COARSE) and all(np.isfinite(value) and value >= 0 for value in values)

@@ -21,7 +21,7 @@ Matrix = dict[tuple[int, ...], float]
 Cells = tuple[tuple[tuple[int, ...], float], ...]
 
 
-def centroid(instructions: npt.ArrayLike, instances: npt.ArrayLike | None = None) -> FloatArray:
+def compute_centroid(instructions: npt.ArrayLike, instances: npt.ArrayLike | None = None) -> FloatArray:
     """Return the mean parallel instruction (k,) of rows (n, k), each occurring ``instances`` (n,) times.
 
     Meajil, El-Ghazawi and Sterling, expressions (5) and (6).
@@ -32,7 +32,7 @@ def centroid(instructions: npt.ArrayLike, instances: npt.ArrayLike | None = None
     return mean
 
 
-def distance(first: FloatArray, second: FloatArray) -> FloatArray:
+def compute_distance(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return the paper's expression (9) along the last axis: ``d(u, v) / d(Cmax, 0)``.
 
     The paper calls it similarity; it is 0 for equal centroids and 1 for orthogonal ones. Two that are both zero are
@@ -40,17 +40,17 @@ def distance(first: FloatArray, second: FloatArray) -> FloatArray:
     """
     apart = np.sqrt(((first - second) ** 2).sum(axis=-1))
     largest = np.sqrt((np.maximum(first, second) ** 2).sum(axis=-1))
-    return _ratio(apart, largest)
+    return _divide_safely(apart, largest)
 
 
-def tanimoto(first: FloatArray, second: FloatArray) -> FloatArray:
+def tanimoto_distance(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return the Tanimoto distance along the last axis: ``|u-v|^2 / (u.u + v.v - u.v)``.
 
     It is what the paper's Table 12 really holds, in all of its 28 cells, although the text names expression (9).
     """
     apart = ((first - second) ** 2).sum(axis=-1)
     common = (first**2).sum(axis=-1) + (second**2).sum(axis=-1) - (first * second).sum(axis=-1)
-    return _ratio(apart, common)
+    return _divide_safely(apart, common)
 
 
 def shape_distance(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -58,10 +58,10 @@ def shape_distance(first: FloatArray, second: FloatArray) -> FloatArray:
 
     Own: average parallelism grows with the problem in some programs (matrix multiplication), their mix does not.
     """
-    return distance(unit(first), unit(second))
+    return compute_distance(unit_vectors(first), unit_vectors(second))
 
 
-def parallelism_matrix(instructions: npt.ArrayLike, instances: npt.ArrayLike) -> Matrix:
+def build_parallelism_matrix(instructions: npt.ArrayLike, instances: npt.ArrayLike) -> Matrix:
     """Return the share of each distinct parallel instruction; the shares sum to 1 (Bradley and Larson)."""
     rows = np.asarray(instructions, dtype=np.int64)
     counts = np.asarray(instances, dtype=np.float64)
@@ -71,14 +71,14 @@ def parallelism_matrix(instructions: npt.ArrayLike, instances: npt.ArrayLike) ->
     return matrix
 
 
-def frobenius(first: Mapping[tuple[int, ...], float], second: Mapping[tuple[int, ...], float]) -> float:
+def matrix_distance(first: Mapping[tuple[int, ...], float], second: Mapping[tuple[int, ...], float]) -> float:
     """Return the parallelism-matrix distance, expression (3) divided by the square root of 2, its largest value."""
     cells = first.keys() | second.keys()
     squares = sum((first.get(cell, 0.0) - second.get(cell, 0.0)) ** 2 for cell in cells)
     return float(np.sqrt(squares / 2))
 
 
-def most_frequent(matrix: Mapping[tuple[int, ...], float], count: int) -> Cells:
+def select_most_frequent(matrix: Mapping[tuple[int, ...], float], count: int) -> Cells:
     """Return the ``count`` cells with the largest shares, the largest first.
 
     Leaving out the others changes the square of a distance by at most their largest share times their sum.
@@ -86,8 +86,8 @@ def most_frequent(matrix: Mapping[tuple[int, ...], float], count: int) -> Cells:
     return tuple(sorted(matrix.items(), key=lambda cell: (-cell[1], cell[0]))[:count])
 
 
-def frobenius_to(first: Cells, others: Sequence[Cells]) -> FloatArray:
-    """Return the parallelism-matrix distances (n,) of one workload to others, as ``frobenius`` for each.
+def matrix_distances(first: Cells, others: Sequence[Cells]) -> FloatArray:
+    """Return the parallelism-matrix distances (n,) of one workload to others, as ``matrix_distance`` for each.
 
     By ``|a - b|^2 = a.a + b.b - 2 a.b``, over the cells that are not zero.
     """
@@ -104,12 +104,12 @@ def frobenius_to(first: Cells, others: Sequence[Cells]) -> FloatArray:
     return found
 
 
-def unit(vectors: FloatArray) -> FloatArray:
+def unit_vectors(vectors: FloatArray) -> FloatArray:
     """Return each vector divided by its length; a zero vector stays zero."""
     length = np.sqrt((vectors**2).sum(axis=-1, keepdims=True))
-    return _ratio(vectors, np.broadcast_to(length, vectors.shape))
+    return _divide_safely(vectors, np.broadcast_to(length, vectors.shape))
 
 
-def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+def _divide_safely(above: FloatArray, below: FloatArray) -> FloatArray:
     ratio: FloatArray = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
     return ratio

@@ -10,13 +10,13 @@ import numpy as np
 from advisor.model.errors import UsageError
 from advisor_similarity import features, measures
 from advisor_similarity.classes import COARSE, FINE_NAMES
-from advisor_similarity.library import centroids, fine_vectors
+from advisor_similarity.library import collect_centroids, collect_fine_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor.model.records import FloatArray
-    from advisor_similarity.library import Entry
+    from advisor_similarity.library import LibraryEntry
 
 #: What an entry must hold to be compared.
 _HELD: Final = {"profile": "profile", "matrix": "matrix"}
@@ -30,70 +30,74 @@ class Neighbour:
     Each difference is a component with its value here and there; of a mix, its share of all operations.
     """
 
-    entry: Entry
+    entry: LibraryEntry
     distance: float
     differences: tuple[tuple[str, float, float], ...]
 
 
-def nearest(this: Entry, known: Sequence[Entry], by: str, count: int | None = None) -> list[Neighbour]:
+def find_nearest(
+    this: LibraryEntry, known: Sequence[LibraryEntry], by: str, count: int | None = None
+) -> list[Neighbour]:
     """Return the nearest of ``known``, nearest first, without those that lack what is compared.
 
     ``mix`` compares the proportions of finer classes, ``centroid`` takes expression (9) of the paper's five components,
     ``tanimoto`` its Table 12's measure of them, ``matrix`` Bradley and Larson's parallelism matrices, ``profile`` the
     features of profiles. Raises ``UsageError`` where ``this`` itself lacks it.
     """
-    comparable = [entry for entry in known if has(entry, by)]
-    if not has(this, by):
+    comparable = [entry for entry in known if has_measure(entry, by)]
+    if not has_measure(this, by):
         raise UsageError(f"{this.name} has no {_HELD.get(by, 'centroid')} to compare by {by}")
     if not comparable:
         return []
-    distances = distances_to(this, comparable, by)
+    distances = compute_distances(this, comparable, by)
     order = np.argsort(distances, kind="stable")[:count]
-    return [Neighbour(comparable[at], float(distances[at]), _differences(this, comparable[at], by)) for at in order]
+    return [
+        Neighbour(comparable[at], float(distances[at]), _find_differences(this, comparable[at], by)) for at in order
+    ]
 
 
-def has(entry: Entry, by: str) -> bool:
+def has_measure(entry: LibraryEntry, by: str) -> bool:
     """Return whether a workload can be compared so."""
     return bool(getattr(entry, _HELD.get(by, "centroid")))
 
 
-def distances_to(this: Entry, known: Sequence[Entry], by: str) -> FloatArray:
+def compute_distances(this: LibraryEntry, known: Sequence[LibraryEntry], by: str) -> FloatArray:
     """Return the distances (n,) of one workload to others that all have what is compared."""
     if by == "profile":
-        return features.distances(this.profile, [entry.profile for entry in known])
+        return features.compute_distances(this.profile, [entry.profile for entry in known])
     if by == "matrix":
-        return measures.frobenius_to(this.matrix, [entry.matrix for entry in known])
+        return measures.matrix_distances(this.matrix, [entry.matrix for entry in known])
     if by == "mix":
-        return measures.shape_distance(fine_vectors((this,)), fine_vectors(known))
-    measure = measures.tanimoto if by == "tanimoto" else measures.distance
-    return measure(centroids((this,)), centroids(known))
+        return measures.shape_distance(collect_fine_vectors((this,)), collect_fine_vectors(known))
+    measure = measures.tanimoto_distance if by == "tanimoto" else measures.compute_distance
+    return measure(collect_centroids((this,)), collect_centroids(known))
 
 
-def pairwise_distances(entries: Sequence[Entry], by: str) -> FloatArray:
+def compute_pairwise_distances(entries: Sequence[LibraryEntry], by: str) -> FloatArray:
     """Return the distances of all pairs (n, n)."""
-    return np.array([distances_to(entry, entries, by) for entry in entries])
+    return np.array([compute_distances(entry, entries, by) for entry in entries])
 
 
-def _components(entry: Entry, by: str) -> Mapping[str, float]:
+def _select_components(entry: LibraryEntry, by: str) -> Mapping[str, float]:
     if by == "profile":
         return entry.profile
     if by == "matrix":
-        return {_cell(place): share for place, share in entry.matrix}
+        return {_format_cell(place): share for place, share in entry.matrix}
     if by == "mix":
         total = sum(entry.fine.values()) or 1.0
         return {name: entry.fine.get(name, 0.0) / total for name in FINE_NAMES[:-1]}
     return dict(zip(COARSE, entry.centroid, strict=True))
 
 
-def _cell(place: Sequence[int]) -> str:
+def _format_cell(place: Sequence[int]) -> str:
     """Name a parallel instruction, such as ``2 int + 1 mem``."""
     return " + ".join(f"{count} {name}" for count, name in zip(place, COARSE, strict=True) if count) or "nothing"
 
 
-def _differences(this: Entry, other: Entry, by: str) -> tuple[tuple[str, float, float], ...]:
-    here, there = _components(this, by), _components(other, by)
+def _find_differences(this: LibraryEntry, other: LibraryEntry, by: str) -> tuple[tuple[str, float, float], ...]:
+    here, there = _select_components(this, by), _select_components(other, by)
     if by == "profile":
-        here, there = features.common(here, there), features.common(there, here)
+        here, there = features.select_common(here, there), features.select_common(there, here)
     apart = {name: abs(here.get(name, 0.0) - there.get(name, 0.0)) for name in (*here, *there)}
     names = sorted((name for name in apart if apart[name] > 0), key=lambda name: -apart[name])
     return tuple((name, here.get(name, 0.0), there.get(name, 0.0)) for name in names[:_DIFFERENCES])

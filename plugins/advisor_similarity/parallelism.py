@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import UsageError
-from advisor_similarity.tracing import Plan, Traced, architecture_of, trace
-from advisor_similarity.workload import Sampled, Workload, main_image, sampling_error, summary
+from advisor_similarity.qemu_tracing import TracedRun, TracePlan, find_architecture, trace_program
+from advisor_similarity.workload import SamplingError, Workload, estimate_sampling_error, main_image, summarize_workload
 
 if TYPE_CHECKING:
     from advisor_similarity.images import Image
@@ -23,7 +23,7 @@ _SAME_WORK: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class Observation:
     """A run on the oracle machine; ``limited_cycles`` are those of the machine with ``slots`` operations a cycle.
 
     ``sampling`` says that a part of the run was scheduled; ``sampled`` is None where that was less than two windows.
@@ -31,43 +31,43 @@ class Observed:
 
     workload: Workload
     image: Image
-    traced: Traced
+    traced: TracedRun
     slots: int | None = None
     limited_cycles: int | None = None
     differs: float = 0.0
-    sampled: Sampled | None = None
+    sampled: SamplingError | None = None
     sampling: bool = False
 
 
-def observe(plan: Plan, cache: Path, folder: Path, smoothability: bool) -> Observed:
+def observe_program(plan: TracePlan, cache: Path, folder: Path, smoothability: bool) -> Observation:
     """Run and schedule the command of ``plan``; raises ``UsageError`` where it could not be observed.
 
     Smoothability is T(unlimited) / T(as many operations a cycle as the average parallelism), Theobald, Gao and
     Hendren as the paper takes it (section 5.3); the program runs a second time for it.
     """
-    traced = _traced(plan, cache, _sub(folder, "first"))
-    image = _main(plan, traced)
+    traced = _trace_program(plan, cache, _make_folder(folder, "first"))
+    image = _require_image(plan, traced)
     program = Path(traced.program)
-    workload = summary(image, traced.templates, program.name, architecture_of(program) or "x86_64")
-    sampled = sampling_error(max(image.streams, key=lambda stream: stream.cycles)) if plan.period else None
-    observed = Observed(workload, image, traced, sampled=sampled, sampling=bool(plan.period))
-    return _limited(observed, plan, cache, folder) if smoothability and plan.tracer == "qemu" else observed
+    workload = summarize_workload(image, traced.templates, program.name, find_architecture(program) or "x86_64")
+    sampled = estimate_sampling_error(max(image.streams, key=lambda stream: stream.cycles)) if plan.period else None
+    observed = Observation(workload, image, traced, sampled=sampled, sampling=bool(plan.period))
+    return _run_limited(observed, plan, cache, folder) if smoothability and plan.tracer == "qemu" else observed
 
 
-def _traced(plan: Plan, cache: Path, folder: Path) -> Traced:
+def _trace_program(plan: TracePlan, cache: Path, folder: Path) -> TracedRun:
     if plan.tracer == "qemu":
-        return trace(plan, cache, folder)
+        return trace_program(plan, cache, folder)
     os.environ.setdefault("NUMBA_CACHE_DIR", str(cache / "numba"))  # read when numba is imported
-    from advisor_similarity.piped import trace_piped
+    from advisor_similarity.valgrind_tracing import trace_piped
 
     return trace_piped(plan, cache, folder)
 
 
-def _limited(observed: Observed, plan: Plan, cache: Path, folder: Path) -> Observed:
+def _run_limited(observed: Observation, plan: TracePlan, cache: Path, folder: Path) -> Observation:
     """Run again on a machine with the average number of units."""
     slots = max(1, round(observed.workload.parallelism))
-    second = trace(replace(plan, limit=slots, rows=0, quiet=True), cache, _sub(folder, "second"))
-    image = _main(plan, second)
+    second = trace_program(replace(plan, limit=slots, rows=0, quiet=True), cache, _make_folder(folder, "second"))
+    image = _require_image(plan, second)
     cycles = max(stream.cycles for stream in image.streams)
     operations = sum(int(stream.operations.sum()) for stream in image.streams)
     differs = abs(operations - observed.workload.operations) / max(1, observed.workload.operations)
@@ -76,34 +76,34 @@ def _limited(observed: Observed, plan: Plan, cache: Path, folder: Path) -> Obser
     return replace(observed, workload=workload, slots=slots, limited_cycles=cycles, differs=differs)
 
 
-def _sub(folder: Path, name: str) -> Path:
+def _make_folder(folder: Path, name: str) -> Path:
     sub = folder / name
     sub.mkdir()
     return sub
 
 
-def _main(plan: Plan, traced: Traced) -> Image:
+def _require_image(plan: TracePlan, traced: TracedRun) -> Image:
     image = main_image(traced.images)
     if traced.exit_code == _ILLEGAL or (image is None and _is_avx512(traced)):
-        raise UsageError(_illegal(plan, traced))
+        raise UsageError(_explain_illegal(plan, traced))
     if plan.rank is not None and traced.exit_code == 0 and (image is None or not image.instructions):
         raise UsageError(f"{plan.command[0]} started no rank {plan.rank}; the first one is rank 0")
     if image is None or not image.instructions:
-        raise UsageError(f"{plan.command[0]} {_how_it_ended(traced.exit_code)}, nothing was recorded of it")
+        raise UsageError(f"{plan.command[0]} {_describe_exit(traced.exit_code)}, nothing was recorded of it")
     return image
 
 
-def _how_it_ended(code: int) -> str:
+def _describe_exit(code: int) -> str:
     if _SIGNAL < code <= _SIGNAL + _LAST_SIGNAL:
         return f"was killed by signal {code - _SIGNAL} before it ended"
     return f"ended with exit code {code} before its first instruction" if code else "was gone before it ended"
 
 
-def _is_avx512(traced: Traced) -> bool:
+def _is_avx512(traced: TracedRun) -> bool:
     return any(code[:1] == b"\x62" for code in traced.codes)
 
 
-def _illegal(plan: Plan, traced: Traced) -> str:
+def _explain_illegal(plan: TracePlan, traced: TracedRun) -> str:
     if _is_avx512(traced):
         reason = "it uses AVX-512, which qemu does not carry out: build it with -march=x86-64-v3 or -mno-avx512f"
     else:

@@ -6,27 +6,37 @@ from typing import TYPE_CHECKING
 
 from advisor.model.reports import Axis, Bar, Bars, Column, Line, Report, Series, Table, Text
 from advisor_similarity.classes import COARSE, UNKNOWN
-from advisor_similarity.histogram import histogram
-from advisor_similarity.notes import notes
-from advisor_similarity.places import places
+from advisor_similarity.executed_functions import collect_functions
+from advisor_similarity.histogram import build_histogram
+from advisor_similarity.notes import collect_notes
 
 if TYPE_CHECKING:
     from advisor.model.reports import Cell, Part
     from advisor_similarity.images import Stream
-    from advisor_similarity.parallelism import Observed
+    from advisor_similarity.parallelism import Observation
 
 _LEAST_SHARE = 0.0005
 
 
-def report(observed: Observed, functions: int) -> Report:
+def build_report(observed: Observation, functions: int) -> Report:
     """Return text, tables and plots of a run on the oracle machine."""
-    parts: list[Part] = [Text(_summary(observed)), _centroid(observed), _mix(observed), _profile(observed)]
-    parts += [_functions(observed, functions), *_threads(observed), *_processes(observed), *histogram(observed)]
-    parts += [Text(note) for note in notes(observed)]
+    parts: list[Part] = [
+        Text(_describe_run(observed)),
+        _centroid_table(observed),
+        _mix_bars(observed),
+        _profile_series(observed),
+    ]
+    parts += [
+        _function_table(observed, functions),
+        *_thread_table(observed),
+        *_process_table(observed),
+        *build_histogram(observed),
+    ]
+    parts += [Text(note) for note in collect_notes(observed)]
     return Report(f"Parallel instructions of {observed.workload.name}", tuple(parts))
 
 
-def _summary(observed: Observed) -> str:
+def _describe_run(observed: Observation) -> str:
     workload = observed.workload
     made = "ran, {} operations of them were scheduled" if observed.sampling else "make {} operations"
     text = (
@@ -41,7 +51,7 @@ def _summary(observed: Observed) -> str:
     return text
 
 
-def _centroid(observed: Observed) -> Table:
+def _centroid_table(observed: Observation) -> Table:
     workload, sampled = observed.workload, observed.sampled
     errors: tuple[float | None, ...] = sampled.errors if sampled else (None,) * len(COARSE)
     total = sum(workload.centroid) or 1.0
@@ -54,7 +64,7 @@ def _centroid(observed: Observed) -> Table:
     return Table("Centroid", tuple(columns), tuple(rows))
 
 
-def _mix(observed: Observed) -> Bars:
+def _mix_bars(observed: Observation) -> Bars:
     total = sum(observed.workload.fine.values()) or 1.0
     kinds = sorted(observed.workload.fine.items(), key=lambda kind: -kind[1])
     return Bars(
@@ -62,7 +72,7 @@ def _mix(observed: Observed) -> Bars:
     )
 
 
-def _profile(observed: Observed) -> Series:
+def _profile_series(observed: Observation) -> Series:
     stream = max(observed.image.streams, key=lambda stream: stream.cycles)
     x = tuple(float(number << stream.shift) for number in range(len(stream.buckets)))
     widths = [min(1 << stream.shift, stream.cycles - (number << stream.shift)) for number in range(len(stream.buckets))]
@@ -76,8 +86,8 @@ def _profile(observed: Observed) -> Series:
     )
 
 
-def _functions(observed: Observed, count: int) -> Table:
-    found = places(observed.image, observed.traced.templates)
+def _function_table(observed: Observation, count: int) -> Table:
+    found = collect_functions(observed.image, observed.traced.templates)
     total = sum(place.instructions for place in found) or 1
     columns = (Column("function"), Column("file"), Column("instructions"), Column("of all", "share"))
     kinds = tuple(Column(name, "share") for name in COARSE)
@@ -89,21 +99,21 @@ def _functions(observed: Observed, count: int) -> Table:
     return Table("Functions", (*columns, *kinds), tuple(rows))
 
 
-def _threads(observed: Observed) -> list[Part]:
+def _thread_table(observed: Observation) -> list[Part]:
     streams = observed.image.streams
     if len(streams) < 2:
         return []
     columns = (Column("thread"), Column("operations"), Column("cycles"), Column("average parallelism"))
-    rows = tuple((f"{number}", *_row(stream)) for number, stream in enumerate(streams))
+    rows = tuple((f"{number}", *_stream_row(stream)) for number, stream in enumerate(streams))
     return [Table("Threads, each a stream of its own", columns, rows)]
 
 
-def _row(stream: Stream) -> tuple[Cell, ...]:
+def _stream_row(stream: Stream) -> tuple[Cell, ...]:
     operations = int(stream.operations.sum())
     return operations, stream.cycles, operations / max(1, stream.cycles)
 
 
-def _processes(observed: Observed) -> list[Part]:
+def _process_table(observed: Observation) -> list[Part]:
     images = sorted(observed.traced.images, key=lambda image: -image.instructions)
     if len(images) < 2:
         return []

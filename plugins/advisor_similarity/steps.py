@@ -53,25 +53,25 @@ class Template:
     known: bool = True
 
 
-def wire(template: Template, number: int = 0) -> bytes:
+def encode_template(template: Template, number: int = 0) -> bytes:
     """Return the steps as the schedulers written in C and numba read them, 16 bytes each."""
-    return b"".join(_records(step, number) for step in template.steps)
+    return b"".join(_encode_step(step, number) for step in template.steps)
 
 
-def _records(step: Step, number: int) -> bytes:
+def _encode_step(step: Step, number: int) -> bytes:
     reads, writes = list(dict.fromkeys(step.reads)), list(dict.fromkeys(step.writes))
     flags = IF_TOUCHED if step.if_touched else 0
     records = []
     while len(reads) > _SLOTS:
-        records.append(_record(GATHER, step.fine, flags, reads[:_SLOTS], [], number))
+        records.append(_encode_record(GATHER, step.fine, flags, reads[:_SLOTS], [], number))
         reads = reads[_SLOTS:]
-    records.append(_record(step.kind, step.fine, flags, reads, writes[:_SLOTS], number))
+    records.append(_encode_record(step.kind, step.fine, flags, reads, writes[:_SLOTS], number))
     further = range(_SLOTS, len(writes), _SLOTS)
-    records += [_record(ALSO, step.fine, flags, [], writes[start : start + _SLOTS], number) for start in further]
+    records += [_encode_record(ALSO, step.fine, flags, [], writes[start : start + _SLOTS], number) for start in further]
     return b"".join(records)
 
 
-def _record(kind: int, fine: int, flags: int, reads: list[int], writes: list[int], number: int) -> bytes:
+def _encode_record(kind: int, fine: int, flags: int, reads: list[int], writes: list[int], number: int) -> bytes:
     parts = any(location >= LOW_BYTE for location in (*reads, *writes))
     padded = bytes(reads + [ALWAYS] * (_SLOTS - len(reads))), bytes(writes + [SINK] * (_SLOTS - len(writes)))
     return WIRE.pack(kind, COARSE_OF[fine], flags | (PARTS if parts else 0), *padded, number)

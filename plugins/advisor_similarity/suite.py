@@ -23,13 +23,13 @@ class Coverage:
     farthest: int
 
 
-def coverage(distances: FloatArray, suite: list[int]) -> Coverage:
+def compute_coverage(distances: FloatArray, suite: list[int]) -> Coverage:
     """Return how well the members ``suite`` cover all workloads of ``distances`` (n, n): 0 all in it, 1 none near."""
     near = distances[:, suite].min(axis=1)
     return Coverage(float(near.mean()), float(near.max()), int(near.argmax()))
 
 
-def redundant(distances: FloatArray, suite: list[int], nearer_than: float) -> list[tuple[int, int, float]]:
+def find_redundant(distances: FloatArray, suite: list[int], nearer_than: float) -> list[tuple[int, int, float]]:
     """Return members that another member stands for: (member, its stand-in, their distance), nearest pair first.
 
     A stand-in stays in the suite, so that leaving out all that are listed loses no more than ``nearer_than``.
@@ -50,7 +50,7 @@ def redundant(distances: FloatArray, suite: list[int], nearer_than: float) -> li
     return found
 
 
-def representatives(distances: FloatArray, count: int) -> list[int]:
+def choose_representatives(distances: FloatArray, count: int) -> list[int]:
     """Return ``count`` workloads that stand for all (n, n): the mean distance to the nearest of them is small.
 
     Greedy choice, then exchanges of one member for another as long as they help (k-medoids, Kaufman and Rousseeuw).
@@ -58,21 +58,23 @@ def representatives(distances: FloatArray, count: int) -> list[int]:
     n = len(distances)
     chosen: list[int] = []
     for _ in range(min(count, n)):
-        chosen.append(min((k for k in range(n) if k not in chosen), key=lambda k: _cost(distances, [*chosen, k])))
-    while (better := _exchange(distances, chosen)) is not None:
+        chosen.append(
+            min((k for k in range(n) if k not in chosen), key=lambda k: _mean_distance(distances, [*chosen, k]))
+        )
+    while (better := _find_exchange(distances, chosen)) is not None:
         chosen = better
     return chosen
 
 
-def _exchange(distances: FloatArray, chosen: list[int]) -> list[int] | None:
-    cost = _cost(distances, chosen)
+def _find_exchange(distances: FloatArray, chosen: list[int]) -> list[int] | None:
+    cost = _mean_distance(distances, chosen)
     for place in range(len(chosen)):
         for other in range(len(distances)):
             trial = [*chosen[:place], other, *chosen[place + 1 :]]
-            if other not in chosen and _cost(distances, trial) < cost - 1e-12:
+            if other not in chosen and _mean_distance(distances, trial) < cost - 1e-12:
                 return trial
     return None
 
 
-def _cost(distances: FloatArray, chosen: list[int]) -> float:
+def _mean_distance(distances: FloatArray, chosen: list[int]) -> float:
     return float(np.min(distances[:, chosen], axis=1).mean())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor_similarity.classes import COARSE_OF, FINE_NAMES, UNKNOWN
-from advisor_similarity.places import fine_counts
+from advisor_similarity.executed_functions import count_fine_classes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SamplingError:
     """What sampling costs in certainty: standard errors of the centroid (5,) between ``windows`` windows."""
 
     windows: int
@@ -59,24 +59,24 @@ def main_image(images: Sequence[Image]) -> Image | None:
     return max(images, key=lambda image: image.instructions, default=None)
 
 
-def summary(image: Image, templates: Sequence[Template], name: str, architecture: str) -> Workload:
+def summarize_workload(image: Image, templates: Sequence[Template], name: str, architecture: str) -> Workload:
     """Return the workload of a process: its threads side by side, all beginning in the first cycle."""
-    operations = _operations(image.streams)
+    operations = _sum_operations(image.streams)
     cycles = max((stream.cycles for stream in image.streams), default=0)
     coarse = operations[:UNKNOWN] / max(cycles, 1)
-    counts = fine_counts(image, templates, len(FINE_NAMES))
+    counts = count_fine_classes(image, templates, len(FINE_NAMES))
     return Workload(
         name=name,
         architecture=architecture,
         centroid=tuple(coarse.tolist()),
-        fine=_fine(counts, coarse),
+        fine=_split_components(counts, coarse),
         cycles=cycles,
         operations=int(operations.sum()),
         instructions=image.instructions,
     )
 
 
-def sampling_error(stream: Stream) -> Sampled | None:
+def estimate_sampling_error(stream: Stream) -> SamplingError | None:
     """Return the standard error of the centroid between windows, None where nothing was sampled.
 
     A ratio of sums (operations by cycles): the usual linearised variance, Cochran, Sampling Techniques, section 6.4.
@@ -90,17 +90,17 @@ def sampling_error(stream: Stream) -> Sampled | None:
     residuals = operations - ratio * cycles[:, None]
     n = len(steps)
     variance = (residuals**2).sum(axis=0) / (n * (n - 1)) / cycles.mean() ** 2
-    return Sampled(n, tuple(np.sqrt(variance).tolist()))
+    return SamplingError(n, tuple(np.sqrt(variance).tolist()))
 
 
-def _operations(streams: Sequence[Stream]) -> IntArray:
+def _sum_operations(streams: Sequence[Stream]) -> IntArray:
     total = np.zeros(UNKNOWN + 1, dtype=np.int64)
     for stream in streams:
         total += stream.operations
     return total
 
 
-def _fine(counts: Sequence[int], coarse: FloatArray) -> dict[str, float]:
+def _split_components(counts: Sequence[int], coarse: FloatArray) -> dict[str, float]:
     """Divide each component among its finer classes as often as these ran."""
     fine: dict[str, float] = {}
     for component, value in enumerate(coarse.tolist()):

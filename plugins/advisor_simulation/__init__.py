@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine
-    from advisor.extension.commands import Registry
+    from advisor.extension.commands import CommandRegistry
     from advisor.model.records import Finding, Profile, Recommendation
     from advisor.trace.events import Trace
 
 
 @hookimpl
-def advisor_commands(register: Registry) -> None:
+def advisor_commands(register: CommandRegistry) -> None:
     """Register the commands of all parts."""
     from advisor_simulation.mds import commands as mds
     from advisor_simulation.model import commands as model
     from advisor_simulation.replay import commands as replay
     from advisor_simulation.whatif import commands as whatif
 
-    mds.register(register)
-    model.register(register)
-    replay.register(register)
-    whatif.register(register)
+    mds.register_command(register)
+    model.register_command(register)
+    replay.register_command(register)
+    whatif.register_command(register)
 
 
 @hookimpl
@@ -36,17 +36,17 @@ def advisor_findings(machine: Machine | None, trace: Trace | None) -> Sequence[F
     """Return what a replay of the trace tells of the network: efficiencies, and what matters where."""
     if trace is None:
         return ()
-    from advisor_simulation.replay.findings import of_trace
+    from advisor_simulation.replay.findings import build_findings
 
-    return of_trace(trace, machine)
+    return build_findings(trace, machine)
 
 
 @hookimpl
 def advisor_facts() -> Sequence[Fact]:
     """Return what a replay tells of the network's part in a run."""
-    from advisor_simulation.replay.facts import facts
+    from advisor_simulation.replay.facts import build_facts
 
-    return facts()
+    return build_facts()
 
 
 @hookimpl
@@ -60,6 +60,6 @@ def advisor_expected_gain(
     profile: Profile, recommendation: Recommendation, machine: Machine | None, trace: Trace | None
 ) -> tuple[float, float, float] | None:
     """Return expected, lowest and highest gain in seconds of a recommended change, simulated on the run itself."""
-    from advisor_simulation.whatif.hook import expected
+    from advisor_simulation.whatif.expected_gain import estimate_gain
 
-    return expected(profile, recommendation, machine, trace)
+    return estimate_gain(profile, recommendation, machine, trace)

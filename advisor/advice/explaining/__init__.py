@@ -1,6 +1,6 @@
 """How every number of the advice on a run came about."""
 
-from advisor.advice.explaining.numbers import explain
-from advisor.advice.explaining.records import Explanation, Input, Number
+from advisor.advice.explaining.numbers import explain_study
+from advisor.advice.explaining.records import ExplainedNumber, Explanation, NumberInput
 
-__all__ = ["Explanation", "Input", "Number", "explain"]
+__all__ = ["ExplainedNumber", "Explanation", "NumberInput", "explain_study"]

@@ -14,7 +14,7 @@ from advisor.advice.ranking.ceilings import IMBALANCE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from advisor.analysis.loads import Loads
+    from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.measures import Quantity
     from advisor.model.records import Profile
 
@@ -25,7 +25,7 @@ ACTUAL: Final[Expression] = ["profile", "actual_s"]
 _LEVELS: Final = {"P": ("I", "IP"), "C'": ("IP", "IPC"), "O": ("IPC", "IPCO")}
 
 
-def load(quantity: Quantity, *, own: bool = False) -> Expression:
+def sum_expression(quantity: Quantity, *, own: bool = False) -> Expression:
     """Return a signed sum of arrays; ``own``: of what each processor spent itself."""
     names = [(["own", name] if own else name, sign) for name, sign in quantity.terms]
     if len(names) == 1 and names[0][1] == 1.0:
@@ -35,17 +35,17 @@ def load(quantity: Quantity, *, own: bool = False) -> Expression:
     return ["+", *(name if sign == 1.0 else ["*", sign, name] for name, sign in names)]
 
 
-def phases(numbers: Iterable[int], body: Expression) -> Expression:
+def sum_over_phases(numbers: Iterable[int], body: Expression) -> Expression:
     """Return the sum over phases of what ``body`` is in each."""
     return ["phases", list(numbers), body]
 
 
-def each(quantity: Expression, numbers: Iterable[int]) -> Expression:
+def processor_seconds(quantity: Expression, numbers: Iterable[int]) -> Expression:
     """Return the seconds of each processor in phases."""
-    return phases(numbers, ["sum", quantity, "iterations"])
+    return sum_over_phases(numbers, ["sum", quantity, "iterations"])
 
 
-def largest(quantity: Expression) -> Expression:
+def largest_processor(quantity: Expression) -> Expression:
     """Return in a phase which processor has the largest load in each iteration."""
     return ["argmax", quantity, "processors"]
 
@@ -60,83 +60,90 @@ def mean_of_each_iteration(quantity: Expression) -> Expression:
     return ["sum", ["mean", quantity, "processors"]]
 
 
-class Terms:
+class BoundExpressions:
     """The expressions of bounds, gaps and their parts in phases of one profile; None for what has none."""
 
-    def __init__(self, profile: Profile, loads: Loads) -> None:
+    def __init__(self, profile: Profile, loads: ProfileLoads) -> None:
         self.profile, self._loads = profile, loads
         kinds = loads.quantities
-        self.work = load(kinds.work) if kinds.work.known else None
+        self.work = sum_expression(kinds.work) if kinds.work.is_known else None
         self._made_of = {"I": kinds.computation, "IP": kinds.computation, "IPC": kinds.communication}
         every = range(len(profile.phases))
         self.serial = [p for p in every if loads.phases[p].kind == "serial"]
         self.parallel = [p for p in every if loads.phases[p].kind != "serial"]
 
-    def average(self, bound: str, phase: int) -> Expression:
+    def average_term(self, bound: str, phase: int) -> Expression:
         """Return what a phase adds to one of the bounds I to IPCO."""
-        quantity = load(self._made_of.get(bound, self._loads.quantities.work), own=bound == "I")
+        quantity = sum_expression(self._made_of.get(bound, self._loads.quantities.work), own=bound == "I")
         serial = phase in self.serial and bound != "I"
-        return phases([phase], (largest_of_each_iteration if serial else mean_of_each_iteration)(quantity))
+        return sum_over_phases([phase], (largest_of_each_iteration if serial else mean_of_each_iteration)(quantity))
 
-    def synchronizing(self, phase: int) -> Expression:
+    def synchronizing_term(self, phase: int) -> Expression:
         """Return what the processors with the largest work spend on synchronizing in a phase."""
-        return phases([phase], ["sum", ["at", load(self._loads.quantities.sync), largest(self.work)]])
+        return sum_over_phases(
+            [phase], ["sum", ["at", sum_expression(self._loads.quantities.sync), largest_processor(self.work)]]
+        )
 
-    def duration(self, numbers: Iterable[int]) -> Expression:
+    def duration_term(self, numbers: Iterable[int]) -> Expression:
         """Return how long phases last, from synchronization to synchronization."""
-        return phases(numbers, ["sum", "duration_s"])
+        return sum_over_phases(numbers, ["sum", "duration_s"])
 
-    def steady(self, numbers: Iterable[int]) -> Expression:
+    def steady_term(self, numbers: Iterable[int]) -> Expression:
         """Return B, by how much the largest work of a processor exceeds the mean, in each phase by itself."""
         total = ["sum", self.work, "iterations"]
-        return phases((p for p in numbers if p in self.parallel), ["-", ["max", total], ["mean", total]])
+        return sum_over_phases((p for p in numbers if p in self.parallel), ["-", ["max", total], ["mean", total]])
 
-    def dynamic(self, numbers: Iterable[int]) -> Expression:
+    def dynamic_term(self, numbers: Iterable[int]) -> Expression:
         """Return D, by how much the largest works of the iterations exceed those of the slowest processor."""
         total = ["max", ["sum", self.work, "iterations"]]
-        return phases((p for p in numbers if p in self.parallel), ["-", largest_of_each_iteration(self.work), total])
+        return sum_over_phases(
+            (p for p in numbers if p in self.parallel), ["-", largest_of_each_iteration(self.work), total]
+        )
 
-    def bound(self, name: str) -> Expression | None:
+    def bound_expression(self, name: str) -> Expression | None:
         """Return a bound from I up, whose value is known."""
         every = range(len(self.profile.phases))
         if name == "actual":
             return ACTUAL
         if name == "IPCOLMDSW":
-            return self.duration(every)
+            return self.duration_term(every)
         if name in ("I", "IP", "IPC", "IPCO"):
-            return ["+", *(self.average(name, p) for p in every)]
+            return ["+", *(self.average_term(name, p) for p in every)]
         if name not in ("IPCOL", "IPCOLM", "IPCOLMD", "IPCOLMDS"):
             return None
-        alone = phases(self.serial, largest_of_each_iteration(self.work))
+        alone = sum_over_phases(self.serial, largest_of_each_iteration(self.work))
         if name == "IPCOL":
-            return ["+", alone, ["max", each(self.work, self.parallel)]]
+            return ["+", alone, ["max", processor_seconds(self.work, self.parallel)]]
         if name == "IPCOLM":
-            return ["+", alone, phases(self.parallel, ["max", ["sum", self.work, "iterations"]])]
-        peaks = phases(every, largest_of_each_iteration(self.work))
+            return ["+", alone, sum_over_phases(self.parallel, ["max", ["sum", self.work, "iterations"]])]
+        peaks = sum_over_phases(every, largest_of_each_iteration(self.work))
         if name == "IPCOLMD":
             return peaks
-        return ["+", peaks, *(self.synchronizing(p) for p in every)]
+        return ["+", peaks, *(self.synchronizing_term(p) for p in every)]
 
-    def gap(self, lower: str, upper: str) -> Expression | None:
+    def gap_expression(self, lower: str, upper: str) -> Expression | None:
         """Return the difference of two bounds."""
-        ends = [self.bound(upper), self.bound(lower)]
+        ends = [self.bound_expression(upper), self.bound_expression(lower)]
         return None if None in ends else ["-", *ends]
 
-    def part(self, letter: str, numbers: Sequence[int]) -> Expression | None:
+    def part_expression(self, letter: str, numbers: Sequence[int]) -> Expression | None:
         """Return the seconds of a gap in phases."""
         if letter in _LEVELS:
             lower, upper = _LEVELS[letter]
-            return ["-", *(["+", *(self.average(bound, p) for p in numbers)] for bound in (upper, lower))]
+            return ["-", *(["+", *(self.average_term(bound, p) for p in numbers)] for bound in (upper, lower))]
         if not self.profile.has_phases:
             return None
         if letter == "D":
-            return self.dynamic(numbers)
+            return self.dynamic_term(numbers)
         if letter in IMBALANCE:
-            gap = self.gap("IPCO", "IPCOL") if letter == "L" else self.gap("IPCOL", "IPCOLM")
-            return ["/", ["*", gap, self.steady(numbers)], self.steady(self.parallel)]
+            gap = self.gap_expression("IPCO", "IPCOL") if letter == "L" else self.gap_expression("IPCOL", "IPCOLM")
+            return ["/", ["*", gap, self.steady_term(numbers)], self.steady_term(self.parallel)]
         if letter == "S'":
-            return ["+", *(self.synchronizing(p) for p in numbers)]
+            return ["+", *(self.synchronizing_term(p) for p in numbers)]
         if letter == "W":
-            busy = [phases(numbers, largest_of_each_iteration(self.work)), *map(self.synchronizing, numbers)]
-            return ["-", self.duration(numbers), *busy]
+            busy = [
+                sum_over_phases(numbers, largest_of_each_iteration(self.work)),
+                *map(self.synchronizing_term, numbers),
+            ]
+            return ["-", self.duration_term(numbers), *busy]
         return None

@@ -13,7 +13,7 @@ Kind = Literal["run", "bound", "gap", "efficiency", "quality", "evidence", "ceil
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class NumberInput:
     """One value that goes into a number; ``source`` says from which array, bound, rule or machine model it is.
 
     ``expression`` computes it from the raw profile; None where it comes from elsewhere, or is no number.
@@ -27,7 +27,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class ExplainedNumber:
     """One number of the advice: ``formula`` in words, its ``inputs``, and ``parts`` that add up to it.
 
     ``about`` is the action and place that it belongs to, empty for numbers of the run; ``condition`` the threshold that
@@ -42,8 +42,8 @@ class Number:
     unit: str
     status: Status
     formula: str
-    inputs: tuple[Input, ...] = ()
-    parts: tuple[Input, ...] = ()
+    inputs: tuple[NumberInput, ...] = ()
+    parts: tuple[NumberInput, ...] = ()
     about: str = ""
     condition: str | None = None
     place: str | None = None
@@ -60,4 +60,4 @@ class Explanation:
     reader: str
     files: tuple[str, ...]
     machine: str | None
-    numbers: tuple[Number, ...]
+    numbers: tuple[ExplainedNumber, ...]

@@ -2,6 +2,6 @@
 
 import sys
 
-from advisor.advice.facts.page import document
+from advisor.advice.facts.page import render_facts_page
 
-sys.stdout.write(document())
+sys.stdout.write(render_facts_page())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.advice.facts.of_events import ALONE, SMALL_MESSAGE_B
+from advisor.advice.facts.event_facts import ALONE, SMALL_MESSAGE_B
 from advisor.advice.facts.places import LEAST_SECONDS, LEAST_SHARE
 from advisor.advice.facts.vocabulary import VOCABULARY
 from advisor.model.units import format_bytes
@@ -43,24 +43,24 @@ Plugins add facts with the hook `advisor_facts`. This page is made from the code
 """
 
 
-def document() -> str:
+def render_facts_page() -> str:
     """Return the page: every fact with its unit, formula, what it needs, and the command that records that."""
     topics: dict[str, list[Fact]] = {}
     for fact in VOCABULARY:
         topics.setdefault(fact.name.partition(".")[0], []).append(fact)
-    return "\n".join((_HEAD, *(_section(topic, facts) for topic, facts in topics.items()), _commands()))
+    return "\n".join((_HEAD, *(_render_section(topic, facts) for topic, facts in topics.items()), _render_commands()))
 
 
-def _section(topic: str, facts: list[Fact]) -> str:
-    rows = [f"| `{fact.name}` | {fact.unit} | {fact.formula} | {_needs(fact)} |" for fact in facts]
+def _render_section(topic: str, facts: list[Fact]) -> str:
+    rows = [f"| `{fact.name}` | {fact.unit} | {fact.formula} | {_format_needs(fact)} |" for fact in facts]
     return "\n".join((f"## {topic}", "", "| fact | unit | formula | needs |", "|---|---|---|---|", *rows, ""))
 
 
-def _needs(fact: Fact) -> str:
+def _format_needs(fact: Fact) -> str:
     return ", ".join(f"`{name}`" for name in fact.needs)
 
 
-def _commands() -> str:
+def _render_commands() -> str:
     """Return the units, and the commands with what they record."""
     needed: dict[str, dict[str, None]] = {}
     for fact in VOCABULARY:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from advisor.analysis.loads import Loads
+    from advisor.analysis.loads import ProfileLoads
     from advisor.model.records import FloatArray, Phase, Profile
 
 #: A phase below either of these is too small to be looked at by itself: share of the run time, and seconds.
@@ -43,22 +43,22 @@ def family_name(name: str) -> str:
     return _NUMBER.sub("", name)
 
 
-def durations(profile: Profile, loads: Loads) -> FloatArray:
+def compute_durations(profile: Profile, loads: ProfileLoads) -> FloatArray:
     """Return the seconds that each phase takes (P,): from synchronization to synchronization, else its largest load."""
-    found = [_duration(phase, loads, p) for p, phase in enumerate(profile.phases)]
+    found = [_compute_duration(phase, loads, p) for p, phase in enumerate(profile.phases)]
     return np.array(found, dtype=np.float64)
 
 
-def _duration(phase: Phase, loads: Loads, p: int) -> float:
+def _compute_duration(phase: Phase, loads: ProfileLoads, p: int) -> float:
     if phase.duration_s is not None:
         return float(phase.duration_s.sum())
-    if loads.phases[p].known:
+    if loads.phases[p].has_work:
         return float(loads.phases[p].peak.sum())
     wall = phase.arrays.get("wall_s")
     return float(wall.sum(axis=(0, 2)).max(initial=0.0)) if wall is not None else 0.0
 
 
-def places(profile: Profile, seconds: FloatArray) -> tuple[Place, ...]:
+def find_places(profile: Profile, seconds: FloatArray) -> tuple[Place, ...]:
     """Return the sites of ``profile``, the run itself not among them, in the order of their first phases.
 
     ``seconds`` are the durations of the phases.
@@ -66,12 +66,12 @@ def places(profile: Profile, seconds: FloatArray) -> tuple[Place, ...]:
     families: dict[tuple[str, str | None, str], list[int]] = {}
     for p, phase in enumerate(profile.phases):
         families.setdefault((phase.kind, phase.closed_by, family_name(phase.name)), []).append(p)
-    found = [place for family in families.values() for place in _of_family(profile, seconds, tuple(family))]
-    found += _of_what_is_left(profile, seconds, {p for place in found for p in place.phases})
+    found = [place for family in families.values() for place in _places_of_family(profile, seconds, tuple(family))]
+    found += _group_remaining(profile, seconds, {p for place in found for p in place.phases})
     return tuple(sorted(found, key=lambda place: place.phases))
 
 
-def _of_what_is_left(profile: Profile, seconds: FloatArray, taken: set[int]) -> list[Place]:
+def _group_remaining(profile: Profile, seconds: FloatArray, taken: set[int]) -> list[Place]:
     """Return the small phases of each kind that are alone with their names, as one where they matter together."""
     found = []
     for kind in dict.fromkeys(phase.kind for phase in profile.phases):
@@ -87,7 +87,7 @@ def is_significant(seconds: float, actual_s: float) -> bool:
     return seconds >= max(LEAST_SHARE * actual_s, LEAST_SECONDS)
 
 
-def _of_family(profile: Profile, seconds: FloatArray, family: tuple[int, ...]) -> list[Place]:
+def _places_of_family(profile: Profile, seconds: FloatArray, family: tuple[int, ...]) -> list[Place]:
     """Return the large phases one by one and the small ones as one, where they matter together."""
     large = [p for p in family if is_significant(float(seconds[p]), profile.actual_s)]
     small = tuple(p for p in family if p not in large)

@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.facts.events import call_table, events_of
-from advisor.advice.facts.of_loads import NOTICEABLE
-from advisor.advice.facts.places import durations, places
-from advisor.advice.facts.source import Source, Totals
-from advisor.advice.facts.span import Span
-from advisor.advice.facts.values import value
-from advisor.advice.facts.vocabulary import by_name, command_for
+from advisor.advice.facts.event_rows import build_call_table, select_events
+from advisor.advice.facts.load_facts import NOTICEABLE
+from advisor.advice.facts.places import compute_durations, find_places
+from advisor.advice.facts.source import FactSource, MeasureTotals
+from advisor.advice.facts.span import GapSpan
+from advisor.advice.facts.values import compute_fact_value
+from advisor.advice.facts.vocabulary import command_for, facts_by_name
 from advisor.analysis import gaps as gaps_of
-from advisor.analysis.loads import summarize
+from advisor.analysis.loads import summarize_loads
 from advisor.model.errors import PluginError
 from advisor.model.records import GAP_NAMES, LEVELS, Need
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from advisor.advice.facts.events import CallTable
+    from advisor.advice.facts.event_rows import CallTable
     from advisor.advice.facts.places import Place
     from advisor.advice.facts.vocabulary import Fact, Value
-    from advisor.analysis.loads import Loads
+    from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
     from advisor.model.records import Bound, FloatArray, Gap, Profile
 
@@ -43,26 +43,26 @@ class Site:
     place: Place | None
     actual_s: float
     values: Mapping[str, Value]
-    spans: Mapping[str, Span]
+    spans: Mapping[str, GapSpan]
     vocabulary: Mapping[str, Fact]
     needs: Mapping[str, Need]
 
-    def fact(self, name: str) -> tuple[Fact, Value | None, Need]:
+    def find_fact(self, name: str) -> tuple[Fact, Value | None, Need]:
         """The fact of that name, its value here if known, and what would provide it."""
         return self.vocabulary[name], self.values.get(name), self.needs[name]
 
-    def gap(self, name: str) -> Span:
+    def gap_span(self, name: str) -> GapSpan:
         """The seconds of a gap here."""
         return self.spans[name]
 
-    def given(self, values: Mapping[str, Value | None], shares: Mapping[str, float]) -> Site:
+    def with_values(self, values: Mapping[str, Value | None], shares: Mapping[str, float]) -> Site:
         """Return the site with other values (None: unknown) and with gaps of these shares of the run time."""
         known = {name: value for name, value in {**self.values, **values}.items() if value is not None}
         seconds = {name: share * self.actual_s for name, share in shares.items()}
-        spans = {name: Span(s, s, self.spans[name].formula) for name, s in seconds.items()}
+        spans = {name: GapSpan(s, s, self.spans[name].formula) for name, s in seconds.items()}
         return replace(self, values=known, spans={**self.spans, **spans})
 
-    def knowing(self, vocabulary: Mapping[str, Fact]) -> Site:
+    def with_vocabulary(self, vocabulary: Mapping[str, Fact]) -> Site:
         """Return the site with a larger vocabulary, whose new words are unknown here."""
         needs = {name: Need(name, fact.command) for name, fact in vocabulary.items()}
         return replace(self, vocabulary=vocabulary, needs={**needs, **self.needs})
@@ -78,28 +78,28 @@ class FactSheet:
     run: Site
     sites: tuple[Site, ...]
     model: str | None
-    loads: Loads
+    loads: ProfileLoads
     problems: tuple[str, ...] = ()
 
 
-def collect(
+def collect_facts(
     profile: Profile,
     bounds: Sequence[Bound],
     gaps: Sequence[Gap],
     machine: Machine | None = None,
-    loads: Loads | None = None,
+    loads: ProfileLoads | None = None,
     extra: Iterable[Fact] = (),
 ) -> FactSheet:
     """Return the facts of a run; ``extra`` are facts of plugins, ``loads`` spares the pass over the arrays."""
-    loads = loads or summarize(profile)
-    seconds = durations(profile, loads)
-    collector = _Collector(profile, bounds, gaps, machine, loads, seconds, by_name(extra))
-    run = collector.run()
-    sites = tuple(collector.site(place, run) for place in places(profile, seconds))
-    return FactSheet(run, sites, model_of(profile), loads, tuple(collector.problems))
+    loads = loads or summarize_loads(profile)
+    seconds = compute_durations(profile, loads)
+    collector = _Collector(profile, bounds, gaps, machine, loads, seconds, facts_by_name(extra))
+    run = collector.collect_run()
+    sites = tuple(collector.collect_site(place, run) for place in find_places(profile, seconds))
+    return FactSheet(run, sites, find_programming_model(profile), loads, tuple(collector.problems))
 
 
-def model_of(profile: Profile) -> str | None:
+def find_programming_model(profile: Profile) -> str | None:
     """Return the programming model as rules name it; None where neither paradigms nor processors tell it."""
     used: set[str] = {"mpi", "openmp"} & {paradigm.lower() for paradigm in profile.paradigms}
     if not used:
@@ -119,82 +119,84 @@ class _Collector:
         bounds: Sequence[Bound],
         gaps: Sequence[Gap],
         machine: Machine | None,
-        loads: Loads,
+        loads: ProfileLoads,
         seconds: FloatArray,
         vocabulary: Mapping[str, Fact],
     ) -> None:
         self.profile, self.gaps, self.machine, self.loads = profile, gaps, machine, loads
         self.bounds = {bound.name: bound for bound in bounds}
         self.seconds, self.vocabulary = seconds, vocabulary
-        self.calls: CallTable = call_table(profile)
-        self.totals = Totals(profile)
+        self.calls: CallTable = build_call_table(profile)
+        self.totals = MeasureTotals(profile)
         self.problems: dict[str, None] = {}
         self.needs = {name: Need(name, command_for(profile, fact)) for name, fact in vocabulary.items()}
-        self.shares = [gaps_of.phase_shares(profile, gap, loads, machine) for gap in gaps]
+        self.shares = [gaps_of.compute_phase_shares(profile, gap, loads, machine) for gap in gaps]
 
-    def run(self) -> Site:
+    def collect_run(self) -> Site:
         """Return the facts of the run and the whole gaps."""
         everything = tuple(range(len(self.profile.phases)))
-        values = self._values("run", self._source(everything, everything))
+        values = self._compute_values("run", self._make_source(everything, everything))
         seconds = [gap.seconds for gap in self.gaps]
-        return self._made(None, values, seconds, [bound.seconds for bound in self.bounds.values()])
+        return self._make_site(None, values, seconds, [bound.seconds for bound in self.bounds.values()])
 
-    def site(self, place: Place, run: Site) -> Site:
+    def collect_site(self, place: Place, run: Site) -> Site:
         """Return the facts and the parts of the gaps at a site."""
-        values = {**run.values, **self._values("phase", self._source(place.phases, place.family))}
+        values = {**run.values, **self._compute_values("phase", self._make_source(place.phases, place.family))}
         phases = list(place.phases)
         seconds = [float(share[phases].sum()) for share in self.shares]
-        return self._made(place, values, seconds, [self._of_bound(name, phases) for name in self.bounds])
+        return self._make_site(place, values, seconds, [self._bound_seconds(name, phases) for name in self.bounds])
 
-    def _source(self, phases: tuple[int, ...], family: tuple[int, ...]) -> Source:
+    def _make_source(self, phases: tuple[int, ...], family: tuple[int, ...]) -> FactSource:
         causes = self.profile.causes
         here, around = (
             (None, None)
             if causes is None
-            else (events_of(causes, self.calls, phases), events_of(causes, self.calls, family))
+            else (select_events(causes, self.calls, phases), select_events(causes, self.calls, family))
         )
-        return Source(self.profile, self.loads, self.totals, self.machine, self.seconds, phases, family, here, around)
+        return FactSource(
+            self.profile, self.loads, self.totals, self.machine, self.seconds, phases, family, here, around
+        )
 
-    def _values(self, scope: str, source: Source) -> dict[str, Value]:
+    def _compute_values(self, scope: str, source: FactSource) -> dict[str, Value]:
         found: dict[str, Value] = {}
         for fact in self.vocabulary.values():
-            known = self._value(fact, source) if fact.scope == scope else None
+            known = self._compute_value(fact, source) if fact.scope == scope else None
             if known is not None:
                 found[fact.name] = known
         return found
 
-    def _value(self, fact: Fact, source: Source) -> Value | None:
+    def _compute_value(self, fact: Fact, source: FactSource) -> Value | None:
         try:
-            return value(fact, source)
+            return compute_fact_value(fact, source)
         except PluginError as error:
             self.problems[str(error)] = None
             return None
 
-    def _of_bound(self, name: str, phases: list[int]) -> float | None:
+    def _bound_seconds(self, name: str, phases: list[int]) -> float | None:
         """Return the seconds of a bound in some phases; of the measured bounds only, which are laid out."""
         spread = self.loads.spreads.get(name)
-        return None if spread is None else float(self.loads.by_phase(spread)[phases].sum())
+        return None if spread is None else float(self.loads.sum_by_phase(spread)[phases].sum())
 
-    def _made(
+    def _make_site(
         self, place: Place | None, values: dict[str, Value], seconds: list[float], bounds: list[float | None]
     ) -> Site:
-        spans = {letter: self._span(letter, seconds, bounds) for letter in GAP_NAMES}
+        spans = {letter: self._make_span(letter, seconds, bounds) for letter in GAP_NAMES}
         return Site(place, self.profile.actual_s, values, spans, self.vocabulary, self.needs)
 
-    def _span(self, letter: str, seconds: list[float], bounds: list[float | None]) -> Span:
+    def _make_span(self, letter: str, seconds: list[float], bounds: list[float | None]) -> GapSpan:
         """Return what is known of a gap: all of it, at most a merged gap, or at most the lowest bound known."""
         found = next((n for n, gap in enumerate(self.gaps) if letter in gap.members), None)
         if found is None:
             below = next((s for s in bounds if s is not None), None)
             limit = max(below, 0.0) if below is not None else self.profile.actual_s
-            return Span(0.0, limit, _formula(letter), self._need(letter))
+            return GapSpan(0.0, limit, _gap_formula(letter), self._find_need(letter))
         gap, part = self.gaps[found], seconds[found]
         formula = f"{gap.upper} - {gap.lower}"
         if len(gap.members) == 1:
-            return Span(part, part, formula)
-        return Span(min(part, 0.0), max(part, 0.0), f"{formula}, which holds it", self._need(letter))
+            return GapSpan(part, part, formula)
+        return GapSpan(min(part, 0.0), max(part, 0.0), f"{formula}, which holds it", self._find_need(letter))
 
-    def _need(self, letter: str) -> Need:
+    def _find_need(self, letter: str) -> Need:
         """Return the command that would provide the first missing bound beside a gap."""
         upper = next(number for number, level in enumerate(LEVELS) if level.gap == letter)
         beside = [self.bounds.get(LEVELS[number].bound) for number in (upper - 1, upper)]
@@ -202,15 +204,15 @@ class _Collector:
         return Need(f"gap {letter}", commands[0] if commands else "")
 
 
-def _formula(letter: str) -> str:
+def _gap_formula(letter: str) -> str:
     upper = next(number for number, level in enumerate(LEVELS) if level.gap == letter)
     return f"{LEVELS[upper].bound} - {LEVELS[upper - 1].bound}"
 
 
-def processors_of(sheet: FactSheet, site: Site, most: int = 3) -> tuple[int, ...]:
+def find_slowest_processors(sheet: FactSheet, site: Site, most: int = 3) -> tuple[int, ...]:
     """Return the processors with the most work above the mean at a site, the worst first; at most ``most``."""
     phases = site.place.phases if site.place else range(len(sheet.loads.phases))
-    known = [sheet.loads.phases[p].work for p in phases if sheet.loads.phases[p].known]
+    known = [sheet.loads.phases[p].work for p in phases if sheet.loads.phases[p].has_work]
     if not known:
         return ()
     work: FloatArray = np.sum(known, axis=0)

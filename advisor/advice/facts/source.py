@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from advisor.advice.facts.events import Events
+    from advisor.advice.facts.event_rows import EventRows
     from advisor.advice.facts.vocabulary import Value
-    from advisor.analysis.loads import Loads
+    from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
     from advisor.model.records import FloatArray, Profile
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 UNOBSERVED: Final = "unobserved threads"
 
 
-class Totals:
+class MeasureTotals:
     """Sums of the arrays of a profile, each made once: arrays may be larger than memory."""
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
         self._known: dict[tuple[str, int], float | None] = {}
 
-    def of(self, measure: str, phase: int) -> float | None:
+    def sum_measure(self, measure: str, phase: int) -> float | None:
         """Return the seconds of a measure in a phase; None where it lacks it."""
         if (measure, phase) not in self._known:
             array = self._profile.phases[phase].arrays.get(measure)
@@ -35,7 +35,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FactSource:
     """What the facts of one site are computed from.
 
     ``seconds`` (P,) are the durations of all phases; ``phases`` are those of the site, ``events`` what happens in them;
@@ -43,19 +43,19 @@ class Source:
     """
 
     profile: Profile
-    loads: Loads
-    totals: Totals
+    loads: ProfileLoads
+    totals: MeasureTotals
     machine: Machine | None
     seconds: FloatArray
     phases: tuple[int, ...]
     family: tuple[int, ...]
-    events: Events | None
-    family_events: Events | None
+    events: EventRows | None
+    family_events: EventRows | None
 
     @property
-    def known(self) -> bool:
+    def is_work_known(self) -> bool:
         """Whether the work of the processors is known."""
-        return bool(self.phases) and all(self.loads.phases[p].known for p in self.phases)
+        return bool(self.phases) and all(self.loads.phases[p].has_work for p in self.phases)
 
     @property
     def work(self) -> FloatArray:
@@ -68,25 +68,25 @@ class Source:
         """The largest load in each iteration of each phase of the site."""
         return np.concatenate([self.loads.phases[p].peak for p in self.phases])
 
-    def computation(self, phase: int) -> FloatArray:
+    def mean_computation(self, phase: int) -> FloatArray:
         """Return the mean computation of each instance of a phase; the mean load where that is not known."""
         spread = self.loads.spreads.get("I")
         first = self.loads.iteration_first
         known = self.loads.phases[phase].mean
         return known if spread is None else spread.iterations[first[phase] : first[phase + 1]]
 
-    def total(self, measure: str) -> float | None:
+    def sum_measure(self, measure: str) -> float | None:
         """Return the seconds of a measure in the phases of the site; None where one lacks it."""
-        parts = [self.totals.of(measure, p) for p in self.phases]
+        parts = [self.totals.sum_measure(measure, p) for p in self.phases]
         known = [part for part in parts if part is not None]
         return sum(known) if len(known) == len(parts) else None
 
 
-def share_of(part: float | None, whole: float | None) -> float | None:
+def compute_share(part: float | None, whole: float | None) -> float | None:
     """Return ``part / whole``; 0 of nothing is 0, and what is unknown stays so."""
     if part is None or whole is None:
         return None
     return part / whole if whole > 0 else 0.0
 
 
-Compute = Callable[[Source], "Value | None"]
+Compute = Callable[[FactSource], "Value | None"]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class GapSpan:
     """The seconds of a gap at a site, as far as known: one value, or limits where levels of the hierarchy are missing.
 
     ``formula`` says how it is computed, ``need`` what would tell it exactly.

@@ -8,34 +8,34 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from advisor.advice.facts import of_counts, of_events, of_loads, of_runs
+from advisor.advice.facts import count_facts, event_facts, load_facts, run_facts
 from advisor.model.errors import PluginError
 
 if TYPE_CHECKING:
-    from advisor.advice.facts.source import Compute, Source
+    from advisor.advice.facts.source import Compute, FactSource
     from advisor.advice.facts.vocabulary import Fact, Value
 
 #: The function of every fact of the vocabulary, by its name.
 VALUES: Final[dict[str, Compute]] = {
-    **of_runs.VALUES,
-    **of_loads.VALUES,
-    **of_events.VALUES,
-    **of_counts.VALUES,
+    **run_facts.VALUES,
+    **load_facts.VALUES,
+    **event_facts.VALUES,
+    **count_facts.VALUES,
 }
 
 
-def value(fact: Fact, source: Source) -> Value | None:
+def compute_fact_value(fact: Fact, source: FactSource) -> Value | None:
     """Return the value of ``fact`` at a site; None where it is unknown or no finite number.
 
     Raises ``PluginError`` where the function of a plugin fails or returns what the fact's unit does not promise.
     """
-    found = VALUES[fact.name](source) if fact.name in VALUES else _of_plugin(fact, source)
+    found = VALUES[fact.name](source) if fact.name in VALUES else _compute_plugin_fact(fact, source)
     if isinstance(found, bool | str) or found is None:
         return found
     return float(found) if math.isfinite(found) else None
 
 
-def _of_plugin(fact: Fact, source: Source) -> Value | None:
+def _compute_plugin_fact(fact: Fact, source: FactSource) -> Value | None:
     if fact.compute is None and fact.finding is not None:
         return None
     if fact.compute is None:

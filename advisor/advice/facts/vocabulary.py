@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from advisor.analysis.measures import MISSING, command
+from advisor.analysis.measures import MISSING, recording_command
 from advisor.model.records import Profile
 from advisor.trace.events import Trace
 
@@ -56,7 +56,7 @@ _DARSHAN: Final = "DARSHAN_LOGPATH=. DXT_ENABLE_IO_TRACE=1 {launch}env LD_PRELOA
 _CPU: Final = MISSING["cpu_s"].command
 
 
-def _facts(needs: str, command: str, rows: str) -> tuple[Fact, ...]:
+def _parse_facts(needs: str, command: str, rows: str) -> tuple[Fact, ...]:
     """Facts that need the same: one line each, ``name | unit | formula``; those under ``run.`` are of the run."""
     cells = ([cell.strip() for cell in row.split("|")] for row in rows.strip().splitlines())
     units: dict[str, Unit] = {unit: unit for unit in ("s", "B", "share", "ratio", "count", "name", "yes/no")}
@@ -67,7 +67,7 @@ def _facts(needs: str, command: str, rows: str) -> tuple[Fact, ...]:
 
 
 _RUN: Final = (
-    *_facts(
+    *_parse_facts(
         "processors",
         "",
         """
@@ -78,7 +78,7 @@ _RUN: Final = (
         run.iterations | count | how often the phase with the most time occurred
         """,
     ),
-    *_facts(
+    *_parse_facts(
         "cores",
         _CORES,
         """
@@ -86,7 +86,7 @@ _RUN: Final = (
         run.oversubscription | ratio | processors / cores
         """,
     ),
-    *_facts(
+    *_parse_facts(
         "outside",
         _TRACE,
         """
@@ -94,7 +94,7 @@ _RUN: Final = (
         run.shutdown_s | s | seconds after the last phase (MPI_Finalize among them), mean over the processors
         """,
     ),
-    *_facts(
+    *_parse_facts(
         "paradigms",
         _TRACE,
         """
@@ -102,7 +102,7 @@ _RUN: Final = (
         run.has_openmp | yes/no | the program has parallel regions of OpenMP
         """,
     ),
-    *_facts(
+    *_parse_facts(
         "wall_s outside threads",
         _SCOREP,
         """
@@ -112,7 +112,7 @@ _RUN: Final = (
 )
 
 _LOAD: Final = (
-    *_facts(
+    *_parse_facts(
         "wall_s wait_s sync_s",
         _TRACE,
         """
@@ -126,14 +126,14 @@ _LOAD: Final = (
         sync.work_between_s   | s     | median over the iterations of the max over processors of work
         """,
     ),
-    *_facts(
+    *_parse_facts(
         "wall_s wait_s sync_s threads",
         _SCOREP,
         """
         phase.thread_imbalance | ratio | max / mean of work over the threads of the rank that loses most by it
         """,
     ),
-    *_facts(
+    *_parse_facts(
         "phases",
         _TRACE,
         """
@@ -148,8 +148,8 @@ _LOAD: Final = (
 )
 
 _WAITING: Final = (
-    *_facts("wait_s wall_s", _TRACE, "wait.share | share | waiting / wall time of all processors"),
-    *_facts(
+    *_parse_facts("wait_s wall_s", _TRACE, "wait.share | share | waiting / wall time of all processors"),
+    *_parse_facts(
         "wait_s causes",
         _TRACE,
         """
@@ -164,8 +164,8 @@ _WAITING: Final = (
 )
 
 _COMMUNICATION: Final = (
-    *_facts("transfer_s wall_s", _TRACE, "comm.share | share | transfer / wall time of all processors"),
-    *_facts(
+    *_parse_facts("transfer_s wall_s", _TRACE, "comm.share | share | transfer / wall time of all processors"),
+    *_parse_facts(
         "causes",
         _TRACE,
         """
@@ -178,7 +178,7 @@ _COMMUNICATION: Final = (
         comm.collectives_per_iteration | count | collectives with data / who takes part / iterations with work
         """,
     ),
-    *_facts(
+    *_parse_facts(
         "causes",
         _SCOREP,
         """
@@ -190,8 +190,8 @@ _COMMUNICATION: Final = (
 )
 
 _SYNCHRONIZING: Final = (
-    *_facts("sync_s wall_s", _TRACE, "sync.share | share | synchronizing / wall time of all processors"),
-    *_facts(
+    *_parse_facts("sync_s wall_s", _TRACE, "sync.share | share | synchronizing / wall time of all processors"),
+    *_parse_facts(
         "causes",
         _TRACE,
         """
@@ -203,8 +203,8 @@ _SYNCHRONIZING: Final = (
 )
 
 _INPUT_OUTPUT: Final = (
-    *_facts("io_s wall_s", _TRACE, "io.share | share | input and output / wall time of all processors"),
-    *_facts(
+    *_parse_facts("io_s wall_s", _TRACE, "io.share | share | input and output / wall time of all processors"),
+    *_parse_facts(
         "io_s causes",
         _TRACE,
         """
@@ -218,7 +218,7 @@ _INPUT_OUTPUT: Final = (
         io.mpi_io                   | yes/no | files are accessed through MPI
         """,
     ),
-    *_facts(
+    *_parse_facts(
         "io_s causes",
         _DARSHAN,
         """
@@ -231,32 +231,32 @@ _INPUT_OUTPUT: Final = (
 )
 
 _PROCESSOR: Final = (
-    *_facts(
+    *_parse_facts(
         "misses.L1 compiled_ops.load",
         _CACHE,
         "cache.l1_miss_ratio | share | misses of the first cache / loads and stores",
     ),
-    *_facts(
+    *_parse_facts(
         "misses.LL compiled_ops.load",
         _CACHE,
         "cache.ll_miss_ratio | share | misses of the last cache / loads and stores",
     ),
-    *_facts(
+    *_parse_facts(
         "memory_bytes machine",
         _MEMORY,
         "memory.bandwidth_share | share | bytes from memory / (work of the slowest * the machine's memory bandwidth)",
     ),
-    *_facts(
+    *_parse_facts(
         "vectorized_ops compiled_ops.fp_add",
         _VECTOR,
         "processor.vectorized_share | share | vectorized / all compiled floating-point operations",
     ),
-    *_facts(
+    *_parse_facts(
         "contended_loads compiled_ops.load",
         _SHARING,
         "processor.false_sharing_share | share | loads of lines that another core has changed / all loads",
     ),
-    *_facts(
+    *_parse_facts(
         "os_s wall_s",
         _CPU,
         "os.share | share | seconds taken by the operating system / wall time of all processors",
@@ -275,7 +275,7 @@ VOCABULARY: Final[tuple[Fact, ...]] = (
 )
 
 
-def by_name(extra: Iterable[Fact] = ()) -> dict[str, Fact]:
+def facts_by_name(extra: Iterable[Fact] = ()) -> dict[str, Fact]:
     """Return the vocabulary by name, with the facts of plugins; a built-in fact keeps its meaning."""
     return {fact.name: fact for fact in (*extra, *VOCABULARY)}
 
@@ -284,7 +284,7 @@ def command_for(profile: Profile, fact: Fact) -> str:
     """Return the command that would record what ``fact`` needs, for this program's number of ranks."""
     standard = next((name for name, missing in MISSING.items() if missing.command == fact.command), None)
     if standard:
-        return command(profile, standard)
+        return recording_command(profile, standard)
     ranks = len({processor.rank for processor in profile.processors})
     launch = f"mpirun -n {ranks} " if ranks > 1 or "mpi" in profile.paradigms else ""
     return fact.command.replace("{launch}", launch)

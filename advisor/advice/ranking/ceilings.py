@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from advisor.advice.facts import FactSheet, Site
-    from advisor.advice.rules import Match
+    from advisor.advice.rules import RuleMatch
     from advisor.model.records import Gap, Grade, Status
 
 #: Gaps of uneven work: making a phase even removes its part of all three at once.
@@ -23,7 +23,7 @@ LIMIT_ONLY: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class GapBudget:
     """The gaps of a run by letter and by name, and its sites by number: what ceilings are computed from.
 
     Sites are those of the sheet; -1 is what lies in none of them.
@@ -34,40 +34,45 @@ class Ledger:
     grade: Grade | None
     noise_s: float
 
-    def gap_of(self, letter: str) -> str:
+    def gap_holding(self, letter: str) -> str:
         """Return the name of the gap that holds a letter; letters below the lowest bound known are one gap."""
         held = {member for gap in self.gaps.values() for member in gap.members}
         unknown = "+".join(name for name in GAP_NAMES if name not in held)
         return next((gap.name for gap in self.gaps.values() if letter in gap.members), unknown)
 
-    def total(self, name: str) -> float:
+    def gap_seconds(self, name: str) -> float:
         """Return the seconds of a gap; for one whose lower bound is unknown, the most that it can be."""
         known = self.gaps.get(name)
-        return max(known.seconds if known else self.sheet.run.gap(_letter(name)).high, 0.0)
+        return max(known.seconds if known else self.sheet.run.gap_span(_first_letter(name)).high, 0.0)
 
-    def part(self, name: str, site: int) -> float:
+    def part_seconds(self, name: str, site: int) -> float:
         """Return the seconds of a gap at a site, or outside of all sites (-1)."""
         if site >= 0:
-            return max(self.sheet.sites[site].gap(_letter(name)).high, 0.0)
-        return max(self.total(name) - sum(self.part(name, number) for number in range(len(self.sheet.sites))), 0.0)
+            return max(self.sheet.sites[site].gap_span(_first_letter(name)).high, 0.0)
+        return max(
+            self.gap_seconds(name) - sum(self.part_seconds(name, number) for number in range(len(self.sheet.sites))),
+            0.0,
+        )
 
-    def uneven_s(self, site: int) -> float:
+    def imbalance_s(self, site: int) -> float:
         """Return B_r + D_r of the phases of a site: what making them even can win (docs/concepts.md)."""
         place = self.sheet.sites[site].place
         loads = self.sheet.loads.phases
         return sum(loads[p].steady_s + loads[p].dynamic_s for p in place.phases) if place else 0.0
 
 
-def _letter(name: str) -> str:
+def _first_letter(name: str) -> str:
     return name.split("+")[0]
 
 
-def ledger(sheet: FactSheet, gaps: Iterable[Gap], grade: Grade | None = None, noise_s: float = 0.0) -> Ledger:
+def build_gap_budget(
+    sheet: FactSheet, gaps: Iterable[Gap], grade: Grade | None = None, noise_s: float = 0.0
+) -> GapBudget:
     """Return the ledger of a run; ``noise_s`` is what runs of the same build differ by."""
-    return Ledger(sheet, {gap.name: gap for gap in gaps}, grade, noise_s)
+    return GapBudget(sheet, {gap.name: gap for gap in gaps}, grade, noise_s)
 
 
-def letters_of(match: Match) -> tuple[str, ...]:
+def find_gap_letters(match: RuleMatch) -> tuple[str, ...]:
     """Return the gaps an action is about here: targets that its conditions found large, else those with seconds.
 
     So an action whose conditions name one of two targets promises nothing about the other.
@@ -75,41 +80,41 @@ def letters_of(match: Match) -> tuple[str, ...]:
     seen = [piece.fact for piece in match.outcome.evidence if not piece.condition.startswith("not ")]
     met = [name for name in seen if name in GAP_NAMES]
     targets = [str(gap) for gap in match.action.targets] or met
-    held = [gap for gap in targets if match.site.gap(gap).high > 0]
+    held = [gap for gap in targets if match.site.gap_span(gap).high > 0]
     return tuple(dict.fromkeys([gap for gap in held if gap in met] or held))
 
 
-def ceiling(book: Ledger, claims: Iterable[tuple[int, str]]) -> float:
+def compute_ceiling(book: GapBudget, claims: Iterable[tuple[int, str]]) -> float:
     """Return the most that fixing these (site, gap) can win in seconds; never more than the gaps hold.
 
     Of L, M' and D a site yields B_r + D_r together, however they share it out; of other gaps what lies at the site.
     """
     pairs = tuple(dict.fromkeys(claims))
     uneven = [(site, name) for site, name in pairs if site >= 0 and name in IMBALANCE]
-    most = sum(book.uneven_s(site) for site in {site for site, _ in uneven})
-    found = min(most, sum(book.total(name) for name in {name for _, name in uneven}))
+    most = sum(book.imbalance_s(site) for site in {site for site, _ in uneven})
+    found = min(most, sum(book.gap_seconds(name) for name in {name for _, name in uneven}))
     others: dict[str, float] = {}
     for site, name in pairs:
         if (site, name) not in uneven:
-            others[name] = others.get(name, 0.0) + book.part(name, site)
-    return found + sum(min(seconds, book.total(name)) for name, seconds in others.items())
+            others[name] = others.get(name, 0.0) + book.part_seconds(name, site)
+    return found + sum(min(seconds, book.gap_seconds(name)) for name, seconds in others.items())
 
 
-def confidence(book: Ledger, match: Match, names: Iterable[str], ceiling_s: float) -> float:
+def compute_confidence(book: GapBudget, match: RuleMatch, names: Iterable[str], ceiling_s: float) -> float:
     """Return how sure a promise is (0 to 1).
 
     The product of: the least sure status of its gaps; the grade of the profile; how far the values lie beyond the
     thresholds (``Comparison.surety``); and what the ceiling is worth against the noise between runs.
     """
-    status = min((_certainty(book, match.site, name) for name in names), default=LIMIT_ONLY)
+    status = min((_status_certainty(book, match.site, name) for name in names), default=LIMIT_ONLY)
     grade = book.grade.score if book.grade else 1.0
     noise = ceiling_s / (ceiling_s + book.noise_s) if book.noise_s > 0 else 1.0
     return round(status * grade * match.outcome.surety * noise, 3)
 
 
-def _certainty(book: Ledger, site: Site, name: str) -> float:
+def _status_certainty(book: GapBudget, site: Site, name: str) -> float:
     gap = book.gaps.get(name)
     if gap is None or len(gap.members) > 1:
         return LIMIT_ONLY
-    span = site.gap(name)
+    span = site.gap_span(name)
     return STATUS[gap.status] if span.low == span.high else LIMIT_ONLY

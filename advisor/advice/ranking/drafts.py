@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from advisor.advice.facts.places import family_name
-from advisor.advice.facts.sheet import processors_of
-from advisor.advice.ranking.ceilings import ceiling, confidence, letters_of
-from advisor.advice.ranking.effects import effects, how_to, spot
+from advisor.advice.facts.sheet import find_slowest_processors
+from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence, find_gap_letters
+from advisor.advice.ranking.effects import find_effects, find_spot, select_instructions
 from advisor.model.records import Recommendation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from advisor.advice.ranking.ceilings import Ledger
-    from advisor.advice.ranking.effects import Spot
-    from advisor.advice.rules import Match, Matches
+    from advisor.advice.ranking.ceilings import GapBudget
+    from advisor.advice.ranking.effects import SourceSpot
+    from advisor.advice.rules import RuleMatch, RuleMatches
     from advisor.model.records import Profile
 
 Claim = tuple[int, str]
@@ -42,7 +42,7 @@ class Draft:
     ``claims`` are the (site, gap) whose seconds it is about, ``match`` the rule where it matters most.
     """
 
-    match: Match
+    match: RuleMatch
     claims: tuple[Claim, ...]
     recommendation: Recommendation
 
@@ -59,10 +59,10 @@ class Draft:
         return seconds * usual * made.confidence / made.effort
 
     @property
-    def key(self) -> tuple[float, int, tuple[str, int], tuple[int, ...]]:
+    def sort_key(self) -> tuple[float, int, tuple[str, int], tuple[int, ...]]:
         """Sorts the best first; of equals the more specific one, then by number of the action and by place."""
         score = float(f"{self.score:.9g}")
-        return -score, -len(self.match.action.comparisons), _number(self.match.action.id), self.position
+        return -score, -len(self.match.action.comparisons), _split_number(self.match.action.id), self.position
 
     @property
     def position(self) -> tuple[int, ...]:
@@ -71,46 +71,51 @@ class Draft:
         return place.phases if place else ()
 
 
-def _number(action: str) -> tuple[str, int]:
+def _split_number(action: str) -> tuple[str, int]:
     found = re.search(r"\d+$", action)
     return (action[: found.start()], int(found[0])) if found else (action, 0)
 
 
-def drafts(matches: Matches, profile: Profile, book: Ledger) -> Iterator[Draft]:
+def build_drafts(matches: RuleMatches, profile: Profile, book: GapBudget) -> Iterator[Draft]:
     """Yield a draft for each action and cause.
 
     What fires in phases of one family is one; so is what changes the program as a whole, or is about M' alone.
     """
-    groups: dict[tuple[str, tuple[str, ...], tuple[int, ...]], list[Match]] = {}
+    groups: dict[tuple[str, tuple[str, ...], tuple[int, ...]], list[RuleMatch]] = {}
     for match in matches.fired:
-        letters = letters_of(match)
+        letters = find_gap_letters(match)
         place = match.site.place
-        family = place.family if place and not _is_of_program(match, letters) else ()
+        family = place.family if place and not _is_about_program(match, letters) else ()
         groups.setdefault((match.action.id, letters, family), []).append(match)
     conflicting = {match.action.id for match in matches.fired}
     for (_, letters, _), group in groups.items():
-        held = tuple(dict.fromkeys(book.gap_of(letter) for letter in letters))
-        names = tuple(name for name in held if book.total(name) > 0) or held
-        draft = _draft(matches, group, names, profile, book, conflicting)
+        held = tuple(dict.fromkeys(book.gap_holding(letter) for letter in letters))
+        names = tuple(name for name in held if book.gap_seconds(name) > 0) or held
+        draft = _build_draft(matches, group, names, profile, book, conflicting)
         shown = names if all(name in book.gaps for name in names) else letters
         yield replace(draft, recommendation=replace(draft.recommendation, gaps=shown))
 
 
-def _is_of_program(match: Match, letters: tuple[str, ...]) -> bool:
+def _is_about_program(match: RuleMatch, letters: tuple[str, ...]) -> bool:
     return letters == ("M'",) or not _OF_PROGRAM.isdisjoint(match.action.change)
 
 
-def _draft(
-    matches: Matches, group: list[Match], names: tuple[str, ...], profile: Profile, book: Ledger, fired: Collection[str]
+def _build_draft(
+    matches: RuleMatches,
+    group: list[RuleMatch],
+    names: tuple[str, ...],
+    profile: Profile,
+    book: GapBudget,
+    fired: Collection[str],
 ) -> Draft:
-    claims = tuple((site, name) for match in group for site in _sites(matches, match) for name in names)
-    main = _leading(matches, group, names, book)
-    whole = _is_of_program(main, names)
+    claims = tuple((site, name) for match in group for site in _site_numbers(matches, match) for name in names)
+    main = _select_leading(matches, group, names, book)
+    whole = _is_about_program(main, names)
     phases = sorted({p for match in ([main] if whole else group) if match.site.place for p in match.site.place.phases})
-    where = spot([book.gaps[n] for n in names if n in book.gaps], {profile.phases[p].name for p in phases})
-    action, most = main.action, ceiling(book, claims)
-    gain, loss = effects(matches.book, action, names, book)
-    blamed = processors_of(matches.sheet, main.site) if set(names) & set(_BLAMED) else ()
+    where = find_spot([book.gaps[n] for n in names if n in book.gaps], {profile.phases[p].name for p in phases})
+    action, most = main.action, compute_ceiling(book, claims)
+    gain, loss = find_effects(matches.book, action, names, book)
+    blamed = find_slowest_processors(matches.sheet, main.site) if set(names) & set(_BLAMED) else ()
     made = Recommendation(
         rank=0,
         action=action.id,
@@ -127,52 +132,54 @@ def _draft(
         expected_s=None,
         interval_s=None,
         basis=None,
-        confidence=confidence(book, main, names, most),
+        confidence=compute_confidence(book, main, names, most),
         effort=action.effort,
         may_help=gain,
         may_hurt=loss,
         conflicts=tuple(str(other) for other in action.conflicts if other in fired),
         alternatives=(),
-        how=how_to(action, profile, matches.sheet.model),
+        how=select_instructions(action, profile, matches.sheet.model),
         why=action.why,
         evidence=main.outcome.evidence,
-        fingerprint=_fingerprint(profile, main, where, whole=whole),
+        fingerprint=_compute_fingerprint(profile, main, where, whole=whole),
         rule_place=action.place,
         more_phases=_more_phases(main, claims, book),
     )
     return Draft(main, claims, made)
 
 
-def _more_phases(main: Match, claims: tuple[Claim, ...], book: Ledger) -> tuple[str, ...]:
+def _more_phases(main: RuleMatch, claims: tuple[Claim, ...], book: GapBudget) -> tuple[str, ...]:
     """Return the other phases in which an action at one phase wins a share worth naming, the largest first."""
     place, seconds = main.site.place, dict[str, float]()
     for site, gap in claims if place else ():
         here = book.sheet.sites[site].place if site >= 0 else None
         if here and here.name and here != place:
-            seconds[here.name] = seconds.get(here.name, 0.0) + book.part(gap, site)
-    least = WORTH_NAMING * ceiling(book, claims)
+            seconds[here.name] = seconds.get(here.name, 0.0) + book.part_seconds(gap, site)
+    least = WORTH_NAMING * compute_ceiling(book, claims)
     return tuple(sorted((name for name in seconds if seconds[name] >= least), key=lambda name: -seconds[name]))
 
 
-def _leading(matches: Matches, group: list[Match], names: tuple[str, ...], book: Ledger) -> Match:
+def _select_leading(matches: RuleMatches, group: list[RuleMatch], names: tuple[str, ...], book: GapBudget) -> RuleMatch:
     """Return the match that is shown: the first that comes near the largest, so that noise does not choose."""
-    seconds = [ceiling(book, ((s, n) for s in _sites(matches, match) for n in names)) for match in group]
+    seconds = [compute_ceiling(book, ((s, n) for s in _site_numbers(matches, match) for n in names)) for match in group]
     return next(match for match, own in zip(group, seconds, strict=True) if own >= NEARLY * max(seconds))
 
 
-def _sites(matches: Matches, match: Match) -> tuple[int, ...]:
+def _site_numbers(matches: RuleMatches, match: RuleMatch) -> tuple[int, ...]:
     """Return the number of a match's site; all, and what lies outside of them, for the run."""
     if match.site.place is None:
         return (*range(len(matches.sheet.sites)), -1)
     return tuple(number for number, site in enumerate(matches.sheet.sites) if site.place == match.site.place)
 
 
-def restricted(draft: Draft, claims: tuple[Claim, ...], book: Ledger) -> Draft:
+def restrict_draft(draft: Draft, claims: tuple[Claim, ...], book: GapBudget) -> Draft:
     """Return the draft about some of its claims only."""
     made, names = draft.recommendation, tuple(dict.fromkeys(name for _, name in claims))
-    most = ceiling(book, claims)
+    most = compute_ceiling(book, claims)
     phases = _more_phases(draft.match, claims, book)
-    made = replace(made, ceiling_s=most, confidence=confidence(book, draft.match, names, most), more_phases=phases)
+    made = replace(
+        made, ceiling_s=most, confidence=compute_confidence(book, draft.match, names, most), more_phases=phases
+    )
     if all(name in book.gaps for name in names):
         made = replace(made, gaps=names)
     if made.expected_s is not None and made.interval_s is not None:
@@ -181,17 +188,19 @@ def restricted(draft: Draft, claims: tuple[Claim, ...], book: Ledger) -> Draft:
     return replace(draft, claims=claims, recommendation=made)
 
 
-def _fingerprint(profile: Profile, match: Match, where: Spot, *, whole: bool) -> str:
+def _compute_fingerprint(profile: Profile, match: RuleMatch, where: SourceSpot, *, whole: bool) -> str:
     """Return an identity of the cause that no measured number and no line of the source changes."""
     gaps = "+".join(sorted(map(str, match.action.targets)) or [match.action.id])
     place = match.site.place
     if whole or place is None:
-        return digest(profile.program, gaps)
+        return compute_digest(profile.program, gaps)
     phase = profile.phases[place.phases[0]]
     region, file = (where.region, where.file) if where.dominant else (None, None)
-    return digest(profile.program, gaps, family_name(phase.name), phase.closed_by or "", region or "", file or "")
+    return compute_digest(
+        profile.program, gaps, family_name(phase.name), phase.closed_by or "", region or "", file or ""
+    )
 
 
-def digest(*parts: str) -> str:
+def compute_digest(*parts: str) -> str:
     """Return a short identity of these texts."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]

@@ -10,7 +10,7 @@ from advisor.model.records import Effect
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from advisor.advice.ranking.ceilings import Ledger
+    from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.rules import RuleBook
     from advisor.advice.rules.records import Action
     from advisor.model.records import Gap, HowTo, Profile, Share
@@ -23,7 +23,7 @@ _LANGUAGES: Final = {"c": "c", "c++": "cxx", "cxx": "cxx", "cpp": "cxx", "fortra
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class SourceSpot:
     """The region with most of the seconds at a place; ``dominant`` if it holds half of them or more."""
 
     region: str | None = None
@@ -32,8 +32,8 @@ class Spot:
     dominant: bool = False
 
 
-def effects(
-    book: RuleBook, action: Action, own: Collection[str], seconds: Ledger
+def find_effects(
+    book: RuleBook, action: Action, own: Collection[str], seconds: GapBudget
 ) -> tuple[tuple[Effect, ...], tuple[Effect, ...]]:
     """Return the gaps that an action may shrink besides its ``own`` and those it may grow, with their present seconds.
 
@@ -44,36 +44,36 @@ def effects(
     hurt = {gap for issue in action.hurts for gap in book.gaps_of_issue(issue)}
     moved = set(map(str, action.affects)) - {"M"}
     hurt = (hurt | (moved - helped)) - set(own) - set(action.targets)
-    gain = tuple(effect for effect in _listed(helped - hurt, seconds) if effect.seconds > 0)
-    return gain, _listed(hurt, seconds)
+    gain = tuple(effect for effect in _list_effects(helped - hurt, seconds) if effect.seconds > 0)
+    return gain, _list_effects(hurt, seconds)
 
 
-def _listed(letters: Iterable[str], seconds: Ledger) -> tuple[Effect, ...]:
+def _list_effects(letters: Iterable[str], seconds: GapBudget) -> tuple[Effect, ...]:
     """Return the known gaps that hold these letters, in the order of the hierarchy."""
-    names = {seconds.gap_of(letter) for letter in letters}
+    names = {seconds.gap_holding(letter) for letter in letters}
     return tuple(Effect(name, gap.seconds) for name, gap in seconds.gaps.items() if name in names)
 
 
-def spot(gaps: Sequence[Gap], phases: Collection[str]) -> Spot:
+def find_spot(gaps: Sequence[Gap], phases: Collection[str]) -> SourceSpot:
     """Return where the seconds of these gaps lie in the named phases (all, if there are none).
 
     A call of a library without a place in the source has the place of the code that calls it, as far as known.
     """
-    shares = [share for gap in gaps for share in gap.regions if _lies(share, phases)]
+    shares = [share for gap in gaps for share in gap.regions if _is_in_phases(share, phases)]
     seconds: dict[tuple[str, str | None, int | None], float] = {}
     for share in shares:
         key = (share.name, share.file, share.line)
         seconds[key] = seconds.get(key, 0.0) + share.seconds
     if not seconds:
-        return Spot()
+        return SourceSpot()
     name, file, line = max(seconds, key=lambda key: (seconds[key], key[0]))
     dominant = seconds[name, file, line] >= DOMINANT * sum(seconds.values())
     if file is None:
-        file, line = _caller(gaps, phases, name)
-    return Spot(name, file, line, dominant)
+        file, line = _find_caller(gaps, phases, name)
+    return SourceSpot(name, file, line, dominant)
 
 
-def _lies(share: Share, phases: Collection[str]) -> bool:
+def _is_in_phases(share: Share, phases: Collection[str]) -> bool:
     return (
         share.seconds > 0
         and share.name not in _NOWHERE
@@ -82,13 +82,13 @@ def _lies(share: Share, phases: Collection[str]) -> bool:
     )
 
 
-def _caller(gaps: Sequence[Gap], phases: Collection[str], call: str) -> tuple[str | None, int | None]:
-    causes = [share for gap in gaps for share in gap.causes if _lies(share, phases) and share.file]
+def _find_caller(gaps: Sequence[Gap], phases: Collection[str], call: str) -> tuple[str | None, int | None]:
+    causes = [share for gap in gaps for share in gap.causes if _is_in_phases(share, phases) and share.file]
     largest = max((share for share in causes if share.name.startswith(call)), key=lambda s: s.seconds, default=None)
     return (largest.file, largest.line) if largest else (None, None)
 
 
-def how_to(action: Action, profile: Profile, model: str | None) -> tuple[HowTo, ...]:
+def select_instructions(action: Action, profile: Profile, model: str | None) -> tuple[HowTo, ...]:
     """Return the instructions for the program's model and, as far as there are any, for its language.
 
     The first ones of a model say what is to be done in any language; of those in another one only the words stay.
@@ -99,11 +99,11 @@ def how_to(action: Action, profile: Profile, model: str | None) -> tuple[HowTo, 
     if language is None:
         return fitting
     return tuple(
-        how for name in dict.fromkeys(how.model for how in fitting) for how in _spoken(fitting, name, language)
+        how for name in dict.fromkeys(how.model for how in fitting) for how in _select_language(fitting, name, language)
     )
 
 
-def _spoken(fitting: Sequence[HowTo], model: str, language: str) -> Sequence[HowTo]:
+def _select_language(fitting: Sequence[HowTo], model: str, language: str) -> Sequence[HowTo]:
     """Return the instructions for one model in one language, all of them if there are none in it."""
     every = [how for how in fitting if how.model == model]
     chosen = [how for how in every if how.language in (language, None)]

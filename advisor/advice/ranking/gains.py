@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 
-class Gain(NamedTuple):
+class ExpectedGain(NamedTuple):
     """What a change is expected to win in seconds, the least and the most of it, and how that is known."""
 
     expected_s: float

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from advisor.advice.facts.places import is_significant
-from advisor.advice.ranking.ceilings import ceiling, ledger
-from advisor.advice.ranking.drafts import NEARLY, digest, drafts, restricted
-from advisor.advice.ranking.outlook import matters_later, with_outlook
+from advisor.advice.ranking.ceilings import build_gap_budget, compute_ceiling
+from advisor.advice.ranking.drafts import NEARLY, build_drafts, compute_digest, restrict_draft
+from advisor.advice.ranking.outlook import add_outlook, matters_later
 from advisor.model.records import Total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from advisor.advice.ranking.ceilings import Ledger
+    from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.drafts import Claim, Draft
-    from advisor.advice.ranking.gains import Gain
-    from advisor.advice.rules import Matches, RuleBook
+    from advisor.advice.ranking.gains import ExpectedGain
+    from advisor.advice.rules import RuleBook, RuleMatches
     from advisor.model.records import Gap, Grade, Profile, Recommendation
 
 
@@ -33,15 +33,15 @@ class Ranking(NamedTuple):
     drafts: tuple[Draft, ...] = ()
 
 
-def rank(
-    matches: Matches,
+def rank_matches(
+    matches: RuleMatches,
     profile: Profile,
     gaps: Sequence[Gap],
     *,
     order: Literal["seconds", "steps"] = "seconds",
     grade: Grade | None = None,
     noise_s: float = 0.0,
-    gain: Callable[[Recommendation], Gain | None] = lambda _: None,
+    gain: Callable[[Recommendation], ExpectedGain | None] = lambda _: None,
     later: Mapping[str, str] | None = None,
 ) -> Ranking:
     """Return one recommendation for each cause, the best first (or in the order of the steps).
@@ -51,20 +51,20 @@ def rank(
     meant for, with words on each: an action against one of them stays although it wins little today, and says so.
     """
     words = later or {}
-    book = ledger(matches.sheet, gaps, grade, noise_s)
-    found = [_expected(draft, gain) for draft in drafts(matches, profile, book)]
+    book = build_gap_budget(matches.sheet, gaps, grade, noise_s)
+    found = [_add_expected_gain(draft, gain) for draft in build_drafts(matches, profile, book)]
     worth = (draft for draft in found if _is_worth_it(draft, profile) or matters_later(draft, words))
-    ordered = sorted(worth, key=lambda draft: draft.key)
-    chosen = [with_outlook(draft, words) for draft in _steadied(_one_per_cause(ordered, profile, book))]
+    ordered = sorted(worth, key=lambda draft: draft.sort_key)
+    chosen = [add_outlook(draft, words) for draft in _sort_near_equals(_select_one_per_cause(ordered, profile, book))]
     if order == "steps":
         kept = [d for d in chosen if matters_later(d, words) or _has_gap(d, matches.book, profile, book)]
         chosen = sorted(kept, key=lambda draft: draft.recommendation.step)
-    recommendations = _told_apart(chosen)
+    recommendations = _number_recommendations(chosen)
     revisit = _steps_to_revisit(matches.book, chosen)
-    return Ranking(recommendations, _total(chosen, gaps, profile, book), revisit, tuple(chosen))
+    return Ranking(recommendations, _compute_total(chosen, gaps, profile, book), revisit, tuple(chosen))
 
 
-def _expected(draft: Draft, gain: Callable[[Recommendation], Gain | None]) -> Draft:
+def _add_expected_gain(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None]) -> Draft:
     """Return the draft with what its change is expected to win, which is never more than the ceiling."""
     made = draft.recommendation
     found = gain(made)
@@ -76,7 +76,7 @@ def _expected(draft: Draft, gain: Callable[[Recommendation], Gain | None]) -> Dr
     return replace(draft, recommendation=better)
 
 
-def _steadied(ordered: Sequence[Draft]) -> list[Draft]:
+def _sort_near_equals(ordered: Sequence[Draft]) -> list[Draft]:
     """Return the drafts, those of one action that are nearly as good in the order of their places.
 
     So noise does not choose between phases that are alike.
@@ -94,7 +94,7 @@ def _steadied(ordered: Sequence[Draft]) -> list[Draft]:
     return found
 
 
-def _one_per_cause(ordered: Iterable[Draft], profile: Profile, book: Ledger) -> list[Draft]:
+def _select_one_per_cause(ordered: Iterable[Draft], profile: Profile, book: GapBudget) -> list[Draft]:
     """Return the drafts whose seconds no better one is about, with the others as alternatives of those."""
     chosen: list[Draft] = []
     owner: dict[Claim, int] = {}
@@ -103,26 +103,26 @@ def _one_per_cause(ordered: Iterable[Draft], profile: Profile, book: Ledger) -> 
         taken: dict[int, float] = {}
         for claim in draft.claims:
             if claim in owner:
-                taken[owner[claim]] = taken.get(owner[claim], 0.0) + book.part(claim[1], claim[0])
-        left = sum(book.part(name, site) for site, name in free)
-        little = left < sum(taken.values()) or not is_significant(ceiling(book, free), profile.actual_s)
-        if taken and (little or _place_taken(draft, owner, book)):
+                taken[owner[claim]] = taken.get(owner[claim], 0.0) + book.part_seconds(claim[1], claim[0])
+        left = sum(book.part_seconds(name, site) for site, name in free)
+        little = left < sum(taken.values()) or not is_significant(compute_ceiling(book, free), profile.actual_s)
+        if taken and (little or _is_place_taken(draft, owner, book)):
             most = max(taken, key=lambda number: (taken[number], -number))
-            chosen[most] = _with_alternative(chosen[most], draft.match.action.id)
+            chosen[most] = _add_alternative(chosen[most], draft.match.action.id)
             continue
         owner |= dict.fromkeys(free, len(chosen))
-        chosen.append(draft if not taken else restricted(draft, free, book))
+        chosen.append(draft if not taken else restrict_draft(draft, free, book))
     return chosen
 
 
-def _place_taken(draft: Draft, owner: Collection[Claim], book: Ledger) -> bool:
+def _is_place_taken(draft: Draft, owner: Collection[Claim], book: GapBudget) -> bool:
     """Return whether a better draft is about all that this one is about at the place that it would show."""
     place, sites = draft.match.site.place, book.sheet.sites
     here = [claim for claim in draft.claims if claim[0] >= 0 and sites[claim[0]].place == place]
     return bool(here) and all(claim in owner for claim in here)
 
 
-def _with_alternative(draft: Draft, action: str) -> Draft:
+def _add_alternative(draft: Draft, action: str) -> Draft:
     made = draft.recommendation
     if action == made.action or action in made.alternatives:
         return draft
@@ -133,34 +133,38 @@ def _is_worth_it(draft: Draft, profile: Profile) -> bool:
     return is_significant(draft.recommendation.ceiling_s, profile.actual_s)
 
 
-def _has_gap(draft: Draft, book: RuleBook, profile: Profile, seconds: Ledger) -> bool:
+def _has_gap(draft: Draft, book: RuleBook, profile: Profile, seconds: GapBudget) -> bool:
     """Return whether a gap of the draft's step is significant; else the step is skipped (source, section 3.2.2)."""
     step = draft.recommendation.step
     listed = next((entry.gaps for entry in book.steps if entry.id == step), ())
     letters = (*listed, *draft.recommendation.gaps)
-    return any(is_significant(seconds.total(seconds.gap_of(letter)), profile.actual_s) for letter in letters)
+    return any(is_significant(seconds.gap_seconds(seconds.gap_holding(letter)), profile.actual_s) for letter in letters)
 
 
-def _told_apart(chosen: Iterable[Draft]) -> tuple[Recommendation, ...]:
+def _number_recommendations(chosen: Iterable[Draft]) -> tuple[Recommendation, ...]:
     """Return the recommendations with their ranks, and with different fingerprints where phases share a name."""
     made = [draft.recommendation for draft in chosen]
     plain = {one.fingerprint: one for one in sorted(made, key=lambda one: (one.phase or "", one.action), reverse=True)}
     return tuple(
-        replace(one, rank=number, fingerprint=one.fingerprint if plain[one.fingerprint] is one else _other(one))
+        replace(
+            one,
+            rank=number,
+            fingerprint=one.fingerprint if plain[one.fingerprint] is one else _alternate_fingerprint(one),
+        )
         for number, one in enumerate(made, 1)
     )
 
 
-def _other(one: Recommendation) -> str:
-    return digest(one.fingerprint, one.action, one.phase or "")
+def _alternate_fingerprint(one: Recommendation) -> str:
+    return compute_digest(one.fingerprint, one.action, one.phase or "")
 
 
-def _total(chosen: Sequence[Draft], gaps: Sequence[Gap], profile: Profile, book: Ledger) -> Total:
+def _compute_total(chosen: Sequence[Draft], gaps: Sequence[Gap], profile: Profile, book: GapBudget) -> Total:
     """Return what all of them win together: each second of a gap counts once, and nothing below the lowest bound."""
     claims = [claim for draft in chosen for claim in draft.claims]
     made = [draft.recommendation for draft in chosen]
     apart = sum((one.ceiling_s for one in made), 0.0)
-    most = min(apart, ceiling(book, claims), _above_lowest(claims, gaps, profile))
+    most = min(apart, compute_ceiling(book, claims), _seconds_above_lowest(claims, gaps, profile))
     expected = [one.expected_s for one in made if one.expected_s is not None]
     if not expected:
         return Total(most)
@@ -168,7 +172,7 @@ def _total(chosen: Sequence[Draft], gaps: Sequence[Gap], profile: Profile, book:
     return Total(most, min(sum(expected), most), (min(max(lows), most), min(sum(highs), most)))
 
 
-def _above_lowest(claims: Iterable[Claim], gaps: Sequence[Gap], profile: Profile) -> float:
+def _seconds_above_lowest(claims: Iterable[Claim], gaps: Sequence[Gap], profile: Profile) -> float:
     """Return the run time above the lower bound of the lowest gap that is claimed."""
     names = {name for _, name in claims}
     lowest = next((number for number, gap in enumerate(gaps) if gap.name in names), None)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 KIND: Final = "scaling"
 
 
-def later(findings: Iterable[Finding]) -> dict[str, str]:
+def find_later_gaps(findings: Iterable[Finding]) -> dict[str, str]:
     """Return the gaps that will matter at the scale a program is meant for, each with the words on it."""
     return {one.subject: one.text for one in findings if one.kind == KIND}
 
@@ -25,7 +25,7 @@ def matters_later(draft: Draft, words: Mapping[str, str]) -> bool:
     return not words.keys().isdisjoint(draft.recommendation.gaps)
 
 
-def with_outlook(draft: Draft, words: Mapping[str, str]) -> Draft:
+def add_outlook(draft: Draft, words: Mapping[str, str]) -> Draft:
     """Return the draft, whose reasons say what its gaps will be at the scale the program is meant for."""
     made = draft.recommendation
     said = [words[name] for name in made.gaps if name in words]

@@ -1,14 +1,14 @@
 """Which tuning actions meet which gaps. Rules are data: ``rules/*.yaml``, explained in ``docs/rules.md``."""
 
-from advisor.advice.rules.book import load, load_default
-from advisor.advice.rules.matching import Match, Matches, match
+from advisor.advice.rules.matching import RuleMatch, RuleMatches, match_rules
 from advisor.advice.rules.records import RuleBook
+from advisor.advice.rules.rule_loader import load_default, load_rules
 
 __all__ = [
-    "Match",
-    "Matches",
     "RuleBook",
-    "load",
+    "RuleMatch",
+    "RuleMatches",
     "load_default",
-    "match",
+    "load_rules",
+    "match_rules",
 ]

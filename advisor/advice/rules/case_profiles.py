@@ -10,17 +10,17 @@ import numpy as np
 from advisor.advice.rules.case_records import COLLECTIVES, THREAD_ROLES
 from advisor.model.records import CAUSE_CATEGORIES, Causes, Phase, Processor, Profile, Region
 from advisor.trace.events import Role
-from advisor.trace.regions import classify
+from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from advisor.advice.rules.case_records import Case, CasePhase, Event
+    from advisor.advice.rules.case_records import Case, CaseEvent, CasePhase
     from advisor.model.records import FloatArray, IntArray, PhaseKind, Status
 
 THREAD_BARRIER: Final = "!$omp implicit barrier"
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _CauseRow:
     """One row of the causes."""
 
     category: str
@@ -35,12 +35,12 @@ class _Row:
     bytes: int
 
 
-def profile_of(case: Case) -> Profile:
+def build_profile(case: Case) -> Profile:
     """Return the profile of a case."""
-    return _Builder(case).profile()
+    return _ProfileBuilder(case).build_profile()
 
 
-class _Builder:
+class _ProfileBuilder:
     """Puts the arrays and causes of a case together, phase by phase."""
 
     def __init__(self, case: Case) -> None:
@@ -49,14 +49,14 @@ class _Builder:
         self.master = np.array([processor.thread == 0 for processor in self.processors])
         self.rank = np.array([processor.rank for processor in self.processors])
         self.regions: list[Region] = []
-        self.rows: list[_Row] = []
+        self.rows: list[_CauseRow] = []
         self.idle: FloatArray = np.zeros(len(self.processors))
         self.elapsed = case.start_up
 
-    def profile(self) -> Profile:
+    def build_profile(self) -> Profile:
         """Return the whole run."""
         case = self.case
-        phases = tuple(self._phase(number, phase) for number, phase in enumerate(case.phases))
+        phases = tuple(self._build_phase(number, phase) for number, phase in enumerate(case.phases))
         full = np.full(len(self.processors), 1.0)
         outside = {"start-up": case.start_up * full, "shutdown": case.shutdown * full, "idle": self.idle}
         only_work = case.knows == "work"
@@ -72,61 +72,65 @@ class _Builder:
             phases=phases,
             status=status,
             cores=case.cores or len(self.processors),
-            paradigms=tuple(case.models) or self._paradigms(),
+            paradigms=tuple(case.models) or self._find_paradigms(),
             outside={} if only_work else outside,
-            causes=None if only_work else self._causes(),
+            causes=None if only_work else self._build_causes(),
         )
 
-    def _paradigms(self) -> tuple[str, ...]:
+    def _find_paradigms(self) -> tuple[str, ...]:
         return (*(("mpi",) if self.case.ranks > 1 else ()), *(("openmp",) if self.case.threads > 1 else ()))
 
-    def _phase(self, number: int, phase: CasePhase) -> Phase:
-        work = self._rolled(phase.work_s, phase)
-        taken = self._rolled((phase.os_s,), phase)
-        lists = {e: self._of_event(e, phase) for e in phase.events}
+    def _build_phase(self, number: int, phase: CasePhase) -> Phase:
+        work = self._roll_seconds(phase.work_s, phase)
+        taken = self._roll_seconds((phase.os_s,), phase)
+        lists = {e: self._event_seconds(e, phase) for e in phase.events}
         busy = work + taken + sum((s[:, None] for s in lists.values()), np.zeros_like(work))
         arrays: dict[str, list[FloatArray]] = {name: [] for name in ("wall", "wait", "sync", "transfer", "io", "os")}
-        first = self._add(arrays, Region(phase.name, "case.c", 10 * number + 1, phase.threaded), work + taken, os=taken)
+        first = self._add_region(
+            arrays, Region(phase.name, "case.c", 10 * number + 1, phase.threaded), work + taken, os=taken
+        )
         for event, seconds in lists.items():
             table = np.repeat(seconds[:, None], phase.iterations, axis=1)
-            call = self._add(arrays, Region(event.call, threaded=event.role in THREAD_ROLES), table, event.category)
+            call = self._add_region(
+                arrays, Region(event.call, threaded=event.role in THREAD_ROLES), table, event.category
+            )
             self._note_event(event, seconds, number, call, first, phase.iterations)
         in_team = self._team_wait(busy, phase)
         if in_team.any():
-            call = self._add(arrays, Region(THREAD_BARRIER, threaded=True), in_team, "wait")
+            call = self._add_region(arrays, Region(THREAD_BARRIER, threaded=True), in_team, "wait")
             self._note_wait("thread barrier", in_team, number, call, first)
         duration = (busy + in_team).max(axis=0)
-        self._close(arrays, phase, number, first, duration - busy - in_team)
+        self._add_closing_wait(arrays, phase, number, first, duration - busy - in_team)
         self.elapsed += float(duration.sum())
         start = self.elapsed - np.cumsum(duration[::-1])[::-1]
         regions = np.arange(first, len(self.regions))
         kind: PhaseKind = "serial" if phase.serial else "parallel"
         if self.case.knows == "work":
-            return Phase(phase.name, kind, regions, self._measures(arrays))
-        return Phase(phase.name, kind, regions, self._measures(arrays), phase.closed_by, start, duration)
+            return Phase(phase.name, kind, regions, self._select_measures(arrays))
+        return Phase(phase.name, kind, regions, self._select_measures(arrays), phase.closed_by, start, duration)
 
-    def _rolled(self, given: tuple[tuple[float, ...], ...], phase: CasePhase) -> FloatArray:
+    def _roll_seconds(self, given: tuple[tuple[float, ...], ...], phase: CasePhase) -> FloatArray:
         """Return the seconds of each processor in each iteration."""
-        rows = [self._for_each(row) for row in given]
+        rows = [self._values_per_processor(row) for row in given]
         columns = []
         for iteration in range(phase.iterations):
             row = rows[iteration % len(rows)]
             columns.append(np.roll(row, iteration // phase.moves) if phase.moves else row)
-        seconds: FloatArray = np.stack(columns, axis=1) * self._present(phase)[:, None]
+        seconds: FloatArray = np.stack(columns, axis=1) * self._working_mask(phase)[:, None]
         return seconds
 
-    def _for_each(self, values: tuple[float, ...]) -> FloatArray:
+    def _values_per_processor(self, values: tuple[float, ...]) -> FloatArray:
         """Return one value for each processor."""
         return np.resize(np.array(values, dtype=np.float64), len(self.processors))
 
-    def _present(self, phase: CasePhase) -> FloatArray:
+    def _working_mask(self, phase: CasePhase) -> FloatArray:
         """Return 1 for the processors that work in the phase."""
         return np.where(self.master | phase.threaded, 1.0, 0.0)
 
-    def _of_event(self, event: Event, phase: CasePhase) -> FloatArray:
+    def _event_seconds(self, event: CaseEvent, phase: CasePhase) -> FloatArray:
         """Return the seconds that each processor spends in an iteration: only the first threads call MPI and do I/O."""
-        present = self._present(phase) if event.role in THREAD_ROLES else self.master.astype(np.float64)
-        seconds: FloatArray = self._for_each(event.seconds) * present
+        present = self._working_mask(phase) if event.role in THREAD_ROLES else self.master.astype(np.float64)
+        seconds: FloatArray = self._values_per_processor(event.seconds) * present
         return seconds
 
     def _team_wait(self, busy: FloatArray, phase: CasePhase) -> FloatArray:
@@ -138,21 +142,21 @@ class _Builder:
                 wait[mine] = busy[mine].max(axis=0) - busy[mine]
         return wait
 
-    def _close(
+    def _add_closing_wait(
         self, arrays: dict[str, list[FloatArray]], phase: CasePhase, number: int, first: int, wait: FloatArray
     ) -> None:
         """Add the waiting for the last processor: of first threads in the closing call, of others in no region."""
         name = phase.closed_by or "EZTrace finalize"
-        role = classify(name)[1]
+        role = classify_region(name)[1]
         threads = self.case.ranks == 1 and self.case.threads > 1
         kind = "barrier" if role == Role.BARRIER else "collective" if role in COLLECTIVES else "end of run"
         kind = "thread barrier" if role == Role.OMP_BARRIER else kind
         inside = wait if threads and phase.threaded else wait * self.master[:, None]
         self.idle += (wait - inside).sum(axis=1)
-        call = self._add(arrays, Region(name, threaded=role in THREAD_ROLES), inside, "wait")
+        call = self._add_region(arrays, Region(name, threaded=role in THREAD_ROLES), inside, "wait")
         self._note_wait(kind, inside, number, call, first)
 
-    def _add(
+    def _add_region(
         self,
         arrays: dict[str, list[FloatArray]],
         region: Region,
@@ -167,7 +171,7 @@ class _Builder:
         self.regions.append(region)
         return len(self.regions) - 1
 
-    def _measures(self, arrays: dict[str, list[FloatArray]]) -> dict[str, FloatArray]:
+    def _select_measures(self, arrays: dict[str, list[FloatArray]]) -> dict[str, FloatArray]:
         stacked = {f"{name}_s": np.stack(rows) for name, rows in arrays.items()}
         others = [stacked[name] for name in ("wait_s", "sync_s", "transfer_s", "io_s")]
         taken = stacked.pop("os_s")
@@ -178,26 +182,26 @@ class _Builder:
         return stacked
 
     def _note_event(
-        self, event: Event, seconds: FloatArray, phase: int, call: int, caller: int, iterations: int
+        self, event: CaseEvent, seconds: FloatArray, phase: int, call: int, caller: int, iterations: int
     ) -> None:
         count = event.count * iterations
         size = -1 if event.bytes is None else int(event.bytes).bit_length()
         for q in np.flatnonzero(seconds):
             total, moved = float(seconds[q]) * iterations, count * int(event.bytes or 0)
-            row = _Row(event.category, event.kind, phase, call, caller, int(q), size, total, count, moved)
+            row = _CauseRow(event.category, event.kind, phase, call, caller, int(q), size, total, count, moved)
             self.rows.append(row)
 
     def _note_wait(self, kind: str, wait: FloatArray, phase: int, call: int, caller: int) -> None:
         for q in np.flatnonzero(wait.sum(axis=1)):
             count = int(np.count_nonzero(wait[q]))
-            self.rows.append(_Row("wait", kind, phase, call, caller, int(q), -1, float(wait[q].sum()), count, 0))
+            self.rows.append(_CauseRow("wait", kind, phase, call, caller, int(q), -1, float(wait[q].sum()), count, 0))
 
-    def _causes(self) -> Causes:
+    def _build_causes(self) -> Causes:
         rows = self.rows
         kinds = tuple(dict.fromkeys(row.kind for row in rows))
         nothing = np.full(len(rows), -1)
 
-        def column(name: str) -> IntArray:
+        def build_column(name: str) -> IntArray:
             return np.array([getattr(row, name) for row in rows], dtype=np.int64)
 
         return Causes(
@@ -205,14 +209,14 @@ class _Builder:
             targets=(),
             category=np.array([CAUSE_CATEGORIES.index(row.category) for row in rows], dtype=np.int64),
             kind=np.array([kinds.index(row.kind) for row in rows], dtype=np.int64),
-            phase=column("phase"),
-            call=column("call"),
-            caller=column("caller"),
-            processor=column("processor"),
+            phase=build_column("phase"),
+            call=build_column("call"),
+            caller=build_column("caller"),
+            processor=build_column("processor"),
             partner=nothing,
             target=nothing,
-            size_class=column("size_class"),
+            size_class=build_column("size_class"),
             seconds=np.array([row.seconds for row in rows], dtype=np.float64),
-            count=column("count"),
-            bytes=column("bytes"),
+            count=build_column("count"),
+            bytes=build_column("bytes"),
         )

@@ -7,14 +7,14 @@ from advisor.advice.rules.records import Changed, Model
 from advisor.model.units import Bytes, Seconds
 from advisor.support.documents import Mark
 from advisor.trace.events import Role
-from advisor.trace.regions import classify
+from advisor.trace.regions import classify_region
 
 COLLECTIVES: Final = (Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.SCAN)
 THREAD_ROLES: Final = (Role.OMP_BARRIER, Role.OMP_PARALLEL, Role.OMP_LOCK)
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class CaseEvent:
     """Calls that each processor makes in every iteration: how many, of how many bytes, and seconds in all of them.
 
     ``seconds`` is one number for all processors or one for each; without time no call is made. ``waits`` names the
@@ -31,7 +31,7 @@ class Event:
     @property
     def role(self) -> Role:
         """What the call does."""
-        return classify(self.call)[1]
+        return classify_region(self.call)[1]
 
     @property
     def category(self) -> str:
@@ -70,7 +70,7 @@ class CasePhase:
     threaded: bool = False
     moves: int | None = None
     os_s: tuple[float, ...] = (0.0,)
-    events: tuple[Event, ...] = ()
+    events: tuple[CaseEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,13 +29,13 @@ _COMPARISON: Final = re.compile(r"(=>|=<|>=|<=|==|!=|>|<|=)?\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ThresholdComparison:
     """A comparison with a threshold in the base unit."""
 
     op: str
     threshold: float | str | bool
 
-    def holds(self, value: Value) -> bool:
+    def is_met(self, value: Value) -> bool:
         """Whether ``value`` passes."""
         if type(value) is float and type(self.threshold) is float:
             return OPERATORS[self.op](value, self.threshold)
@@ -43,15 +43,15 @@ class Comparison:
             return (value == self.threshold) == (self.op == "==")
         return OPERATORS[self.op](value, self.threshold)
 
-    def holds_between(self, low: float, high: float) -> bool | None:
+    def is_met_between(self, low: float, high: float) -> bool | None:
         """Whether a value between the limits passes; None where that depends on the value."""
-        first, second = self.holds(low), self.holds(high)
+        first, second = self.is_met(low), self.is_met(high)
         if self.op in ("==", "!="):
             inside = not isinstance(self.threshold, str) and low <= self.threshold <= high
             return first if low == high or not inside else None
         return first if first == second else None
 
-    def surety(self, value: Value, origin: float = 0.0) -> float:
+    def compute_clearness(self, value: Value, origin: float = 0.0) -> float:
         """How clearly ``value`` lies on its side, 0.5 to 1: at the threshold 0.5, twice as far from ``origin`` 1."""
         if isinstance(self.threshold, str | bool) or isinstance(value, str | bool) or self.op in ("==", "!="):
             return 1.0
@@ -60,48 +60,48 @@ class Comparison:
 
 
 @lru_cache(maxsize=4096)
-def comparison(text: str, unit: Unit) -> Comparison:
+def parse_comparison(text: str, unit: Unit) -> ThresholdComparison:
     """Return the comparison that ``text`` describes for values of ``unit``; ValueError says what was expected."""
     found = _COMPARISON.fullmatch(text.strip())
     op, rest = (found[1], found[2]) if found else (None, text)
     if op in ("=", "=>", "=<"):
         raise ValueError(f"there is no operator '{op}'; expected one of {', '.join(OPERATORS)}")
     if unit in ("name", "yes/no"):
-        return _of_word(op, rest, unit)
+        return _parse_word(op, rest, unit)
     if op is None:
-        raise ValueError(f"the operator is missing; expected a comparison such as '>= {_example(unit)}'")
-    return Comparison(op, _threshold(rest, unit))
+        raise ValueError(f"the operator is missing; expected a comparison such as '>= {_example_threshold(unit)}'")
+    return ThresholdComparison(op, _parse_threshold(rest, unit))
 
 
-def _of_word(op: str | None, word: str, unit: Unit) -> Comparison:
+def _parse_word(op: str | None, word: str, unit: Unit) -> ThresholdComparison:
     if op not in (None, "==", "!="):
         kind = "names" if unit == "name" else "truth values"
         raise ValueError(f"{kind} have no order; expected == or != instead of {op}")
     if not word:
         raise ValueError("the value to compare with is missing")
-    return Comparison(op or "==", scalars.truth(word) if unit == "yes/no" else word)
+    return ThresholdComparison(op or "==", scalars.parse_truth(word) if unit == "yes/no" else word)
 
 
-def _threshold(text: str, unit: Unit) -> float:
+def _parse_threshold(text: str, unit: Unit) -> float:
     if unit in DIMENSIONS:
-        return units.parse(text, DIMENSIONS[unit])
+        return units.parse_quantity(text, DIMENSIONS[unit])
     try:
-        return scalars.number(text)
+        return scalars.parse_number(text)
     except ValueError as error:
         raise ValueError(f"{error}; this fact is a {unit} and has no unit") from None
 
 
-def _example(unit: Unit) -> str:
+def _example_threshold(unit: Unit) -> str:
     return units.DIMENSIONS[DIMENSIONS[unit]].example if unit in DIMENSIONS else "1.10"
 
 
-def written(test: Comparison, text: str) -> str:
+def format_comparison(test: ThresholdComparison, text: str) -> str:
     """Return a comparison as it was written, with the operator that a bare word stands for."""
     return text if text.strip().startswith(tuple(OPERATORS)) else f"{test.op} {text.strip()}"
 
 
-def given_value(text: str, unit: Unit) -> Value:
+def parse_value(text: str, unit: Unit) -> Value:
     """Return a value as an example writes it, in the unit of its fact; ValueError says what was expected."""
     if unit == "name":
         return text
-    return scalars.truth(text) if unit == "yes/no" else _threshold(text, unit)
+    return scalars.parse_truth(text) if unit == "yes/no" else _parse_threshold(text, unit)

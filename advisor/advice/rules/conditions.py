@@ -18,31 +18,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from advisor.advice.facts.vocabulary import DIMENSIONS
-from advisor.advice.rules.comparisons import comparison, written
-from advisor.advice.rules.names import FactName, GapName, names
+from advisor.advice.rules.comparisons import format_comparison, parse_comparison
+from advisor.advice.rules.names import FactName, GapName, current_names
 from advisor.model.records import Evidence
 from advisor.support.documents import FieldErrors, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.advice.facts.span import Span
+    from advisor.advice.facts.span import GapSpan
     from advisor.advice.facts.vocabulary import Fact, Unit, Value
-    from advisor.advice.rules.comparisons import Comparison
+    from advisor.advice.rules.comparisons import ThresholdComparison
     from advisor.model.records import Need
 
 
-class Place(Protocol):
+class SiteFacts(Protocol):
     """What conditions ask: the facts and gaps at one site."""
 
     @property
     def actual_s(self) -> float:
         """The run time, seconds."""
 
-    def fact(self, name: str) -> tuple[Fact, Value | None, Need]:
+    def find_fact(self, name: str) -> tuple[Fact, Value | None, Need]:
         """The fact of that name, its value here if known, and what would provide it."""
 
-    def gap(self, name: str) -> Span:
+    def gap_span(self, name: str) -> GapSpan:
         """The seconds of a gap here."""
 
 
@@ -56,7 +56,7 @@ class FactIs:
 
     def __post_init__(self) -> None:
         try:
-            comparison(self.is_, names().facts[self.fact].unit)
+            parse_comparison(self.is_, current_names().facts[self.fact].unit)
         except ValueError as error:
             raise FieldErrors([(("is",), f"{self.fact}: found '{self.is_}', {error}")]) from None
 
@@ -70,7 +70,7 @@ class GapShare:
     mark: Mark
 
     def __post_init__(self) -> None:
-        _check(("share",), self.share, "share")
+        _check_comparison(("share",), self.share, "share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,12 @@ class GapSeconds:
     mark: Mark
 
     def __post_init__(self) -> None:
-        _check(("seconds",), self.seconds, "s")
+        _check_comparison(("seconds",), self.seconds, "s")
 
 
-def _check(path: tuple[str, ...], text: str, unit: Unit) -> None:
+def _check_comparison(path: tuple[str, ...], text: str, unit: Unit) -> None:
     try:
-        comparison(text, unit)
+        parse_comparison(text, unit)
     except ValueError as error:
         raise FieldErrors([(path, f"{path[0]}: found '{text}', {error}")]) from None
 
@@ -138,51 +138,51 @@ class Outcome:
     surety: float = 1.0
 
 
-def leaves(when: When) -> Iterator[Leaf]:
+def iterate_comparisons(when: When) -> Iterator[Leaf]:
     """Yield the comparisons that a condition is built from, in the order in which they are written."""
     if isinstance(when, Not):
-        yield from leaves(when.not_)
+        yield from iterate_comparisons(when.not_)
     elif isinstance(when, AllOf | AnyOf):
         for part in when.all if isinstance(when, AllOf) else when.any:
-            yield from leaves(part)
+            yield from iterate_comparisons(part)
     else:
         yield when
 
 
-def evaluate(when: When, place: Place) -> Outcome:
+def evaluate_condition(when: When, place: SiteFacts) -> Outcome:
     """Return the truth of ``when`` at ``place``, with the comparisons and missing facts that decide it."""
     if isinstance(when, AllOf):
-        return _joined([evaluate(part, place) for part in when.all], deciding=False)
+        return _join_outcomes([evaluate_condition(part, place) for part in when.all], deciding=False)
     if isinstance(when, AnyOf):
-        return _joined([evaluate(part, place) for part in when.any], deciding=True)
+        return _join_outcomes([evaluate_condition(part, place) for part in when.any], deciding=True)
     if isinstance(when, Not):
-        return _negated(evaluate(when.not_, place))
+        return _negate_outcome(evaluate_condition(when.not_, place))
     if isinstance(when, FactIs):
-        return _of_fact(when, place)
-    return _of_gap(when, place)
+        return _evaluate_fact(when, place)
+    return _evaluate_gap(when, place)
 
 
-def truth(when: When, place: Place) -> bool | None:
-    """Return the truth of ``when`` at ``place`` as ``evaluate`` does, without saying why: most conditions are false."""
+def compute_truth(when: When, place: SiteFacts) -> bool | None:
+    """Return the truth of ``when`` at ``place`` as ``evaluate_condition`` does, but without the reason (for speed)."""
     if isinstance(when, FactIs):
-        fact, value, _ = place.fact(when.fact)
-        return None if value is None else comparison(when.is_, fact.unit).holds(value)
+        fact, value, _ = place.find_fact(when.fact)
+        return None if value is None else parse_comparison(when.is_, fact.unit).is_met(value)
     if isinstance(when, AllOf):
-        return _truth_of(when.all, place, deciding=False)
+        return _combine_truths(when.all, place, deciding=False)
     if isinstance(when, AnyOf):
-        return _truth_of(when.any, place, deciding=True)
+        return _combine_truths(when.any, place, deciding=True)
     if isinstance(when, Not):
-        inner = truth(when.not_, place)
+        inner = compute_truth(when.not_, place)
         return None if inner is None else not inner
-    test, low, high, _ = _bounded(when, place)
-    return test.holds_between(low, high)
+    test, low, high, _ = _gap_limits(when, place)
+    return test.is_met_between(low, high)
 
 
-def _truth_of(parts: tuple[When, ...], place: Place, *, deciding: bool) -> bool | None:
+def _combine_truths(parts: tuple[When, ...], place: SiteFacts, *, deciding: bool) -> bool | None:
     """Return whether ``any`` (true decides) or ``all`` (false decides) of ``parts`` hold, no further than needed."""
     found: bool | None = not deciding
     for part in parts:
-        one = truth(part, place)
+        one = compute_truth(part, place)
         if one is deciding:
             return one
         if one is None:
@@ -190,7 +190,7 @@ def _truth_of(parts: tuple[When, ...], place: Place, *, deciding: bool) -> bool 
     return found
 
 
-def _joined(parts: list[Outcome], *, deciding: bool) -> Outcome:
+def _join_outcomes(parts: list[Outcome], *, deciding: bool) -> Outcome:
     """Return ``any`` (true decides) or ``all`` (false decides) of ``parts``."""
     decided = [part for part in parts if part.truth is deciding]
     unknown = [part for part in parts if part.truth is None]
@@ -204,7 +204,7 @@ def _joined(parts: list[Outcome], *, deciding: bool) -> Outcome:
     return Outcome(not deciding, evidence, (), min(part.surety for part in parts))
 
 
-def _negated(outcome: Outcome) -> Outcome:
+def _negate_outcome(outcome: Outcome) -> Outcome:
     truth = None if outcome.truth is None else not outcome.truth
     evidence = tuple(
         Evidence(piece.fact, piece.value, piece.unit, f"not {piece.condition}", piece.formula)
@@ -213,40 +213,40 @@ def _negated(outcome: Outcome) -> Outcome:
     return Outcome(truth, evidence, outcome.needs, outcome.surety)
 
 
-def _of_fact(when: FactIs, place: Place) -> Outcome:
-    fact, value, need = place.fact(when.fact)
+def _evaluate_fact(when: FactIs, place: SiteFacts) -> Outcome:
+    fact, value, need = place.find_fact(when.fact)
     if value is None:
         return Outcome(None, needs=(need,))
-    test = comparison(when.is_, fact.unit)
+    test = parse_comparison(when.is_, fact.unit)
     unit = fact.unit if fact.unit in DIMENSIONS else ""
-    evidence = Evidence(fact.name, value, unit, written(test, when.is_), fact.formula)
-    return Outcome(test.holds(value), (evidence,), (), _surety(test, fact, value))
+    evidence = Evidence(fact.name, value, unit, format_comparison(test, when.is_), fact.formula)
+    return Outcome(test.is_met(value), (evidence,), (), _compute_clearness(test, fact, value))
 
 
-def _surety(test: Comparison, fact: Fact, value: Value) -> float:
+def _compute_clearness(test: ThresholdComparison, fact: Fact, value: Value) -> float:
     """Return how clear a comparison is; whole numbers and what is known of the run are exact, ratios begin at 1."""
     whole = fact.unit == "count" and isinstance(value, float) and value.is_integer()
     exact = whole or (fact.scope == "run" and fact.unit in ("count", "ratio"))
-    return 1.0 if exact else test.surety(value, 1.0 if fact.unit == "ratio" else 0.0)
+    return 1.0 if exact else test.compute_clearness(value, 1.0 if fact.unit == "ratio" else 0.0)
 
 
-def _bounded(when: GapShare | GapSeconds, place: Place) -> tuple[Comparison, float, float, Span]:
+def _gap_limits(when: GapShare | GapSeconds, place: SiteFacts) -> tuple[ThresholdComparison, float, float, GapSpan]:
     """Return what a gap is compared with, and between which shares or seconds it lies."""
-    span = place.gap(when.gap)
+    span = place.gap_span(when.gap)
     if isinstance(when, GapSeconds):
-        return comparison(when.seconds, "s"), span.low, span.high, span
+        return parse_comparison(when.seconds, "s"), span.low, span.high, span
     scale = 1 / place.actual_s if place.actual_s > 0 else 1.0
-    return comparison(when.share, "share"), span.low * scale, span.high * scale, span
+    return parse_comparison(when.share, "share"), span.low * scale, span.high * scale, span
 
 
-def _of_gap(when: GapShare | GapSeconds, place: Place) -> Outcome:
-    test, low, high, span = _bounded(when, place)
-    holds = test.holds_between(low, high)
+def _evaluate_gap(when: GapShare | GapSeconds, place: SiteFacts) -> Outcome:
+    test, low, high, span = _gap_limits(when, place)
+    holds = test.is_met_between(low, high)
     if holds is None:
         return Outcome(None, needs=(span.need,) if span.need else ())
-    nearest = min((low, high), key=lambda value: test.surety(value))
+    nearest = min((low, high), key=lambda value: test.compute_clearness(value))
     of_share = isinstance(when, GapShare)
     text = when.share if isinstance(when, GapShare) else when.seconds
     formula = f"({span.formula}) / run time" if of_share else span.formula
     evidence = Evidence(when.gap, nearest, "share" if of_share else "s", text, formula)
-    return Outcome(holds, (evidence,), (), test.surety(nearest))
+    return Outcome(holds, (evidence,), (), test.compute_clearness(nearest))

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor.advice.rules.comparisons import comparison
+from advisor.advice.rules.comparisons import parse_comparison
 from advisor.advice.rules.conditions import FactIs, GapShare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from advisor.advice.facts.vocabulary import Fact, Unit
-    from advisor.advice.rules.comparisons import Comparison
+    from advisor.advice.rules.comparisons import ThresholdComparison
     from advisor.advice.rules.conditions import Leaf
 
 _OPPOSITE: Final = {">=": "<", "<": ">=", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
@@ -32,25 +32,25 @@ class Atom:
     most: float
 
 
-def atom(leaf: Leaf, vocabulary: Mapping[str, Fact], *, holds: bool = True) -> Atom:
+def make_atom(leaf: Leaf, vocabulary: Mapping[str, Fact], *, holds: bool = True) -> Atom:
     """Return a comparison, or its opposite where it must not hold. Gaps may be negative, facts are not.
 
     No gap is larger than the run where a profile is good enough to advise from.
     """
     if isinstance(leaf, FactIs):
         fact = vocabulary[leaf.fact]
-        least, most = _limits(fact.name, fact.unit)
-        return _made(leaf.fact, comparison(leaf.is_, fact.unit), holds, least, most)
+        least, most = _value_limits(fact.name, fact.unit)
+        return _build_atom(leaf.fact, parse_comparison(leaf.is_, fact.unit), holds, least, most)
     if isinstance(leaf, GapShare):
-        return _made(f"share of gap {leaf.gap}", comparison(leaf.share, "share"), holds, -math.inf, 1.0)
-    return _made(f"seconds of gap {leaf.gap}", comparison(leaf.seconds, "s"), holds, -math.inf, math.inf)
+        return _build_atom(f"share of gap {leaf.gap}", parse_comparison(leaf.share, "share"), holds, -math.inf, 1.0)
+    return _build_atom(f"seconds of gap {leaf.gap}", parse_comparison(leaf.seconds, "s"), holds, -math.inf, math.inf)
 
 
-def _made(name: str, test: Comparison, holds: bool, least: float, most: float) -> Atom:
+def _build_atom(name: str, test: ThresholdComparison, holds: bool, least: float, most: float) -> Atom:
     return Atom(name, test.op if holds else _OPPOSITE[test.op], test.threshold, least, most)
 
 
-def _limits(name: str, unit: Unit) -> tuple[float, float]:
+def _value_limits(name: str, unit: Unit) -> tuple[float, float]:
     if name.endswith(_AT_LEAST_ONE):
         return 1.0, math.inf
     return 0.0, 1.0 if unit == "share" else math.inf
@@ -63,16 +63,16 @@ def is_always_true(one: Atom) -> bool:
     return (one.op == ">=" and one.threshold <= one.least) or (one.op == "<=" and one.threshold >= one.most)
 
 
-def contradiction(atoms: Iterable[Atom]) -> str | None:
+def find_contradiction(atoms: Iterable[Atom]) -> str | None:
     """Return why comparisons cannot hold together, None if they can."""
     by_name: dict[str, list[Atom]] = {}
     for one in atoms:
         by_name.setdefault(one.name, []).append(one)
-    return next((why for name, group in by_name.items() if (why := _conflict(name, group))), None)
+    return next((why for name, group in by_name.items() if (why := _find_conflict(name, group))), None)
 
 
-def _conflict(name: str, group: list[Atom]) -> str | None:
-    words = " and ".join(dict.fromkeys(f"{one.op} {_number(one.threshold)}" for one in group))
+def _find_conflict(name: str, group: list[Atom]) -> str | None:
+    words = " and ".join(dict.fromkeys(f"{one.op} {_format_threshold(one.threshold)}" for one in group))
     values = {one.threshold for one in group if one.op == "=="}
     if len(values) > 1 or any(one.op == "!=" and one.threshold in values for one in group):
         return f"{name} cannot be {words}"
@@ -95,5 +95,5 @@ def _has_room(group: list[Atom]) -> bool:
     return low < high or (low == high and not low_open and not high_open)
 
 
-def _number(threshold: float | str | bool) -> str:
+def _format_threshold(threshold: float | str | bool) -> str:
     return str(threshold) if isinstance(threshold, str | bool) else f"{threshold:g}"

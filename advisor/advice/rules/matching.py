@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.advice.facts.places import is_significant
-from advisor.advice.rules.conditions import FactIs, evaluate, truth
+from advisor.advice.rules.conditions import FactIs, compute_truth, evaluate_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from advisor.advice.facts import FactSheet, Site
-    from advisor.advice.facts.span import Span
+    from advisor.advice.facts.span import GapSpan
     from advisor.advice.facts.vocabulary import Fact
     from advisor.advice.rules.conditions import Outcome
     from advisor.advice.rules.records import Action, RuleBook
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class RuleMatch:
     """An action at a site, and what its conditions say there."""
 
     action: Action
@@ -30,26 +30,26 @@ class Match:
     @property
     def stake_s(self) -> float:
         """The seconds that the action's gaps can hold here at most."""
-        return max((span.high for span in self._spans()), default=0.0)
+        return max((span.high for span in self._target_spans()), default=0.0)
 
     @property
     def known_s(self) -> float:
         """The seconds that one of the action's gaps holds here for certain."""
-        return max((span.low for span in self._spans()), default=0.0)
+        return max((span.low for span in self._target_spans()), default=0.0)
 
-    def _spans(self) -> list[Span]:
+    def _target_spans(self) -> list[GapSpan]:
         gaps = self.action.targets or [leaf.gap for leaf in self.action.comparisons if not isinstance(leaf, FactIs)]
-        return [self.site.gap(gap) for gap in gaps]
+        return [self.site.gap_span(gap) for gap in gaps]
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class RuleMatches:
     """The actions that fire, and those that something unknown keeps from firing or staying silent."""
 
     book: RuleBook
     sheet: FactSheet
-    fired: tuple[Match, ...]
-    undecided: tuple[Match, ...]
+    fired: tuple[RuleMatch, ...]
+    undecided: tuple[RuleMatch, ...]
 
     @property
     def needs(self) -> tuple[Need, ...]:
@@ -73,26 +73,26 @@ class Matches:
         return any(is_significant(match.known_s, self.sheet.run.actual_s) for match in self.undecided)
 
 
-def match(book: RuleBook, sheet: FactSheet) -> Matches:
+def match_rules(book: RuleBook, sheet: FactSheet) -> RuleMatches:
     """Return what fires and what stays undecided, in the order of the book and of the sites."""
     found = [
-        Match(action, site, evaluate(action.when, site))
+        RuleMatch(action, site, evaluate_condition(action.when, site))
         for action in book.actions
-        for site in _sites(action, sheet)
-        if truth(action.when, site) is not False
+        for site in _sites_of_action(action, sheet)
+        if compute_truth(action.when, site) is not False
     ]
     fired = tuple(one for one in found if one.outcome.truth)
     undecided = tuple(one for one in found if one.outcome.truth is None)
-    return Matches(book, sheet, fired, undecided)
+    return RuleMatches(book, sheet, fired, undecided)
 
 
-def matches_of(action: Action, sheet: FactSheet) -> Iterator[Match]:
+def match_action(action: Action, sheet: FactSheet) -> Iterator[RuleMatch]:
     """Yield what the conditions of an action say at each site; nothing if it does not fit the program's model."""
-    for site in _sites(action, sheet):
-        yield Match(action, site, evaluate(action.when, site))
+    for site in _sites_of_action(action, sheet):
+        yield RuleMatch(action, site, evaluate_condition(action.when, site))
 
 
-def _sites(action: Action, sheet: FactSheet) -> Sequence[Site]:
+def _sites_of_action(action: Action, sheet: FactSheet) -> Sequence[Site]:
     """Return where the conditions of an action are asked."""
     if sheet.model is not None and sheet.model not in action.applies_to:
         return ()

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from advisor.advice.facts.vocabulary import by_name
+from advisor.advice.facts.vocabulary import facts_by_name
 from advisor.model.records import GAP_NAMES
 from advisor.support.documents import scalars
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class RuleNames:
     """The names in force; None where any is accepted."""
 
     facts: Mapping[str, Fact]
@@ -31,12 +31,12 @@ class Names:
     cases: Collection[str] | None = None
 
 
-_NAMES: Final[ContextVar[Names | None]] = ContextVar("names", default=None)
+_NAMES: Final[ContextVar[RuleNames | None]] = ContextVar("names", default=None)
 
 
 @contextmanager
-def using(names: Names) -> Iterator[None]:
-    """Check the names in documents that are read inside the ``with`` against ``names``."""
+def use_names(names: RuleNames) -> Iterator[None]:
+    """Check the names in documents that are read inside the ``with`` against ``current_names``."""
     token = _NAMES.set(names)
     try:
         yield
@@ -44,14 +44,14 @@ def using(names: Names) -> Iterator[None]:
         _NAMES.reset(token)
 
 
-def names() -> Names:
-    """Return the names in force: outside of ``using`` the built-in vocabulary, and any step, issue, action or case."""
-    return _NAMES.get() or Names(by_name())
+def current_names() -> RuleNames:
+    """Return the names in force; outside of ``use_names`` the built-in vocabulary and any step, issue, action, case."""
+    return _NAMES.get() or RuleNames(facts_by_name())
 
 
-def _checked(text: str, known: Collection[str] | None, what: str) -> str:
+def _require_known(text: str, known: Collection[str] | None, what: str) -> str:
     if known is not None and text not in known:
-        raise ValueError(f"there is no such {what}{scalars.suggestion(text, known)}")
+        raise ValueError(f"there is no such {what}{scalars.suggest_word(text, known)}")
     return text
 
 
@@ -63,7 +63,7 @@ class FactName(str):
     @classmethod
     def parse(cls, text: str) -> Self:
         """The name; ValueError if there is no such fact."""
-        return cls(_checked(text, names().facts, "fact"))
+        return cls(_require_known(text, current_names().facts, "fact"))
 
 
 class GapName(str):
@@ -103,7 +103,7 @@ class IssueName(str):
     @classmethod
     def parse(cls, text: str) -> Self:
         """The number; ValueError if there is no such issue."""
-        return cls(_checked(text, names().issues, "issue"))
+        return cls(_require_known(text, current_names().issues, "issue"))
 
 
 class ActionName(str):
@@ -114,7 +114,7 @@ class ActionName(str):
     @classmethod
     def parse(cls, text: str) -> Self:
         """The number; ValueError if there is no such action."""
-        return cls(_checked(text, names().actions, "action"))
+        return cls(_require_known(text, current_names().actions, "action"))
 
 
 class CaseName(str):
@@ -125,7 +125,7 @@ class CaseName(str):
     @classmethod
     def parse(cls, text: str) -> Self:
         """The name; ValueError if there is no such case."""
-        return cls(_checked(text, names().cases, "case"))
+        return cls(_require_known(text, current_names().cases, "case"))
 
 
 class StepNumber(int):
@@ -134,8 +134,8 @@ class StepNumber(int):
     @classmethod
     def parse(cls, text: str) -> Self:
         """The number; ValueError if there is no such step."""
-        number = scalars.whole_number(text)
-        known = names().steps
+        number = scalars.parse_whole_number(text)
+        known = current_names().steps
         if known is not None and number not in known:
             raise ValueError(f"there is no such step; expected one of {', '.join(map(str, sorted(known)))}")
         return cls(number)

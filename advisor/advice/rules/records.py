@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from advisor.advice.rules.comparisons import given_value
-from advisor.advice.rules.conditions import Leaf, When, leaves
+from advisor.advice.rules.comparisons import parse_value
+from advisor.advice.rules.conditions import Leaf, When, iterate_comparisons
 from advisor.advice.rules.names import (
     ActionName,
     AffectedName,
@@ -16,7 +16,7 @@ from advisor.advice.rules.names import (
     GapName,
     IssueName,
     StepNumber,
-    names,
+    current_names,
 )
 from advisor.model.records import GAP_NAMES, HowTo
 from advisor.support.documents import Between, FieldErrors, Mark
@@ -71,7 +71,7 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class StepOrder:
     """The document ``steps.yaml``."""
 
     steps: tuple[Step, ...]
@@ -104,9 +104,9 @@ class Changed(str):
 def _check_given(name: str, text: str) -> None:
     """Raise ValueError where ``text`` is no value of a fact or gap."""
     if name in GAP_NAMES:
-        given_value(text, "share")
+        parse_value(text, "share")
     elif text != UNKNOWN:
-        given_value(text, names().facts[name].unit)
+        parse_value(text, current_names().facts[name].unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +128,18 @@ class Example:
         if problems:
             raise FieldErrors(problems)
 
-    def facts(self, vocabulary: Mapping[str, Fact]) -> dict[str, Value | None]:
+    def override_facts(self, vocabulary: Mapping[str, Fact]) -> dict[str, Value | None]:
         """Return the facts that are given a value, None for unknown."""
         chosen = {str(name): text for name, text in self.with_.items() if name not in GAP_NAMES}
         return {
-            name: None if text == UNKNOWN else given_value(text, vocabulary[name].unit) for name, text in chosen.items()
+            name: None if text == UNKNOWN else parse_value(text, vocabulary[name].unit) for name, text in chosen.items()
         }
 
     @property
-    def shares(self) -> dict[str, float]:
+    def gap_shares(self) -> dict[str, float]:
         """The gaps that are given a share of the run time."""
         chosen = {str(name): text for name, text in self.with_.items() if name in GAP_NAMES}
-        return {name: float(given_value(text, "share")) for name, text in chosen.items()}
+        return {name: float(parse_value(text, "share")) for name, text in chosen.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Action:
     @property
     def comparisons(self) -> tuple[Leaf, ...]:
         """The comparisons of ``when``, in the order in which they are written."""
-        return tuple(leaves(self.when))
+        return tuple(iterate_comparisons(self.when))
 
     @property
     def instructions(self) -> tuple[HowTo, ...]:
@@ -208,7 +208,7 @@ class RuleBook:
     actions: tuple[Action, ...]
     off: tuple[Action, ...] = ()
 
-    def action(self, number: str) -> Action | None:
+    def find_action(self, number: str) -> Action | None:
         """Return the action of that number, also one that is switched off; None if there is none."""
         return next((action for action in (*self.actions, *self.off) if action.id == number), None)
 

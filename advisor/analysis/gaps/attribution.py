@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.analysis.bounds import durations_known, instance_durations, seconds
+from advisor.analysis.bounds import are_durations_known, compute_bound_seconds, instance_durations
 from advisor.analysis.gaps import inner_waits
-from advisor.analysis.loads import Loads, Spread, summarize
+from advisor.analysis.loads import ProfileLoads, SecondsSpread, summarize_loads
 from advisor.analysis.machine_bounds import COUNTS, seconds_by_place
 from advisor.model.records import BOUND_NAMES, LEVELS
-from advisor.support.grouping import sums
+from advisor.support.grouping import sum_by_group
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,59 +35,61 @@ LEAST_IMBALANCE: Final = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class AttributionSource:
     """What attribution works on; ``machine`` tells which functional unit decides MA and MAC.
 
     ``values`` are the bounds from I on as far as they can be computed, also those that are not reported.
     """
 
     profile: Profile
-    loads: Loads
+    loads: ProfileLoads
     values: Mapping[str, float]
     machine: Machine | None = None
 
 
-def source(profile: Profile, loads: Loads | None = None, machine: Machine | None = None) -> Source:
+def build_source(
+    profile: Profile, loads: ProfileLoads | None = None, machine: Machine | None = None
+) -> AttributionSource:
     """Return what attribution works on; ``loads`` spares the pass over the arrays."""
-    loads = loads or summarize(profile)
-    values = seconds(loads) | {"actual": profile.actual_s}
-    if durations_known(profile):
+    loads = loads or summarize_loads(profile)
+    values = compute_bound_seconds(loads) | {"actual": profile.actual_s}
+    if are_durations_known(profile):
         values["IPCOLMDSW"] = float(instance_durations(profile).sum())
-    return Source(profile, loads, values, machine)
+    return AttributionSource(profile, loads, values, machine)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """The part of a gap that belongs to ``letters``; several where they cannot be told apart."""
+class GapPart:
+    """The part of a gap that belongs to ``gap_letters``; several where they cannot be told apart."""
 
     letters: tuple[str, ...]
-    spread: Spread
+    spread: SecondsSpread
 
 
-def between(source: Source, lower: Bound, upper: Bound) -> tuple[Piece, ...]:
+def attribute_between(source: AttributionSource, lower: Bound, upper: Bound) -> tuple[GapPart, ...]:
     """Return the seconds between two bounds that have a value, laid out; the pieces add up to the gap."""
     low, high = lower.seconds or 0.0, upper.seconds or 0.0
     if _PLACE[upper.name] <= _PLACE["IPCO"]:
-        return _averages(source, lower, upper.name, _average(source, upper.name, high))
+        return _average_differences(source, lower, upper.name, _average_spread(source, upper.name, high))
     if lower.name == "IPC" and source.loads.quantities.all_but_io:
-        return _io_and_rest(source, upper, high - low)
-    if not source.loads.quantities.work.known:
-        return (_without_work(source, lower, upper),)
-    pieces: tuple[Piece, ...] = ()
+        return _split_io(source, upper, high - low)
+    if not source.loads.quantities.work.is_known:
+        return (_attribute_without_work(source, lower, upper),)
+    pieces: tuple[GapPart, ...] = ()
     reached = low
     if _PLACE[lower.name] < _PLACE["IPCO"]:
         work = source.loads.spreads["IPCO"]
-        pieces, reached = _averages(source, lower, "IPCO", work), float(work.iterations.sum())
+        pieces, reached = _average_differences(source, lower, "IPCO", work), float(work.iterations.sum())
     if _PLACE[lower.name] < _PLACE["IPCOLMD"]:
-        pieces, reached = pieces + _imbalance(source, lower.name, upper.name), source.values["IPCOLMD"]
-    return pieces + _beyond(source, lower.name, upper.name, high - reached)
+        pieces, reached = pieces + _attribute_imbalance(source, lower.name, upper.name), source.values["IPCOLMD"]
+    return pieces + _attribute_waiting_and_rest(source, lower.name, upper.name, high - reached)
 
 
-def total(source: Source, pieces: tuple[Piece, ...]) -> Spread:
+def sum_parts(source: AttributionSource, pieces: tuple[GapPart, ...]) -> SecondsSpread:
     """Return the sum of the pieces."""
-    spread = source.loads.empty
+    spread = source.loads.empty_spread
     for piece in pieces:
-        spread = spread.plus(piece.spread)
+        spread = spread.add_scaled(piece.spread)
     return spread
 
 
@@ -97,7 +99,7 @@ def letters_between(lower: str, upper: str) -> tuple[str, ...]:
     return tuple(level.gap for level in levels if level.gap)
 
 
-def letters(source: Source, lower: str, upper: str) -> tuple[str, ...]:
+def gap_letters(source: AttributionSource, lower: str, upper: str) -> tuple[str, ...]:
     """Return the letters of the gap between two bounds that have a value.
 
     Where nothing but I/O is told apart, everything else is in IPC, and all that lies above it is the I/O that was seen,
@@ -106,144 +108,154 @@ def letters(source: Source, lower: str, upper: str) -> tuple[str, ...]:
     if lower != "IPC" or not source.loads.quantities.all_but_io:
         return letters_between(lower, upper)
     gap = source.values.get(upper, 0.0) - source.values["IPC"]
-    left = gap - float(_seen_io(source).iterations.sum())
+    left = gap - float(_mean_io(source).iterations.sum())
     return ("O",) if abs(left) <= ROUNDING * source.profile.actual_s else ("O", "X")
 
 
-def _io_and_rest(source: Source, upper: Bound, gap_s: float) -> tuple[Piece, ...]:
+def _split_io(source: AttributionSource, upper: Bound, gap_s: float) -> tuple[GapPart, ...]:
     """Return the I/O that was seen, a mean over the processors, and what lies outside of their times."""
-    seen = Piece(("O",), _seen_io(source))
-    if letters(source, "IPC", upper.name) == ("O",):
+    seen = GapPart(("O",), _mean_io(source))
+    if gap_letters(source, "IPC", upper.name) == ("O",):
         return (seen,)
-    return (seen, Piece(("X",), _outside(source, gap_s - float(seen.spread.iterations.sum()))))
+    return (seen, GapPart(("X",), _outside_spread(source, gap_s - float(seen.spread.iterations.sum()))))
 
 
-def _seen_io(source: Source) -> Spread:
+def _mean_io(source: AttributionSource) -> SecondsSpread:
     """Return the mean over the processors of their I/O seconds."""
     loads, profile = source.loads, source.profile
     arrays = [phase.arrays["io_s"] for phase in profile.phases]
     share = 1.0 / loads.processors
-    return Spread(
+    return SecondsSpread(
         np.concatenate([each.sum(axis=(1, 2)) for each in arrays]) * share,
-        loads.empty.rest,
+        loads.empty_spread.rest,
         sum((each.sum(axis=(0, 2)) for each in arrays), np.zeros(loads.processors)) * share,
         np.concatenate([each.sum(axis=(0, 1)) for each in arrays]) * share,
     )
 
 
-def _averages(source: Source, lower: Bound, upper: str, top: Spread) -> tuple[Piece, ...]:
+def _average_differences(
+    source: AttributionSource, lower: Bound, upper: str, top: SecondsSpread
+) -> tuple[GapPart, ...]:
     """Return the differences of neighbouring averages, those between the two bounds included where they are known."""
     names = [name for name in source.loads.spreads if _PLACE[lower.name] < _PLACE.get(name, 0) < _PLACE[upper]]
-    steps = [(lower.name, _average(source, lower.name, lower.seconds or 0.0))]
+    steps = [(lower.name, _average_spread(source, lower.name, lower.seconds or 0.0))]
     steps += [(name, source.loads.spreads[name]) for name in sorted(names, key=_PLACE.__getitem__)]
     return tuple(
-        Piece(letters_between(low, high), above.plus(below, -1.0))
+        GapPart(letters_between(low, high), above.add_scaled(below, -1.0))
         for (low, below), (high, above) in pairwise([*steps, (upper, top)])
     )
 
 
-def _average(source: Source, name: str, total: float) -> Spread:
+def _average_spread(source: AttributionSource, name: str, total: float) -> SecondsSpread:
     """Return what an average bound is made of."""
-    return _machine(source, name, total) if name in COUNTS else source.loads.spreads[name]
+    return _machine_spread(source, name, total) if name in COUNTS else source.loads.spreads[name]
 
 
-def _machine(source: Source, name: str, total: float) -> Spread:
+def _machine_spread(source: AttributionSource, name: str, total: float) -> SecondsSpread:
     """Return the seconds of a machine bound; counts have no phases, so they follow the lowest bound that has."""
     loads, profile = source.loads, source.profile
     place = seconds_by_place(name, profile, source.machine, total)
-    guide = next((loads.spreads[each] for each in ("I", "IP", "IPC", "IPCO") if each in loads.spreads), loads.empty)
+    guide = next(
+        (loads.spreads[each] for each in ("I", "IP", "IPC", "IPCO") if each in loads.spreads), loads.empty_spread
+    )
     region = np.concatenate([np.zeros(0, dtype=np.int64), *(phase.regions for phase in profile.phases)])
     weight = np.maximum(guide.regions, 0.0)
     count = len(profile.regions)
-    known = sums(region, weight, count)
+    known = sum_by_group(region, weight, count)
     weight = np.where(known[region] > 0, weight, 1.0)
-    all_weights = sums(region, weight, count)
+    all_weights = sum_by_group(region, weight, count)
     each = place.sum(axis=1)
     regions = np.divide(weight * each[region], all_weights[region])
     nowhere = float(each[all_weights == 0].sum())
-    spread = loads.empty.plus(Spread(regions, np.zeros(len(profile.phases)), place.sum(axis=0), loads.empty.iterations))
-    iterations = _over_iterations(loads, loads.by_phase(spread), guide.iterations)
+    spread = loads.empty_spread.add_scaled(
+        SecondsSpread(regions, np.zeros(len(profile.phases)), place.sum(axis=0), loads.empty_spread.iterations)
+    )
+    iterations = _share_over_iterations(loads, loads.sum_by_phase(spread), guide.iterations)
     outside = {"outside all phases": nowhere} if nowhere else {}
-    return Spread(spread.regions, spread.rest, spread.processors, iterations, outside)
+    return SecondsSpread(spread.regions, spread.rest, spread.processors, iterations, outside)
 
 
-def _over_iterations(loads: Loads, of_phase: FloatArray, guide: FloatArray) -> FloatArray:
+def _share_over_iterations(loads: ProfileLoads, of_phase: FloatArray, guide: FloatArray) -> FloatArray:
     """Return the seconds of each phase shared out over its iterations as ``guide`` is."""
     lengths = np.diff(loads.iteration_first)
     phase = np.repeat(np.arange(len(lengths)), lengths)
     weight = np.maximum(guide, 0.0)
-    weight = np.where(sums(phase, weight, len(lengths))[phase] > 0, weight, 1.0)
-    shared: FloatArray = of_phase[phase] * weight / sums(phase, weight, len(lengths))[phase]
+    weight = np.where(sum_by_group(phase, weight, len(lengths))[phase] > 0, weight, 1.0)
+    shared: FloatArray = of_phase[phase] * weight / sum_by_group(phase, weight, len(lengths))[phase]
     return shared
 
 
-def _imbalance(source: Source, lower: str, upper: str) -> tuple[Piece, ...]:
+def _attribute_imbalance(source: AttributionSource, lower: str, upper: str) -> tuple[GapPart, ...]:
     """Return L, M' and D, those of them that lie between two bounds."""
     loads, values = source.loads, source.values
-    steady = loads.spreads.get("steady", loads.empty)
+    steady = loads.spreads.get("steady", loads.empty_spread)
     everything = float(steady.iterations.sum())
     pieces = []
     for letter, low, high in (("L", "IPCO", "IPCOL"), ("M'", "IPCOL", "IPCOLM"), ("D", "IPCOLM", "IPCOLMD")):
         if _PLACE[low] < _PLACE[lower] or _PLACE[upper] < _PLACE[high]:
             continue
         if letter == "D":
-            pieces.append(Piece((letter,), loads.spreads.get("dynamic", loads.empty)))
+            pieces.append(GapPart((letter,), loads.spreads.get("dynamic", loads.empty_spread)))
         elif everything > LEAST_IMBALANCE * abs(values["IPCOLM"]):
-            pieces.append(Piece((letter,), loads.empty.plus(steady, (values[high] - values[low]) / everything)))
+            pieces.append(
+                GapPart((letter,), loads.empty_spread.add_scaled(steady, (values[high] - values[low]) / everything))
+            )
     return tuple(pieces)
 
 
-def _beyond(source: Source, lower: str, upper: str, rest: float) -> tuple[Piece, ...]:
+def _attribute_waiting_and_rest(source: AttributionSource, lower: str, upper: str, rest: float) -> tuple[GapPart, ...]:
     """Return synchronization, waiting inside the phases and what lies outside them, ``rest`` seconds together."""
     loads = source.loads
-    pieces: list[Piece] = []
+    pieces: list[GapPart] = []
     if "sync" in loads.spreads and _PLACE[lower] < _PLACE["IPCOLMDS"] <= _PLACE[upper]:
-        pieces.append(Piece(("S'",), loads.spreads["sync"]))
+        pieces.append(GapPart(("S'",), loads.spreads["sync"]))
     if _PLACE[lower] < _PLACE["IPCOLMDSW"] <= _PLACE[upper]:
-        pieces.append(Piece(("W",) if "sync" in loads.spreads else ("S'", "W"), _waiting(source)))
+        pieces.append(GapPart(("W",) if "sync" in loads.spreads else ("S'", "W"), _waiting_spread(source)))
     if upper == "actual":
         inside = sum(float(piece.spread.iterations.sum()) for piece in pieces)
-        pieces.append(Piece(("X",), _outside(source, rest - inside)))
+        pieces.append(GapPart(("X",), _outside_spread(source, rest - inside)))
     return tuple(pieces)
 
 
-def _waiting(source: Source) -> Spread:
+def _waiting_spread(source: AttributionSource) -> SecondsSpread:
     """Return W: what each instance takes longer than its deciding processor works and synchronizes."""
     loads, profile = source.loads, source.profile
-    waits = loads.spreads.get("wait", loads.empty)
-    if not durations_known(profile):
+    waits = loads.spreads.get("wait", loads.empty_spread)
+    if not are_durations_known(profile):
         return waits
     spent = np.concatenate([phase.peak for phase in loads.phases])
     if "sync" in loads.spreads:
         spent = spent + loads.spreads["sync"].iterations
     iterations = instance_durations(profile) - spent
     decider = np.concatenate([phase.decider for phase in loads.phases])
-    processors = sums(decider, iterations, loads.processors)
+    processors = sum_by_group(decider, iterations, loads.processors)
     total = np.add.reduceat(iterations, loads.iteration_first[:-1])
-    inner = inner_waits.rows(profile, loads, total)
-    regions = inner_waits.by_region(profile, loads, inner, total)
-    explained = loads.by_phase(Spread(regions, np.zeros(len(total)), processors, iterations)) != 0
+    inner = inner_waits.select_inner_waits(profile, loads, total)
+    regions = inner_waits.sum_by_region(profile, loads, inner, total)
+    explained = loads.sum_by_phase(SecondsSpread(regions, np.zeros(len(total)), processors, iterations)) != 0
     regions = np.where(np.repeat(explained, np.diff(loads.region_first)), regions, waits.regions)
-    rest = np.where(explained, 0.0, total - loads.by_phase(waits))
-    return Spread(regions, rest, processors, iterations)
+    rest = np.where(explained, 0.0, total - loads.sum_by_phase(waits))
+    return SecondsSpread(regions, rest, processors, iterations)
 
 
-def _outside(source: Source, total: float) -> Spread:
-    """Return ``total`` seconds outside all phases by their parts; every processor spends them."""
+def _outside_spread(source: AttributionSource, total: float) -> SecondsSpread:
+    """Return ``sum_parts`` seconds outside all phases by their parts; every processor spends them."""
     loads, profile = source.loads, source.profile
-    empty = loads.empty
+    empty = loads.empty_spread
     processors = np.full(loads.processors, total / loads.processors)
-    named = _edges(profile)
-    if not profile.has_phases and loads.phases and loads.phases[0].known:
+    named = _edge_seconds(profile)
+    if not profile.has_phases and loads.phases and loads.phases[0].has_work:
         slowest = loads.phases[0].slowest
         processors = total * (np.arange(loads.processors) == slowest)
         named = {name: float(each[slowest]) for name, each in profile.outside.items()}
-    return Spread(empty.regions, empty.rest, processors, empty.iterations, _limited(named, total, profile.actual_s))
+    return SecondsSpread(
+        empty.regions, empty.rest, processors, empty.iterations, _limit_parts(named, total, profile.actual_s)
+    )
 
 
-def _edges(profile: Profile) -> dict[str, float]:
+def _edge_seconds(profile: Profile) -> dict[str, float]:
     """Return the seconds before the first instance and after the last."""
-    if durations_known(profile) and all(phase.start_s is not None for phase in profile.phases):
+    if are_durations_known(profile) and all(phase.start_s is not None for phase in profile.phases):
         starts = [phase.start_s for phase in profile.phases if phase.start_s is not None]
         lengths = [phase.duration_s for phase in profile.phases if phase.duration_s is not None]
         first = min(float(start.min()) for start in starts)
@@ -253,8 +265,8 @@ def _edges(profile: Profile) -> dict[str, float]:
     return {name: float(profile.outside[name].mean()) for name in ("start-up", "shutdown") if name in profile.outside}
 
 
-def _limited(named: Mapping[str, float], total: float, actual_s: float) -> dict[str, float]:
-    """Return parts that add up to ``total``: never more than it, and the rest by that name."""
+def _limit_parts(named: Mapping[str, float], total: float, actual_s: float) -> dict[str, float]:
+    """Return parts that add up to ``sum_parts``: never more than it, and the rest by that name."""
     known = {name: part for name, part in named.items() if part > 0}
     claimed = sum(known.values())
     if claimed > max(total, 0.0):
@@ -266,16 +278,16 @@ def _limited(named: Mapping[str, float], total: float, actual_s: float) -> dict[
     return known | {"rest": rest} if rest else known
 
 
-def _without_work(source: Source, lower: Bound, upper: Bound) -> Piece:
+def _attribute_without_work(source: AttributionSource, lower: Bound, upper: Bound) -> GapPart:
     """Return a gap across the work of the processors where that is not known: by phase and iteration only."""
     loads, profile = source.loads, source.profile
     gap = (upper.seconds or 0.0) - (lower.seconds or 0.0)
-    rest, iterations = loads.empty.rest, loads.empty.iterations
-    if durations_known(profile) and lower.name != "IPCOLMDSW":
-        iterations = instance_durations(profile) - _average(source, lower.name, lower.seconds or 0.0).iterations
+    rest, iterations = loads.empty_spread.rest, loads.empty_spread.iterations
+    if are_durations_known(profile) and lower.name != "IPCOLMDSW":
+        iterations = instance_durations(profile) - _average_spread(source, lower.name, lower.seconds or 0.0).iterations
         rest = np.add.reduceat(iterations, loads.iteration_first[:-1])
     left = gap - float(iterations.sum())
-    outside = _limited(_edges(profile), left, profile.actual_s) if upper.name == "actual" else {}
+    outside = _limit_parts(_edge_seconds(profile), left, profile.actual_s) if upper.name == "actual" else {}
     processors = np.full(loads.processors, gap / loads.processors)
-    spread = Spread(loads.empty.regions, rest, processors, iterations, outside)
-    return Piece(letters_between(lower.name, upper.name), spread)
+    spread = SecondsSpread(loads.empty_spread.regions, rest, processors, iterations, outside)
+    return GapPart(letters_between(lower.name, upper.name), spread)

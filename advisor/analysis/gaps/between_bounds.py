@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.analysis.gaps.attribution import ROUNDING, between, letters, source, total
-from advisor.analysis.gaps.causes import causes_of, grouped
-from advisor.analysis.measures import joined, worst
+from advisor.analysis.gaps.attribution import ROUNDING, attribute_between, build_source, gap_letters, sum_parts
+from advisor.analysis.gaps.gap_causes import find_causes, group_causes
+from advisor.analysis.measures import join_reasons, worst_status
 from advisor.model.records import BOUND_NAMES, Bound, Gap, Share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.analysis.gaps.attribution import Source
-    from advisor.analysis.gaps.causes import Rows
-    from advisor.analysis.loads import Loads, Spread
+    from advisor.analysis.gaps.attribution import AttributionSource
+    from advisor.analysis.gaps.gap_causes import CauseRows
+    from advisor.analysis.loads import ProfileLoads, SecondsSpread
     from advisor.analysis.machines import Machine
     from advisor.model.records import FloatArray, IntArray, Profile, Status
 
@@ -53,29 +53,31 @@ NEGATIVE: Final = {
 }
 
 
-def attribute(
-    profile: Profile, bounds: Sequence[Bound], loads: Loads | None = None, machine: Machine | None = None
+def attribute_gaps(
+    profile: Profile, bounds: Sequence[Bound], loads: ProfileLoads | None = None, machine: Machine | None = None
 ) -> tuple[Gap, ...]:
     """Return the gaps between neighbouring bounds that have a value, laid out, in seconds.
 
     By region (and what lies in none), by processor and by iteration each add up to the gap. ``loads`` spares the pass
     over the arrays (``loads.summarize``), ``machine`` is the model that the bounds were computed with.
     """
-    origin = source(profile, loads, machine)
-    rows = grouped(profile.causes) if profile.causes is not None else None
+    origin = build_source(profile, loads, machine)
+    rows = group_causes(profile.causes) if profile.causes is not None else None
     known = [bound for bound in bounds if bound.seconds is not None]
-    return tuple(_gap(origin, rows, bounds, lower, upper) for lower, upper in pairwise(known))
+    return tuple(_build_gap(origin, rows, bounds, lower, upper) for lower, upper in pairwise(known))
 
 
-def phase_shares(profile: Profile, gap: Gap, loads: Loads | None = None, machine: Machine | None = None) -> FloatArray:
+def compute_phase_shares(
+    profile: Profile, gap: Gap, loads: ProfileLoads | None = None, machine: Machine | None = None
+) -> FloatArray:
     """Return the seconds of ``gap`` in each phase (P,); what lies outside all phases is in none of them."""
-    origin = source(profile, loads, machine)
-    lower, upper = _ends(gap, origin)
-    return origin.loads.by_phase(total(origin, between(origin, lower, upper)))
+    origin = build_source(profile, loads, machine)
+    lower, upper = _gap_bounds(gap, origin)
+    return origin.loads.sum_by_phase(sum_parts(origin, attribute_between(origin, lower, upper)))
 
 
-def ceiling(
-    profile: Profile, gaps: Sequence[Gap], gap_name: str, phase_index: int, loads: Loads | None = None
+def compute_gap_ceiling(
+    profile: Profile, gaps: Sequence[Gap], gap_name: str, phase_index: int, loads: ProfileLoads | None = None
 ) -> float:
     """Return the most that fixing one phase can win of a gap, in seconds; of the whole run for ``phase_index`` -1.
 
@@ -87,26 +89,28 @@ def ceiling(
         return 0.0
     if phase_index < 0:
         return gap.seconds
-    origin = source(profile, loads)
+    origin = build_source(profile, loads)
     if gap_name in ("L", "M'", "D"):
         phase = origin.loads.phases[phase_index]
         most = phase.steady_s + phase.dynamic_s
     else:
-        most = float(phase_shares(profile, gap, origin.loads)[phase_index])
+        most = float(compute_phase_shares(profile, gap, origin.loads)[phase_index])
     return min(max(most, 0.0), gap.seconds)
 
 
-def _ends(gap: Gap, origin: Source) -> tuple[Bound, Bound]:
+def _gap_bounds(gap: Gap, origin: AttributionSource) -> tuple[Bound, Bound]:
     """Return the two bounds of a gap; of machine bounds only their difference is known."""
     upper = origin.values.get(gap.upper, gap.seconds)
     return Bound(gap.lower, upper - gap.seconds, gap.status), Bound(gap.upper, upper, gap.status)
 
 
-def _gap(origin: Source, rows: Rows | None, bounds: Sequence[Bound], lower: Bound, upper: Bound) -> Gap:
+def _build_gap(
+    origin: AttributionSource, rows: CauseRows | None, bounds: Sequence[Bound], lower: Bound, upper: Bound
+) -> Gap:
     seconds = (upper.seconds or 0.0) - (lower.seconds or 0.0)
-    members = letters(origin, lower.name, upper.name)
-    pieces = between(origin, lower, upper)
-    spread = total(origin, pieces)
+    members = gap_letters(origin, lower.name, upper.name)
+    pieces = attribute_between(origin, lower, upper)
+    spread = sum_parts(origin, pieces)
     actual = origin.profile.actual_s
     gap = Gap(
         name="+".join(members),
@@ -115,23 +119,23 @@ def _gap(origin: Source, rows: Rows | None, bounds: Sequence[Bound], lower: Boun
         upper=upper.name,
         seconds=seconds,
         share=seconds / actual if actual else 0.0,
-        status=_status(origin, lower, upper),
-        regions=_regions(origin, spread),
-        processors=_processors(origin, spread),
-        iterations=_iterations(origin, spread),
-        causes=causes_of(origin, rows, pieces, seconds),
+        status=_gap_status(origin, lower, upper),
+        regions=_region_shares(origin, spread),
+        processors=_processor_shares(origin, spread),
+        iterations=_iteration_shares(origin, spread),
+        causes=find_causes(origin, rows, pieces, seconds),
     )
-    return replace(gap, reason=_reason(origin.profile, gap, bounds, lower, upper))
+    return replace(gap, reason=_explain_gap(origin.profile, gap, bounds, lower, upper))
 
 
-def _status(origin: Source, lower: Bound, upper: Bound) -> Status:
+def _gap_status(origin: AttributionSource, lower: Bound, upper: Bound) -> Status:
     """Return how sure a gap is: as its bounds; of I/O seen alone as that, whatever else the lower bound holds."""
     if lower.name == "IPC" and origin.loads.quantities.all_but_io:
-        return worst((origin.profile.status.get("io_s", "measured"), upper.status))
-    return worst((lower.status, upper.status))
+        return worst_status((origin.profile.status.get("io_s", "measured"), upper.status))
+    return worst_status((lower.status, upper.status))
 
 
-def _reason(profile: Profile, gap: Gap, bounds: Sequence[Bound], lower: Bound, upper: Bound) -> str | None:
+def _explain_gap(profile: Profile, gap: Gap, bounds: Sequence[Bound], lower: Bound, upper: Bound) -> str | None:
     """Return what keeps a gap from being single, measured and positive."""
     reasons: list[str | None] = []
     between_them = bounds[BOUND_NAMES.index(lower.name) + 1 : BOUND_NAMES.index(upper.name)]
@@ -141,24 +145,24 @@ def _reason(profile: Profile, gap: Gap, bounds: Sequence[Bound], lower: Bound, u
     if lower.status != "measured":
         reasons.append(lower.reason)
     reasons.append(upper.reason)
-    if "O" in gap.members and not profile.has("cpu_s") and profile.has("io_s"):
+    if "O" in gap.members and not profile.has_measure("cpu_s") and profile.has_measure("io_s"):
         reasons.append(SEEN_IO)
     if gap.seconds < -ROUNDING * profile.actual_s:
         causes = [NEGATIVE[member] for member in gap.members if member in NEGATIVE]
         few = causes if len(causes) <= FEW else []
         reasons.append(f"negative: {', or '.join(few) or 'the times do not fit together'}")
-    return joined(reasons)
+    return join_reasons(reasons)
 
 
-def _regions(origin: Source, spread: Spread) -> tuple[Share, ...]:
+def _region_shares(origin: AttributionSource, spread: SecondsSpread) -> tuple[Share, ...]:
     """Return the seconds by region of each phase, the largest first, with what lies in no region and in no phase."""
     profile = origin.profile
     indices = np.concatenate([np.zeros(0, dtype=np.int64), *(phase.regions for phase in profile.phases)])
     phase_of = np.repeat(np.arange(len(profile.phases)), np.diff(origin.loads.region_first))
     everything = np.concatenate((spread.regions, spread.rest))
-    chosen = _largest(everything)
+    chosen = _select_largest(everything)
 
-    def share(place: int) -> Share:
+    def make_share(place: int) -> Share:
         seconds = float(everything[place])
         if place >= len(indices):
             return Share("in no region", seconds, profile.phases[place - len(indices)].name)
@@ -166,22 +170,22 @@ def _regions(origin: Source, spread: Spread) -> tuple[Share, ...]:
         return Share(region.name, seconds, profile.phases[phase_of[place]].name, region.file, region.line)
 
     outside = [Share(name, seconds) for name, seconds in spread.outside.items() if seconds]
-    listed = sorted([share(int(place)) for place in chosen] + outside, key=lambda each: -each.seconds)
-    return (*listed, *_others(everything, chosen))
+    listed = sorted([make_share(int(place)) for place in chosen] + outside, key=lambda each: -each.seconds)
+    return (*listed, *_sum_others(everything, chosen))
 
 
-def _processors(origin: Source, spread: Spread) -> tuple[Share, ...]:
-    chosen = _largest(spread.processors)
+def _processor_shares(origin: AttributionSource, spread: SecondsSpread) -> tuple[Share, ...]:
+    chosen = _select_largest(spread.processors)
     ordered = chosen[np.argsort(-spread.processors[chosen], kind="stable")]
     listed = [Share(origin.profile.processors[q].name, float(spread.processors[q])) for q in ordered]
-    return (*listed, *_others(spread.processors, chosen))
+    return (*listed, *_sum_others(spread.processors, chosen))
 
 
-def _iterations(origin: Source, spread: Spread) -> tuple[Share, ...]:
+def _iteration_shares(origin: AttributionSource, spread: SecondsSpread) -> tuple[Share, ...]:
     """Return the seconds by iteration of each phase, in their order, with what lies in no phase."""
     first, phases = origin.loads.iteration_first, origin.profile.phases
     phase_of = np.repeat(np.arange(len(phases)), np.diff(first))
-    chosen = _largest(spread.iterations)
+    chosen = _select_largest(spread.iterations)
     listed = [
         Share(
             f"iteration {place - first[phase_of[place]] + 1}",
@@ -191,10 +195,10 @@ def _iterations(origin: Source, spread: Spread) -> tuple[Share, ...]:
         for place in chosen
     ]
     outside = [Share(name, seconds) for name, seconds in spread.outside.items() if seconds]
-    return (*listed, *outside, *_others(spread.iterations, chosen))
+    return (*listed, *outside, *_sum_others(spread.iterations, chosen))
 
 
-def _largest(values: FloatArray) -> IntArray:
+def _select_largest(values: FloatArray) -> IntArray:
     """Return where the values are that are worth a line, in order: all but zeros, the largest if there are many."""
     some = np.flatnonzero(values)
     if len(some) > LIMIT:
@@ -202,7 +206,7 @@ def _largest(values: FloatArray) -> IntArray:
     return some
 
 
-def _others(values: FloatArray, chosen: IntArray) -> tuple[Share, ...]:
+def _sum_others(values: FloatArray, chosen: IntArray) -> tuple[Share, ...]:
     """Return one line for all values that were not chosen."""
     if len(chosen) == np.count_nonzero(values):
         return ()

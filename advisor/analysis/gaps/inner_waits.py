@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model.records import CAUSE_CATEGORIES
-from advisor.support.grouping import sums
+from advisor.support.grouping import sum_by_group
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.analysis.loads import Loads
+    from advisor.analysis.loads import ProfileLoads
     from advisor.model.records import Causes, FloatArray, IntArray, Profile
 
 #: Kinds of waiting in a call that may be the one that closes the phase.
@@ -26,18 +26,20 @@ CLOSING_KINDS = ("barrier", "collective", "thread barrier", "end of run")
 EXPLAINING = 0.5
 
 
-def rows(profile: Profile, loads: Loads, waiting_s: FloatArray) -> npt.NDArray[np.bool_]:
+def select_inner_waits(profile: Profile, loads: ProfileLoads, waiting_s: FloatArray) -> npt.NDArray[np.bool_]:
     """Return which causes are waiting inside phases whose W, ``waiting_s`` (P,), they explain."""
     causes = profile.causes
     if causes is None or not profile.has_phases:
         return np.zeros(0 if causes is None else len(causes.seconds), dtype=bool)
-    inner = _inner(profile, causes)
-    total = sums(causes.phase[inner], causes.seconds[inner], len(loads.phases))
+    inner = _is_inner_wait(profile, causes)
+    total = sum_by_group(causes.phase[inner], causes.seconds[inner], len(loads.phases))
     explained = (total > 0) & (total >= EXPLAINING * waiting_s)
     return inner & explained[np.maximum(causes.phase, 0)]
 
 
-def by_region(profile: Profile, loads: Loads, chosen: npt.NDArray[np.bool_], waiting_s: FloatArray) -> FloatArray:
+def sum_by_region(
+    profile: Profile, loads: ProfileLoads, chosen: npt.NDArray[np.bool_], waiting_s: FloatArray
+) -> FloatArray:
     """Return W of the phases that the ``chosen`` causes explain, laid out as ``Spread.regions``.
 
     It stands at the function that calls, where one is known below the program itself, else at the call.
@@ -46,17 +48,17 @@ def by_region(profile: Profile, loads: Loads, chosen: npt.NDArray[np.bool_], wai
     causes = profile.causes
     if causes is None:
         return laid_out
-    place = _places(profile, causes)
+    place = _shown_regions(profile, causes)
     for number in np.unique(causes.phase[chosen]).tolist():
         mine = chosen & (causes.phase == number)
-        by_place = sums(place[mine], causes.seconds[mine], len(profile.regions))
+        by_place = sum_by_group(place[mine], causes.seconds[mine], len(profile.regions))
         seconds = by_place[profile.phases[number].regions]
         part = slice(int(loads.region_first[number]), int(loads.region_first[number + 1]))
         laid_out[part] = seconds / max(seconds.sum(), np.finfo(float).tiny) * waiting_s[number]
     return laid_out
 
 
-def _places(profile: Profile, causes: Causes) -> IntArray:
+def _shown_regions(profile: Profile, causes: Causes) -> IntArray:
     """Return the region at which each cause is shown: its caller's, or its own if only the program itself called."""
     shown = np.array([region.name != profile.program for region in profile.regions], dtype=bool)
     named = (causes.caller >= 0) & shown[np.maximum(causes.caller, 0)]
@@ -65,7 +67,7 @@ def _places(profile: Profile, causes: Causes) -> IntArray:
     return np.where(named, causes.caller, causes.call)
 
 
-def _inner(profile: Profile, causes: Causes) -> npt.NDArray[np.bool_]:
+def _is_inner_wait(profile: Profile, causes: Causes) -> npt.NDArray[np.bool_]:
     """Return which causes are waiting in another call than the one that closes their phase."""
     names = [region.name for region in profile.regions]
     closes = np.array([kind in CLOSING_KINDS for kind in causes.kinds], dtype=bool)[causes.kind]

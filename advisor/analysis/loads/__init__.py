@@ -1,5 +1,5 @@
 """What the processors have to do in each phase: one pass over the arrays of a profile."""
 
-from advisor.analysis.loads.summary import Loads, Spread, summarize
+from advisor.analysis.loads.summary import ProfileLoads, SecondsSpread, summarize_loads
 
-__all__ = ["Loads", "Spread", "summarize"]
+__all__ = ["ProfileLoads", "SecondsSpread", "summarize_loads"]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.analysis.loads.arrays import PhaseArrays, Team, team_of
-from advisor.analysis.loads.phases import PhaseLoads, read_phase
-from advisor.analysis.measures import Quantities, quantities
+from advisor.analysis.loads.arrays import PhaseArrays, RankThreads, find_rank_threads
+from advisor.analysis.loads.phases import PhaseLoads, compute_phase_loads
+from advisor.analysis.measures import Quantities, derive_quantities
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SecondsSpread:
     """Seconds laid out in three ways that add up to the same: by region, by processor and by iteration.
 
     ``regions`` holds the regions of all phases one after the other, ``iterations`` their iterations; ``rest`` (phases,)
@@ -36,10 +36,10 @@ class Spread:
     iterations: FloatArray
     outside: Mapping[str, float] = field(default_factory=dict)
 
-    def plus(self, other: Spread, factor: float = 1.0) -> Spread:
+    def add_scaled(self, other: SecondsSpread, factor: float = 1.0) -> SecondsSpread:
         """Return the sum of these seconds and ``factor`` times ``other``."""
         names = (*self.outside, *(name for name in other.outside if name not in self.outside))
-        return Spread(
+        return SecondsSpread(
             self.regions + factor * other.regions,
             self.rest + factor * other.rest,
             self.processors + factor * other.processors,
@@ -49,7 +49,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Loads:
+class ProfileLoads:
     """What one pass over a profile gives.
 
     ``phases`` holds the totals of each phase. ``spreads`` lays out, by name, the bounds ``I``, ``IP``, ``IPC`` and
@@ -59,9 +59,9 @@ class Loads:
     """
 
     quantities: Quantities
-    team: Team
+    team: RankThreads
     phases: tuple[PhaseLoads, ...]
-    spreads: Mapping[str, Spread]
+    spreads: Mapping[str, SecondsSpread]
     region_first: IntArray
     iteration_first: IntArray
 
@@ -75,16 +75,16 @@ class Loads:
         """The load of each processor in all parallel phases together, seconds (Q,)."""
         total: FloatArray = np.zeros(self.processors)
         for phase in self.phases:
-            if phase.known and phase.kind != "serial":
+            if phase.has_work and phase.kind != "serial":
                 total += phase.work
         return total
 
     @property
-    def empty(self) -> Spread:
+    def empty_spread(self) -> SecondsSpread:
         """A spread of no seconds."""
-        return no_seconds(self.region_first, self.iteration_first, self.processors)
+        return make_empty_spread(self.region_first, self.iteration_first, self.processors)
 
-    def by_phase(self, spread: Spread) -> FloatArray:
+    def sum_by_phase(self, spread: SecondsSpread) -> FloatArray:
         """Return the seconds of ``spread`` in each phase (P,)."""
         if not len(self.phases):
             return np.zeros(0)
@@ -92,32 +92,32 @@ class Loads:
         return np.add.reduceat(padded, self.region_first[:-1]) + spread.rest
 
 
-def summarize(profile: Profile) -> Loads:
+def summarize_loads(profile: Profile) -> ProfileLoads:
     """Return the loads of ``profile``; memory beyond the profile grows with regions + processors + iterations only."""
-    kinds = quantities(profile)
-    team = team_of(profile.processors)
+    kinds = derive_quantities(profile)
+    team = find_rank_threads(profile.processors)
     made_of = (kinds.computation, kinds.communication, kinds.work, kinds.sync, kinds.wait)
     measures = tuple(dict.fromkeys(name for quantity in made_of for name, _ in quantity.terms))
-    region_first = _first([len(phase.regions) for phase in profile.phases])
-    iteration_first = _first([phase.iterations for phase in profile.phases])
+    region_first = _start_offsets([len(phase.regions) for phase in profile.phases])
+    iteration_first = _start_offsets([phase.iterations for phase in profile.phases])
     found: list[PhaseLoads] = []
-    spreads: dict[str, Spread] = {}
+    spreads: dict[str, SecondsSpread] = {}
     for number, phase in enumerate(profile.phases):
-        part = read_phase(PhaseArrays(phase, profile.regions, team, measures), phase.kind, kinds)
+        part = compute_phase_loads(PhaseArrays(phase, profile.regions, team, measures), phase.kind, kinds)
         found.append(part.loads)
         for name, layout in part.layouts.items():
             if name not in spreads:
-                spreads[name] = no_seconds(region_first, iteration_first, len(team.master))
+                spreads[name] = make_empty_spread(region_first, iteration_first, len(team.master))
             spread = spreads[name]
             spread.regions[region_first[number] : region_first[number + 1]] = layout.regions
             spread.iterations[iteration_first[number] : iteration_first[number + 1]] = layout.iterations
             spread.processors[:] += layout.processors
-    return Loads(kinds, team, tuple(found), spreads, region_first, iteration_first)
+    return ProfileLoads(kinds, team, tuple(found), spreads, region_first, iteration_first)
 
 
-def no_seconds(region_first: IntArray, iteration_first: IntArray, processors: int) -> Spread:
+def make_empty_spread(region_first: IntArray, iteration_first: IntArray, processors: int) -> SecondsSpread:
     """Return a spread of zeros over these phases."""
-    return Spread(
+    return SecondsSpread(
         np.zeros(int(region_first[-1])),
         np.zeros(len(region_first) - 1),
         np.zeros(processors),
@@ -125,5 +125,5 @@ def no_seconds(region_first: IntArray, iteration_first: IntArray, processors: in
     )
 
 
-def _first(lengths: list[int]) -> IntArray:
+def _start_offsets(lengths: list[int]) -> IntArray:
     return np.cumsum([0, *lengths], dtype=np.int64)

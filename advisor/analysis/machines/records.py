@@ -16,7 +16,7 @@ CacheName = Literal["L1", "L2", "L3", "L4"]
 KeyPath = tuple[str, ...]
 
 
-def _with_source(text: str) -> tuple[str, str]:
+def _split_source(text: str) -> tuple[str, str]:
     """``2.4 GHz`` and ``datasheet`` of ``2.4 GHz @datasheet``."""
     quantity, _, source = text.partition("@")
     if not source.strip():
@@ -39,8 +39,8 @@ class Number(float):
     @classmethod
     def parse(cls, text: str, dimension: units.Dimension) -> Self:
         """``2.4 GHz @datasheet``; ValueError if unit or source is missing, or the number is not above zero."""
-        quantity, source = _with_source(text)
-        value = units.parse_as(quantity, dimension)
+        quantity, source = _split_source(text)
+        value = units.parse_with_dimension(quantity, dimension)
         if value <= 0:
             raise ValueError("expected a number above zero; leave out what is not known")
         return cls(value, source)
@@ -60,8 +60,8 @@ class Count(int):
     @classmethod
     def parse(cls, text: str) -> Self:
         """``96 @datasheet``; ValueError if the source is missing, or the number is not whole and above zero."""
-        digits, source = _with_source(text)
-        value = scalars.whole_number(digits)
+        digits, source = _split_source(text)
+        value = scalars.parse_whole_number(digits)
         if value <= 0:
             raise ValueError("expected a number above zero; leave out what is not known")
         return cls(value, source)
@@ -79,7 +79,7 @@ DollarsPerHour = Annotated[Number, units.DIMENSIONS["cost"]]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class NumberSource:
     """Where numbers come from: a document by its title, or how they were found out."""
 
     title: str
@@ -156,7 +156,7 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Synchronization:
+class SynchronizationCost:
     """What a barrier of P processors costs: ``base + per_doubling * log2 P``; ``fork_join``: to start and join them."""
 
     per_doubling: Seconds
@@ -177,7 +177,7 @@ class Machine:
     name: str
     title: str
     description: str
-    sources: dict[str, Source]
+    sources: dict[str, NumberSource]
     year: Count | None = None
     cpus: tuple[str, ...] = ()
     sockets: Count | None = None
@@ -192,13 +192,13 @@ class Machine:
     caches: dict[CacheName, Cache] = field(default_factory=dict)
     memory: Memory | None = None
     network: Network | None = None
-    synchronization: Synchronization | None = None
+    synchronization: SynchronizationCost | None = None
     cost_per_hour: DollarsPerHour | None = None
 
     def __post_init__(self) -> None:
-        named = [(path, number.source) for path, number in numbers(self)]
+        named = [(path, number.source) for path, number in iterate_numbers(self)]
         problems = [
-            (path, f"the source '{source}' is not listed in sources{scalars.suggestion(source, self.sources)}")
+            (path, f"the source '{source}' is not listed in sources{scalars.suggest_word(source, self.sources)}")
             for path, source in named
             if source not in self.sources
         ]
@@ -208,13 +208,13 @@ class Machine:
             raise FieldErrors(problems)
 
 
-def numbers(record: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Number | Count]]:
+def iterate_numbers(record: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Number | Count]]:
     """Every number in the record with the path of keys to it, in the order of the fields."""
     if isinstance(record, Number | Count):
         yield path, record
     elif isinstance(record, dict):
         for key, value in record.items():
-            yield from numbers(value, (*path, str(key)))
+            yield from iterate_numbers(value, (*path, str(key)))
     elif is_dataclass(record) and not isinstance(record, type):
         for each in fields(record):
-            yield from numbers(getattr(record, each.name), (*path, each.name))
+            yield from iterate_numbers(getattr(record, each.name), (*path, each.name))

@@ -1,6 +1,6 @@
 """What several tools recorded of one run, made one profile."""
 
-from advisor.analysis.merging.recordings import merge
-from advisor.analysis.merging.runs import together
+from advisor.analysis.merging.recordings import merge_recordings
+from advisor.analysis.merging.runs import group_by_run
 
-__all__ = ["merge", "together"]
+__all__ = ["group_by_run", "merge_recordings"]

@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 _ALL: Final = 0.95
 
 
-def new(leader: Profile, other: Profile) -> tuple[str, ...]:
+def find_new_counts(leader: Profile, other: Profile) -> tuple[str, ...]:
     """Return the counts that only ``other`` has."""
     return tuple(name for name in other.counts if name not in leader.counts)
 
 
-def added(leader: Profile, other: Profile, columns: IntArray) -> Profile:
+def add_counts(leader: Profile, other: Profile, columns: IntArray) -> Profile:
     """Return ``leader`` with the counts that only ``other`` has; ``columns`` (Q,) are its processors there.
 
     Regions are the same by name, and by file where both know one. Functions that the leader does not know go to the
     region that holds all of its work, if one does, else they follow as regions in no phase.
     """
-    names = new(leader, other)
+    names = find_new_counts(leader, other)
     if not names:
         return leader
-    rows, extra = _rows(leader, other)
+    rows, extra = _match_regions(leader, other)
     regions = (*leader.regions, *extra)
     grown = {name: np.vstack((table, np.zeros((len(extra), len(columns))))) for name, table in leader.counts.items()}
     for name in names:
@@ -37,16 +37,16 @@ def added(leader: Profile, other: Profile, columns: IntArray) -> Profile:
     return replace(leader, regions=regions, counts=grown)
 
 
-def _rows(leader: Profile, other: Profile) -> tuple[IntArray, tuple[Region, ...]]:
+def _match_regions(leader: Profile, other: Profile) -> tuple[IntArray, tuple[Region, ...]]:
     """Return the leader's region of each of the other's, and the regions to add for those without one."""
-    everything = _everything(leader)
+    everything = _find_dominant_region(leader)
     places: dict[str, list[int]] = {}
     for number, region in enumerate(leader.regions):
         places.setdefault(region.name, []).append(number)
     rows: list[int] = []
     extra: list[Region] = []
     for region in other.regions:
-        found = [n for n in places.get(region.name, ()) if _same_file(leader.regions[n], region)]
+        found = [n for n in places.get(region.name, ()) if _is_same_file(leader.regions[n], region)]
         if found:
             rows.append(next((n for n in found if leader.regions[n].threaded == region.threaded), found[0]))
         elif everything is not None:
@@ -57,13 +57,13 @@ def _rows(leader: Profile, other: Profile) -> tuple[IntArray, tuple[Region, ...]
     return np.array(rows, dtype=np.int64), tuple(extra)
 
 
-def _same_file(one: Region, other: Region) -> bool:
+def _is_same_file(one: Region, other: Region) -> bool:
     if one.file is None or other.file is None:
         return True
     return one.file.rsplit("/", 1)[-1] == other.file.rsplit("/", 1)[-1]
 
 
-def _everything(leader: Profile) -> int | None:
+def _find_dominant_region(leader: Profile) -> int | None:
     """Return the region that holds nearly all of the leader's working time, None where several share it."""
     work: FloatArray = np.zeros(len(leader.regions))
     for phase in leader.phases:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis.merging import contradictions, counts, times
-from advisor.analysis.merging.runs import matching_processors, weight
+from advisor.analysis.merging.runs import match_processors, recording_weight
 from advisor.model.records import Note
 
 if TYPE_CHECKING:
@@ -23,53 +23,64 @@ if TYPE_CHECKING:
 _STATED: Final = ("build", "started", "machine", "cores", "language", "ranks_expected")
 
 
-def merge(recordings: Sequence[Profile]) -> Profile:
+def merge_recordings(recordings: Sequence[Profile]) -> Profile:
     """Return the profile of one run from its ``recordings``, at least one; of one alone that itself.
 
     The leader's regions keep their places; regions that only others know follow, in no phase.
     """
-    leader, *others = sorted(recordings, key=weight, reverse=True)
+    leader, *others = sorted(recordings, key=recording_weight, reverse=True)
     found = leader
     for other in others:
-        found = _with(found, other)
+        found = _add_recording(found, other)
     if not others:
         return found
     readers = "+".join(dict.fromkeys(recording.reader for recording in (leader, *others)))
-    text = f"times of {leader.reader}" + "".join(f"; {_brought(leader, other)}" for other in others)
+    text = f"times of {leader.reader}" + "".join(f"; {_describe_added(leader, other)}" for other in others)
     return replace(found, reader=readers, notes=(*found.notes, Note("merged", text)))
 
 
-def _with(leader: Profile, other: Profile) -> Profile:
+def _add_recording(leader: Profile, other: Profile) -> Profile:
     """Return ``leader`` with what ``other`` adds."""
     found = replace(
         leader,
         program=leader.program or other.program,
-        actual_s=leader.actual_s if leader.timed else other.actual_s,
+        actual_s=leader.actual_s if leader.has_run_time else other.actual_s,
         paradigms=tuple(dict.fromkeys((*leader.paradigms, *other.paradigms))),
         parameters={**other.parameters, **leader.parameters},
-        notes=tuple(dict.fromkeys((*leader.notes, *contradictions.between(leader, other), *_doubts(other)))),
+        notes=tuple(
+            dict.fromkeys(
+                (*leader.notes, *contradictions.find_contradictions(leader, other), *_notes_without_penalty(other))
+            )
+        ),
         **{name: getattr(leader, name) or getattr(other, name) for name in _STATED},
     )
-    columns = matching_processors(leader, other)
+    columns = match_processors(leader, other)
     if columns is None:
-        return replace(found, notes=(*found.notes, _partial(leader, other)))
-    return counts.added(times.added(found, other, columns), other, columns)
+        return replace(found, notes=(*found.notes, _partial_note(leader, other)))
+    return counts.add_counts(times.add_times(found, other, columns), other, columns)
 
 
-def _doubts(other: Profile) -> tuple[Note, ...]:
+def _notes_without_penalty(other: Profile) -> tuple[Note, ...]:
     """Return what a recording says about itself, without penalty: its times do not decide."""
     return tuple(replace(note, text=f"{other.reader}: {note.text}", penalty=0.0) for note in other.notes)
 
 
-def _partial(leader: Profile, other: Profile) -> Note:
+def _partial_note(leader: Profile, other: Profile) -> Note:
     """Return the note on a recording of other processors than the leader's."""
     who = f"{other.reader} recorded {len(other.processors)} of {len(leader.processors)} processors"
     return Note("partial recording", f"{who}; its counts and times are left out", 0.0, "record all ranks with it")
 
 
-def _brought(leader: Profile, other: Profile) -> str:
+def _describe_added(leader: Profile, other: Profile) -> str:
     """Return what a recording added, in words."""
-    if matching_processors(leader, other) is None:
+    if match_processors(leader, other) is None:
         return f"nothing of {other.reader}"
-    what = [name for name, part in (("counts", counts.new(leader, other)), ("times", times.new(leader, other))) if part]
+    what = [
+        name
+        for name, part in (
+            ("counts", counts.find_new_counts(leader, other)),
+            ("times", times.has_new_times(leader, other)),
+        )
+        if part
+    ]
     return f"{' and '.join(what) or 'nothing'} of {other.reader}"

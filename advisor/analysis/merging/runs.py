@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from advisor.analysis.measures import quantities
+from advisor.analysis.measures import derive_quantities
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,32 +19,37 @@ import numpy as np
 _COMM: Final = 15
 
 
-def together(recordings: Sequence[Profile]) -> list[list[Profile]]:
+def group_by_run(recordings: Sequence[Profile]) -> list[list[Profile]]:
     """Return the recordings by run, the oldest run first, and those without a run time before all others.
 
     Recordings of one run come from different readers, and agree on program, build, parameters and, as far as they are
     timed, on the number of ranks. Of several runs that a recording could belong to, it goes to the one nearest in time.
     """
     runs: list[list[Profile]] = []
-    for recording in sorted(recordings, key=weight, reverse=True):
-        fitting = [run for run in runs if all(_belong(recording, other) for other in run)]
+    for recording in sorted(recordings, key=recording_weight, reverse=True):
+        fitting = [run for run in runs if all(_is_same_run(recording, other) for other in run)]
         if fitting:
-            min(fitting, key=lambda run: _distance(recording, run[0])).append(recording)
+            min(fitting, key=lambda run: _start_distance(recording, run[0])).append(recording)
         else:
             runs.append([recording])
-    return sorted(runs, key=_age)
+    return sorted(runs, key=_start_order)
 
 
-def _age(run: Sequence[Profile]) -> tuple[bool, str]:
-    return any(one.timed for one in run), min((one.started for one in run if one.started), default="")
+def _start_order(run: Sequence[Profile]) -> tuple[bool, str]:
+    return any(one.has_run_time for one in run), min((one.started for one in run if one.started), default="")
 
 
-def weight(recording: Profile) -> tuple[bool, bool, bool, int]:
+def recording_weight(recording: Profile) -> tuple[bool, bool, bool, int]:
     """Return what decides which recording leads: phases, then times of waiting, then times at all, then regions."""
-    return recording.has_phases, quantities(recording).work.known, recording.timed, len(recording.regions)
+    return (
+        recording.has_phases,
+        derive_quantities(recording).work.is_known,
+        recording.has_run_time,
+        len(recording.regions),
+    )
 
 
-def matching_processors(leader: Profile, other: Profile) -> IntArray | None:
+def match_processors(leader: Profile, other: Profile) -> IntArray | None:
     """Return the place of each of the leader's processors in ``other``; None where some are missing there."""
     places = {(processor.rank, processor.thread): q for q, processor in enumerate(other.processors)}
     found = [places.get((processor.rank, processor.thread)) for processor in leader.processors]
@@ -52,18 +57,18 @@ def matching_processors(leader: Profile, other: Profile) -> IntArray | None:
     return np.array(known, dtype=np.int64) if len(known) == len(found) else None
 
 
-def _belong(one: Profile, other: Profile) -> bool:
+def _is_same_run(one: Profile, other: Profile) -> bool:
     shared = one.parameters.keys() & other.parameters.keys()
     return (
         one.reader != other.reader
-        and _same_program(one.program, other.program)
+        and _is_same_program(one.program, other.program)
         and (one.build is None or other.build is None or one.build == other.build)
         and all(one.parameters[name] == other.parameters[name] for name in shared)
-        and (one.ranks == other.ranks or not (one.timed and other.timed))
+        and (one.ranks == other.ranks or not (one.has_run_time and other.has_run_time))
     )
 
 
-def _same_program(one: str, other: str) -> bool:
+def _is_same_program(one: str, other: str) -> bool:
     """Return whether two names can be of one program: without directories, and one perhaps cut off or unknown."""
     first, second = PurePath(one).name, PurePath(other).name
     if not first or not second or first == second:
@@ -72,7 +77,7 @@ def _same_program(one: str, other: str) -> bool:
     return len(short) == _COMM and long.startswith(short)
 
 
-def _distance(one: Profile, other: Profile) -> float:
+def _start_distance(one: Profile, other: Profile) -> float:
     """Return how far apart two recordings began, seconds; infinite where that is not known of both."""
     try:
         first, second = (datetime.fromisoformat(run.started or "").replace(tzinfo=None) for run in (one, other))

@@ -11,27 +11,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.analysis.merging.causes import spread
+from advisor.analysis.merging.io_causes import distribute_io_causes
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray, Phase, Profile
 
 
-def new(leader: Profile, other: Profile) -> bool:
+def has_new_times(leader: Profile, other: Profile) -> bool:
     """Return whether ``other`` saw input and output of which the leader saw nothing."""
-    return leader.has("wall_s") and other.has("io_s") and not _total(leader, "io_s") and bool(_total(other, "io_s"))
+    return (
+        leader.has_measure("wall_s")
+        and other.has_measure("io_s")
+        and not _sum_measure(leader, "io_s")
+        and bool(_sum_measure(other, "io_s"))
+    )
 
 
-def added(leader: Profile, other: Profile, columns: IntArray) -> Profile:
+def add_times(leader: Profile, other: Profile, columns: IntArray) -> Profile:
     """Return ``leader`` with the I/O that only ``other`` saw; ``columns`` (Q,) are its processors there.
 
     Each processor's I/O seconds are laid over its computing time in proportion, at most all of it, and its causes
     over the phases likewise.
     """
-    if not new(leader, other):
+    if not has_new_times(leader, other):
         return leader
     seconds = sum((phase.arrays["io_s"].sum(axis=(0, 2)) for phase in other.phases), np.zeros(1))[columns]
-    computing = [_computing(phase) for phase in leader.phases]
+    computing = [_computing_seconds(phase) for phase in leader.phases]
     room = sum((cells.sum(axis=(0, 2)) for cells in computing), np.zeros(1))
     share = np.divide(np.minimum(seconds, room), room, out=np.zeros_like(room), where=room > 0)
     phases = tuple(
@@ -41,7 +46,7 @@ def added(leader: Profile, other: Profile, columns: IntArray) -> Profile:
     of_phase = np.array([cells.sum(axis=(0, 2)) for cells in computing])
     shares = np.divide(of_phase, room, out=np.zeros_like(of_phase), where=room > 0)
     found = replace(leader, phases=phases, status={**leader.status, "io_s": "estimated"})
-    return spread(found, other, columns, shares)
+    return distribute_io_causes(found, other, columns, shares)
 
 
 def _with_io(phase: Phase, seconds: FloatArray) -> dict[str, FloatArray]:
@@ -52,7 +57,7 @@ def _with_io(phase: Phase, seconds: FloatArray) -> dict[str, FloatArray]:
     return arrays
 
 
-def _computing(phase: Phase) -> FloatArray:
+def _computing_seconds(phase: Phase) -> FloatArray:
     """Return the seconds of a phase in which nothing else is known to have happened, shaped as its arrays."""
     cells = phase.arrays["wall_s"].copy()
     for name in ("wait_s", "sync_s", "transfer_s"):
@@ -61,5 +66,5 @@ def _computing(phase: Phase) -> FloatArray:
     return np.maximum(cells, 0.0)
 
 
-def _total(profile: Profile, name: str) -> float:
+def _sum_measure(profile: Profile, name: str) -> float:
     return sum(float(phase.arrays[name].sum()) for phase in profile.phases if name in phase.arrays)

@@ -1,7 +1,7 @@
 """The host of the plugins: finds them, asks each one by itself, and checks what it answers."""
 
-from advisor.extension.host.discovery import Loaded
-from advisor.extension.host.plugin_host import Host, load
-from advisor.extension.host.search import Found
+from advisor.extension.host.discovery import LoadedPlugin
+from advisor.extension.host.plugin_host import PluginHost, load_plugins
+from advisor.extension.host.search import FoundProfile
 
-__all__ = ["Found", "Host", "Loaded", "load"]
+__all__ = ["FoundProfile", "LoadedPlugin", "PluginHost", "load_plugins"]

@@ -33,26 +33,26 @@ FINDINGS_LIMIT: Final = 1_000_000  # characters in all findings of one plugin ab
 T = TypeVar("T")
 
 
-def sureness(answer: object) -> float | None:
+def require_sureness(answer: object) -> float | None:
     """Return how sure a reader is (0 to 1); None where it is not its format."""
     if answer is None:
         return None
-    sure = contract.checked(answer, float)
+    sure = contract.require_record(answer, float)
     if not 0 <= sure <= 1:
         raise ContractError("", f"expected a number from 0 to 1, found {sure:g}")
     return sure or None
 
 
-def profile(answer: object) -> Profile:
+def require_profile(answer: object) -> Profile:
     """Return a consistent profile, whose arrays nobody can change by accident any more."""
-    read = contract.checked(answer, Profile)
-    soundness.check(read)
-    for array in _arrays(read):
+    read = contract.require_record(answer, Profile)
+    soundness.check_profile(read)
+    for array in _iterate_arrays(read):
         array.flags.writeable = False
     return read
 
 
-def _arrays(read: Profile) -> Iterator[npt.NDArray[np.generic]]:
+def _iterate_arrays(read: Profile) -> Iterator[npt.NDArray[np.generic]]:
     yield from read.outside.values()
     yield from read.counts.values()
     for phase in read.phases:
@@ -60,20 +60,20 @@ def _arrays(read: Profile) -> Iterator[npt.NDArray[np.generic]]:
         yield from phase.arrays.values()
 
 
-def findings(answer: object) -> tuple[Finding, ...]:
+def require_findings(answer: object) -> tuple[Finding, ...]:
     """Return findings, of a size that a reader can still take in."""
-    found = _list(answer, Finding)
+    found = _require_list(answer, Finding)
     if sum(len(finding.text) for finding in found) > FINDINGS_LIMIT:
         raise ContractError("", f"findings of more than {FINDINGS_LIMIT:,} characters")
     pictures = [(f"[{i}].pictures[{j}]", one) for i, each in enumerate(found) for j, one in enumerate(each.pictures)]
     for place, picture in pictures:
         _check_part(picture, place)
-    if sum(_size(picture) for _, picture in pictures) > PICTURES_LIMIT:
+    if sum(_picture_size(picture) for _, picture in pictures) > PICTURES_LIMIT:
         raise ContractError("", f"pictures of more than {PICTURES_LIMIT:,} numbers")
     return found
 
 
-def _size(picture: Bars | Series | HeatMap) -> int:
+def _picture_size(picture: Bars | Series | HeatMap) -> int:
     """Return how many numbers a picture holds."""
     if isinstance(picture, Bars):
         return len(picture.bars)
@@ -82,47 +82,47 @@ def _size(picture: Bars | Series | HeatMap) -> int:
     return sum(len(line.x) for line in picture.lines)
 
 
-def gain(answer: object) -> tuple[float, float, float] | None:
+def require_gain(answer: object) -> tuple[float, float, float] | None:
     """Return expected, lowest and highest gain in seconds; None where nothing could be simulated."""
     if answer is None:
         return None
-    contract.check(answer, tuple[float, float, float])
-    expected, lowest, highest = contract.checked(answer, tuple)
+    contract.check_value(answer, tuple[float, float, float])
+    expected, lowest, highest = contract.require_record(answer, tuple)
     if not lowest <= expected <= highest:
         raise ContractError("", f"the expected gain {expected:g} lies outside of {lowest:g} to {highest:g}")
     return float(expected), float(lowest), float(highest)
 
 
-def facts(answer: object) -> tuple[Fact, ...]:
+def require_facts(answer: object) -> tuple[Fact, ...]:
     """Return facts for the vocabulary: new names, each with the function that computes or the finding that tells it."""
     from advisor.advice.facts import VOCABULARY, Fact  # only where facts are asked for: reading a file does without
 
     known = {fact.name for fact in VOCABULARY}
-    offered = _list(answer, Fact)
+    offered = _require_list(answer, Fact)
     for i, fact in enumerate(offered):
         if not (fact.compute or fact.of_trace or fact.finding) or not fact.name or fact.name in known:
             raise ContractError(f"[{i}]", f"{fact.name!r} is no new name, or has nothing to compute it")
     return offered
 
 
-def value(answer: object) -> float | str | bool | None:
+def require_fact_value(answer: object) -> float | str | bool | None:
     """Return the value of a fact; None where it is unknown."""
-    contract.check(answer, float | str | bool | None)
+    contract.check_value(answer, float | str | bool | None)
     return cast("float | str | bool | None", answer)
 
 
-def files(answer: object) -> tuple[Path, ...]:
+def require_files(answer: object) -> tuple[Path, ...]:
     """Return files that exist."""
-    paths = _list(answer, Path)
+    paths = _require_list(answer, Path)
     for path in paths:
         if not path.is_file():
             raise ContractError("", f"{path} is no file")
     return paths
 
 
-def report(answer: object) -> Report:
+def require_report(answer: object) -> Report:
     """Return a report whose parts hold together: as many cells, points and ends as their heads promise."""
-    made = contract.checked(answer, Report)
+    made = contract.require_record(answer, Report)
     for i, part in enumerate(made.parts):
         _check_part(part, f"parts[{i}]")
     return made
@@ -165,7 +165,7 @@ def _check_count(values: Sized, count: int, what: str, of: str, place: str) -> N
         raise ContractError(place, f"{len(values):,} {what} for {count:,} {of}")
 
 
-def trace(answer: object) -> Trace:
+def require_trace(answer: object) -> Trace:
     """Return the events of a run."""
     from advisor.trace.events import Trace
 
@@ -174,7 +174,7 @@ def trace(answer: object) -> Trace:
     return answer
 
 
-def services(answer: object) -> Mapping[str, Callable[..., object]]:
+def require_services(answer: object) -> Mapping[str, Callable[..., object]]:
     """Return what a plugin offers to others, by name."""
     if not isinstance(answer, Mapping) or len(answer) > LIST_LIMIT:
         raise ContractError("", f"expected a mapping of names to functions, found {type(answer).__name__}")
@@ -184,10 +184,10 @@ def services(answer: object) -> Mapping[str, Callable[..., object]]:
     return dict(answer)
 
 
-def _list(answer: object, record: type[T]) -> tuple[T, ...]:
+def _require_list(answer: object, record: type[T]) -> tuple[T, ...]:
     """Return the members of a list or tuple of records."""
     if not isinstance(answer, list | tuple):
         raise ContractError("", f"expected a list of {record.__name__}, found {type(answer).__name__}")
     if len(answer) > LIST_LIMIT:
         raise ContractError("", f"a list of {len(answer):,}; at most {LIST_LIMIT:,} are allowed")
-    return tuple(contract.checked(member, record, f"[{i}]") for i, member in enumerate(answer))
+    return tuple(contract.require_record(member, record, f"[{i}]") for i, member in enumerate(answer))

@@ -12,9 +12,9 @@ import pluggy
 
 from advisor.extension import hookspecs
 from advisor.extension.hookspecs import API_VERSION, GROUP
-from advisor.extension.host import installed, site_plugins
+from advisor.extension.host import installed_plugins, site_plugins
 from advisor.model.errors import AdvisorError, PluginError
-from advisor.support.documents.scalars import suggestion
+from advisor.support.documents.scalars import suggest_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ _TEXT_LIMIT: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedPlugin:
     """A plugin that was found: where it comes from, what it implements, or why it is not used.
 
     ``origin`` is a distribution or a path, ``hooks`` the names of the hooks that it implements; with a ``problem`` the
@@ -48,38 +48,41 @@ class _Candidate:
     load: Callable[[], object]
 
 
-def new_manager() -> pluggy.PluginManager:
+def make_manager() -> pluggy.PluginManager:
     """Return a manager that knows the published hooks and no plugin."""
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hookspecs)
     return manager
 
 
-def load(
+def register_plugins(
     manager: pluggy.PluginManager, site_dirs: Sequence[Path], blocked: Sequence[str], entry_points: bool
-) -> tuple[Loaded, ...]:
+) -> tuple[LoadedPlugin, ...]:
     """Register all plugins but the ``blocked`` ones and return what was found, those of packages first."""
-    loaded: list[Loaded] = []
-    found = [*(_installed() if entry_points else ()), *(one for folder in site_dirs for one in _in_folder(folder))]
+    loaded: list[LoadedPlugin] = []
+    found = [
+        *(_installed_candidates() if entry_points else ()),
+        *(one for folder in site_dirs for one in _folder_candidates(folder)),
+    ]
     origins: dict[str, str] = {}
     for candidate in found:
-        if isinstance(candidate, Loaded):
+        if isinstance(candidate, LoadedPlugin):
             loaded.append(candidate)
         elif candidate.name not in blocked:
-            loaded.append(_register(manager, candidate, origins))
+            loaded.append(_register_candidate(manager, candidate, origins))
     return tuple(loaded)
 
 
-def versions(site_dirs: Sequence[Path]) -> dict[str, str]:
+def plugin_versions(site_dirs: Sequence[Path]) -> dict[str, str]:
     """Return what tells whether a plugin is still the same, by its name, without importing any.
 
     That is the version of its package, or when its file was changed.
     """
-    found = [*_installed(), *(one for folder in site_dirs for one in _in_folder(folder))]
-    return {one.name: one.version or _changed(one.origin) for one in found if isinstance(one, _Candidate)}
+    found = [*_installed_candidates(), *(one for folder in site_dirs for one in _folder_candidates(folder))]
+    return {one.name: one.version or _file_state(one.origin) for one in found if isinstance(one, _Candidate)}
 
 
-def _changed(origin: str) -> str:
+def _file_state(origin: str) -> str:
     try:
         status = os.stat(origin)
     except OSError:
@@ -87,7 +90,7 @@ def _changed(origin: str) -> str:
     return f"{status.st_mtime_ns} {status.st_size}"
 
 
-def explain(error: BaseException) -> str:
+def explain_error(error: BaseException) -> str:
     """Return one line about an exception; what we raise ourselves needs no type in front of it."""
     try:
         text = " ".join(str(error).split())
@@ -97,26 +100,26 @@ def explain(error: BaseException) -> str:
     return (text if own else f"{type(error).__name__}: {text}".rstrip(": "))[:_TEXT_LIMIT]
 
 
-def _installed() -> list[_Candidate | Loaded]:
+def _installed_candidates() -> list[_Candidate | LoadedPlugin]:
     """Return the plugins of installed packages by name, our own first; a damaged package hides no other."""
-    points, broken = installed.points()
-    found: list[_Candidate | Loaded] = [_Candidate(p.name, p.package, p.version, p.load) for p in points]
+    points, broken = installed_plugins.load_entry_points()
+    found: list[_Candidate | LoadedPlugin] = [_Candidate(p.name, p.package, p.version, p.import_plugin) for p in points]
     for path, error in broken.items():
-        found.append(Loaded(path, "a package", None, f"its entry points can't be read: {explain(error)}"))
+        found.append(LoadedPlugin(path, "a package", None, f"its entry points can't be read: {explain_error(error)}"))
     return sorted(found, key=lambda candidate: (candidate.origin != OWN, candidate.name))
 
 
-def _in_folder(folder: Path) -> Iterator[_Candidate | Loaded]:
+def _folder_candidates(folder: Path) -> Iterator[_Candidate | LoadedPlugin]:
     try:
-        entries = site_plugins.candidates(folder)
+        entries = site_plugins.find_candidates(folder)
     except PluginError as error:
-        yield Loaded(folder.name, str(folder), None, explain(error))
+        yield LoadedPlugin(folder.name, str(folder), None, explain_error(error))
         return
     for entry in entries:
-        yield _Candidate(entry.stem, str(entry), None, partial(site_plugins.load, entry))
+        yield _Candidate(entry.stem, str(entry), None, partial(site_plugins.load_module, entry))
 
 
-def _register(manager: pluggy.PluginManager, candidate: _Candidate, origins: dict[str, str]) -> Loaded:
+def _register_candidate(manager: pluggy.PluginManager, candidate: _Candidate, origins: dict[str, str]) -> LoadedPlugin:
     hooks: tuple[str, ...] = ()
     problem = None
     try:
@@ -124,13 +127,13 @@ def _register(manager: pluggy.PluginManager, candidate: _Candidate, origins: dic
             raise PluginError(f"a plugin of this name is already loaded from {origins[candidate.name]}")
         plugin = candidate.load()
         _refuse_other_version(plugin)
-        hooks = _registered(manager, plugin, candidate.name)
+        hooks = _register_hooks(manager, plugin, candidate.name)
         origins[candidate.name] = candidate.origin
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        hooks, problem = (), explain(error)
-    return Loaded(candidate.name, candidate.origin, candidate.version, problem, hooks)
+        hooks, problem = (), explain_error(error)
+    return LoadedPlugin(candidate.name, candidate.origin, candidate.version, problem, hooks)
 
 
 def _refuse_other_version(plugin: object) -> None:
@@ -142,39 +145,39 @@ def _refuse_other_version(plugin: object) -> None:
 
 
 @cache
-def _published() -> frozenset[str]:
+def _published_hooks() -> frozenset[str]:
     """Return the names of the hooks that plugins may implement."""
     return frozenset(name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith(_PREFIX))
 
 
-def _registered(manager: pluggy.PluginManager, plugin: object, name: str) -> tuple[str, ...]:
+def _register_hooks(manager: pluggy.PluginManager, plugin: object, name: str) -> tuple[str, ...]:
     """Register a plugin and return its hooks; one that is refused leaves nothing behind."""
     manager.register(plugin, name)
     try:
-        return _hooks(manager, plugin)
+        return _implemented_hooks(manager, plugin)
     except BaseException:
         manager.unregister(plugin, name)
         raise
 
 
-def _hooks(manager: pluggy.PluginManager, plugin: object) -> tuple[str, ...]:
+def _implemented_hooks(manager: pluggy.PluginManager, plugin: object) -> tuple[str, ...]:
     """Return the hooks that a plugin implements; raises ``PluginError`` for what its author can't have meant."""
     found = set()
     for caller in manager.get_hookcallers(plugin) or ():
         own = next(one for one in caller.get_hookimpls() if one.plugin is plugin)
         if not caller.has_spec() and not own.optionalhook:
-            raise PluginError(f"{caller.name} is no hook{suggestion(caller.name, _published())}")
+            raise PluginError(f"{caller.name} is no hook{suggest_word(caller.name, _published_hooks())}")
         if own.wrapper or own.hookwrapper:
             raise PluginError(f"{caller.name} is a wrapper, which could change the results of others")
         found.add(caller.name)
-    for name in sorted(_published().intersection(dir(plugin)) - found):
+    for name in sorted(_published_hooks().intersection(dir(plugin)) - found):
         if manager.parse_hookimpl_opts(plugin, name) is None:
             raise PluginError(f"{name} is not marked with @hookimpl")
-    _refuse_halves(found)
+    _refuse_partial_readers(found)
     return tuple(sorted(found))
 
 
-def _refuse_halves(hooks: set[str]) -> None:
+def _refuse_partial_readers(hooks: set[str]) -> None:
     if not hooks:
         raise PluginError("implements no hook")
     if ("advisor_sniff" in hooks) != ("advisor_read" in hooks):

@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from advisor.extension.commands import Command, Registry
-from advisor.extension.host import answers, discovery, offers
-from advisor.extension.host.discovery import Loaded, explain
-from advisor.extension.host.search import Found, Search, packed, refuse_unreadable
+from advisor.extension.commands import Command, CommandRegistry
+from advisor.extension.host import answers, discovery, plugin_services
+from advisor.extension.host.discovery import LoadedPlugin, explain_error
+from advisor.extension.host.search import FoundProfile, ProfileSearch, describe_packing, refuse_unreadable
 from advisor.model.errors import AdvisorError, InputError, PluginError, UnknownFormatError
 from advisor.support.contract import ContractError
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from pluggy import HookImpl, PluginManager
 
+    from advisor.advice.earlier_runs import AppliedAction
     from advisor.advice.facts import Fact
     from advisor.advice.facts.vocabulary import Value
-    from advisor.advice.past import Applied
     from advisor.analysis.machines import Machine
-    from advisor.extension.commands import Services
+    from advisor.extension.commands import CommandServices
     from advisor.model.records import Advice, Bound, Finding, Gap, Profile, Recommendation
     from advisor.model.reports import Report
     from advisor.trace.events import Trace
@@ -39,29 +39,29 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def load(
+def load_plugins(
     site_dirs: Sequence[Path] = (),
     blocked: Sequence[str] = (),
     *,
     entry_points: bool = True,
     asking: Callable[[str], None] | None = None,
-) -> Host:
+) -> PluginHost:
     """Return a host with the plugins of installed packages (if ``entry_points``) and of the directories.
 
     Plugins whose names are ``blocked`` are not even imported. ``asking`` is told which plugin of others the host is
     about to ask, which matters where the answer may be the end of the process. Never raises for a plugin: see
     ``Host.plugins``.
     """
-    manager = discovery.new_manager()
-    with _aside():
-        return Host(manager, discovery.load(manager, site_dirs, blocked, entry_points), asking)
+    manager = discovery.make_manager()
+    with _redirect_prints():
+        return PluginHost(manager, discovery.register_plugins(manager, site_dirs, blocked, entry_points), asking)
 
 
-class Host:
+class PluginHost:
     """The plugins that were found, with what is wrong with each, and typed calls of their hooks."""
 
     def __init__(
-        self, manager: PluginManager, plugins: tuple[Loaded, ...], asking: Callable[[str], None] | None = None
+        self, manager: PluginManager, plugins: tuple[LoadedPlugin, ...], asking: Callable[[str], None] | None = None
     ) -> None:
         self._manager = manager
         self.plugins = plugins
@@ -77,17 +77,17 @@ class Host:
         return (*loading, *self._failures)
 
     @property
-    def failed(self) -> Mapping[str, str]:
+    def failure_reasons(self) -> Mapping[str, str]:
         """The plugins of which a call failed, and why."""
         return self._failed
 
-    def forget(self) -> None:
+    def forget_failures(self) -> None:
         """Forget which calls failed: those for one run are no problem of the next."""
         self._failures.clear()
         self._failed.clear()
 
     @property
-    def modules(self) -> tuple[str, ...]:
+    def module_names(self) -> tuple[str, ...]:
         """The names of the modules in which the plugins are defined."""
         plugins = (plugin for _, plugin in self._manager.list_name_plugin())
         return tuple(getattr(plugin, "__name__", type(plugin).__module__) for plugin in plugins if plugin is not None)
@@ -102,53 +102,57 @@ class Host:
             (plugin, sure)
             for plugin, implementation in self._implementations("advisor_sniff")
             if among is None or plugin in among
-            if (sure := self._call(plugin, "advisor_sniff", implementation, {"path": path}, answers.sureness))
+            if (
+                sure := self._call_hook(
+                    plugin, "advisor_sniff", implementation, {"path": path}, answers.require_sureness
+                )
+            )
         ]
         return tuple(sorted(found, key=lambda answer: -answer[1]))
 
-    def find(self, path: Path) -> tuple[Found, ...]:
+    def find_profiles(self, path: Path) -> tuple[FoundProfile, ...]:
         """Return the profiles at ``path``, a file or a directory with everything in it.
 
         Raises ``UnknownFormatError`` where there is none, and ``InputError`` for what may not be read.
         """
         refuse_unreadable(path)
-        search = Search(self.sniff_all)
-        found = tuple(search.find(path))
-        if search.exhausted:
+        search = ProfileSearch(self.sniff_all)
+        found = tuple(search.find_profiles(path))
+        if search.is_exhausted:
             self._failures[f"{path}: only the first {search.seen:,} files and directories were looked at"] = None
         if not found:
             known = sorted(plugin.name for plugin in self.plugins if "advisor_read" in plugin.hooks)
             reason = f"is in no format that is known here: {', '.join(known) or 'there is none'}"
-            raise UnknownFormatError(path, reason + packed(path))
+            raise UnknownFormatError(path, reason + describe_packing(path))
         return found
 
-    def read(self, found: Found) -> Profile:
+    def read_profile(self, found: FoundProfile) -> Profile:
         """Return the run that was found; raises ``InputError`` where the data are damaged or the reader fails."""
-        return self._read("advisor_read", found, answers.profile)
+        return self._read_with("advisor_read", found, answers.require_profile)
 
-    def _read(self, hook: str, found: Found, accept: Callable[[object], T]) -> T:
+    def _read_with(self, hook: str, found: FoundProfile, accept: Callable[[object], T]) -> T:
         path, reader = found.path, found.reader
         implementation = dict(self._implementations(hook))[reader]
         try:
-            return accept(_answer(implementation, {"path": path}))
+            return accept(_call_implementation(implementation, {"path": path}))
         except (InputError, KeyboardInterrupt):
             raise
         except ContractError as error:
             raise InputError(path, f"{error.reason} (read by {reader!r})", error.place) from error
         except BaseException as error:
-            raise InputError(path, f"the reader {reader!r} failed: {explain(error)}") from error
+            raise InputError(path, f"the reader {reader!r} failed: {explain_error(error)}") from error
 
-    def is_trace(self, found: Found) -> bool:
-        """Return whether what was found holds events that ``trace`` returns."""
+    def is_trace(self, found: FoundProfile) -> bool:
+        """Return whether what was found holds events that ``read_trace`` returns."""
         return any(plugin.name == found.reader and "advisor_trace" in plugin.hooks for plugin in self.plugins)
 
-    def trace(self, found: Found) -> Trace:
+    def read_trace(self, found: FoundProfile) -> Trace:
         """Return the events of the run that was found; raises ``InputError``, also for what is no trace."""
         if not self.is_trace(found):
             raise InputError(found.path, f"is no trace: the format {found.reader!r} holds no events")
-        return self._read("advisor_trace", found, answers.trace)
+        return self._read_with("advisor_trace", found, answers.require_trace)
 
-    def findings(
+    def collect_findings(
         self,
         profile: Profile,
         bounds: Sequence[Bound],
@@ -156,15 +160,15 @@ class Host:
         machine: Machine | None,
         history: Sequence[Advice] | Callable[[], Sequence[Advice]],
         events: Callable[[], Trace | None] = lambda: None,
-        applied: Callable[[], Sequence[Applied]] = tuple,
+        applied: Callable[[], Sequence[AppliedAction]] = tuple,
     ) -> tuple[Finding, ...]:
         """Return what all plugins noticed in a run, each finding under the name of its plugin.
 
         ``events``, ``applied``, and ``history`` where it is a function, are called for each plugin that wants them.
         """
-        answered = self._ask(
+        answered = self._ask_plugins(
             "advisor_findings",
-            answers.findings,
+            answers.require_findings,
             profile=profile,
             bounds=bounds,
             gaps=gaps,
@@ -183,9 +187,9 @@ class Host:
         events: Callable[[], Trace | None] = lambda: None,
     ) -> tuple[float, float, float] | None:
         """Return expected, lowest and highest gain in seconds as the first plugin with an answer sees it, or None."""
-        answered = self._ask(
+        answered = self._ask_plugins(
             "advisor_expected_gain",
-            answers.gain,
+            answers.require_gain,
             profile=profile,
             recommendation=recommendation,
             machine=machine,
@@ -193,21 +197,23 @@ class Host:
         )
         return next((gain for _, gain in answered), None)
 
-    def facts(self, events: Callable[[], Trace | None] = lambda: None) -> tuple[Fact, ...]:
+    def collect_facts(self, events: Callable[[], Trace | None] = lambda: None) -> tuple[Fact, ...]:
         """Return the facts that plugins add to the vocabulary of conditions.
 
         ``events`` reads the events of the run, for facts that are told by them.
         """
         facts: dict[str, Fact] = {}
-        for plugin, offered in self._ask("advisor_facts", answers.facts):
+        for plugin, offered in self._ask_plugins("advisor_facts", answers.require_facts):
             for fact in offered:
                 if fact.name in facts:
-                    self._fail(plugin, "advisor_facts", PluginError(f"the fact {fact.name!r} is taken"))
+                    self._record_failure(plugin, "advisor_facts", PluginError(f"the fact {fact.name!r} is taken"))
                 else:
-                    facts[fact.name] = replace(fact, compute=partial(self._value, plugin, fact, events), of_trace=None)
+                    facts[fact.name] = replace(
+                        fact, compute=partial(self._fact_value, plugin, fact, events), of_trace=None
+                    )
         return tuple(facts.values())
 
-    def _value(
+    def _fact_value(
         self,
         plugin: str,
         fact: Fact,
@@ -219,71 +225,80 @@ class Host:
         try:
             if fact.of_trace is not None:
                 trace = events()
-                with _aside():
-                    return None if trace is None else answers.value(fact.of_trace(profile, trace, phase))
-            with _aside():
-                return answers.value(fact.compute(profile, phase)) if fact.compute is not None else None
+                with _redirect_prints():
+                    return None if trace is None else answers.require_fact_value(fact.of_trace(profile, trace, phase))
+            with _redirect_prints():
+                return answers.require_fact_value(fact.compute(profile, phase)) if fact.compute is not None else None
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            self._fail(plugin, f"the fact {fact.name!r}", error)
+            self._record_failure(plugin, f"the fact {fact.name!r}", error)
             return None
 
-    def rules(self) -> tuple[Path, ...]:
+    def rule_files(self) -> tuple[Path, ...]:
         """Return the files of rules that plugins bring along."""
-        return tuple(path for _, paths in self._ask("advisor_rules", answers.files) for path in paths)
+        return tuple(path for _, paths in self._ask_plugins("advisor_rules", answers.require_files) for path in paths)
 
-    def machines(self) -> tuple[Path, ...]:
+    def machine_files(self) -> tuple[Path, ...]:
         """Return the files of machine models that plugins bring along."""
-        return tuple(path for _, paths in self._ask("advisor_machines", answers.files) for path in paths)
+        return tuple(
+            path for _, paths in self._ask_plugins("advisor_machines", answers.require_files) for path in paths
+        )
 
-    def commands(self, reserved: Collection[str] = ()) -> tuple[Command, ...]:
+    def collect_commands(self, reserved: Collection[str] = ()) -> tuple[Command, ...]:
         """Return the commands of all plugins by name; one that is ``reserved`` or taken is noted as a problem."""
         commands: dict[str, Command] = {}
         for plugin, implementation in self._implementations("advisor_commands"):
-            registry = Registry(plugin)
-            if self._call(plugin, "advisor_commands", implementation, {"register": registry}, _nothing) is None:
+            registry = CommandRegistry(plugin)
+            if (
+                self._call_hook(plugin, "advisor_commands", implementation, {"register": registry}, _accept_anything)
+                is None
+            ):
                 continue
             for command in registry.commands:
                 if command.name in reserved or command.name in commands:
-                    self._fail(plugin, "advisor_commands", PluginError(f"the command {command.name!r} is taken"))
+                    self._record_failure(
+                        plugin, "advisor_commands", PluginError(f"the command {command.name!r} is taken")
+                    )
                 else:
                     commands[command.name] = command
         return tuple(commands[name] for name in sorted(commands))
 
-    def run(self, command: Command, args: Namespace, services: Services) -> Report:
+    def run_command(self, command: Command, args: Namespace, services: CommandServices) -> Report:
         """Return the report of a command; raises the errors of ours that it raises, else ``PluginError``."""
         try:
-            with _aside():
-                return answers.report(command.run(args, services))
+            with _redirect_prints():
+                return answers.require_report(command.run(args, services))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             if isinstance(error, AdvisorError) and not isinstance(error, ContractError):
                 raise
             whose = f"the command {command.name!r} of the plugin {command.plugin!r}"
-            raise PluginError(f"{whose} failed: {explain(error)}") from error
+            raise PluginError(f"{whose} failed: {explain_error(error)}") from error
 
-    def service(self, name: str) -> Callable[..., object]:
+    def find_service(self, name: str) -> Callable[..., object]:
         """Return what a plugin offers to others under ``name``; raises ``PluginError`` where nobody does."""
-        for plugin, offered in self._ask("advisor_services", answers.services):
+        for plugin, offered in self._ask_plugins("advisor_services", answers.require_services):
             if name in offered:
-                return partial(offers.serve, plugin, name, offered[name])
-        raise PluginError(offers.missing(name, self.plugins))
+                return partial(plugin_services.call_service, plugin, name, offered[name])
+        raise PluginError(plugin_services.explain_missing_service(name, self.plugins))
 
     def _implementations(self, hook: str) -> list[tuple[str, HookImpl]]:
         """Return who implements a hook and how, in the order of ``plugins``."""
         found = {impl.plugin_name: impl for impl in getattr(self._manager.hook, hook).get_hookimpls()}
         return [(plugin.name, found[plugin.name]) for plugin in self.plugins if hook in plugin.hooks]
 
-    def _ask(self, hook: str, accept: Callable[[object], T | None], **arguments: object) -> Iterator[tuple[str, T]]:
+    def _ask_plugins(
+        self, hook: str, accept: Callable[[object], T | None], **arguments: object
+    ) -> Iterator[tuple[str, T]]:
         """Yield the plugins that have an answer, and the answer as ``accept`` returns it once it is checked."""
         for plugin, implementation in self._implementations(hook):
-            answer = self._call(plugin, hook, implementation, arguments, accept)
+            answer = self._call_hook(plugin, hook, implementation, arguments, accept)
             if answer is not None:
                 yield plugin, answer
 
-    def _call(
+    def _call_hook(
         self,
         plugin: str,
         hook: str,
@@ -295,35 +310,35 @@ class Host:
         if self._asking is not None and plugin in self._others:
             self._asking(plugin)
         try:
-            return accept(_answer(implementation, arguments))
+            return accept(_call_implementation(implementation, arguments))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            self._fail(plugin, hook, error)
+            self._record_failure(plugin, hook, error)
             return None
 
-    def _fail(self, plugin: str, hook: str, error: BaseException) -> None:
-        self._failures[f"plugin {plugin}: {hook} failed: {explain(error)}"] = None
+    def _record_failure(self, plugin: str, hook: str, error: BaseException) -> None:
+        self._failures[f"plugin {plugin}: {hook} failed: {explain_error(error)}"] = None
         if plugin in self._others:
-            self._failed[plugin] = explain(error)
+            self._failed[plugin] = explain_error(error)
 
 
-def _answer(implementation: HookImpl, arguments: Mapping[str, object]) -> object:
+def _call_implementation(implementation: HookImpl, arguments: Mapping[str, object]) -> object:
     """Call one implementation with the arguments that it names, past pluggy's chains of calls and wrappers."""
-    with _aside():
-        return implementation.function(*(_argument(name, arguments[name]) for name in implementation.argnames))
+    with _redirect_prints():
+        return implementation.function(*(_resolve_argument(name, arguments[name]) for name in implementation.argnames))
 
 
-def _argument(name: str, value: object) -> object:
+def _resolve_argument(name: str, value: object) -> object:
     """Return the value of an argument; events and the past are read only now, as somebody names them."""
     return value() if name in ("trace", "history", "applied") and callable(value) else value
 
 
-def _aside() -> redirect_stdout[TextIO | None]:
+def _redirect_prints() -> redirect_stdout[TextIO | None]:
     """Return what sends the prints of plugins to standard error: standard output holds one document, the result."""
     return redirect_stdout(sys.stderr)
 
 
-def _nothing(_: object) -> bool:
+def _accept_anything(_: object) -> bool:
     """Accept any answer of a hook that is called for what it does."""
     return True

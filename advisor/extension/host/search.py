@@ -32,14 +32,14 @@ _PACKED: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundProfile:
     """A profile that was found: a file or directory, and the name of the reader to read it with."""
 
     path: Path
     reader: str
 
 
-class Search:
+class ProfileSearch:
     """Looks through a directory once; ``seen`` counts the entries that were looked at."""
 
     def __init__(self, sniff: Sniff) -> None:
@@ -47,11 +47,11 @@ class Search:
         self.seen = 0
 
     @property
-    def exhausted(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether the search ended before it had seen everything."""
         return self.seen > MOST
 
-    def find(self, path: Path, taken: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[Found]:
+    def find_profiles(self, path: Path, taken: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[FoundProfile]:
         """Yield the profiles at ``path``.
 
         A reader that takes a directory as one profile (``taken``) reads everything of its format in it, and what it is
@@ -65,26 +65,28 @@ class Search:
         least = PROFILE if folder else 0.0
         claims = tuple(reader for reader, sure in self._sniff(path, None) if reader not in taken and sure >= least)
         if not folder:
-            yield from (Found(path, reader) for reader in claims[:1])
+            yield from (FoundProfile(path, reader) for reader in claims[:1])
             return
-        yield from (Found(path, reader) for reader in claims)
-        for entry in _entries(path) if depth < DEPTH else ():
-            if self.exhausted:
+        yield from (FoundProfile(path, reader) for reader in claims)
+        for entry in _list_entries(path) if depth < DEPTH else ():
+            if self.is_exhausted:
                 return
-            yield from self.find(entry, taken.union(claims), depth + 1)
+            yield from self.find_profiles(entry, taken.union(claims), depth + 1)
 
 
-def _entries(folder: Path) -> list[Path]:
+def _list_entries(folder: Path) -> list[Path]:
     """Return the directories and the files that hold anything in ``folder``, by name; no hidden and no linked ones."""
     try:
         with os.scandir(folder) as entries:
-            found = [Path(entry.path) for entry in entries if not entry.name.startswith(".") and _is_worth(entry)]
+            found = [
+                Path(entry.path) for entry in entries if not entry.name.startswith(".") and _is_worth_reading(entry)
+            ]
     except OSError:
         return []
     return sorted(found)
 
 
-def _is_worth(entry: os.DirEntry[str]) -> bool:
+def _is_worth_reading(entry: os.DirEntry[str]) -> bool:
     try:
         if entry.is_dir(follow_symlinks=False):
             return True
@@ -106,7 +108,7 @@ def refuse_unreadable(path: Path) -> None:
         raise InputError(path, f"may not be read: {denied.strerror}") from denied
 
 
-def packed(path: Path) -> str:
+def describe_packing(path: Path) -> str:
     """Return what is said beside of a file that some tool packed, nothing of others."""
     if not path.is_file():
         return ""

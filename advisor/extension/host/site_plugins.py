@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PREFIX: Final = "_advisor_site_"  # flat, since a dotted name would make Python look for a parent package
 
 
-def candidates(folder: Path) -> tuple[Path, ...]:
+def find_candidates(folder: Path) -> tuple[Path, ...]:
     """Return the modules and packages in ``folder`` by name, without those whose name begins with ``_`` or ``.``.
 
     Raises ``PluginError`` where the directory is missing or others could have written to it.
@@ -41,9 +41,9 @@ def _is_plugin(entry: Path) -> bool:
     return (module or (entry / "__init__.py").is_file()) and not entry.name.startswith(("_", "."))
 
 
-def load(entry: Path) -> ModuleType:
+def load_module(entry: Path) -> ModuleType:
     """Return the module or package at ``entry``; raises ``PluginError`` where others could have written it."""
-    for path in _files(entry):
+    for path in _iterate_files(entry):
         _refuse_untrusted(path)
     package = entry.is_dir()
     if not entry.stem.isidentifier() or (package and entry.suffix):
@@ -66,7 +66,7 @@ def load(entry: Path) -> ModuleType:
     return module
 
 
-def _files(entry: Path) -> Iterator[Path]:
+def _iterate_files(entry: Path) -> Iterator[Path]:
     """Yield everything that importing ``entry`` may execute, compiled files included."""
     tops = [entry, entry.parent / "__pycache__"]
     for top in filter(Path.exists, tops):

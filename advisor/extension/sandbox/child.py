@@ -44,22 +44,22 @@ def main(name: str, memory_B: int, cpu_s: int) -> None:
     module.prepare()
     resource.setrlimit(resource.RLIMIT_AS, (memory_B, memory_B))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    frames.send(answers, {"ready": os.getpid()})
+    frames.send_frame(answers, {"ready": os.getpid()})
     while True:
         try:
-            task = frames.receive(tasks)
+            task = frames.receive_frame(tasks)
         except frames.FrameError:
             return
-        _allow(cpu_s)
-        frames.send(answers, _answer(module, task, lambda name: frames.send(answers, {"at": name})))
+        _allow_cpu_time(cpu_s)
+        frames.send_frame(answers, _answer_task(module, task, lambda name: frames.send_frame(answers, {"at": name})))
 
 
-def _answer(module: ModuleType, task: frames.Document, at: Callable[[str], None]) -> frames.Document:
+def _answer_task(module: ModuleType, task: frames.Document, at: Callable[[str], None]) -> frames.Document:
     """Return what the task gives, or how it failed; only errors of ours are anything but faults."""
     try:
         return {"result": module.handle(task, at)}
     except AdvisorError as error:
-        return {"unreachable" if _is_of_access(error) else "refused": str(error)}
+        return {"unreachable" if _is_access_error(error) else "refused": str(error)}
     except OSError as error:
         return {"unreachable": str(error)}
     except MemoryError:
@@ -70,7 +70,7 @@ def _answer(module: ModuleType, task: frames.Document, at: Callable[[str], None]
         return {"fault": f"{type(error).__name__}: {error}"}
 
 
-def _is_of_access(error: BaseException | None) -> bool:
+def _is_access_error(error: BaseException | None) -> bool:
     """Return whether an error goes back to a file that could not be opened or read for now."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in PASSING:
@@ -79,7 +79,7 @@ def _is_of_access(error: BaseException | None) -> bool:
     return False
 
 
-def _allow(cpu_s: int) -> None:
+def _allow_cpu_time(cpu_s: int) -> None:
     """Let this process use that many more seconds of CPU time; past them the system ends it."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     used = int(usage.ru_utime + usage.ru_stime) + 1

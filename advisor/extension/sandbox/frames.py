@@ -20,15 +20,15 @@ class FrameError(Exception):
     """What came through the pipe is no frame."""
 
 
-class Late(FrameError):
+class LateError(FrameError):
     """No frame came in time."""
 
 
-class Ended(FrameError):
+class EndedError(FrameError):
     """The other end is gone."""
 
 
-def send(descriptor: int, document: Document) -> None:
+def send_frame(descriptor: int, document: Document) -> None:
     """Write ``document``; raises ``OSError`` where nobody reads any more."""
     text = json.dumps(document).encode("ascii")
     rest = memoryview(LENGTH.pack(len(text)) + text)
@@ -36,14 +36,14 @@ def send(descriptor: int, document: Document) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def receive(descriptor: int, seconds: float | None = None) -> Document:
+def receive_frame(descriptor: int, seconds: float | None = None) -> Document:
     """Return the next document; raises ``FrameError``, also when it is not complete within ``seconds``."""
     end = None if seconds is None else monotonic() + seconds
-    (length,) = LENGTH.unpack(_read(descriptor, LENGTH.size, end))
+    (length,) = LENGTH.unpack(_read_bytes(descriptor, LENGTH.size, end))
     if length > MOST_BYTES:
         raise FrameError(f"an answer of {length:,} bytes; at most {MOST_BYTES:,} are taken")
     try:
-        document = json.loads(_read(descriptor, length, end))
+        document = json.loads(_read_bytes(descriptor, length, end))
     except (ValueError, RecursionError) as error:
         raise FrameError("an answer that is no JSON document") from error
     if not isinstance(document, dict):
@@ -51,13 +51,13 @@ def receive(descriptor: int, seconds: float | None = None) -> Document:
     return document
 
 
-def _read(descriptor: int, size: int, end: float | None) -> bytes:
+def _read_bytes(descriptor: int, size: int, end: float | None) -> bytes:
     parts = bytearray()
     while len(parts) < size:
         if end is not None and not select.select([descriptor], [], [], max(end - monotonic(), 0.0))[0]:
-            raise Late("no answer in time")
+            raise LateError("no answer in time")
         part = os.read(descriptor, min(size - len(parts), 1 << 16))
         if not part:
-            raise Ended("the process ended without an answer")
+            raise EndedError("the process ended without an answer")
         parts += part
     return bytes(parts)

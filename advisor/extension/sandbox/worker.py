@@ -52,7 +52,7 @@ class TaskFailed(Exception):
 
 
 class Worker:
-    """One child at a time; not to be shared between threads, except for ``stop``."""
+    """One child at a time; not to be shared between threads, except for ``stop_child``."""
 
     def __init__(self, module: str, limits: Limits, environment: Mapping[str, str] | None = None) -> None:
         self._command = [
@@ -67,37 +67,37 @@ class Worker:
         self._served = 0
         self._at: str | None = None
 
-    def ask(self, task: frames.Document) -> object:
+    def run_task(self, task: frames.Document) -> object:
         """Return the result of a task; raises ``TaskFailed``. After a fault the next task gets a new child."""
-        child = self._ready()
+        child = self._ready_child()
         try:
-            frames.send(_descriptor(child.stdin), task)
-            answer = self._answer(child, monotonic() + self._limits.wall_s)
-        except frames.Late as error:
-            raise self._lost(f"took more than {self._limits.wall_s:g} s") from error
-        except (frames.Ended, OSError) as error:
-            raise self._lost(_ending(child) or str(error)) from error
+            frames.send_frame(_file_descriptor(child.stdin), task)
+            answer = self._receive_answer(child, monotonic() + self._limits.wall_s)
+        except frames.LateError as error:
+            raise self._fail_task(f"took more than {self._limits.wall_s:g} s") from error
+        except (frames.EndedError, OSError) as error:
+            raise self._fail_task(_describe_exit(child) or str(error)) from error
         except frames.FrameError as error:
-            raise self._lost(str(error)) from error
+            raise self._fail_task(str(error)) from error
         self._served += 1
         if "result" in answer:
             return answer["result"]
         for kind in ("refused", "unreachable"):
             if kind in answer:
                 raise TaskFailed(kind, str(answer[kind]))
-        self.stop()
+        self.stop_child()
         raise TaskFailed("fault", str(answer.get("fault", "an answer without a result")))
 
-    def _answer(self, child: subprocess.Popen[bytes], end: float) -> frames.Document:
+    def _receive_answer(self, child: subprocess.Popen[bytes], end: float) -> frames.Document:
         """Return the answer to the task at hand, noting on the way what it is about."""
         self._at = None
         while True:
-            answer = frames.receive(_descriptor(child.stdout), max(end - monotonic(), 0.0))
+            answer = frames.receive_frame(_file_descriptor(child.stdout), max(end - monotonic(), 0.0))
             if answer.keys() != {"at"}:
                 return answer
             self._at = str(answer["at"])
 
-    def stop(self) -> None:
+    def stop_child(self) -> None:
         """End the child and everything that it started."""
         child, self._child = self._child, None
         if child is None:
@@ -111,17 +111,17 @@ class Worker:
                 if stream is not None:
                     stream.close()
 
-    def _ready(self) -> subprocess.Popen[bytes]:
+    def _ready_child(self) -> subprocess.Popen[bytes]:
         """Return a child that waits for a task."""
         if self._child is not None and self._served >= self._limits.tasks:
-            self.stop()
+            self.stop_child()
         if self._child is None:
-            self._start()
+            self._start_child()
         if self._child is None:
             raise TaskFailed("killed", "was stopped")
         return self._child
 
-    def _start(self) -> None:
+    def _start_child(self) -> None:
         self._served = 0
         self._printed.clear()
         try:
@@ -132,24 +132,24 @@ class Worker:
             )  # fmt: skip
         except OSError as error:
             raise TaskFailed("unreachable", f"no process could be started: {error.strerror}") from error
-        self._reader = Thread(target=_drain, args=(child.stderr, self._printed), daemon=True)
+        self._reader = Thread(target=_drain_stream, args=(child.stderr, self._printed), daemon=True)
         self._reader.start()
         self._child = child
         try:
-            frames.receive(_descriptor(child.stdout), _START_S)
+            frames.receive_frame(_file_descriptor(child.stdout), _START_S)
         except frames.FrameError as error:
-            raise self._lost("did not start") from error
+            raise self._fail_task("did not start") from error
 
-    def _lost(self, reason: str) -> TaskFailed:
+    def _fail_task(self, reason: str) -> TaskFailed:
         """Return the failure of a task whose child is gone from now on, with the last line that the child printed."""
-        self.stop()
+        self.stop_child()
         if self._reader is not None:
             self._reader.join(_PATIENCE_S)
         said = b"".join(self._printed).decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
         return TaskFailed("killed", f"{reason}{f' ({said[-300:]})' if said else ''}", self._at)
 
 
-def _ending(child: subprocess.Popen[bytes]) -> str | None:
+def _describe_exit(child: subprocess.Popen[bytes]) -> str | None:
     """Return how a child ended that nobody stopped; None where that says nothing."""
     try:
         code = child.wait(_PATIENCE_S)
@@ -160,12 +160,12 @@ def _ending(child: subprocess.Popen[bytes]) -> str | None:
     return f"ended with exit code {code}" if code else None
 
 
-def _descriptor(stream: IO[bytes] | None) -> int:
+def _file_descriptor(stream: IO[bytes] | None) -> int:
     assert stream is not None
     return stream.fileno()
 
 
-def _drain(stream: IO[bytes] | None, printed: deque[bytes]) -> None:
+def _drain_stream(stream: IO[bytes] | None, printed: deque[bytes]) -> None:
     """Keep the last of what a child prints, so that it never has to wait for somebody to read it."""
     assert stream is not None
     with stream, suppress(OSError, ValueError):

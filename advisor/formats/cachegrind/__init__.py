@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for an output of cachegrind, or a directory that holds some: one run, a file or more per process."""
-    return detection.sniff(path, detection.CACHEGRIND)
+    return detection.sniff_path(path, detection.CACHEGRIND)
 
 
 def read_call_paths(path: Path) -> CallPaths:
     """Return what was counted in each function; raises ``InputError`` with the line of what is damaged."""
-    from advisor.formats.valgrind.assembly import call_paths
-    from advisor.formats.valgrind.files import files_of, read
+    from advisor.formats.valgrind.call_path_builder import build_call_paths
+    from advisor.formats.valgrind.files import find_files, read_dump
 
-    dumps = [read(file, numbered=False) for file in files_of(path, detection.CACHEGRIND)]
-    return call_paths(dumps, path.name, "cachegrind")
+    dumps = [read_dump(file, numbered=False) for file in find_files(path, detection.CACHEGRIND)]
+    return build_call_paths(dumps, path.name, "cachegrind")
 
 
 @hookimpl

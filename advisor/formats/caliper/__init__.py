@@ -33,10 +33,10 @@ def read_call_paths(path: Path) -> CallPaths:
     Raises ``InputError`` with file and line, byte or row of what is damaged.
     """
     from advisor.formats.caliper import detection
-    from advisor.formats.caliper.assembly import call_paths
-    from advisor.formats.caliper.files import read
+    from advisor.formats.caliper.call_path_builder import build_call_paths
+    from advisor.formats.caliper.files import read_table
 
-    return call_paths([read(file) for file in detection.files_of(path)], path)
+    return build_call_paths([read_table(file) for file in detection.find_files(path)], path)
 
 
 @hookimpl

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.formats.caliper.cells import OTHER
-from advisor.formats.caliper.times import with_children
+from advisor.formats.caliper.times import add_children
 from advisor.model.records import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from advisor.formats.caliper.cells import Cells
+    from advisor.formats.caliper.cells import RecordCells
     from advisor.model.records import FloatArray
-    from advisor.trace.callpaths.records import Node
+    from advisor.trace.callpaths.records import CallPathNode
 
 #: Sums of rounded numbers may differ by this share, and by this much for each record.
 _SHARE: Final = 1e-5
@@ -24,7 +24,9 @@ _SLOT: Final = "aggregate.slot"
 _ANEW: Final = "copy the file anew, or record again"
 
 
-def notes(cells: Sequence[Cells], nodes: Sequence[Node], wall_s: FloatArray, summed: bool) -> tuple[Note, ...]:
+def build_notes(
+    cells: Sequence[RecordCells], nodes: Sequence[CallPathNode], wall_s: FloatArray, summed: bool
+) -> tuple[Note, ...]:
     """Return the doubts about the records in ``cells`` and the own seconds (nodes, processors) made of them."""
     found = [note for each in cells for note in each.table.notes]
     if summed:
@@ -33,7 +35,12 @@ def notes(cells: Sequence[Cells], nodes: Sequence[Node], wall_s: FloatArray, sum
         text = f"the profile has too many regions; from number {len(nodes) - 1:,} on they are put together"
         found.append(Note("too many regions", text, 0.1))
     for each in cells:
-        found += [*_unit(each), *_slots(each), *_averages(each), *_inclusive(each, nodes, wall_s)]
+        found += [
+            *_check_unit(each),
+            *_check_slots(each),
+            *_check_averages(each),
+            *_check_inclusive_times(each, nodes, wall_s),
+        ]
     return tuple({note.name: note for note in reversed(found)}.values())[::-1]
 
 
@@ -45,15 +52,14 @@ _SUMMED: Final = Note(
 )
 
 
-def _unit(cells: Cells) -> Iterator[Note]:
-    if cells.choice.time is not None and not cells.choice.time.stated:
-        text = (
-            f"no unit is stated for {cells.choice.time.name}; taken as microseconds, Caliper's own choice before 2.10"
-        )
+def _check_unit(cells: RecordCells) -> Iterator[Note]:
+    if cells.choice.time_metric is not None and not cells.choice.time_metric.unit_stated:
+        text = f"no unit is stated for {cells.choice.time_metric.name}; taken as microseconds, "
+        "Caliper's own choice before 2.10"
         yield Note("unit of times unknown", text, 0.2)
 
 
-def _slots(cells: Cells) -> Iterator[Note]:
+def _check_slots(cells: RecordCells) -> Iterator[Note]:
     """Yield a note where numbers of records are left out, by rank."""
     slots = cells.table.values.get(_SLOT)
     if slots is None:
@@ -67,13 +73,13 @@ def _slots(cells: Cells) -> Iterator[Note]:
             return
 
 
-def _averages(cells: Cells) -> Iterator[Note]:
+def _check_averages(cells: RecordCells) -> Iterator[Note]:
     """Yield a note where sum, mean and number of values do not agree."""
     count, choice = cells.table.values.get("count"), cells.choice
     if count is None or choice.wall is None or choice.wall.depth != 1 or choice.average is None:
         return
-    total, mean = cells.seconds(choice.wall), cells.seconds(choice.average)
-    least = cells.seconds(choice.shortest)
+    total, mean = cells.to_seconds(choice.wall), cells.to_seconds(choice.average)
+    least = cells.to_seconds(choice.shortest)
     slack = _SHARE * total + count * choice.wall.unit_s + _ROUNDING_S * (choice.wall.unit_s == 1.0)
     bad = np.flatnonzero((abs(mean * count - total) > slack) | (least * count > total + slack))
     if len(bad):
@@ -81,14 +87,14 @@ def _averages(cells: Cells) -> Iterator[Note]:
         yield Note("contradictory records", text, 0.3, _ANEW)
 
 
-def _inclusive(cells: Cells, nodes: Sequence[Node], wall_s: FloatArray) -> Iterator[Note]:
+def _check_inclusive_times(cells: RecordCells, nodes: Sequence[CallPathNode], wall_s: FloatArray) -> Iterator[Note]:
     """Yield a note where a region took more or less than itself and what it called."""
     choice = cells.choice
     if choice.wall is None or choice.inclusive is None:
         return
-    stated = cells.total(cells.ended(cells.seconds(choice.inclusive)))
-    added = with_children(cells.total(cells.seconds(choice.wall)), nodes)
-    records = with_children(cells.total(np.ones(len(cells.cell))), nodes)
+    stated = cells.sum_cells(cells.select_ended(cells.to_seconds(choice.inclusive)))
+    added = add_children(cells.sum_cells(cells.to_seconds(choice.wall)), nodes)
+    records = add_children(cells.sum_cells(np.ones(len(cells.cell))), nodes)
     bad = np.argwhere((stated > 0) & (abs(stated - added) > _SHARE * stated + _ROUNDING_S * np.maximum(records, 1)))
     if len(bad):
         node, processor = bad[0].tolist()

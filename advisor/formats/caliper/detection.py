@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
-from advisor.formats.rank_numbers import by_name
+from advisor.formats.rank_numbers import find_ranks_by_name
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _RANK_ATTRIBUTE: Final = re.compile(rb"__rec=node,id=([0-9]+),attr=8,data=mpi\.r
 _FIRST_RECORD: Final = re.compile(rb"__rec=ctx,[^\n]*attr=([0-9=]+),data=([^\n,]*)")
 
 
-def layout(head: bytes) -> Layout | None:
+def detect_layout(head: bytes) -> Layout | None:
     """Return how a file that begins with ``head`` is laid out, None when that is no layout of Caliper."""
     text = head.removeprefix(_BOM).lstrip()
     if text.startswith(b"__rec="):
@@ -47,7 +47,7 @@ def sniff_file(path: Path) -> float | None:
         head = stream.read(_GLANCE)
         stream.seek(max(len(head), stream.seek(0, 2) - _GLANCE))
         tail = stream.read()
-    found = layout(head)
+    found = detect_layout(head)
     if found == "cali":
         return 1.0
     if found == "split":
@@ -62,30 +62,30 @@ def sniff_file(path: Path) -> float | None:
 
 def sniff_directory(path: Path) -> float | None:
     """Return 1 for a directory whose ``.cali`` files are of different ranks, and so of one run."""
-    files = _native_files(path)
-    ranks = [_rank(file) for file in files]
+    files = _find_native_files(path)
+    ranks = [_find_rank(file) for file in files]
     if all(rank is None for rank in ranks):
-        apart = by_name([file.stem for file in files], ranks) is not None
+        apart = find_ranks_by_name([file.stem for file in files], ranks) is not None
     else:
         apart = None not in ranks and len(set(ranks)) == len(ranks)
     return 1.0 if files and (apart or len(files) == 1) else None
 
 
-def files_of(path: Path) -> list[Path]:
+def find_files(path: Path) -> list[Path]:
     """Return the files of the run at ``path``; raises ``InputError`` when there are none."""
     if not path.is_dir():
         return [path]
-    found = _native_files(path)
+    found = _find_native_files(path)
     if not found:
         raise InputError(path, "no .cali files of Caliper here")
     return found
 
 
-def _native_files(directory: Path) -> list[Path]:
-    return [file for file in sorted(directory.iterdir()) if file.is_file() and _head(file).startswith(b"__rec=")]
+def _find_native_files(directory: Path) -> list[Path]:
+    return [file for file in sorted(directory.iterdir()) if file.is_file() and _read_head(file).startswith(b"__rec=")]
 
 
-def _head(file: Path, size: int = 8) -> bytes:
+def _read_head(file: Path, size: int = 8) -> bytes:
     try:
         with file.open("rb") as stream:
             return stream.read(size)
@@ -93,9 +93,9 @@ def _head(file: Path, size: int = 8) -> bytes:
         return b""
 
 
-def _rank(file: Path) -> int | None:
+def _find_rank(file: Path) -> int | None:
     """Return the rank that the first records of a ``.cali`` file name, None when they name none."""
-    head = _head(file, _GLANCE)
+    head = _read_head(file, _GLANCE)
     attribute = _RANK_ATTRIBUTE.search(head)
     if attribute is None:
         return None

@@ -25,7 +25,7 @@ _FLAT: Final = msgspec.json.Decoder(list[float | None])
 T = TypeVar("T")
 
 
-def decode(path: Path, data: bytes | msgspec.Raw, kind: type[T], where: str = "") -> T:
+def decode_json(path: Path, data: bytes | msgspec.Raw, kind: type[T], where: str = "") -> T:
     """Return a JSON text as ``kind``; raises ``InputError`` that names ``where`` in the file it stands."""
     try:
         return msgspec.json.decode(data, type=kind)
@@ -39,12 +39,12 @@ def decode(path: Path, data: bytes | msgspec.Raw, kind: type[T], where: str = ""
         raise InputError(path, "is nested too deeply", where or None) from None
 
 
-def sections(path: Path, data: bytes) -> dict[str, msgspec.Raw]:
+def decode_sections(path: Path, data: bytes) -> dict[str, msgspec.Raw]:
     """Return the members of the object that a file holds, undecoded."""
-    return decode(path, data.removeprefix(_BOM), dict[str, msgspec.Raw])
+    return decode_json(path, data.removeprefix(_BOM), dict[str, msgspec.Raw])
 
 
-def pieces(text: bytes | msgspec.Raw, closing: bytes) -> Iterator[bytes]:
+def split_array(text: bytes | msgspec.Raw, closing: bytes) -> Iterator[bytes]:
     """Yield the elements of a JSON array in pieces, each an array of its own.
 
     ``closing`` is what an element ends with. The comma behind it only counts before a line break, which no JSON string
@@ -62,7 +62,7 @@ def pieces(text: bytes | msgspec.Raw, closing: bytes) -> Iterator[bytes]:
         at = end + 1
 
 
-def numbers(piece: bytes, width: int) -> FloatArray | None:
+def parse_number_rows(piece: bytes, width: int) -> FloatArray | None:
     """Return an array of rows of ``width`` numbers (rows, width), ``null`` as NaN; None where it is not just that.
 
     The brackets of the rows are taken out first, which halves the objects to be made; where they stood is checked.

@@ -25,7 +25,7 @@ _UNITS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class MetricMeaning:
     """One attribute with a time: how it was summed up, in which unit (seconds), and whether the file says the unit.
 
     ``kind`` is ``sum``, ``avg``, ``min`` or ``max``; ``depth`` counts how often it was summed up.
@@ -36,38 +36,38 @@ class Meaning:
     inclusive: bool
     depth: int
     unit_s: float
-    stated: bool = True
+    unit_stated: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MetricChoice:
     """The attributes to use of those that a file has, None where it has none that fits.
 
     ``wall`` is time without what was called, ``inclusive`` with it, ``mean`` an average over ranks. ``average`` and
     ``shortest`` belong to the same attribute as ``wall``, ``shortest_call`` to a whole call.
     """
 
-    wall: Meaning | None
-    inclusive: Meaning | None
-    mean: Meaning | None
-    average: Meaning | None
-    shortest: Meaning | None
-    shortest_call: Meaning | None
+    wall: MetricMeaning | None
+    inclusive: MetricMeaning | None
+    mean: MetricMeaning | None
+    average: MetricMeaning | None
+    shortest: MetricMeaning | None
+    shortest_call: MetricMeaning | None
     calls: str | None
 
     @property
-    def time(self) -> Meaning | None:
+    def time_metric(self) -> MetricMeaning | None:
         """The attribute that times come from: the time without what was called, where there is one."""
         return self.wall or self.inclusive or self.mean
 
 
-def wanted(name: str) -> bool:
+def is_wanted_metric(name: str) -> bool:
     """Return whether an attribute's values can matter."""
-    found = meaning(name)
+    found = parse_meaning(name)
     return (found is not None and found.kind != "max") or name in _CALLS or name in ("count", "aggregate.slot")
 
 
-def meaning(name: str, unit: str | None = None) -> Meaning | None:
+def parse_meaning(name: str, unit: str | None = None) -> MetricMeaning | None:
     """Return what the attribute ``name`` measures, None when it is no time; ``unit`` is what the file says."""
     for titles, kind, inclusive in (
         (_EXCLUSIVE_TITLES, "sum", False),
@@ -76,7 +76,7 @@ def meaning(name: str, unit: str | None = None) -> Meaning | None:
         (_MEAN_EXCLUSIVE_TITLES, "avg", False),
     ):
         if name in titles:
-            return Meaning(name, kind, inclusive, 2, _UNITS.get(unit or "sec", 1.0))
+            return MetricMeaning(name, kind, inclusive, 2, _UNITS.get(unit or "sec", 1.0))
     found = _DURATION.fullmatch(name)
     if found is None:
         return None
@@ -89,27 +89,27 @@ def meaning(name: str, unit: str | None = None) -> Meaning | None:
     stated = _UNITS.get(unit or "")
     scaled = any(step.endswith("scale") for step in steps)
     unit_s = stated or (1.0 if scaled else 1e-9 if found[3] else 1e-6)
-    return Meaning(name, kind, inclusive, len(steps), unit_s, bool(stated or scaled or found[3]))
+    return MetricMeaning(name, kind, inclusive, len(steps), unit_s, bool(stated or scaled or found[3]))
 
 
-def choose(names: Iterable[str], units: Mapping[str, str]) -> Choice:
+def select_metrics(names: Iterable[str], units: Mapping[str, str]) -> MetricChoice:
     """Return which of the attributes ``names`` to use; of several the one that was summed up most often."""
     known = sorted(names)
-    found = [each for each in (meaning(name, units.get(name)) for name in known) if each is not None]
+    found = [each for each in (parse_meaning(name, units.get(name)) for name in known) if each is not None]
 
-    def best(kind: str, inclusive: bool, depth: int | None = None) -> Meaning | None:
+    def find_deepest(kind: str, inclusive: bool, depth: int | None = None) -> MetricMeaning | None:
         fitting = [each for each in found if each.kind == kind and each.inclusive == inclusive]
         fitting = [each for each in fitting if depth is None or each.depth == depth]
         return max(fitting, key=lambda each: each.depth, default=None)
 
-    wall, inclusive = best("sum", False), best("sum", True)
+    wall, inclusive = find_deepest("sum", False), find_deepest("sum", True)
     depth = wall.depth if wall else 0
-    return Choice(
+    return MetricChoice(
         wall=wall,
         inclusive=inclusive,
         mean=next((each for each in found if each.kind == "avg" and each.depth > 1), None),
-        average=best("avg", False, depth),
-        shortest=best("min", False, depth),
-        shortest_call=best("min", True, inclusive.depth if inclusive else 0),
+        average=find_deepest("avg", False, depth),
+        shortest=find_deepest("min", False, depth),
+        shortest_call=find_deepest("min", True, inclusive.depth if inclusive else 0),
         calls=next((name for name in _CALLS if name in known), None),
     )

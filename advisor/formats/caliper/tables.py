@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.caliper.numbers import finite, whole_numbers
+from advisor.formats.caliper.number_checks import check_finite, to_whole_numbers
 from advisor.trace.events import Role
-from advisor.trace.regions import classify
+from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,13 +31,13 @@ END: Final = re.compile(r"event\.end#(?!iteration#).*")
 _MPI_NAME: Final = re.compile(r"p?mpi_\w+", re.IGNORECASE)
 
 
-def role_of(label: str) -> tuple[str, Role]:
+def classify_label(label: str) -> tuple[str, Role]:
     """Return name and role of an annotated region: only MPI functions are library calls, whatever others are called."""
-    return classify(label) if _MPI_NAME.fullmatch(label) else (label, Role.USER)
+    return classify_region(label) if _MPI_NAME.fullmatch(label) else (label, Role.USER)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RegionPath:
     """A path of regions: the last region's name and role, and ``parent``, the path above (-1: none)."""
 
     name: str
@@ -45,21 +45,21 @@ class Place:
     parent: int
 
 
-class Paths:
+class RegionPaths:
     """Paths of regions, each once, parents before their children."""
 
     __slots__ = ("_numbers", "places")
 
     def __init__(self) -> None:
-        self.places: list[Place] = []
-        self._numbers: dict[Place, int] = {}
+        self.places: list[RegionPath] = []
+        self._numbers: dict[RegionPath, int] = {}
 
-    def add(self, parent: int, label: str, role: Role | None = None) -> int:
+    def add_label(self, parent: int, label: str, role: Role | None = None) -> int:
         """Return the number of the path that leads from ``parent`` (-1: none) to ``label``."""
-        name, known = role_of(label)
-        return self.number(Place(label, role, parent) if role is not None else Place(name, known, parent))
+        name, known = classify_label(label)
+        return self.add_path(RegionPath(label, role, parent) if role is not None else RegionPath(name, known, parent))
 
-    def number(self, place: Place) -> int:
+    def add_path(self, place: RegionPath) -> int:
         """Return the number of ``place``, which is added when it is new."""
         found = self._numbers.setdefault(place, len(self.places))
         if found == len(self.places):
@@ -68,7 +68,7 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class RecordTable:
     """The records of one file.
 
     All arrays have one entry per record: ``path`` the number of the path in ``places`` (-1: outside of all regions),
@@ -78,7 +78,7 @@ class Table:
     """
 
     file: Path
-    places: tuple[Place, ...]
+    places: tuple[RegionPath, ...]
     path: IntArray
     rank: IntArray
     thread: IntArray
@@ -89,7 +89,7 @@ class Table:
     notes: tuple[Note, ...] = ()
 
 
-class Columns:
+class SparseColumns:
     """Columns of numbers that grow record by record; what a record does not set is NaN.
 
     Records that set the same names are kept together, as rows of a table each.
@@ -101,7 +101,7 @@ class Columns:
         self.count = 0
         self._tables: dict[tuple[str, ...], tuple[array[int], array[float]]] = {}
 
-    def add(self, names: tuple[str, ...], values: Sequence[float]) -> None:
+    def add_record(self, names: tuple[str, ...], values: Sequence[float]) -> None:
         """Add a record with ``values`` for ``names``; the first value of a name counts."""
         table = self._tables.get(names)
         if table is None:
@@ -110,7 +110,7 @@ class Columns:
         table[1].extend(values)
         self.count += 1
 
-    def arrays(self) -> dict[str, FloatArray]:
+    def to_arrays(self) -> dict[str, FloatArray]:
         """Return the columns (records,) by name."""
         found: dict[str, FloatArray] = {}
         for names, (records, values) in self._tables.items():
@@ -120,14 +120,14 @@ class Columns:
         return found
 
 
-class Rows:
+class RecordRows:
     """The records of a file as they come: where each belongs, whether a region ended with it, and its numbers."""
 
     __slots__ = ("_columns", "_ends", "_path_of", "paths")
 
     def __init__(self) -> None:
-        self.paths = Paths()
-        self._columns = Columns()
+        self.paths = RegionPaths()
+        self._columns = SparseColumns()
         self._path_of: list[int] = []
         self._ends: list[bool] = []
 
@@ -136,26 +136,26 @@ class Rows:
         """How many records have come."""
         return self._columns.count
 
-    def add(self, path: int, ends: bool, names: tuple[str, ...], values: Sequence[float]) -> None:
+    def add_record(self, path: int, ends: bool, names: tuple[str, ...], values: Sequence[float]) -> None:
         """Add a record with ``values`` for ``names`` that belongs to a path (-1: to none)."""
         self._path_of.append(path)
         self._ends.append(ends)
-        self._columns.add(names, values)
+        self._columns.add_record(names, values)
 
-    def table(
+    def build_table(
         self, file: Path, units: Mapping[str, str], recorded_once: Mapping[str, str], notes: tuple[Note, ...] = ()
-    ) -> Table:
+    ) -> RecordTable:
         """Return them as the table of ``file``; raises ``InputError`` for numbers that no run can give."""
-        values = self._columns.arrays()
+        values = self._columns.to_arrays()
         for name, column in values.items():
-            finite(column, file, name)
+            check_finite(column, file, name)
         ends = np.array(self._ends, dtype=bool)
-        return Table(
+        return RecordTable(
             file=file,
             places=tuple(self.paths.places),
             path=np.array(self._path_of, dtype=np.int64),
-            rank=whole_numbers(values.pop(RANK, None), self.count, file, RANK),
-            thread=whole_numbers(values.pop(THREAD, None), self.count, file, THREAD),
+            rank=to_whole_numbers(values.pop(RANK, None), self.count, file, RANK),
+            thread=to_whole_numbers(values.pop(THREAD, None), self.count, file, THREAD),
             ends=ends if ends.any() else None,
             values=values,
             units=units,

@@ -22,16 +22,16 @@ def advisor_sniff(path: Path) -> float | None:
         stream.seek(257)
         if stream.read(5) != b"ustar":
             return None
-    from advisor.formats.cube.archive import looks_like_cube
+    from advisor.formats.cube.archive import is_cube_file
 
-    return 1.0 if looks_like_cube(path) else None
+    return 1.0 if is_cube_file(path) else None
 
 
 def read_call_paths(path: Path) -> CallPaths:
     """Return the call paths of the CUBE file at ``path``; raises ``InputError`` with member and place of damage."""
-    from advisor.formats.cube.assembly import call_paths
+    from advisor.formats.cube.call_path_builder import build_call_paths
 
-    return call_paths(path)
+    return build_call_paths(path)
 
 
 @hookimpl

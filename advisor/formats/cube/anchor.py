@@ -25,15 +25,15 @@ _LOCATIONS: Final = frozenset({"location", "thread"})
 
 
 @dataclass(slots=True)
-class Metric:
+class CubeMetric:
     """One metric: its number, which names its files, its unique name, type of values, and how they are stored.
 
-    ``above`` are the unique names of the metrics that contain it.
+    ``ancestors`` are the unique names of the metrics that contain it.
     """
 
     number: int
-    stored: str
-    above: tuple[str, ...]
+    storage: str
+    ancestors: tuple[str, ...]
     name: str = ""
     values: str = ""
     unit: str = ""
@@ -52,7 +52,7 @@ class SourceRegion:
 
 
 @dataclass(slots=True)
-class Group:
+class LocationGroup:
     """One process, or what else has locations: its rank and kind, and the node of the system it ran on."""
 
     host: str | None
@@ -62,39 +62,39 @@ class Group:
 
 
 @dataclass(slots=True)
-class Place:
+class CubeLocation:
     """One location: its number, which is its column in every metric, its rank within the group, and its kind."""
 
     number: int
-    group: Group
+    group: LocationGroup
     rank: int = -1
     kind: str = "thread"
 
 
 @dataclass(slots=True)
-class Anchor:
+class CubeAnchor:
     """What the document says. ``callee`` and ``parent`` (call paths,) are in order of the numbers of the call paths."""
 
-    metrics: list[Metric] = field(default_factory=list)
+    metrics: list[CubeMetric] = field(default_factory=list)
     regions: dict[int, SourceRegion] = field(default_factory=dict)
     callee: dict[int, int] = field(default_factory=dict)
     parent: dict[int, int] = field(default_factory=dict)
-    places: list[Place] = field(default_factory=list)
+    locations: list[CubeLocation] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)
 
 
-def read(content: bytes, path: Path, member: str) -> Anchor:
+def read_anchor(content: bytes, path: Path, member: str) -> CubeAnchor:
     """Return what the document says; raises ``InputError`` with its line for what is damaged or contradicts itself."""
-    handler = _Handler()
-    safe_xml.parse(_plain(content, path, member), handler, path, member)
+    handler = _AnchorHandler()
+    safe_xml.parse_xml(_unpack_document(content, path, member), handler, path, member)
     found = handler.anchor
-    problem = _problem(found, handler.ended)
+    problem = _find_problem(found, handler.ended)
     if problem:
         raise InputError(path, problem, member)
     return found
 
 
-def _plain(content: bytes, path: Path, member: str) -> bytes:
+def _unpack_document(content: bytes, path: Path, member: str) -> bytes:
     """Return the document, unpacked if it is compressed as versions before 4.3 did."""
     if not content.startswith(b"\x1f\x8b"):
         return content
@@ -108,15 +108,15 @@ def _plain(content: bytes, path: Path, member: str) -> bytes:
     return plain
 
 
-def _problem(found: Anchor, ended: bool) -> str | None:
+def _find_problem(found: CubeAnchor, ended: bool) -> str | None:
     """Return what keeps the document from describing a profile, None if nothing does."""
     if not ended:
         return "is no CUBE document"
-    if not found.callee or not found.places:
-        return "describes no call paths" if found.places else "describes no locations"
+    if not found.callee or not found.locations:
+        return "describes no call paths" if found.locations else "describes no locations"
     if sorted(found.callee) != list(range(len(found.callee))):
         return "the numbers of the call paths have gaps"
-    if sorted(place.number for place in found.places) != list(range(len(found.places))):
+    if sorted(place.number for place in found.locations) != list(range(len(found.locations))):
         return "the numbers of the locations have gaps or occur twice"
     unknown = next((callee for callee in found.callee.values() if callee not in found.regions), None)
     if unknown is not None:
@@ -128,21 +128,21 @@ def _problem(found: Anchor, ended: bool) -> str | None:
     return None
 
 
-class _Handler:
-    """Fills an ``Anchor`` from the elements of the document."""
+class _AnchorHandler:
+    """Fills an ``CubeAnchor`` from the elements of the document."""
 
     def __init__(self) -> None:
-        self.anchor = Anchor()
+        self.anchor = CubeAnchor()
         self.ended = False
         self._path: list[str] = []
-        self._metrics: list[Metric] = []
+        self._metrics: list[CubeMetric] = []
         self._calls: list[int] = []
         self._region: SourceRegion | None = None
         self._hosts: list[list[str]] = []  # name and class of each open node of the system tree
-        self._group: Group | None = None
-        self._place: Place | None = None
+        self._group: LocationGroup | None = None
+        self._place: CubeLocation | None = None
 
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+    def start_element(self, name: str, attributes: Mapping[str, str]) -> None:
         """Take the beginning of an element."""
         if not self._path and name != "cube":
             raise ValueError(f"the document is a {name}, not a cube")
@@ -156,13 +156,13 @@ class _Handler:
         elif name in _NODES:
             self._hosts.append(["", name])
         elif name in _GROUPS:
-            self._group = Group(_host(self._hosts))
+            self._group = LocationGroup(_find_host(self._hosts))
         elif name in _LOCATIONS:
-            self._open_place(attributes)
+            self._open_location(attributes)
         elif name == "attr" and len(self._path) == 2:
             self.anchor.attributes[attributes.get("key", "")] = attributes.get("value", "")
 
-    def end(self, name: str, text: str) -> None:
+    def end_element(self, name: str, text: str) -> None:
         """Take the end of an element."""
         self._path.pop()
         if name == "metric":
@@ -180,16 +180,16 @@ class _Handler:
         elif name == "cube":
             self.ended = True
         else:
-            self._detail(name, text)
+            self._add_detail(name, text)
 
     def _open_metric(self, attributes: Mapping[str, str]) -> None:
         above = tuple(metric.name for metric in self._metrics)
-        metric = Metric(_number(attributes, "id"), attributes.get("type", "EXCLUSIVE") or "EXCLUSIVE", above)
+        metric = CubeMetric(_parse_number(attributes, "id"), attributes.get("type", "EXCLUSIVE") or "EXCLUSIVE", above)
         self._metrics.append(metric)
         self.anchor.metrics.append(metric)
 
     def _open_region(self, attributes: Mapping[str, str]) -> None:
-        number = _number(attributes, "id")
+        number = _parse_number(attributes, "id")
         if number in self.anchor.regions:
             raise ValueError(f"region {number} is described twice")
         begin = attributes.get("begin", "-1")
@@ -198,28 +198,28 @@ class _Handler:
         self._region = self.anchor.regions[number] = SourceRegion(attributes.get("mod", ""), int(begin))
 
     def _open_call(self, attributes: Mapping[str, str]) -> None:
-        number = _number(attributes, "id")
+        number = _parse_number(attributes, "id")
         if number in self.anchor.callee:
             raise ValueError(f"call path {number} is described twice")
         if len(self.anchor.callee) >= NODE_LIMIT:
             raise ValueError(f"more than {NODE_LIMIT:,} call paths")
-        self.anchor.callee[number] = _number(attributes, "calleeId")
+        self.anchor.callee[number] = _parse_number(attributes, "calleeId")
         self.anchor.parent[number] = self._calls[-1] if self._calls else -1
         self._calls.append(number)
 
-    def _open_place(self, attributes: Mapping[str, str]) -> None:
+    def _open_location(self, attributes: Mapping[str, str]) -> None:
         if self._group is None:
             raise ValueError("a location that belongs to no process")
-        self._place = Place(_number(attributes, "Id"), self._group)
-        self.anchor.places.append(self._place)
+        self._place = CubeLocation(_parse_number(attributes, "Id"), self._group)
+        self.anchor.locations.append(self._place)
 
-    def _detail(self, name: str, text: str) -> None:
+    def _add_detail(self, name: str, text: str) -> None:
         """Take an element that holds nothing but text, as a part of what is open around it."""
         above = self._path[-1] if self._path else ""
         if above == "metric":
-            self._of_metric(name, text)
+            self._add_metric_detail(name, text)
         elif above == "region" and self._region is not None:
-            _set(
+            _set_field(
                 self._region,
                 name,
                 text,
@@ -228,16 +228,16 @@ class _Handler:
         elif above in _NODES and name in ("name", "class"):
             self._hosts[-1][("name", "class").index(name)] = text
         elif above in _GROUPS and self._group is not None:
-            _set(self._group, name, text, {"name": "name", "rank": "rank", "type": "kind"})
+            _set_field(self._group, name, text, {"name": "name", "rank": "rank", "type": "kind"})
         elif above in _LOCATIONS and self._place is not None:
-            _set(self._place, name, text, {"rank": "rank", "type": "kind"})
+            _set_field(self._place, name, text, {"rank": "rank", "type": "kind"})
 
-    def _of_metric(self, name: str, text: str) -> None:
+    def _add_metric_detail(self, name: str, text: str) -> None:
         metric = self._metrics[-1]
-        _set(metric, name, text, {"uniq_name": "name", "dtype": "values", "uom": "unit"})
+        _set_field(metric, name, text, {"uniq_name": "name", "dtype": "values", "uom": "unit"})
 
 
-def _set(record: object, element: str, text: str, fields: Mapping[str, str]) -> None:
+def _set_field(record: object, element: str, text: str, fields: Mapping[str, str]) -> None:
     name = fields.get(element)
     if name is None:
         return
@@ -249,14 +249,14 @@ def _set(record: object, element: str, text: str, fields: Mapping[str, str]) -> 
         setattr(record, name, text)
 
 
-def _number(attributes: Mapping[str, str], name: str) -> int:
+def _parse_number(attributes: Mapping[str, str], name: str) -> int:
     text = attributes.get(name, "")
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"{name} is no number: {text[:40]!r}")
     return int(text)
 
 
-def _host(nodes: list[list[str]]) -> str | None:
+def _find_host(nodes: list[list[str]]) -> str | None:
     """Return the name of the innermost node of the system tree, without its class, which Score-P puts before it."""
     chosen = next((node for node in reversed(nodes) if node[1] == "node"), nodes[-1] if nodes else None)
     if chosen is None:

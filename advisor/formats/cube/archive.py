@@ -29,7 +29,7 @@ _OCTAL: Final = re.compile(rb"\s*([0-7]{1,20})[\s\0]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class MemberHeader:
     """One member: its name, its place in the file, and whether its header is sound."""
 
     name: str
@@ -45,14 +45,14 @@ class Header:
 
 
 @dataclass(slots=True)
-class Archive:
-    """The members of an open archive by name; ``damaged`` lists those whose header has a wrong checksum."""
+class CubeArchive:
+    """The members of an open archive by name; ``damaged_members`` lists those whose header has a wrong checksum."""
 
     path: Path
     stream: IO[bytes]
-    members: dict[str, Header]
-    damaged: tuple[str, ...]
-    complete: bool
+    members: dict[str, MemberHeader]
+    damaged_members: tuple[str, ...]
+    has_end_mark: bool
 
     def __enter__(self) -> Self:
         return self
@@ -62,11 +62,11 @@ class Archive:
     ) -> None:
         self.stream.close()
 
-    def read(self, name: str, limit: int) -> bytes:
+    def read_member(self, name: str, limit: int) -> bytes:
         """Return the content of a member; raises ``InputError`` where it is missing, cut off, or above ``limit``."""
         member = self.members.get(name)
         if member is None:
-            missing = "the archive has no such member" if self.complete else "the archive ends before this member"
+            missing = "the archive has no such member" if self.has_end_mark else "the archive ends before this member"
             raise InputError(self.path, missing, name)
         if not member.regular:
             raise InputError(self.path, "is no regular file", name)
@@ -79,7 +79,7 @@ class Archive:
         return content
 
 
-def open_archive(path: Path) -> Archive:
+def open_archive(path: Path) -> CubeArchive:
     """Return the archive at ``path``; raises ``InputError`` for what is no tar archive, and for duplicate members."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise InputError(path, "is no file")
@@ -87,18 +87,18 @@ def open_archive(path: Path) -> Archive:
         raise InputError(path, f"is larger than {FILE_LIMIT >> 30} GiB")
     stream = path.open("rb")
     try:
-        return _scan(path, stream)
+        return _read_members(path, stream)
     except BaseException:
         stream.close()
         raise
 
 
-def _scan(path: Path, stream: IO[bytes]) -> Archive:
-    members: dict[str, Header] = {}
+def _read_members(path: Path, stream: IO[bytes]) -> CubeArchive:
+    members: dict[str, MemberHeader] = {}
     damaged = []
     complete = False
     try:
-        for header in headers(stream):
+        for header in read_headers(stream):
             if header is None:
                 complete = True
                 break
@@ -112,10 +112,10 @@ def _scan(path: Path, stream: IO[bytes]) -> Archive:
         raise InputError(path, str(error)) from None
     if not members:
         raise InputError(path, "no CUBE archive: not one member", "byte 0")
-    return Archive(path, stream, members, tuple(damaged), complete)
+    return CubeArchive(path, stream, members, tuple(damaged), complete)
 
 
-def headers(stream: IO[bytes]) -> Iterator[Header | None]:
+def read_headers(stream: IO[bytes]) -> Iterator[MemberHeader | None]:
     """Yield the headers of a tar archive, and None where its end mark stands; raises ``ValueError`` at what is none."""
     position = 0
     while True:
@@ -126,28 +126,30 @@ def headers(stream: IO[bytes]) -> Iterator[Header | None]:
         if not block.strip(b"\0"):
             yield None
             return
-        header = _header(block, position)
+        header = _parse_header(block, position)
         yield header
         position = header.end
 
 
-def _header(block: bytes, position: int) -> Header:
+def _parse_header(block: bytes, position: int) -> MemberHeader:
     """Return what a header of 512 bytes says (POSIX.1-1988, "ustar")."""
     if block[257:262] != b"ustar":
         raise ValueError(f"no header of a tar member at byte {position}")
     checksum = _OCTAL.fullmatch(block[148:156])
-    sound = checksum is not None and int(checksum[1], 8) in _sums(block[:148] + b" " * 8 + block[156:])
+    sound = checksum is not None and int(checksum[1], 8) in _compute_checksums(block[:148] + b" " * 8 + block[156:])
     name = block[:100].split(b"\0")[0].decode("utf-8", "surrogateescape")
-    return Header(name, position + BLOCK, _size(block[124:136], position), block[156:157] in (b"0", b"\0"), sound)
+    return MemberHeader(
+        name, position + BLOCK, _parse_size(block[124:136], position), block[156:157] in (b"0", b"\0"), sound
+    )
 
 
-def _sums(block: bytes) -> Iterator[int]:
+def _compute_checksums(block: bytes) -> Iterator[int]:
     """Yield the checksum of a header, and the one of writers that take bytes for signed numbers."""
     yield sum(block)
     yield sum(block) - 256 * sum(byte > 127 for byte in block)
 
 
-def _size(text: bytes, position: int) -> int:
+def _parse_size(text: bytes, position: int) -> int:
     if text[:1] == b"\x80":
         return int.from_bytes(text[1:], "big")
     found = _OCTAL.fullmatch(text)
@@ -156,11 +158,11 @@ def _size(text: bytes, position: int) -> int:
     return int(found[1], 8)
 
 
-def looks_like_cube(path: Path) -> bool:
+def is_cube_file(path: Path) -> bool:
     """Return whether one of the first members of a tar archive is one that only CUBE files have."""
     with path.open("rb") as stream:
         try:
-            for number, header in enumerate(headers(stream)):
+            for number, header in enumerate(read_headers(stream)):
                 if header is None or number == _GLANCE:
                     return False
                 if header.name == ANCHOR or _METRIC_FILE.fullmatch(header.name):

@@ -18,10 +18,10 @@ from advisor.trace.events import Role
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.formats.cube.anchor import Metric
-    from advisor.formats.cube.archive import Archive
+    from advisor.formats.cube.anchor import CubeMetric
+    from advisor.formats.cube.archive import CubeArchive
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.callpaths.records import Node
+    from advisor.trace.callpaths.records import CallPathNode
 
 #: Why a call waits, by Scalasca's name for the wait state.
 WAITS: Final[Mapping[str, str]] = {
@@ -69,7 +69,7 @@ _COLLECTIVES: Final = (Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.S
 
 
 @dataclass(slots=True)
-class Table:
+class MetricTable:
     """Reads metrics by name: values (nodes, processors) of the nodes themselves, without those below them.
 
     ``order`` (nodes,) are the call paths in the order of the nodes, ``parent`` (nodes,) the nodes above, ``columns``
@@ -77,9 +77,9 @@ class Table:
     of it cannot be.
     """
 
-    archive: Archive
-    known: Mapping[str, Metric]
-    orders: values.Orders
+    archive: CubeArchive
+    known: Mapping[str, CubeMetric]
+    orders: values.PathOrders
     order: IntArray
     parent: IntArray
     columns: IntArray
@@ -87,47 +87,47 @@ class Table:
     totals: dict[str, FloatArray] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
 
-    def own(self, name: str) -> FloatArray | None:
+    def read_own(self, name: str) -> FloatArray | None:
         """Return the values of the metric ``name``, None where it was not recorded."""
-        found = self._stored(name)
+        found = self._read_stored(name)
         if found is None:
             return None
         if (found < 0).any():
             raise InputError(self.archive.path, f"{name} is negative", f"{self.known[name].number}.data")
-        if self.known[name].stored != "INCLUSIVE":
+        if self.known[name].storage != "INCLUSIVE":
             return found
         self.totals[name] = found
-        own = exclusive(found, self.parent)
+        own = to_exclusive(found, self.parent)
         short = own < -1e-9 * found - 1e-12
         if short.any():
             node = int(np.nonzero(short.any(axis=1))[0][0])
             self.doubts.append(f"{name} of call path {self.order[node]} is less than that of the calls in it")
         return np.maximum(own, 0.0)
 
-    def extreme(self, name: str) -> FloatArray | None:
+    def read_extreme(self, name: str) -> FloatArray | None:
         """Return the values of a metric that is a shortest or longest one, as it is stored."""
-        return self._stored(name)
+        return self._read_stored(name)
 
-    def counter(self, name: str) -> FloatArray | None:
+    def read_counter(self, name: str) -> FloatArray | None:
         """Return the values of a counter; None where it was not recorded, or counted less than nothing."""
-        found = self._stored(name)
+        found = self._read_stored(name)
         if found is None:
             return None
-        own = exclusive(found, self.parent) if self.known[name].stored == "INCLUSIVE" else found
+        own = to_exclusive(found, self.parent) if self.known[name].storage == "INCLUSIVE" else found
         if (own < 0).any():
             self.doubts.append(f"the counter {name} is negative")
             return None
         return own
 
-    def _stored(self, name: str) -> FloatArray | None:
+    def _read_stored(self, name: str) -> FloatArray | None:
         metric = self.known.get(name)
         if metric is None:
             return None
-        found = values.read(self.archive, metric, self.orders.of(metric.stored), self.locations)
+        found = values.read_values(self.archive, metric, self.orders.select_order(metric.storage), self.locations)
         return None if found is None else found[self.order][:, self.columns]
 
 
-def exclusive(inclusive: FloatArray, parent: IntArray) -> FloatArray:
+def to_exclusive(inclusive: FloatArray, parent: IntArray) -> FloatArray:
     """Return values (nodes, processors) without those of the nodes below, of values with them."""
     own = inclusive.copy()
     inner = np.flatnonzero(parent >= 0)
@@ -135,7 +135,7 @@ def exclusive(inclusive: FloatArray, parent: IntArray) -> FloatArray:
     return own
 
 
-def inclusive(own: FloatArray, parent: IntArray) -> FloatArray:
+def to_inclusive(own: FloatArray, parent: IntArray) -> FloatArray:
     """Return values (nodes, processors) with those of the nodes below; nodes stand behind their parents."""
     total = own.copy()
     for node in range(len(parent) - 1, 0, -1):
@@ -144,32 +144,32 @@ def inclusive(own: FloatArray, parent: IntArray) -> FloatArray:
     return total
 
 
-def waits(table: Table) -> dict[str, FloatArray]:
+def read_waits(table: MetricTable) -> dict[str, FloatArray]:
     """Return the seconds of waiting by kind, as far as the tool measured them."""
     found: dict[str, FloatArray] = {}
     for name, kind in WAITS.items():
         metric = table.known.get(name)
-        if metric is None or any(above in WAITS for above in metric.above):
+        if metric is None or any(above in WAITS for above in metric.ancestors):
             continue
-        seconds = table.own(name)
+        seconds = table.read_own(name)
         if seconds is not None:
             found[kind] = found[kind] + seconds if kind in found else seconds
     return found
 
 
-def counts(table: Table) -> dict[str, FloatArray]:
+def read_counts(table: MetricTable) -> dict[str, FloatArray]:
     """Return the hardware counters that bounds need, by the name of the count."""
     found: dict[str, FloatArray] = {}
     for name, count in COUNTS.items():
-        counted = table.counter(name) if count not in found else None
+        counted = table.read_counter(name) if count not in found else None
         if counted is not None:
             found[count] = counted
     return found
 
 
-def moved(table: Table, nodes: Sequence[Node]) -> FloatArray | None:
+def sum_moved_bytes(table: MetricTable, nodes: Sequence[CallPathNode]) -> FloatArray | None:
     """Return the bytes that calls moved: sent ones, those received where none were sent, both in collectives."""
-    sent, received, files, remote = (_sum(table, names) for names in (_SENT, _RECEIVED, _MOVED, _PUT))
+    sent, received, files, remote = (_sum_metrics(table, names) for names in (_SENT, _RECEIVED, _MOVED, _PUT))
     if all(part is None for part in (sent, received, files, remote)):
         return None
     shape = (len(nodes), len(table.columns))
@@ -181,6 +181,6 @@ def moved(table: Table, nodes: Sequence[Node]) -> FloatArray | None:
     return total
 
 
-def _sum(table: Table, names: Sequence[str]) -> FloatArray | None:
-    parts = [part for part in map(table.own, names) if part is not None]
+def _sum_metrics(table: MetricTable, names: Sequence[str]) -> FloatArray | None:
+    parts = [part for part in map(table.read_own, names) if part is not None]
     return sum(parts[1:], parts[0]) if parts else None

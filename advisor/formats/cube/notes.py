@@ -10,32 +10,34 @@ from advisor.model.records import Note
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from advisor.formats.cube.anchor import Anchor
-    from advisor.formats.cube.archive import Archive
+    from advisor.formats.cube.anchor import CubeAnchor
+    from advisor.formats.cube.archive import CubeArchive
 
 _SHOWN: Final = 3  # contradictions that are repeated
 
 
-def notes(archive: Archive, anchor: Anchor, doubts: Sequence[str], left_out: int, folded: int) -> tuple[Note, ...]:
+def build_notes(
+    archive: CubeArchive, anchor: CubeAnchor, doubts: Sequence[str], left_out: int, folded: int
+) -> tuple[Note, ...]:
     """Return a note for each doubt about the profile, and for what of it is not used."""
-    return (*_of_damage(archive, doubts), *_of_content(anchor, left_out, folded))
+    return (*_note_damage(archive, doubts), *_note_content(anchor, left_out, folded))
 
 
-def _of_damage(archive: Archive, doubts: Sequence[str]) -> Iterator[Note]:
+def _note_damage(archive: CubeArchive, doubts: Sequence[str]) -> Iterator[Note]:
     if doubts:
         shown = "; ".join(doubts[:_SHOWN]) + ("; …" if len(doubts) > _SHOWN else "")
         yield Note("contradictions in the profile", f"{len(doubts)}: {shown}", 0.3)
-    if archive.damaged:
+    if archive.damaged_members:
         text = (
-            f"{len(archive.damaged)} members of the archive have headers with wrong checksums; "
+            f"{len(archive.damaged_members)} members of the archive have headers with wrong checksums; "
             "CUBE 4.8 is known to write such, other files are damaged"
         )
         yield Note("wrong checksums in the archive", text, 0.05)
-    if not archive.complete:
+    if not archive.has_end_mark:
         yield Note("the archive has no end mark", "something after the last member may be missing", 0.05)
 
 
-def _of_content(anchor: Anchor, left_out: int, folded: int) -> Iterator[Note]:
+def _note_content(anchor: CubeAnchor, left_out: int, folded: int) -> Iterator[Note]:
     if left_out:
         text = f"{left_out} locations are no threads (accelerators, metrics of a node); they are not read"
         yield Note("locations left out", text)

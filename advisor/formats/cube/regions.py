@@ -8,15 +8,15 @@ import numpy as np
 
 from advisor.model.errors import InputError
 from advisor.model.records import Processor
-from advisor.trace.callpaths.records import Node
+from advisor.trace.callpaths.records import CallPathNode
 from advisor.trace.events import Role
-from advisor.trace.regions import classify, place
+from advisor.trace.regions import classify_region, parse_source_place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from advisor.formats.cube.anchor import Anchor, Group, Place, SourceRegion
+    from advisor.formats.cube.anchor import CubeAnchor, CubeLocation, LocationGroup, SourceRegion
     from advisor.model.records import FloatArray, IntArray
 
 REGION_LIMIT: Final = 100_000
@@ -35,34 +35,34 @@ _PARADIGMS: Final[Mapping[str, str]] = {"measurement": "MEASUREMENT_SYSTEM"}
 _MADE_UP: Final = frozenset({"MEASUREMENT OFF", "TRACE BUFFER FLUSH", "THREADS", "TASKS"})
 
 
-def nodes(anchor: Anchor, parent: IntArray, order: IntArray) -> tuple[Node, ...]:
+def build_nodes(anchor: CubeAnchor, parent: IntArray, order: IntArray) -> tuple[CallPathNode, ...]:
     """Return the nodes in ``order``, call paths by number; ``parent`` (nodes,) are positions in it, -1 for none."""
     known: dict[int, tuple[str, Role, str | None, int | None]] = {}
     found = []
     for number, above in zip(order.tolist(), parent.tolist(), strict=True):
         callee = anchor.callee[number]
         if callee not in known:
-            known[callee] = _described(anchor.regions[callee])
+            known[callee] = _classify_region(anchor.regions[callee])
         name, role, file, line = known[callee]
         if above < 0 and role == Role.TOOL and name not in _MADE_UP:
             role = Role.ROOT
-        found.append(Node(name, role, file, line, above))
+        found.append(CallPathNode(name, role, file, line, above))
     return tuple(found)
 
 
-def _described(region: SourceRegion) -> tuple[str, Role, str | None, int | None]:
+def _classify_region(region: SourceRegion) -> tuple[str, Role, str | None, int | None]:
     role = _ROLES.get(region.role, region.role.upper().replace(" ", "_")) or "FUNCTION"
     paradigm = _PARADIGMS.get(region.paradigm, region.paradigm.upper()) or "USER"
-    name, kind = classify(region.name, role, paradigm)
+    name, kind = classify_region(region.name, role, paradigm)
     if region.begin > 0 and region.module:
         return name, kind, region.module, region.begin
     if "/" in region.module or "." in region.module:
         return name, kind, region.module, None
-    file, line = place(region.name) or (None, None)
+    file, line = parse_source_place(region.name) or (None, None)
     return name, kind, file, line
 
 
-def fold(found: tuple[Node, ...], seconds: FloatArray) -> tuple[tuple[Node, ...], int]:
+def fold_regions(found: tuple[CallPathNode, ...], seconds: FloatArray) -> tuple[tuple[CallPathNode, ...], int]:
     """Return the nodes with no more than ``REGION_LIMIT`` regions, and how many regions were folded into one.
 
     ``seconds`` (nodes,) are the nodes' own; the regions with the least of them are folded.
@@ -76,22 +76,26 @@ def fold(found: tuple[Node, ...], seconds: FloatArray) -> tuple[tuple[Node, ...]
     foldable = sorted((key for key in total if key[1] == Role.USER), key=lambda key: -total[key])
     spare = set(foldable[max(0, REGION_LIMIT - 1 - (len(total) - len(foldable))) :])
     return tuple(
-        Node(OTHERS, Role.USER, parent=node.parent) if (node.name, node.role, node.file, node.line) in spare else node
+        CallPathNode(OTHERS, Role.USER, parent=node.parent)
+        if (node.name, node.role, node.file, node.line) in spare
+        else node
         for node in found
     ), len(spare)
 
 
-def processors(anchor: Anchor, path: Path, member: str) -> tuple[tuple[Processor, ...], IntArray, int]:
+def build_processors(anchor: CubeAnchor, path: Path, member: str) -> tuple[tuple[Processor, ...], IntArray, int]:
     """Return the threads, their columns in every metric, and how many locations are none.
 
     Raises ``InputError`` where two threads have the same rank and number.
     """
-    threads = [place for place in anchor.places if place.kind in ("thread", "") and place.group.kind in ("process", "")]
-    members: dict[int, list[Place]] = {}
+    threads = [
+        place for place in anchor.locations if place.kind in ("thread", "") and place.group.kind in ("process", "")
+    ]
+    members: dict[int, list[CubeLocation]] = {}
     for one in threads:
         members.setdefault(id(one.group), []).append(one)
     chosen: dict[tuple[int, int], tuple[int, str | None]] = {}
-    for number, group in enumerate(_groups(anchor)):
+    for number, group in enumerate(_unique_groups(anchor)):
         rank = group.rank if group.rank >= 0 else number
         mine = sorted(members.get(id(group), []), key=lambda one: (one.rank, one.number))
         for thread, one in enumerate(mine):
@@ -102,8 +106,8 @@ def processors(anchor: Anchor, path: Path, member: str) -> tuple[tuple[Processor
         raise InputError(path, "describes no threads", member)
     pairs = sorted(chosen.items())
     found = tuple(Processor(rank, thread, host) for (rank, thread), (_, host) in pairs)
-    return found, np.array([column for _, (column, _) in pairs]), len(anchor.places) - len(threads)
+    return found, np.array([column for _, (column, _) in pairs]), len(anchor.locations) - len(threads)
 
 
-def _groups(anchor: Anchor) -> list[Group]:
-    return list({id(place.group): place.group for place in anchor.places}.values())
+def _unique_groups(anchor: CubeAnchor) -> list[LocationGroup]:
+    return list({id(place.group): place.group for place in anchor.locations}.values())

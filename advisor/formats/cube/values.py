@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from advisor.formats.cube.anchor import Metric
-    from advisor.formats.cube.archive import Archive
+    from advisor.formats.cube.anchor import CubeMetric
+    from advisor.formats.cube.archive import CubeArchive
     from advisor.model.records import FloatArray, IntArray
 
 #: Bytes of one array of values, and so about of what is read for one metric.
@@ -46,19 +46,19 @@ _NEVER: Final = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class PathOrders:
     """The call paths (nodes,) in the orders in which metrics count them: depth first, level by level, as described."""
 
     deep: IntArray
     wide: IntArray
     described: IntArray
 
-    def of(self, stored: str) -> IntArray:
+    def select_order(self, stored: str) -> IntArray:
         """Return the order of a metric that is stored in this way."""
         return {"INCLUSIVE": self.wide, "EXCLUSIVE": self.deep}.get(stored, self.described)
 
 
-def orders(parent: Mapping[int, int]) -> Orders:
+def build_orders(parent: Mapping[int, int]) -> PathOrders:
     """Return the orders of call paths, given the parent of each (-1: none) in the order of the document.
 
     Depth first is the order of the document. The other one lists all children of a node, then descends into each.
@@ -75,10 +75,10 @@ def orders(parent: Mapping[int, int]) -> Orders:
             wide += below
             stack += reversed(below)
     deep = np.fromiter(parent, dtype=np.int64)
-    return Orders(deep, np.array(wide), np.sort(deep))
+    return PathOrders(deep, np.array(wide), np.sort(deep))
 
 
-def read(archive: Archive, metric: Metric, order: IntArray, locations: int) -> FloatArray | None:
+def read_values(archive: CubeArchive, metric: CubeMetric, order: IntArray, locations: int) -> FloatArray | None:
     """Return the values (call paths, locations) of ``metric``, zero where nothing is stored; None without files.
 
     Raises ``InputError`` with the member for what is damaged, and for types that are no numbers.
@@ -86,28 +86,28 @@ def read(archive: Archive, metric: Metric, order: IntArray, locations: int) -> F
     index, data = f"{metric.number}.index", f"{metric.number}.data"
     if index not in archive.members and data not in archive.members:
         return None
-    kind = _type(metric.values)
+    kind = _find_type(metric.values)
     if kind is None:
         raise InputError(archive.path, f"values of the type {metric.values[:40]!r} are not read", index)
     cells = len(order) * locations
     if cells * 8 > SIZE_LIMIT:
         raise InputError(archive.path, f"{cells:,} values of one metric are more than fit", index)
-    little, rows = _index(archive, index, len(order))
+    little, rows = _read_index(archive, index, len(order))
     dtype = kind.newbyteorder("<" if little else ">")
-    content = _data(archive, data, len(rows), locations * dtype.itemsize, little)
+    content = _read_data(archive, data, len(rows), locations * dtype.itemsize, little)
     stored = np.frombuffer(content, dtype=dtype)
     plain = np.asarray(stored["value"] if dtype.names else stored, dtype=np.float64).reshape(len(rows), locations)
     values = np.zeros((len(order), locations))
-    values[order[rows]] = _measured(archive.path, metric, data, plain)
+    values[order[rows]] = _clear_unmeasured(archive.path, metric, data, plain)
     return values
 
 
-def _type(name: str) -> np.dtype[np.generic] | None:
+def _find_type(name: str) -> np.dtype[np.generic] | None:
     found = _TYPES.get(name.strip().upper())
     return None if found is None else np.dtype(found)
 
 
-def _measured(path: Path, metric: Metric, member: str, values: FloatArray) -> FloatArray:
+def _clear_unmeasured(path: Path, metric: CubeMetric, member: str, values: FloatArray) -> FloatArray:
     """Return ``values`` with zero for what was never measured; raises ``InputError`` for what is no number."""
     extreme = metric.values.strip().upper() in ("MINDOUBLE", "MAXDOUBLE")
     never = (np.abs(values) >= _NEVER) & extreme
@@ -119,9 +119,9 @@ def _measured(path: Path, metric: Metric, member: str, values: FloatArray) -> Fl
     return np.where(never, 0.0, values)
 
 
-def _index(archive: Archive, name: str, nodes: int) -> tuple[bool, IntArray]:
+def _read_index(archive: CubeArchive, name: str, nodes: int) -> tuple[bool, IntArray]:
     """Return whether numbers are little-endian, and for each row of the data the call path by the metric's count."""
-    content = archive.read(name, _HEADER + 4 + 4 * nodes)
+    content = archive.read_member(name, _HEADER + 4 + 4 * nodes)
     if not content.startswith(_INDEX_MARK) or len(content) < _HEADER:
         raise InputError(archive.path, f"does not begin with {_INDEX_MARK.decode()}", f"{name}: byte 0")
     order = content[11:15]
@@ -135,10 +135,10 @@ def _index(archive: Archive, name: str, nodes: int) -> tuple[bool, IntArray]:
         return little, np.arange(nodes)
     if content[17] != _SPARSE:
         raise InputError(archive.path, f"unknown kind {content[17]} of an index", f"{name}: byte 17")
-    return little, _listed(archive.path, name, content[_HEADER:], nodes, "<u4" if little else ">u4")
+    return little, _parse_row_list(archive.path, name, content[_HEADER:], nodes, "<u4" if little else ">u4")
 
 
-def _listed(path: Path, name: str, content: bytes, nodes: int, kind: str) -> IntArray:
+def _parse_row_list(path: Path, name: str, content: bytes, nodes: int, kind: str) -> IntArray:
     """Return the numbers that a sparse index lists: how many, then each, in ascending order."""
     if len(content) % 4 or not content:
         raise InputError(path, "does not hold whole numbers", name)
@@ -151,12 +151,12 @@ def _listed(path: Path, name: str, content: bytes, nodes: int, kind: str) -> Int
     return rows
 
 
-def _data(archive: Archive, name: str, rows: int, row_bytes: int, little: bool) -> bytes:
+def _read_data(archive: CubeArchive, name: str, rows: int, row_bytes: int, little: bool) -> bytes:
     """Return the plain content of the rows."""
     size = rows * row_bytes
-    content = archive.read(name, SIZE_LIMIT)
+    content = archive.read_member(name, SIZE_LIMIT)
     if content.startswith(_PACKED_MARK):
-        return _unpacked(archive.path, name, content, rows, row_bytes, "<u8" if little else ">u8")
+        return _unpack_rows(archive.path, name, content, rows, row_bytes, "<u8" if little else ">u8")
     if not content.startswith(_DATA_MARK):
         raise InputError(archive.path, f"does not begin with {_DATA_MARK.decode()}", f"{name}: byte 0")
     if len(content) != len(_DATA_MARK) + size:
@@ -165,7 +165,7 @@ def _data(archive: Archive, name: str, rows: int, row_bytes: int, little: bool) 
     return content[len(_DATA_MARK) :]
 
 
-def _unpacked(path: Path, name: str, content: bytes, rows: int, row_bytes: int, kind: str) -> bytes:
+def _unpack_rows(path: Path, name: str, content: bytes, rows: int, row_bytes: int, kind: str) -> bytes:
     """Return the rows of compressed data: their number, for each its place before and after packing and its size."""
     start = len(_PACKED_MARK) + 8
     head: npt.NDArray[np.generic] = np.frombuffer(content[start - 8 : start].ljust(8, b"\xff"), dtype=kind)
@@ -175,14 +175,14 @@ def _unpacked(path: Path, name: str, content: bytes, rows: int, row_bytes: int, 
     table = np.frombuffer(content, dtype=kind, count=3 * announced, offset=start).reshape(-1, 3).astype(object)
     packed = content[start + 24 * announced :]
     result = bytearray(rows * row_bytes)
-    for number, (place, begin, size) in enumerate(_rows(path, name, table.tolist(), len(packed))):
+    for number, (place, begin, size) in enumerate(_check_packed_rows(path, name, table.tolist(), len(packed))):
         if place % row_bytes or place // row_bytes >= rows:
             raise InputError(path, f"row {number} lies outside of the values", name)
-        result[place : place + row_bytes] = _row(path, name, number, packed[begin : begin + size], row_bytes)
+        result[place : place + row_bytes] = _unpack_row(path, name, number, packed[begin : begin + size], row_bytes)
     return bytes(result)
 
 
-def _rows(path: Path, name: str, table: list[list[int]], size: int) -> list[list[int]]:
+def _check_packed_rows(path: Path, name: str, table: list[list[int]], size: int) -> list[list[int]]:
     """Return the rows that were written, which fill the ``size`` bytes of packed data one behind the other."""
     written = sorted((row for row in table if row[2]), key=lambda row: row[1])
     end = 0
@@ -195,7 +195,7 @@ def _rows(path: Path, name: str, table: list[list[int]], size: int) -> list[list
     return written
 
 
-def _row(path: Path, name: str, number: int, packed: bytes, size: int) -> bytes:
+def _unpack_row(path: Path, name: str, number: int, packed: bytes, size: int) -> bytes:
     unpacker = zlib.decompressobj()
     try:
         row = unpacker.decompress(packed, size + 1)

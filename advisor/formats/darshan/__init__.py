@@ -43,6 +43,6 @@ def advisor_findings(profile: Profile) -> Sequence[Finding]:
     """Return the files with small, unaligned and shared access, with counts, bytes and seconds of each."""
     if "darshan" not in profile.reader.split("+") or profile.causes is None:
         return ()
-    from advisor.formats.darshan.findings import findings
+    from advisor.formats.darshan.findings import build_findings
 
-    return findings(profile, profile.causes)
+    return build_findings(profile, profile.causes)

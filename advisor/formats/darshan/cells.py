@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from advisor.formats.darshan import shares
-from advisor.formats.darshan.shares import Extreme
+from advisor.formats.darshan import rank_shares
+from advisor.formats.darshan.rank_shares import RankExtreme
 
 if TYPE_CHECKING:
-    from advisor.formats.darshan.logs import Log, Table
+    from advisor.formats.darshan.logs import DarshanLog, ModuleTable
     from advisor.model.records import FloatArray, IntArray
 
 SHARED: Final = -1
@@ -43,7 +43,7 @@ _FORCING: Final = {"POSIX": ("FSYNCS", "FDSYNCS"), "STDIO": ("FLUSHES",), "MPI-I
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class IoCells:
     """What ranks did with files through one interface.
 
     ``record`` (n,) is the place in the module's table, ``file`` (n,) the record id, ``rank`` (n,). ``seconds`` and
@@ -67,49 +67,51 @@ class Cells:
         return len(self.record)
 
 
-_COLUMNS: Final = tuple(field.name for field in fields(Cells) if field.name != "module")
+_COLUMNS: Final = tuple(field.name for field in fields(IoCells) if field.name != "module")
 
 
-def cells_of(log: Log, module: str) -> Cells:
+def build_cells(log: DarshanLog, module: str) -> IoCells:
     """Return the cells of a module; a file that all ranks share has one for each of them, estimated.
 
     Where files times ranks are more than ``CELL_LIMIT``, the shared files with the fewest seconds are one, ``OTHERS``.
     """
     table = log.tables[module]
-    found = whole(module, table)
+    found = build_record_cells(module, table)
     shared = np.flatnonzero(table.ranks == SHARED)
     if not len(shared):
         return found
-    own = chosen(found, np.flatnonzero(table.ranks != SHARED))
-    heat = _heat(log, module, own, found.bytes[shared].sum(axis=0))
+    own = select_cells(found, np.flatnonzero(table.ranks != SHARED))
+    heat = _compute_heat(log, module, own, found.bytes[shared].sum(axis=0))
     order = shared[np.argsort(-found.seconds[shared].sum(axis=1), kind="stable")]
     most = max(CELL_LIMIT // log.processes, 1)
-    parts = [_divided(found, n, _extremes(table, int(n)), log.processes, heat) for n in order[:most].tolist()]
+    parts = [
+        _divide_record(found, n, _find_extremes(table, int(n)), log.processes, heat) for n in order[:most].tolist()
+    ]
     if len(order) > most:
-        rest = _summed(found, order[most:])
-        parts.append(_divided(rest, 0, _Extremes(_NOBODY, _NOBODY, _NOBODY, _NOBODY), log.processes, heat))
-    return _joined(module, [own, *parts])
+        rest = _sum_records(found, order[most:])
+        parts.append(_divide_record(rest, 0, _RankExtremes(_NOBODY, _NOBODY, _NOBODY, _NOBODY), log.processes, heat))
+    return _join_cells(module, [own, *parts])
 
 
-def whole(module: str, table: Table) -> Cells:
+def build_record_cells(module: str, table: ModuleTable) -> IoCells:
     """Return one cell for each record, with rank -1 for the shared ones."""
-    operations = np.column_stack([_sum(table, names) for names in _OPERATIONS[module]])
-    moved = np.column_stack([_sum(table, (name,)) for name in ("BYTES_READ", "BYTES_WRITTEN")])
-    return Cells(
+    operations = np.column_stack([_sum_counters(table, names) for names in _OPERATIONS[module]])
+    moved = np.column_stack([_sum_counters(table, (name,)) for name in ("BYTES_READ", "BYTES_WRITTEN")])
+    return IoCells(
         module,
         np.arange(len(table)),
         table.ids,
         table.ranks,
         np.column_stack([np.maximum(table.times[f"{kind}_TIME"], 0.0) for kind in ("READ", "WRITE", "META")]),
         operations,
-        _sized(module, table, operations, moved),
+        _count_by_size(module, table, operations, moved),
         moved,
-        _sum(table, _FORCING[module]),
-        _sum(table, ("FILE_NOT_ALIGNED",)),
+        _sum_counters(table, _FORCING[module]),
+        _sum_counters(table, ("FILE_NOT_ALIGNED",)),
     )
 
 
-def _sum(table: Table, names: tuple[str, ...]) -> IntArray:
+def _sum_counters(table: ModuleTable, names: tuple[str, ...]) -> IntArray:
     """Return the sum of counters; those that Darshan could not observe (-1), or does not have, count nothing."""
     found: IntArray = np.zeros(len(table), dtype=np.int64)
     for name in names:
@@ -118,13 +120,13 @@ def _sum(table: Table, names: tuple[str, ...]) -> IntArray:
     return found
 
 
-def _sized(module: str, table: Table, operations: IntArray, moved: IntArray) -> IntArray:
+def _count_by_size(module: str, table: ModuleTable, operations: IntArray, moved: IntArray) -> IntArray:
     """Return the operations by class of size; where the module has no classes, all are in that of the mean."""
     sized = np.zeros((len(table), 2, len(_SIZE_NAMES)), dtype=np.int64)
     if module == "POSIX":
         for kind, word in enumerate(("READ", "WRITE")):
             for number, name in enumerate(_SIZE_NAMES):
-                sized[:, kind, number] = _sum(table, (f"SIZE_{word}_{name}",))
+                sized[:, kind, number] = _sum_counters(table, (f"SIZE_{word}_{name}",))
         return sized
     mean = moved / np.maximum(operations[:, :2], 1)
     place = np.searchsorted(SIZES, mean)
@@ -133,7 +135,7 @@ def _sized(module: str, table: Table, operations: IntArray, moved: IntArray) -> 
     return sized
 
 
-def _heat(log: Log, module: str, own: Cells, shared: IntArray) -> list[FloatArray | None]:
+def _compute_heat(log: DarshanLog, module: str, own: IoCells, shared: IntArray) -> list[FloatArray | None]:
     """Return what each rank read and wrote in shared files, bytes (ranks,), where the heat map tells."""
     found: list[FloatArray | None] = []
     for kind in range(2):
@@ -142,66 +144,69 @@ def _heat(log: Log, module: str, own: Cells, shared: IntArray) -> list[FloatArra
             if name == module and 0 <= rank < log.processes:
                 heat[rank] += moved[kind]
         np.add.at(known, own.rank, own.bytes[:, kind].astype(np.float64))
-        found.append(shares.heat_left(heat, known, float(shared[kind])) if heat.any() else None)
+        found.append(rank_shares.compute_remaining_heat(heat, known, float(shared[kind])) if heat.any() else None)
     return found
 
 
-class _Extremes(NamedTuple):
+class _RankExtremes(NamedTuple):
     """The fastest and the slowest rank of a shared file: the bytes and the seconds of each."""
 
-    fewest: Extreme
-    most: Extreme
-    fastest: Extreme
-    slowest: Extreme
+    fewest: RankExtreme
+    most: RankExtreme
+    fastest: RankExtreme
+    slowest: RankExtreme
 
 
-_NOBODY: Final = Extreme(-1, 0.0)
+_NOBODY: Final = RankExtreme(-1, 0.0)
 
 
-def _extremes(table: Table, n: int) -> _Extremes:
+def _find_extremes(table: ModuleTable, n: int) -> _RankExtremes:
     fast, slow = (int(table.counters[name][n]) for name in ("FASTEST_RANK", "SLOWEST_RANK"))
-    return _Extremes(
-        Extreme(fast, float(table.counters["FASTEST_RANK_BYTES"][n])),
-        Extreme(slow, float(table.counters["SLOWEST_RANK_BYTES"][n])),
-        Extreme(fast, float(table.times["FASTEST_RANK_TIME"][n])),
-        Extreme(slow, float(table.times["SLOWEST_RANK_TIME"][n])),
+    return _RankExtremes(
+        RankExtreme(fast, float(table.counters["FASTEST_RANK_BYTES"][n])),
+        RankExtreme(slow, float(table.counters["SLOWEST_RANK_BYTES"][n])),
+        RankExtreme(fast, float(table.times["FASTEST_RANK_TIME"][n])),
+        RankExtreme(slow, float(table.times["SLOWEST_RANK_TIME"][n])),
     )
 
 
-def _divided(every: Cells, n: int, known: _Extremes, ranks: int, heat: list[FloatArray | None]) -> Cells:
+def _divide_record(every: IoCells, n: int, known: _RankExtremes, ranks: int, heat: list[FloatArray | None]) -> IoCells:
     """Return the cells of all ranks for record ``n``, which they share."""
-    moved = shares.of_ranks(float(every.bytes[n].sum()), ranks, known.fewest, known.most)
-    took = shares.of_ranks(float(every.seconds[n].sum()), ranks, known.fastest, known.slowest)
+    moved = rank_shares.share_among_ranks(float(every.bytes[n].sum()), ranks, known.fewest, known.most)
+    took = rank_shares.share_among_ranks(float(every.seconds[n].sum()), ranks, known.fastest, known.slowest)
     busy = [moved if part is None else part for part in heat]
     weights = np.stack([*busy, np.ones(ranks)])
     sized = [
-        np.stack([shares.whole(int(count), busy[kind]) for count in every.sized[n, kind]], axis=1) for kind in range(2)
+        np.stack([rank_shares.round_shares(int(count), busy[kind]) for count in every.sized[n, kind]], axis=1)
+        for kind in range(2)
     ]
-    return Cells(
+    return IoCells(
         every.module,
         np.full(ranks, every.record[n]),
         np.full(ranks, every.file[n]),
         np.arange(ranks),
-        shares.balanced(every.seconds[n], took, weights).T,
-        np.column_stack([shares.whole(int(count), weights[kind]) for kind, count in enumerate(every.operations[n])]),
+        rank_shares.balance_shares(every.seconds[n], took, weights).T,
+        np.column_stack(
+            [rank_shares.round_shares(int(count), weights[kind]) for kind, count in enumerate(every.operations[n])]
+        ),
         np.stack(sized, axis=1),
-        np.column_stack([shares.whole(int(every.bytes[n, kind]), busy[kind]) for kind in range(2)]),
-        shares.whole(int(every.forced[n]), busy[1]),
-        shares.whole(int(every.unaligned[n]), busy[0] + busy[1]),
+        np.column_stack([rank_shares.round_shares(int(every.bytes[n, kind]), busy[kind]) for kind in range(2)]),
+        rank_shares.round_shares(int(every.forced[n]), busy[1]),
+        rank_shares.round_shares(int(every.unaligned[n]), busy[0] + busy[1]),
     )
 
 
-def _summed(cells: Cells, rows: IntArray) -> Cells:
+def _sum_records(cells: IoCells, rows: IntArray) -> IoCells:
     """Return one record with the sums of several."""
     first = {"record": rows[:1], "file": np.array([OTHERS]), "rank": np.array([SHARED])}
     sums = {name: getattr(cells, name)[rows].sum(axis=0, keepdims=True) for name in _COLUMNS if name not in first}
-    return Cells(cells.module, **first, **sums)
+    return IoCells(cells.module, **first, **sums)
 
 
-def chosen(cells: Cells, rows: IntArray) -> Cells:
+def select_cells(cells: IoCells, rows: IntArray) -> IoCells:
     """Return some of the cells."""
-    return Cells(cells.module, **{name: getattr(cells, name)[rows] for name in _COLUMNS})
+    return IoCells(cells.module, **{name: getattr(cells, name)[rows] for name in _COLUMNS})
 
 
-def _joined(module: str, parts: list[Cells]) -> Cells:
-    return Cells(module, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS})
+def _join_cells(module: str, parts: list[IoCells]) -> IoCells:
+    return IoCells(module, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS})

@@ -1,7 +1,7 @@
 """The process that reads a log with libdarshan-util, through the cffi backend of the package ``darshan``.
 
 The library trusts its input: on some logs it aborts or asks for any amount of memory. This process may die. It writes
-one marshalled ``Contents`` to its standard output, or a text that says why there is none.
+one marshalled ``LogContents`` to its standard output, or a text that says why there is none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HEATMAP: Final = "HEATMAP"
 _LONGEST_COMMAND: Final = 8192
 
 
-class Table(TypedDict):
+class RawTable(TypedDict):
     """The records of one module: ids and ranks, counters and times (records, columns) as bytes, and their names."""
 
     version: int
@@ -35,7 +35,7 @@ class Table(TypedDict):
     time_names: list[str]
 
 
-class Contents(TypedDict):
+class LogContents(TypedDict):
     """A log: ``names`` by record id, ``heat`` (id, rank, bytes read, bytes written), ``traced`` (id, rank, host,
     reads, writes, seconds reading, seconds writing), ``modules`` with a mark where some files were left out."""
 
@@ -47,7 +47,7 @@ class Contents(TypedDict):
     seconds: float
     names: dict[int, bytes]
     modules: dict[str, bool]
-    tables: dict[str, Table]
+    tables: dict[str, RawTable]
     heat: list[tuple[int, int, int, int]]
     traced: list[tuple[int, int, bytes, int, int, float, float]]
 
@@ -58,7 +58,7 @@ def main(arguments: dict[str, Any]) -> None:
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:
-        answer: Any = _Library().contents(arguments["log"])
+        answer: Any = _DarshanLibrary().read_contents(arguments["log"])
     except _DamagedError as error:
         answer = str(error)
     output.write(marshal.dumps(answer))
@@ -70,7 +70,7 @@ class _DamagedError(Exception):
     """The library cannot read a part of the log."""
 
 
-class _Library:
+class _DarshanLibrary:
     """The functions of libdarshan-util that are needed here."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class _Library:
 
         self._backend, self._ffi, self._call, self._np = backend, backend.ffi, backend.libdutil, np
 
-    def contents(self, path: str) -> Contents:
+    def read_contents(self, path: str) -> LogContents:
         """Return everything that is read of the log."""
         handle = self._call.darshan_log_open(os.fsencode(path))
         if handle == self._ffi.NULL:
@@ -93,34 +93,36 @@ class _Library:
         self._call.darshan_log_get_job_runtime(handle, job[0], seconds)
         return {
             "version": self._ffi.string(self._ffi.cast("char *", handle)).decode("ascii", "replace"),
-            "command": self._command(handle),
+            "command": self._read_command(handle),
             "job": job.jobid,
             "processes": job.nprocs,
             "start": job.start_time_sec,
             "seconds": seconds[0],
-            "names": self._names(handle),
+            "names": self._read_names(handle),
             "modules": {name: module["partial_flag"] for name, module in modules.items()},
             "tables": {
-                name: self._table(handle, name, modules[name], struct)
+                name: self._read_table(handle, name, modules[name], struct)
                 for name, struct in TABLES.items()
                 if name in modules
             },
-            "heat": list(self._heat(handle, modules[HEATMAP]["idx"])) if HEATMAP in modules else [],
-            "traced": [row for name in TRACES if name in modules for row in self._traced(handle, modules[name]["idx"])],
+            "heat": list(self._read_heat(handle, modules[HEATMAP]["idx"])) if HEATMAP in modules else [],
+            "traced": [
+                row for name in TRACES if name in modules for row in self._read_traced(handle, modules[name]["idx"])
+            ],
         }
 
-    def _command(self, handle: object) -> bytes:
+    def _read_command(self, handle: object) -> bytes:
         text = self._ffi.new("char[]", _LONGEST_COMMAND)
         self._call.darshan_log_get_exe(handle, text)
         return bytes(self._ffi.string(text))
 
-    def _names(self, handle: object) -> dict[int, bytes]:
+    def _read_names(self, handle: object) -> dict[int, bytes]:
         records = self._ffi.new("struct darshan_name_record **")
         count = self._ffi.new("int *")
         self._call.darshan_log_get_name_records(handle, records, count)
         return {records[0][i].id: bytes(self._ffi.string(records[0][i].name)) for i in range(count[0])}
 
-    def _records(self, handle: object, module: int) -> Iterator[Any]:
+    def _iterate_records(self, handle: object, module: int) -> Iterator[Any]:
         """Yield each record of a module; it is valid until the next one."""
         record = self._ffi.new("void **")
         while (found := self._call.darshan_log_get_record(handle, module, record)) == 1:
@@ -130,10 +132,10 @@ class _Library:
         if found < 0:
             raise _DamagedError("a record cannot be read")
 
-    def _table(self, handle: object, name: str, module: dict[str, int], struct: str) -> Table:
+    def _read_table(self, handle: object, name: str, module: dict[str, int], struct: str) -> RawTable:
         kind = f"struct darshan_{struct} *"
         ids, ranks, counters, times = bytearray(), bytearray(), bytearray(), bytearray()
-        for raw in self._records(handle, module["idx"]):
+        for raw in self._iterate_records(handle, module["idx"]):
             record = self._ffi.cast(kind, raw)
             ids += record.base_rec.id.to_bytes(8, sys.byteorder)
             ranks += record.base_rec.rank.to_bytes(8, sys.byteorder, signed=True)
@@ -149,17 +151,17 @@ class _Library:
             "time_names": self._backend.fcounter_names(name),
         }
 
-    def _heat(self, handle: object, module: int) -> Iterator[tuple[int, int, int, int]]:
-        for raw in self._records(handle, module):
+    def _read_heat(self, handle: object, module: int) -> Iterator[tuple[int, int, int, int]]:
+        for raw in self._iterate_records(handle, module):
             record = self._ffi.cast("struct darshan_heatmap_record *", raw)
             bins = (self._np.frombuffer(self._ffi.buffer(part, 8 * record.nbins), "i8")
                     for part in (record.read_bins, record.write_bins))  # fmt: skip
             read, written = (int(each.sum()) for each in bins)
             yield record.base_rec.id, record.base_rec.rank, read, written
 
-    def _traced(self, handle: object, module: int) -> Iterator[tuple[int, int, bytes, int, int, float, float]]:
+    def _read_traced(self, handle: object, module: int) -> Iterator[tuple[int, int, bytes, int, int, float, float]]:
         """Yield the sums over each traced file and rank; all writes stand before all reads."""
-        for raw in self._records(handle, module):
+        for raw in self._iterate_records(handle, module):
             record = self._ffi.cast("struct dxt_file_record *", raw)
             writes, reads = record.write_count, record.read_count
             segments = self._ffi.buffer(raw + self._ffi.sizeof("struct dxt_file_record"), 32 * (writes + reads))

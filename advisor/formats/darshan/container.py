@@ -25,7 +25,7 @@ _CHUNK: Final = 1 << 20
 _COMPRESSION_AT: Final = 16
 
 
-class _Layout(NamedTuple):
+class _HeaderLayout(NamedTuple):
     """Where the map of the parts begins, and how many modules it has room for."""
 
     map_at: int
@@ -37,12 +37,12 @@ class _Layout(NamedTuple):
         return self.map_at + 16 * (1 + self.modules) + 4 * self.modules
 
 
-_LAYOUTS: Final = {True: _Layout(32, 64), False: _Layout(24, 16)}
+_LAYOUTS: Final = {True: _HeaderLayout(32, 64), False: _HeaderLayout(24, 16)}
 _SINCE: Final = b"3.41"
 _ZLIB, _BZIP2, _PLAIN = 0, 1, 2
 
 
-def unpacked_sizes(path: Path) -> frozenset[int]:
+def read_unpacked_sizes(path: Path) -> frozenset[int]:
     """Return how many bytes the parts hold.
 
     Raises ``InputError`` with the place where a log is cut off, or its bytes are not those that were written.
@@ -57,13 +57,13 @@ def unpacked_sizes(path: Path) -> frozenset[int]:
     if content[_COMPRESSION_AT] not in (_ZLIB, _BZIP2, _PLAIN):
         raise InputError(path, "the kind of compression is unknown: the log is damaged", f"byte {_COMPRESSION_AT}")
     sizes: list[int] = []
-    for start, end in _parts(path, content, layout):
+    for start, end in _find_parts(path, content, layout):
         left = UNPACKED_LIMIT - sum(sizes)
-        sizes.append(_unpacked(path, memoryview(content)[start:end], start, content[_COMPRESSION_AT], left))
+        sizes.append(_unpacked_size(path, memoryview(content)[start:end], start, content[_COMPRESSION_AT], left))
     return frozenset(sizes)
 
 
-def _parts(path: Path, content: bytes, layout: _Layout) -> list[tuple[int, int]]:
+def _find_parts(path: Path, content: bytes, layout: _HeaderLayout) -> list[tuple[int, int]]:
     """Return where the parts begin and end, in their order: without gaps from the header to the end of the file."""
     order = "<" if content[8] else ">"
     table = struct.unpack_from(f"{order}{2 * (1 + layout.modules)}Q", content, layout.map_at)
@@ -89,7 +89,7 @@ def _parts(path: Path, content: bytes, layout: _Layout) -> list[tuple[int, int]]
     return parts
 
 
-def _unpacked(path: Path, part: memoryview, start: int, compression: int, limit: int) -> int:
+def _unpacked_size(path: Path, part: memoryview, start: int, compression: int, limit: int) -> int:
     """Return how many bytes a part holds, after a look at the checksum of each of its streams."""
     if compression == _PLAIN:
         return len(part)
@@ -97,14 +97,16 @@ def _unpacked(path: Path, part: memoryview, start: int, compression: int, limit:
     while rest:
         stream = zlib.decompressobj() if compression == _ZLIB else bz2.BZ2Decompressor()
         place = f"byte {start + len(part) - len(rest)}"
-        total += _stream(path, stream, rest, place, limit - total)
+        total += _count_stream_bytes(path, stream, rest, place, limit - total)
         if not stream.eof:
             raise InputError(path, "a compressed part ends too early: the log is damaged", place)
         rest = stream.unused_data
     return total
 
 
-def _stream(path: Path, stream: zlib._Decompress | bz2.BZ2Decompressor, data: bytes, place: str, limit: int) -> int:
+def _count_stream_bytes(
+    path: Path, stream: zlib._Decompress | bz2.BZ2Decompressor, data: bytes, place: str, limit: int
+) -> int:
     """Return the bytes of one stream; it is unpacked piece by piece, none of which is kept."""
     total = 0
     try:

@@ -10,7 +10,7 @@ import numpy as np
 
 from advisor.model.records import CAUSE_CATEGORIES, SMALL_IO_B, UNALIGNED_FILE, Finding
 from advisor.model.units import format_bytes, format_seconds, format_share
-from advisor.support.grouping import sums
+from advisor.support.grouping import sum_by_group
 
 if TYPE_CHECKING:
     from advisor.model.records import Causes, FloatArray, IntArray, Profile
@@ -24,7 +24,7 @@ _NUMBERS: Final = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Files:
+class _FileAccess:
     """What was done with files, those of one row each alike but for numbers in their names; all columns (n,).
 
     ``seconds`` are sums over the ranks, ``ranks`` counts who reads or writes the file that most do.
@@ -41,13 +41,13 @@ class _Files:
     ranks: IntArray
 
 
-def findings(profile: Profile, causes: Causes) -> tuple[Finding, ...]:
+def build_findings(profile: Profile, causes: Causes) -> tuple[Finding, ...]:
     """Return a finding for each sort of access and file (or row of files with numbered names) where it matters."""
     rows = np.flatnonzero((causes.category == CAUSE_CATEGORIES.index("io")) & (causes.target >= 0))
     total = float(causes.seconds[rows].sum())
     if not total > 0:
         return ()
-    found = _files(causes, rows)
+    found = _group_files(causes, rows)
     order = np.argsort(-found.seconds, kind="stable").tolist()
     worth = [n for n in order if found.seconds[n] >= LEAST * total and found.operations[n] > 0]
     written: list[Finding] = []
@@ -57,11 +57,11 @@ def findings(profile: Profile, causes: Causes) -> tuple[Finding, ...]:
         ("shared file access", found.shared, "are in a file that several ranks read or write"),
     ):
         chosen = [n for n in worth if counted[n] >= NOTABLE * found.operations[n]][:LIMIT]
-        written += [_finding(profile, found, n, kind, float(counted[n]), what, total) for n in chosen]
+        written += [_build_finding(profile, found, n, kind, float(counted[n]), what, total) for n in chosen]
     return tuple(written)
 
 
-def _files(causes: Causes, rows: IntArray) -> _Files:
+def _group_files(causes: Causes, rows: IntArray) -> _FileAccess:
     """Return what the ``rows`` of the causes say of each file, or row of files with numbered names."""
     patterns = [_NUMBERS.sub("*", name) for name in causes.targets]
     names = tuple(dict.fromkeys(patterns))
@@ -76,25 +76,27 @@ def _files(causes: Causes, rows: IntArray) -> _Files:
     members = np.bincount(group[np.unique(target)], minlength=len(names))
     single = {int(group[t]): causes.targets[t] for t in np.unique(target) if members[group[t]] == 1}
 
-    def total(values: FloatArray | IntArray) -> FloatArray:
-        return sums(group[target], values.astype(np.float64), len(names))
+    def sum_by_pattern(values: FloatArray | IntArray) -> FloatArray:
+        return sum_by_group(group[target], values.astype(np.float64), len(names))
 
     most = np.zeros(len(names), dtype=np.int64)
     np.maximum.at(most, group, ranks)
-    return _Files(
+    return _FileAccess(
         names=tuple(single.get(n, name) for n, name in enumerate(names)),
         files=members,
-        seconds=total(causes.seconds[rows]),
-        operations=total(count),
-        bytes=total(causes.bytes[rows]),
-        small=total(count * (mean <= SMALL_IO_B)),
-        unaligned=total(count * unaligned),
-        shared=total(count * (ranks[target] > 1)),
+        seconds=sum_by_pattern(causes.seconds[rows]),
+        operations=sum_by_pattern(count),
+        bytes=sum_by_pattern(causes.bytes[rows]),
+        small=sum_by_pattern(count * (mean <= SMALL_IO_B)),
+        unaligned=sum_by_pattern(count * unaligned),
+        shared=sum_by_pattern(count * (ranks[target] > 1)),
         ranks=most,
     )
 
 
-def _finding(profile: Profile, found: _Files, n: int, kind: str, counted: float, what: str, total_s: float) -> Finding:
+def _build_finding(
+    profile: Profile, found: _FileAccess, n: int, kind: str, counted: float, what: str, total_s: float
+) -> Finding:
     """Return the finding on the file (or row of files) ``n``, of whose operations ``counted`` are ``what`` says."""
     operations, moved, seconds = (float(column[n]) for column in (found.operations, found.bytes, found.seconds))
     mean_s = seconds / len(profile.processors)
@@ -114,6 +116,6 @@ def _finding(profile: Profile, found: _Files, n: int, kind: str, counted: float,
         "ranks": float(found.ranks[n]),
         "seconds": mean_s,
         "share_of_io": seconds / total_s,
-        "share_of_run": mean_s / profile.actual_s if profile.timed else 0.0,
+        "share_of_run": mean_s / profile.actual_s if profile.has_run_time else 0.0,
     }
     return Finding("darshan", kind, found.names[n], text, measures)

@@ -18,8 +18,7 @@ from advisor.model.errors import InputError
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from advisor.formats.darshan.child import Contents
-    from advisor.formats.darshan.child import Table as RawTable
+    from advisor.formats.darshan.child import LogContents, RawTable
     from advisor.model.records import FloatArray, IntArray
 
 #: Takes this very package, even where another one of its name comes first on the path.
@@ -38,7 +37,7 @@ UNKNOWN: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ModuleTable:
     """The records of one module: ``ids`` and ``ranks`` (n,), rank -1 for a file that all ranks share.
 
     ``counters`` and ``times`` map the module's own names, without its prefix, to a column (n,).
@@ -54,7 +53,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TracedFile:
     """What DXT recorded of one file on one rank: operations and the seconds in them."""
 
     reads: int
@@ -64,7 +63,7 @@ class Traced:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class DarshanLog:
     """One log; ``heat`` maps module and rank to bytes read and written, ``names`` record ids to paths."""
 
     version: str
@@ -74,37 +73,37 @@ class Log:
     start: int
     seconds: float
     names: dict[int, str]
-    tables: dict[str, Table]
+    tables: dict[str, ModuleTable]
     heat: dict[tuple[str, int], tuple[int, int]]
-    traced: dict[tuple[int, int], Traced]
+    traced_files: dict[tuple[int, int], TracedFile]
     hosts: dict[int, str]
     modules: tuple[str, ...]
-    partial: tuple[str, ...]
+    partial_modules: tuple[str, ...]
     negative_s: float
 
 
-def _lacking() -> str:
+def _explain_missing_package() -> str:
     """Return what is said where the package that reads logs is missing: there is none for newer versions of Python."""
     if sys.version_info >= (3, 13):
         return "the package darshan, which reads such logs, exists up to Python 3.12 only: install gapwatch there"
     return f"the package darshan reads such logs: {install_line('cluster')}"
 
 
-def read_log(path: Path) -> Log:
+def read_log(path: Path) -> DarshanLog:
     """Return the log at ``path``; raises ``InputError`` where it is damaged or the package is not installed."""
-    sizes = container.unpacked_sizes(path)
+    sizes = container.read_unpacked_sizes(path)
     if importlib.util.find_spec("darshan") is None:
-        raise InputError(path, _lacking())
-    contents = _contents(path)
+        raise InputError(path, _explain_missing_package())
+    contents = _run_child(path)
     for name, raw in contents["tables"].items():
         each = RECORD_BYTES[name].get(raw["version"])
         if each is not None and each * (len(raw["ids"]) // 8) not in sizes:
             reason = f"no part holds its {len(raw['ids']) // 8:,} records of version {raw['version']}"
             raise InputError(path, f"{reason}: the log is damaged", name)
-    return _checked(path, contents)
+    return _check_contents(path, contents)
 
 
-def _contents(path: Path) -> Contents:
+def _run_child(path: Path) -> LogContents:
     """Return what the reading process says; whatever goes wrong in there becomes an ``InputError``."""
     arguments = {"root": [str(Path(__file__).parents[3])], "path": sys.path, "log": str(path)}
     command = [sys.executable, "-I", "-S", "-c", _START]
@@ -118,27 +117,27 @@ def _contents(path: Path) -> Contents:
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"]
         raise InputError(path, f"the reading process failed: {lines[-1][:200]}")
-    answer: Contents | str = marshal.loads(done.stdout)
+    answer: LogContents | str = marshal.loads(done.stdout)
     if isinstance(answer, str):
         raise InputError(path, f"{answer}: the log is damaged")
     return answer
 
 
-def _checked(path: Path, found: Contents) -> Log:
+def _check_contents(path: Path, found: LogContents) -> DarshanLog:
     """Return the log with types, after a look at what no run can have."""
     if not 1 <= found["processes"] <= PROCESS_LIMIT:
         raise InputError(path, f"{found['processes']} processes are impossible", "the job")
     if not 0.0 < found["seconds"] < LONGEST_S:
         raise InputError(path, f"a run time of {found['seconds']:g} s is impossible", "the job")
-    names = {_signed(key): text.decode("utf-8", "surrogateescape") for key, text in found["names"].items()}
-    tables = {name: _table(path, name, raw, found["processes"]) for name, raw in found["tables"].items()}
-    traced = {(_signed(row[0]), row[1]): Traced(row[3], row[4], row[5], row[6]) for row in found["traced"]}
+    names = {_to_signed(key): text.decode("utf-8", "surrogateescape") for key, text in found["names"].items()}
+    tables = {name: _convert_table(path, name, raw, found["processes"]) for name, raw in found["tables"].items()}
+    traced = {(_to_signed(row[0]), row[1]): TracedFile(row[3], row[4], row[5], row[6]) for row in found["traced"]}
     hosts = {rank: host.decode("utf-8", "replace") for _, rank, host, *_ in found["traced"] if rank >= 0}
     heat: dict[tuple[str, int], tuple[int, int]] = {}
     for key, rank, read, written in found["heat"]:
-        module = names.get(_signed(key), "").removeprefix("heatmap:").replace("MPIIO", "MPI-IO")
+        module = names.get(_to_signed(key), "").removeprefix("heatmap:").replace("MPIIO", "MPI-IO")
         heat[module, rank] = (read, written)
-    return Log(
+    return DarshanLog(
         version=found["version"],
         command=found["command"].decode("utf-8", "surrogateescape"),
         job=found["job"],
@@ -148,20 +147,22 @@ def _checked(path: Path, found: Contents) -> Log:
         names=names,
         tables=tables,
         heat=heat,
-        traced=traced,
+        traced_files=traced,
         hosts=hosts,
         modules=tuple(found["modules"]),
-        partial=tuple(name for name, left_out in found["modules"].items() if left_out),
-        negative_s=-sum(float(np.minimum(each, 0.0).sum()) for t in tables.values() for each in _seconds(t).values()),
+        partial_modules=tuple(name for name, left_out in found["modules"].items() if left_out),
+        negative_s=-sum(
+            float(np.minimum(each, 0.0).sum()) for t in tables.values() for each in _seconds_columns(t).values()
+        ),
     )
 
 
-def _signed(number: int) -> int:
+def _to_signed(number: int) -> int:
     """Return the id of a file as the same 64 bits with a sign, as arrays hold it."""
     return number - (1 << 64) if number >> 63 else number
 
 
-def _table(path: Path, module: str, raw: RawTable, processes: int) -> Table:
+def _convert_table(path: Path, module: str, raw: RawTable, processes: int) -> ModuleTable:
     """Return the records of a module; raises ``InputError`` for a rank, time or count that cannot be."""
     prefix = f"{module.replace('-', '')}_"
     ids = np.frombuffer(raw["ids"], np.uint64).astype(np.int64)  # the same 64 bits
@@ -170,13 +171,13 @@ def _table(path: Path, module: str, raw: RawTable, processes: int) -> Table:
     times = np.frombuffer(raw["times"], np.float64).reshape(len(ids), len(raw["time_names"]))
     if len(ids) and not (ranks.min() >= -1 and ranks.max() < processes):
         raise InputError(path, f"a file of rank {ranks.max()} in a run of {processes} processes", module)
-    table = Table(
+    table = ModuleTable(
         ids,
         ranks,
         {name.removeprefix(prefix): counters[:, i] for i, name in enumerate(raw["counter_names"])},
         {name.removeprefix(prefix + "F_"): times[:, i] for i, name in enumerate(raw["time_names"])},
     )
-    for name, column in _seconds(table).items():
+    for name, column in _seconds_columns(table).items():
         if not (np.abs(column) < LONGEST_S).all():
             raise InputError(path, f"{prefix}F_{name} holds impossible seconds", module)
     for name, values in table.counters.items():
@@ -185,6 +186,6 @@ def _table(path: Path, module: str, raw: RawTable, processes: int) -> Table:
     return table
 
 
-def _seconds(table: Table) -> dict[str, FloatArray]:
+def _seconds_columns(table: ModuleTable) -> dict[str, FloatArray]:
     """Return the columns that add up calls; Darshan before 3.2 wrote negative ones where times overlapped."""
     return {name: table.times[name] for name in ("READ_TIME", "WRITE_TIME", "META_TIME")}

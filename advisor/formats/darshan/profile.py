@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from advisor.formats.darshan.cells import Cells
-    from advisor.formats.darshan.logs import Log
-    from advisor.formats.darshan.rows import Rows
+    from advisor.formats.darshan.cells import IoCells
+    from advisor.formats.darshan.logs import DarshanLog
+    from advisor.formats.darshan.rows import IoRows
     from advisor.model.records import FloatArray, IntArray, Status
 
 #: Kinds of causes, by ``Rows.alignment``.
@@ -49,13 +49,13 @@ _COARSE_S: Final = 20.0
 _ROUNDING_S: Final = 1e-3
 
 
-def from_log(log: Log, path: Path) -> Profile:
+def from_log(log: DarshanLog, path: Path) -> Profile:
     """Return the profile of the run that ``log`` describes."""
-    found = _rows(log)
+    found = _collect_rows(log)
     program = PurePosixPath(log.command.split(" ", 1)[0]).name or path.stem
     names, call = np.unique(found.call, return_inverse=True)
     regions = (Region(program), *(Region(rows.CALLS[name]) for name in names.tolist()))
-    io_s = _table(len(regions), log.processes, call + 1, found.rank, found.seconds)
+    io_s = _sum_by_region(len(regions), log.processes, call + 1, found.rank, found.seconds)
     wall_s = io_s.copy()
     wall_s[0] = np.maximum(log.seconds - io_s.sum(axis=0), 0.0)
     arrays = {"wall_s": wall_s[:, :, None], "io_s": io_s[:, :, None]}
@@ -67,51 +67,61 @@ def from_log(log: Log, path: Path) -> Profile:
         processors=tuple(Processor(rank, 0, log.hosts.get(rank)) for rank in range(log.processes)),
         regions=regions,
         phases=(Phase("the whole run", "whole", np.arange(len(regions)), arrays),),
-        status={"wall_s": "measured", "io_s": _status(log)},
-        started=_started(log),
+        status={"wall_s": "measured", "io_s": _find_status(log)},
+        started=_format_start_time(log),
         paradigms=("mpi",) if log.processes > 1 or "MPI-IO" in log.tables else (),
-        counts=_counts(found, call + 1, len(regions), log.processes),
-        causes=_causes(log, found, call + 1),
-        notes=tuple(_notes(log)),
+        counts=_count_operations(found, call + 1, len(regions), log.processes),
+        causes=_build_causes(log, found, call + 1),
+        notes=tuple(_build_notes(log)),
     )
 
 
-def _rows(log: Log) -> Rows:
+def _collect_rows(log: DarshanLog) -> IoRows:
     """Return what all interfaces did; seconds of MPI-IO without those of POSIX below it."""
-    found = {name: cells.cells_of(log, name) for name, table in log.tables.items() if len(table)}
-    parts = [rows.metadata(each) for name, each in found.items() if name != "MPI-IO"]
-    parts += [rows.data(each, log.tables[name], log.traced) for name, each in found.items() if name != "MPI-IO"]
+    found = {name: cells.build_cells(log, name) for name, table in log.tables.items() if len(table)}
+    parts = [rows.build_metadata_rows(each) for name, each in found.items() if name != "MPI-IO"]
+    parts += [
+        rows.build_data_rows(each, log.tables[name], log.traced_files)
+        for name, each in found.items()
+        if name != "MPI-IO"
+    ]
     if "MPI-IO" in found:
         mpi, table = found["MPI-IO"], log.tables["MPI-IO"]
         posix = found.get("POSIX")
         through = np.zeros(len(mpi), dtype=bool)
         if posix is not None:
-            mpi, through = layers.without_posix(mpi, posix, log.names)
-        direct = cells.chosen(mpi, np.flatnonzero(~through))
-        parts += [rows.metadata(mpi), rows.through_others(mpi, table, through), rows.data(direct, table, {})]
-    return rows.joined(parts) if parts else rows.nothing()
+            mpi, through = layers.subtract_posix(mpi, posix, log.names)
+        direct = cells.select_cells(mpi, np.flatnonzero(~through))
+        parts += [
+            rows.build_metadata_rows(mpi),
+            rows.build_uncounted_rows(mpi, table, through),
+            rows.build_data_rows(direct, table, {}),
+        ]
+    return rows.join_rows(parts) if parts else rows.make_empty_rows()
 
 
-def _table(regions: int, processors: int, row: IntArray, column: IntArray, values: FloatArray | IntArray) -> FloatArray:
+def _sum_by_region(
+    regions: int, processors: int, row: IntArray, column: IntArray, values: FloatArray | IntArray
+) -> FloatArray:
     """Return values added up by region and processor (R, Q)."""
     found = np.zeros((regions, processors))
     np.add.at(found, (row, column), values)
     return found
 
 
-def _counts(found: Rows, call: IntArray, regions: int, processors: int) -> dict[str, FloatArray]:
+def _count_operations(found: IoRows, call: IntArray, regions: int, processors: int) -> dict[str, FloatArray]:
     """Return what was counted (R, Q): calls, and of reads and writes how many, small, unaligned, in shared files."""
-    sized = found.each >= 0
+    sized = found.bytes_each >= 0
     shared = _shared_files(found.file, found.rank, found.count * sized)
     columns = {
         "calls": found.calls,
         "io_bytes": found.bytes,
         "io_operations": found.count * sized,
-        "io_small_operations": found.count * (sized & (found.each <= SMALL_IO_B)),
+        "io_small_operations": found.count * (sized & (found.bytes_each <= SMALL_IO_B)),
         "io_unaligned_operations": found.count * (found.alignment == KINDS.index(UNALIGNED_FILE)),
         "io_shared_file_operations": found.count * (sized & shared),
     }
-    return {name: _table(regions, processors, call, found.rank, column) for name, column in columns.items()}
+    return {name: _sum_by_region(regions, processors, call, found.rank, column) for name, column in columns.items()}
 
 
 def _shared_files(file: IntArray, rank: IntArray, count: IntArray) -> npt.NDArray[np.bool_]:
@@ -121,12 +131,12 @@ def _shared_files(file: IntArray, rank: IntArray, count: IntArray) -> npt.NDArra
     return np.isin(file, files[ranks > 1])
 
 
-def _causes(log: Log, found: Rows, call: IntArray) -> Causes:
+def _build_causes(log: DarshanLog, found: IoRows, call: IntArray) -> Causes:
     files, target = np.unique(found.file, return_inverse=True)
     none = np.full(len(found.call), -1)
     return Causes(
         kinds=KINDS,
-        targets=tuple(_name(log, number) for number in files.tolist()),
+        targets=tuple(_file_name(log, number) for number in files.tolist()),
         category=np.full(len(none), CAUSE_CATEGORIES.index("io")),
         kind=found.alignment,
         phase=np.zeros(len(none), dtype=np.int64),
@@ -135,53 +145,55 @@ def _causes(log: Log, found: Rows, call: IntArray) -> Causes:
         processor=found.rank,
         partner=none,
         target=target,
-        size_class=np.where(found.each < 0, -1, np.ceil(np.log2(np.maximum(found.each, 0) + 1.0))).astype(np.int64),
+        size_class=np.where(found.bytes_each < 0, -1, np.ceil(np.log2(np.maximum(found.bytes_each, 0) + 1.0))).astype(
+            np.int64
+        ),
         seconds=found.seconds,
         count=found.count,
         bytes=found.bytes,
     )
 
 
-def _name(log: Log, number: int) -> str:
+def _file_name(log: DarshanLog, number: int) -> str:
     if number == cells.OTHERS:
         return "other shared files"
     return log.names.get(number, "a file without a name")
 
 
-def _status(log: Log) -> Status:
+def _find_status(log: DarshanLog) -> Status:
     """Return whether the I/O of each rank was measured, or shared out over the ranks from sums."""
     if log.processes == 1:
         return "measured"
-    shared = any(_shared_seconds(cells.whole(name, table)) > 0 for name, table in log.tables.items())
+    shared = any(_sum_shared_seconds(cells.build_record_cells(name, table)) > 0 for name, table in log.tables.items())
     return "estimated" if shared else "measured"
 
 
-def _shared_seconds(every: Cells) -> float:
+def _sum_shared_seconds(every: IoCells) -> float:
     return float(every.seconds[every.rank == cells.SHARED].sum())
 
 
-def _started(log: Log) -> str | None:
+def _format_start_time(log: DarshanLog) -> str | None:
     try:
         return datetime.fromtimestamp(log.start, UTC).isoformat()
     except (ValueError, OverflowError, OSError):
         return None
 
 
-def _notes(log: Log) -> Iterator[Note]:
-    if log.partial:
-        which = ", ".join(log.partial)
-        yield _note(
+def _build_notes(log: DarshanLog) -> Iterator[Note]:
+    if log.partial_modules:
+        which = ", ".join(log.partial_modules)
+        yield _make_note(
             "files left out", f"Darshan ran out of memory for {which}, so files are missing", "DARSHAN_MODMEM=64"
         )
     if log.version < _FINE and log.seconds < _COARSE_S:
-        yield _note("whole seconds", f"Darshan's format {log.version} times a run in whole seconds, one too many")
+        yield _make_note("whole seconds", f"Darshan's format {log.version} times a run in whole seconds, one too many")
     if log.negative_s > _ROUNDING_S:
-        yield _note("negative counters", f"{log.negative_s:.3g} negative seconds of some files are left out")
+        yield _make_note("negative counters", f"{log.negative_s:.3g} negative seconds of some files are left out")
     if unread := [name for name in _UNREAD if name in log.modules]:
-        yield _note("interfaces left out", f"what went through {', '.join(unread)} is not in here")
-    if _status(log) == "estimated":
+        yield _make_note("interfaces left out", f"what went through {', '.join(unread)} is not in here")
+    if _find_status(log) == "estimated":
         yield Note("shared files", "of files that all ranks share Darshan keeps sums: the parts of ranks are estimated")
 
 
-def _note(name: str, text: str, collect: str | None = None) -> Note:
+def _make_note(name: str, text: str, collect: str | None = None) -> Note:
     return Note(name, text, _PENALTIES[name], collect)

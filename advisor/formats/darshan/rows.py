@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.darshan.cells import COLLECTIVE, KINDS, SIZES, chosen
+from advisor.formats.darshan.cells import COLLECTIVE, KINDS, SIZES, select_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    from advisor.formats.darshan.cells import Cells
-    from advisor.formats.darshan.logs import Table, Traced
+    from advisor.formats.darshan.cells import IoCells
+    from advisor.formats.darshan.logs import ModuleTable, TracedFile
     from advisor.model.records import FloatArray, IntArray
 
 _READ, _WRITE, _METADATA = range(3)
@@ -36,13 +36,13 @@ _HIGHEST: Final = np.array([*SIZES, 2.0**40])
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class IoRows:
     """Columns of the same length: the call (an index into ``CALLS``), file, rank, seconds, operations, their bytes.
 
-    ``each`` is the mean of the bytes, -1 where no operation with bytes is counted. ``alignment`` tells (1) operations
-    that begin at a block of the file system from (2) those that begin inside one, where that is known (else 0).
-    ``calls`` is what the interface was asked for; of MPI-IO through POSIX that is more than ``count``, which leaves to
-    POSIX what POSIX does.
+    ``bytes_each`` is the mean of the bytes, -1 where no operation with bytes is counted. ``alignment`` tells (1)
+    operations that begin at a block of the file system from (2) those that begin inside one, where that is known (else
+    0). ``calls`` is what the interface was asked for; of MPI-IO through POSIX that is more than ``count``, which leaves
+    to POSIX what POSIX does.
     """
 
     call: IntArray
@@ -52,98 +52,102 @@ class Rows:
     count: IntArray
     calls: IntArray
     bytes: IntArray
-    each: IntArray
+    bytes_each: IntArray
     alignment: IntArray
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
+def join_rows(parts: Sequence[IoRows]) -> IoRows:
     """Return the rows of all parts."""
-    return Rows(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Rows)))
+    return IoRows(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(IoRows)))
 
 
-def nothing() -> Rows:
+def make_empty_rows() -> IoRows:
     """Return no rows."""
     none = np.zeros(0, dtype=np.int64)
-    return Rows(none, none, none, np.zeros(0), none, none, none, none, none)
+    return IoRows(none, none, none, np.zeros(0), none, none, none, none, none)
 
 
-def metadata(cells: Cells) -> Rows:
+def build_metadata_rows(cells: IoCells) -> IoRows:
     """Return the rows of opening, closing, seeking and looking up."""
     some = np.flatnonzero((cells.operations[:, _METADATA] > 0) | (cells.seconds[:, _METADATA] > 0))
     count = cells.operations[some, _METADATA]
     call = np.full(len(cells), _NUMBER[f"{cells.module} {KINDS[_METADATA]}"])
-    return _plain(cells, some, call, cells.seconds[some, _METADATA], count, count)
+    return _build_plain_rows(cells, some, call, cells.seconds[some, _METADATA], count, count)
 
 
-def through_others(cells: Cells, table: Table, which: npt.NDArray[np.bool_]) -> Rows:
+def build_uncounted_rows(cells: IoCells, table: ModuleTable, which: npt.NDArray[np.bool_]) -> IoRows:
     """Return the rows of reads and writes of which the operations are counted elsewhere."""
     parts = []
     for kind in (_READ, _WRITE):
         some = np.flatnonzero(which & ((cells.operations[:, kind] > 0) | (cells.seconds[:, kind] > 0)))
-        call = _names(cells, table, kind, np.zeros(len(cells), dtype=bool))
+        call = _select_calls(cells, table, kind, np.zeros(len(cells), dtype=bool))
         none = np.zeros(len(some), dtype=np.int64)
-        parts.append(_plain(cells, some, call, cells.seconds[some, kind], none, cells.operations[some, kind]))
-    return joined(parts)
+        parts.append(
+            _build_plain_rows(cells, some, call, cells.seconds[some, kind], none, cells.operations[some, kind])
+        )
+    return join_rows(parts)
 
 
-def data(cells: Cells, table: Table, traced: Mapping[tuple[int, int], Traced]) -> Rows:
+def build_data_rows(cells: IoCells, table: ModuleTable, traced: Mapping[tuple[int, int], TracedFile]) -> IoRows:
     """Return the rows of reads and writes, and those of forcing data to storage where its time is known."""
-    forcing = _forcing(cells, traced)
+    forcing = _estimate_sync_seconds(cells, traced)
     told = ~np.isnan(forcing)
-    parts = [_sync(cells, forcing)]
+    parts = [_build_sync_rows(cells, forcing)]
     for kind in (_READ, _WRITE):
-        call = _names(cells, table, kind, told)
+        call = _select_calls(cells, table, kind, told)
         seconds = cells.seconds[:, kind] - (np.nan_to_num(forcing) if kind == _WRITE else 0.0)
         for start in range(0, len(cells), _BLOCK):
             block = np.arange(start, min(start + _BLOCK, len(cells)))
-            parts.append(_operations(chosen(cells, block), kind, call[block], seconds[block]))
+            parts.append(_build_operation_rows(select_cells(cells, block), kind, call[block], seconds[block]))
         left = np.flatnonzero((cells.sized[:, kind].sum(axis=1) == 0) & (seconds > 0))
         none = np.zeros(len(left), dtype=np.int64)
-        parts.append(_plain(cells, left, call, seconds[left], none, none))
-    return joined(parts)
+        parts.append(_build_plain_rows(cells, left, call, seconds[left], none, none))
+    return join_rows(parts)
 
 
-def _operations(cells: Cells, kind: int, call: IntArray, seconds: FloatArray) -> Rows:
+def _build_operation_rows(cells: IoCells, kind: int, call: IntArray, seconds: FloatArray) -> IoRows:
     """Return the rows of all reads or writes: their seconds are shared out by number."""
-    counts, moved = _split(cells)
+    counts, moved = _split_by_alignment(cells)
     cell, size, unaligned = np.nonzero(counts[:, kind])
     count, size_bytes = counts[cell, kind, size, unaligned], moved[cell, kind, size, unaligned]
     total = cells.sized[cell, kind].sum(axis=1)
-    return Rows(
+    return IoRows(
         call[cell], cells.file[cell], cells.rank[cell], seconds[cell] * count / total, count, count,
         size_bytes, size_bytes // count, (1 + unaligned) * (cells.module == "POSIX"),
     )  # fmt: skip
 
 
-def _sync(cells: Cells, forcing: FloatArray) -> Rows:
+def _build_sync_rows(cells: IoCells, forcing: FloatArray) -> IoRows:
     """Return the rows of forcing data to storage; where its time is in that of writing they have none."""
     some = np.flatnonzero((cells.forced > 0) & (cells.module != "STDIO"))
     in_writing, alone = (_NUMBER.get(f"{cells.module} {name}", -1) for name in ("sync, timed as writing", "sync"))
     call = np.where(np.isnan(forcing), in_writing, alone)
-    return _plain(cells, some, call, np.nan_to_num(forcing)[some], cells.forced[some], cells.forced[some])
+    return _build_plain_rows(cells, some, call, np.nan_to_num(forcing)[some], cells.forced[some], cells.forced[some])
 
 
-def _plain(cells: Cells, some: IntArray, call: IntArray, seconds: FloatArray, count: IntArray, calls: IntArray) -> Rows:
+def _build_plain_rows(
+    cells: IoCells, some: IntArray, call: IntArray, seconds: FloatArray, count: IntArray, calls: IntArray
+) -> IoRows:
     """Return one row for each of ``some`` cells, of operations without bytes."""
     nothing = np.zeros(len(some), dtype=np.int64)
-    return Rows(
+    return IoRows(
         call[some], cells.file[some], cells.rank[some], seconds, count, calls,
         nothing, nothing - 1, nothing,
     )  # fmt: skip
 
 
-def _names(cells: Cells, table: Table, kind: int, told: npt.NDArray[np.bool_]) -> IntArray:
+def _select_calls(cells: IoCells, table: ModuleTable, kind: int, told: npt.NDArray[np.bool_]) -> IntArray:
     """Return what reads or writes are called in each cell: the interface, how they are done, what is in their time."""
     forced = np.zeros(len(table), dtype=np.int64)
     np.add.at(forced, cells.record, cells.forced)
     blended = (forced[cells.record] > 0) & ~told & (kind == _WRITE) & (cells.module != "STDIO")
     words = (KINDS[kind], f"{KINDS[kind]} and sync")
     names = np.array([[_NUMBER.get(f"{cells.module} {how}{word}", -1) for word in words] for how in _HOW])
-    found: IntArray = names[_manner(cells, table, kind), blended.astype(np.int64)]
+    found: IntArray = names[_find_access_modes(cells, table, kind), blended.astype(np.int64)]
     return found
 
 
-def _manner(cells: Cells, table: Table, kind: int) -> IntArray:
+def _find_access_modes(cells: IoCells, table: ModuleTable, kind: int) -> IntArray:
     """Return how the operations of each cell's file are done, an index into ``_HOW``."""
     if cells.module != "MPI-IO":
         return np.zeros(len(cells), dtype=np.int64)
@@ -154,7 +158,7 @@ def _manner(cells: Cells, table: Table, kind: int) -> IntArray:
     return np.where(together == 0, alone, np.where(together >= total, all_together, mixed))[cells.record]
 
 
-def _forcing(cells: Cells, traced: Mapping[tuple[int, int], Traced]) -> FloatArray:
+def _estimate_sync_seconds(cells: IoCells, traced: Mapping[tuple[int, int], TracedFile]) -> FloatArray:
     """Return the seconds of forcing data to storage: writing less the single writes that DXT traced, NaN without."""
     found = np.full(len(cells), np.nan)
     if cells.module != "POSIX" or not traced:
@@ -167,7 +171,7 @@ def _forcing(cells: Cells, traced: Mapping[tuple[int, int], Traced]) -> FloatArr
     return found
 
 
-def _split(cells: Cells) -> tuple[IntArray, IntArray]:
+def _split_by_alignment(cells: IoCells) -> tuple[IntArray, IntArray]:
     """Return operations and their bytes (cells, kinds, sizes, 2), the aligned ones first.
 
     Darshan counts unaligned operations of a file over all sizes: here each size has as large a part of them.
@@ -176,21 +180,21 @@ def _split(cells: Cells) -> tuple[IntArray, IntArray]:
     flat = cells.sized.reshape(len(cells), shape[1] * shape[2])
     before = np.cumsum(flat, axis=1)
     ratio = np.divide(cells.unaligned, before[:, -1], out=np.zeros(len(cells)), where=before[:, -1] > 0)
-    unaligned = _differences(np.minimum(ratio, 1.0)[:, None] * before).reshape(shape)
+    unaligned = _round_differences(np.minimum(ratio, 1.0)[:, None] * before).reshape(shape)
     counts = np.stack([cells.sized - unaligned, unaligned], axis=3)
-    exact = (_mean_bytes(cells)[:, :, :, None] * counts).reshape(*shape[:2], 2 * shape[2])
-    moved = _differences(np.cumsum(exact, axis=2)).reshape(counts.shape)
+    exact = (_estimate_mean_bytes(cells)[:, :, :, None] * counts).reshape(*shape[:2], 2 * shape[2])
+    moved = _round_differences(np.cumsum(exact, axis=2)).reshape(counts.shape)
     return counts, np.maximum(moved, 0)
 
 
-def _differences(sums: FloatArray) -> IntArray:
+def _round_differences(sums: FloatArray) -> IntArray:
     """Return whole numbers whose sums along the last axis are the rounded ``sums``."""
     whole: IntArray = np.rint(sums).astype(np.int64)
     whole[..., 1:] -= whole[..., :-1].copy()
     return whole
 
 
-def _mean_bytes(cells: Cells) -> FloatArray:
+def _estimate_mean_bytes(cells: IoCells) -> FloatArray:
     """Return the mean bytes of an operation by class of size (cells, kinds, sizes): within it, and right in sum."""
     count, total = cells.sized.astype(np.float64), cells.bytes.astype(np.float64)
     least, most = (count * _LOWEST).sum(axis=2), (count * _HIGHEST).sum(axis=2)

@@ -10,7 +10,7 @@ from advisor.extension.hookspecs import hookimpl
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.formats.dimemas.records import Records
+    from advisor.formats.dimemas.records import DimemasRecords
     from advisor.model.records import Profile
     from advisor.trace.events import Trace
 
@@ -19,18 +19,18 @@ _MAGIC: Final = b"#DIMEMAS:"
 _WORTH_COMPILING: Final = 30_000_000
 
 
-def read_records(path: Path, compiled: bool | None = None) -> Records:
+def read_records(path: Path, compiled: bool | None = None) -> DimemasRecords:
     """Return the records of the Dimemas trace at ``path``; raises ``InputError`` with the place of what is damaged.
 
     ``compiled`` chooses between reading by numba and by numpy; without it the size of the file does.
     """
-    from advisor.formats import numerals
-    from advisor.formats.dimemas.reading import Reading
+    from advisor.formats import number_lines
+    from advisor.formats.dimemas.reading import DimemasReader
 
-    with numerals.readable(path), path.open("rb") as stream:
+    with number_lines.convert_read_errors(path), path.open("rb") as stream:
         if compiled is None:
             compiled = find_spec("numba") is not None and path.stat().st_size >= _WORTH_COMPILING
-        return Reading(path, stream).records(compiled)
+        return DimemasReader(path, stream).read_records(compiled)
 
 
 @hookimpl
@@ -48,12 +48,12 @@ def advisor_sniff(path: Path) -> float | None:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return what the Dimemas trace at ``path`` tells of a run; raises ``InputError`` for what is damaged."""
-    from advisor.formats.dimemas import profile, virtual
+    from advisor.formats.dimemas import computation_trace, profile
     from advisor.formats.paraver import labels
 
     records = read_records(path)
-    names = labels.read(labels.beside(path, ".pcf"))
-    return profile.profile(virtual.build(records, names), records, path)
+    names = labels.read_labels(labels.sibling_path(path, ".pcf"))
+    return profile.build_profile(computation_trace.build_computation_trace(records, names), records, path)
 
 
 @hookimpl
@@ -65,4 +65,4 @@ def advisor_trace(path: Path) -> Trace:
     from advisor.formats.dimemas import events
     from advisor.formats.paraver import labels
 
-    return events.recorded(read_records(path), labels.read(labels.beside(path, ".pcf")))
+    return events.build_event_trace(read_records(path), labels.read_labels(labels.sibling_path(path, ".pcf")))

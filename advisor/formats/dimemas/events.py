@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.dimemas.records import OPERATIONS, Record
-from advisor.formats.dimemas.rows import AT, PLACES, Rows
+from advisor.formats.dimemas.records import OPERATIONS, RecordKind
+from advisor.formats.dimemas.rows import AT, PLACES, TraceRows
 from advisor.trace.events import Kind
 
 if TYPE_CHECKING:
-    from advisor.formats.dimemas.records import Records
-    from advisor.formats.numerals import Columns
+    from advisor.formats.dimemas.records import DimemasRecords
+    from advisor.formats.number_lines import Columns
     from advisor.formats.paraver.labels import Labels
     from advisor.model.records import IntArray
     from advisor.trace.events import Trace
@@ -31,18 +31,18 @@ _RECEIVES: Final = np.array([Kind.RECV, Kind.IRECV_POST, Kind.IRECV], dtype=np.i
 _NON_BLOCKING: Final = 2
 
 
-def recorded(records: Records, names: Labels) -> Trace:
+def build_event_trace(records: DimemasRecords, names: Labels) -> Trace:
     """Return all messages, requests and collective operations of ``records``, between the calls they stand in.
 
     ``partner`` of a rooted operation is its root; each message has a ``request`` number of its own.
     """
-    return _Recorder(records, names).build()
+    return _EventTraceBuilder(records, names).build_trace()
 
 
-class _Recorder(Rows):
+class _EventTraceBuilder(TraceRows):
     """The rows of everything that communicates."""
 
-    def build(self) -> Trace:
+    def build_trace(self) -> Trace:
         """Return the trace."""
         communicators = self._records.communicators
         members = tuple(dict.fromkeys(communicators.values()))
@@ -50,50 +50,56 @@ class _Recorder(Rows):
         everybody = set(self._records.rank.tolist())
         world = next((n for n, those in enumerate(members) if set(those) == everybody), -1)
         comm = np.array([numbers[key] for key in self._records.reference[self._joint].tolist()], dtype=np.int64)
-        bare, root = self._roles()[1], self._roots_of(self._joint)
+        bare, root = self._find_roles()[1], self._find_roots(self._joint)
 
-        def rows(number: int) -> tuple[Columns, IntArray]:
-            part = self._joint_of(number)
+        def build_rows(number: int) -> tuple[Columns, IntArray]:
+            part = self._slice_collectives(number)
             joint = self._joint[part]
             size = self._records.amount[joint] + self._records.more[joint]
-            operations = self._rows(joint, AT, Kind.COLLECTIVE, comm=comm[part], partner=root[part], size=size)
-            alone = self._alone(joint, bare[part])
-            parts = [self._calls_of(number), *self._messages(number, world), operations, *alone, *self._roots(number)]
-            found = self._joined(parts)
+            operations = self._make_rows(joint, AT, Kind.COLLECTIVE, comm=comm[part], partner=root[part], size=size)
+            alone = self._build_bare_calls(joint, bare[part])
+            parts = [
+                self._build_call_rows(number),
+                *self._build_messages(number, world),
+                operations,
+                *alone,
+                *self._build_root_rows(number),
+            ]
+            found = self._join_rows(parts)
             records = slice(*self._records.first[number : number + 2].tolist())
-            return found, self._own(records)[found["order"] // PLACES - records.start]
+            return found, self._compute_own_time(records)[found["order"] // PLACES - records.start]
 
-        return self._trace(rows, members)
+        return self._assemble_trace(build_rows, members)
 
-    def _messages(self, number: int, world: int) -> list[Columns]:
+    def _build_messages(self, number: int, world: int) -> list[Columns]:
         """Return sends and receives; the format tells ranks among all processes, not in which communicator."""
         first, after = self._records.first[number : number + 2].tolist()
         kind = self._records.kind[first:after]
-        sends, receives = (np.flatnonzero(kind == wanted) + first for wanted in (Record.SEND, Record.RECEIVE))
+        sends, receives = (np.flatnonzero(kind == wanted) + first for wanted in (RecordKind.SEND, RecordKind.RECEIVE))
         apart = self._records.code[sends] & _NON_BLOCKING > 0
         return [
-            self._message(sends, np.where(apart, Kind.ISEND, Kind.SEND), world),
-            self._message(receives, _RECEIVES[self._records.code[receives]], world),
+            self._build_message_rows(sends, np.where(apart, Kind.ISEND, Kind.SEND), world),
+            self._build_message_rows(receives, _RECEIVES[self._records.code[receives]], world),
         ]
 
-    def _message(self, index: IntArray, kind: IntArray, world: int) -> Columns:
+    def _build_message_rows(self, index: IntArray, kind: IntArray, world: int) -> Columns:
         records = self._records
-        return self._rows(
+        return self._make_rows(
             index, AT, kind, comm=np.full(len(index), world), partner=records.partner[index], tag=records.tag[index],
             size=records.amount[index], request=np.where(kind == Kind.SEND, -1, records.reference[index]),
         )  # fmt: skip
 
-    def _roots_of(self, joint: IntArray) -> IntArray:
+    def _find_roots(self, joint: IntArray) -> IntArray:
         """Return the root of each collective operation, -1 where it has none or the tasks disagree about it.
 
         The tracer writes 1 at the root itself and 0 at all others; a rank that all of them name is taken too.
         """
         records = self._records
-        said, rank = records.partner[joint].astype(np.int64), records.rank[self._location(joint)]
+        said, rank = records.partner[joint].astype(np.int64), records.rank[self._locate_records(joint)]
         rooted = np.isin(records.code[joint], _ROOTED)
         if not rooted.any():
             return np.full(len(joint), -1, dtype=np.int64)
-        instance = _instances(records.reference[joint].astype(np.int64), self._location(joint))
+        instance = _number_instances(records.reference[joint].astype(np.int64), self._locate_records(joint))
         own = said == 1
         once = np.bincount(instance[own], minlength=instance.max() + 1) == 1
         itself = np.bincount(instance, np.where(own, rank, 0)).astype(np.int64)
@@ -104,7 +110,7 @@ class _Recorder(Rows):
         return np.where(rooted, np.where(once, itself, agreed)[instance], -1)
 
 
-def _instances(communicator: IntArray, location: IntArray) -> IntArray:
+def _number_instances(communicator: IntArray, location: IntArray) -> IntArray:
     """Return a number for each operation that is the same for those of its communicator at the same place in order."""
     order = np.lexsort((np.arange(len(communicator)), location, communicator))
     first = np.r_[True, (np.diff(communicator[order]) != 0) | (np.diff(location[order]) != 0)][: len(order)]

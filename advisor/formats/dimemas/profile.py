@@ -10,13 +10,13 @@ import numpy as np
 from advisor.model.records import Note, Phase
 from advisor.trace.events import Role
 from advisor.trace.profile import from_trace
-from advisor.trace.regions import classify
+from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.formats.dimemas.records import Records
-    from advisor.formats.dimemas.virtual import Virtual
+    from advisor.formats.dimemas.computation_trace import ComputationTrace
+    from advisor.formats.dimemas.records import DimemasRecords
     from advisor.model.records import FloatArray, IntArray, Processor, Profile, Status
 
 _NANO: Final = 1e-9
@@ -31,36 +31,36 @@ _TEXT: Final = (
 _COLLECT: Final = "gapwatch advise on the Paraver trace (.prv) that this one was made from"
 
 
-def profile(virtual: Virtual, records: Records, path: Path) -> Profile:
+def build_profile(virtual: ComputationTrace, records: DimemasRecords, path: Path) -> Profile:
     """Return the profile of a trace; raises ``InputError`` for ``path`` where it holds no run."""
     found = from_trace(virtual.trace, path, "dimemas")
     with_io = any(region.role == Role.IO for region in virtual.trace.regions)
-    actual_s = float((virtual.absent_ns + virtual.clock_ns).max()) * _NANO if _clocked(virtual) else np.nan
-    talking = np.flatnonzero([classify(region.name)[1] in _WAITING for region in found.regions])
+    actual_s = float((virtual.absent_ns + virtual.clock_ns).max()) * _NANO if _has_clock(virtual) else np.nan
+    talking = np.flatnonzero([classify_region(region.name)[1] in _WAITING for region in found.regions])
     status: dict[str, Status] = {"cpu_s": "estimated", "work_s": "estimated"}
     if with_io:
         status["io_s"] = "measured"
     return replace(
         found,
         actual_s=actual_s,
-        phases=tuple(_computing(phase, with_io, talking) for phase in found.phases),
+        phases=tuple(_keep_computation(phase, with_io, talking) for phase in found.phases),
         status=status,
-        outside=_outside(virtual, actual_s, found.processors) if _clocked(virtual) else {},
+        outside=_compute_outside(virtual, actual_s, found.processors) if _has_clock(virtual) else {},
         causes=None,
         processors=tuple(replace(processor, from_s=None, to_s=None) for processor in found.processors),
         paradigms=tuple(dict.fromkeys((*found.paradigms, *(("mpi",) if len(records.communicators) else ())))),
-        notes=_notes(found, virtual, records),
+        notes=_build_notes(found, virtual, records),
         clock_uncertainty_s=None,
     )
 
 
-def _clocked(virtual: Virtual) -> bool:
+def _has_clock(virtual: ComputationTrace) -> bool:
     """Return whether the tracer's own clock tells how long each process ran."""
     first = np.array([location.thread == 0 for location in virtual.trace.locations])
     return bool((virtual.clock_ns[first] >= 0).all())
 
 
-def _computing(phase: Phase, with_io: bool, talking: IntArray) -> Phase:
+def _keep_computation(phase: Phase, with_io: bool, talking: IntArray) -> Phase:
     """Return the phase with its computation only: what it waits for is not known.
 
     Where processors depend on each other before its end, none can be said to wait there: it is no serial one.
@@ -75,7 +75,7 @@ def _computing(phase: Phase, with_io: bool, talking: IntArray) -> Phase:
     return replace(phase, kind=kind, arrays=computed, start_s=None, duration_s=None)
 
 
-def _outside(virtual: Virtual, actual_s: float, shown: tuple[Processor, ...]) -> dict[str, FloatArray]:
+def _compute_outside(virtual: ComputationTrace, actual_s: float, shown: tuple[Processor, ...]) -> dict[str, FloatArray]:
     """Return what no phase holds, of the processors of the profile: threads without records are none."""
     names = {(processor.rank, processor.thread) for processor in shown}
     kept = np.array([(location.rank, location.thread) in names for location in virtual.trace.locations])
@@ -89,18 +89,18 @@ def _outside(virtual: Virtual, actual_s: float, shown: tuple[Processor, ...]) ->
     return {name: seconds[kept] for name, seconds in parts.items() if seconds[kept].any()}
 
 
-def _notes(found: Profile, virtual: Virtual, records: Records) -> tuple[Note, ...]:
+def _build_notes(found: Profile, virtual: ComputationTrace, records: DimemasRecords) -> tuple[Note, ...]:
     kept = [note for note in found.notes if note.name not in _NOT_MEANT]
     kept.append(Note("communication not timed", _TEXT, 0.2, _COLLECT))
-    if virtual.uneven:
+    if virtual.uneven_syncs:
         kept.append(Note("phases unknown", "the tasks take part in different numbers of synchronizations", 0.2))
-    if virtual.broken:
-        kept.append(Note("calls not whole", f"{virtual.broken} calls only begin, or only end", 0.1))
-    if virtual.contradicting:
-        text = f"{virtual.contradicting} threads compute longer than they run by the tracer's clock"
+    if virtual.broken_calls:
+        kept.append(Note("calls not whole", f"{virtual.broken_calls} calls only begin, or only end", 0.1))
+    if virtual.contradicting_threads:
+        text = f"{virtual.contradicting_threads} threads compute longer than they run by the tracer's clock"
         kept.append(Note("clock contradicts", text, 0.1))
-    if virtual.undefined:
-        kept.append(Note("names missing", f"{virtual.undefined} calls have no name: there is no .pcf file", 0.0))
-    if records.others:
-        kept.append(Note("records not used", f"{records.others} records of other kinds are left out", 0.05))
+    if virtual.undefined_calls:
+        kept.append(Note("names missing", f"{virtual.undefined_calls} calls have no name: there is no .pcf file", 0.0))
+    if records.other_records:
+        kept.append(Note("records not used", f"{records.other_records} records of other kinds are left out", 0.05))
     return tuple(kept)

@@ -7,8 +7,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.formats import numerals
-from advisor.formats.dimemas.records import OPERATIONS, Record, Records
+from advisor.formats import number_lines
+from advisor.formats.dimemas.records import OPERATIONS, DimemasRecords, RecordKind
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from advisor.formats.numerals import Numbers
+    from advisor.formats.number_lines import NumberLines
     from advisor.model.records import IntArray
 
 MAGIC: Final = b"#DIMEMAS:"
@@ -28,14 +28,20 @@ _TASK: Final = re.compile(rb"s:(\d{1,9}):(\d{1,18})\n")
 #: First number of a line, how many numbers the line has (a fraction counts as one more), and the kind of the record.
 _NOTHING, _COLLECTIVE = 0, 10
 _SHAPES: Final = {0: 3, 1: 5, 2: 9, 3: 9, _COLLECTIVE: 10, 20: 5}
-_KINDS: Final = {1: Record.BURST, 2: Record.SEND, 3: Record.RECEIVE, 10: Record.COLLECTIVE, 20: Record.EVENT}
+_KINDS: Final = {
+    1: RecordKind.BURST,
+    2: RecordKind.SEND,
+    3: RecordKind.RECEIVE,
+    10: RecordKind.COLLECTIVE,
+    20: RecordKind.EVENT,
+}
 #: Where the fields stand in a line: amount, more, partner, tag, reference, code (-1: nowhere).
 _FIELDS: Final = {
-    Record.BURST: (3, -1, -1, -1, -1, -1),
-    Record.SEND: (5, -1, 3, 6, 7, 8),
-    Record.RECEIVE: (5, -1, 3, 6, 7, 8),
-    Record.COLLECTIVE: (7, 8, 5, -1, 4, 3),
-    Record.EVENT: (4, -1, -1, -1, -1, 3),
+    RecordKind.BURST: (3, -1, -1, -1, -1, -1),
+    RecordKind.SEND: (5, -1, 3, 6, 7, 8),
+    RecordKind.RECEIVE: (5, -1, 3, 6, 7, 8),
+    RecordKind.COLLECTIVE: (7, 8, 5, -1, 4, 3),
+    RecordKind.EVENT: (4, -1, -1, -1, -1, 3),
 }
 _COLUMNS: Final[dict[str, type[Any]]] = {
     "amount": np.int64,
@@ -49,14 +55,14 @@ _NANO_DIGITS: Final = 9
 _MOST: Final = 2**31 - 1
 
 
-class Reading:
+class DimemasReader:
     """A trace that is being read."""
 
     def __init__(self, path: Path, stream: IO[bytes]) -> None:
         self._path, self._stream = path, stream
         self._lines = 0
-        with numerals.readable(path):
-            first = _FIRST.fullmatch(stream.readline(numerals.LONGEST_LINE))
+        with number_lines.convert_read_errors(path):
+            first = _FIRST.fullmatch(stream.readline(number_lines.LONGEST_LINE))
         if not first:
             raise InputError(path, "no header of a Dimemas trace", "line 1")
         threads = [int(count) for count in first[4].split(b",") if count]
@@ -73,8 +79,8 @@ class Reading:
         found: dict[int, tuple[int, ...]] = {}
         self._lines = 1 + count
         for line in range(2, count + 2):
-            with numerals.readable(self._path):
-                part = _COMMUNICATOR.fullmatch(self._stream.readline(numerals.LONGEST_LINE))
+            with number_lines.convert_read_errors(self._path):
+                part = _COMMUNICATOR.fullmatch(self._stream.readline(number_lines.LONGEST_LINE))
             members = tuple(int(task) for task in part[3].split(b":")[1:]) if part else ()
             if not part or len(members) != int(part[2]) or max(members, default=0) >= tasks:
                 raise InputError(self._path, "damaged: no list of a communicator's members", f"line {line}")
@@ -84,7 +90,7 @@ class Reading:
     def _check_tasks(self, tasks: int) -> None:
         """Refuse a trace whose last lines do not name the place of every task."""
         offsets = []
-        with numerals.readable(self._path):
+        with number_lines.convert_read_errors(self._path):
             self._stream.seek(self._end)
             for task in range(tasks):
                 found = _TASK.fullmatch(self._stream.readline(100))
@@ -103,36 +109,36 @@ class Reading:
                 raise InputError(self._path, "damaged: the first task does not begin here", f"byte {self._begin}")
             self._stream.seek(self._begin)
 
-    def records(self, compiled: bool) -> Records:
+    def read_records(self, compiled: bool) -> DimemasRecords:
         """Return all records; raises ``InputError`` with the line that is damaged."""
-        grown = numerals.Growing({"location": np.int32, "kind": np.uint8, **_COLUMNS})
+        grown = number_lines.GrowingColumns({"location": np.int32, "kind": np.uint8, **_COLUMNS})
         others, last = 0, 0
-        bounded = numerals.Bounded(self._stream, self._end - self._begin)
-        for numbers in numerals.blocks(bounded, self._path, self._lines + 1, compiled):
-            location, others_here = self._add(numbers, grown)
+        bounded = number_lines.BoundedStream(self._stream, self._end - self._begin)
+        for numbers in number_lines.read_number_lines(bounded, self._path, self._lines + 1, compiled):
+            location, others_here = self._add_records(numbers, grown)
             if len(location) and (location[0] < last or (np.diff(location) < 0).any()):
                 raise InputError(self._path, "damaged: tasks do not follow each other", f"line {numbers.line}")
             others, last = others + others_here, int(location[-1]) if len(location) else last
-        columns = grown.take()
+        columns = grown.take_columns()
         location = columns.pop("location")
-        return Records(
+        return DimemasRecords(
             rank=self._rank,
             thread=np.arange(len(self._rank)) - self._before[self._rank],
             communicators=self._communicators,
             first=np.r_[0, np.cumsum(np.bincount(location, minlength=len(self._rank)))].astype(np.int64),
-            others=others,
+            other_records=others,
             **columns,
         )
 
-    def _add(self, numbers: Numbers, grown: numerals.Growing) -> tuple[IntArray, int]:
+    def _add_records(self, numbers: NumberLines, grown: number_lines.GrowingColumns) -> tuple[IntArray, int]:
         """Add the records of some lines; return the thread of each, and how many were of other kinds."""
         first, count = numbers.first[:-1], np.diff(numbers.first)
         kind = numbers.values[first]
         wrong = (kind < 0) | (count < 3)
         for number, length in _SHAPES.items():
             wrong |= (kind == number) & (count != length)
-        self._refuse(numbers, wrong, "damaged: no record of a Dimemas trace")
-        location = self._threads(numbers, first)
+        self._refuse_lines(numbers, wrong, "damaged: no record of a Dimemas trace")
+        location = self._find_threads(numbers, first)
         wanted = np.isin(kind, list(_KINDS))
         others = int(np.count_nonzero(~wanted & (kind != _NOTHING)))
         lines = np.flatnonzero(wanted)
@@ -146,21 +152,21 @@ class Reading:
                     column[mine] = numbers.values[first[lines[mine]] + field]
                 if name not in ("amount", "more"):
                     self._refuse_rows(numbers, lines[mine], np.abs(column[mine]) > _MOST)
-        bursts = np.flatnonzero(record == Record.BURST)
-        columns["amount"][bursts] = self._nanoseconds(numbers, lines[bursts])
-        self._check(numbers, lines, record, columns)
+        bursts = np.flatnonzero(record == RecordKind.BURST)
+        columns["amount"][bursts] = self._parse_nanoseconds(numbers, lines[bursts])
+        self._check_numbers(numbers, lines, record, columns)
         grown.append(location=location[lines], kind=record, **columns)
         return location, others
 
-    def _threads(self, numbers: Numbers, first: IntArray) -> IntArray:
+    def _find_threads(self, numbers: NumberLines, first: IntArray) -> IntArray:
         task, thread = numbers.values[first + 1], numbers.values[first + 2]
         known = (task >= 0) & (task < len(self._before) - 1)
         place = self._before[np.where(known, task, 0)] + thread
         known &= (thread >= 0) & (place < self._before[np.where(known, task, 0) + 1])
-        self._refuse(numbers, ~known, "damaged: no such task or thread")
+        self._refuse_lines(numbers, ~known, "damaged: no such task or thread")
         return place
 
-    def _nanoseconds(self, numbers: Numbers, lines: IntArray) -> IntArray:
+    def _parse_nanoseconds(self, numbers: NumberLines, lines: IntArray) -> IntArray:
         at = numbers.first[lines]
         whole, fraction, digits = numbers.values[at + 3], numbers.values[at + 4], numbers.width[at + 4]
         wrong = (whole < 0) | (whole > _MOST) | (digits != _NANO_DIGITS) | (fraction < 0)
@@ -168,24 +174,24 @@ class Reading:
         nanoseconds: IntArray = whole * 10**_NANO_DIGITS + fraction
         return nanoseconds
 
-    def _check(
-        self, numbers: Numbers, lines: IntArray, record: npt.NDArray[np.uint8], columns: dict[str, IntArray]
+    def _check_numbers(
+        self, numbers: NumberLines, lines: IntArray, record: npt.NDArray[np.uint8], columns: dict[str, IntArray]
     ) -> None:
         tasks = len(self._before) - 1
-        moving = record != Record.EVENT
+        moving = record != RecordKind.EVENT
         wrong = moving & (columns["amount"] < 0)
-        partnered = (record == Record.SEND) | (record == Record.RECEIVE)
+        partnered = (record == RecordKind.SEND) | (record == RecordKind.RECEIVE)
         wrong |= partnered & ((columns["partner"] < 0) | (columns["partner"] >= tasks))
-        joint = record == Record.COLLECTIVE
+        joint = record == RecordKind.COLLECTIVE
         wrong |= joint & ~np.isin(columns["reference"], list(self._communicators))
         wrong |= joint & ((columns["code"] < 0) | (columns["code"] >= len(OPERATIONS)))
         self._refuse_rows(numbers, lines, wrong)
 
-    def _refuse_rows(self, numbers: Numbers, lines: IntArray, wrong: npt.NDArray[np.bool_]) -> None:
+    def _refuse_rows(self, numbers: NumberLines, lines: IntArray, wrong: npt.NDArray[np.bool_]) -> None:
         if wrong.any():
             place = f"line {numbers.line + int(lines[np.argmax(wrong)])}"
             raise InputError(self._path, "damaged: an impossible number in this record", place)
 
-    def _refuse(self, numbers: Numbers, wrong: npt.NDArray[np.bool_], reason: str) -> None:
+    def _refuse_lines(self, numbers: NumberLines, wrong: npt.NDArray[np.bool_], reason: str) -> None:
         if wrong.any():
             raise InputError(self._path, reason, f"line {numbers.line + int(np.argmax(wrong))}")

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from advisor.model.records import IntArray
 
 
-class Record(IntEnum):
-    """What a record says, and how the columns of ``Records`` are used for it."""
+class RecordKind(IntEnum):
+    """What a record says, and how the columns of ``DimemasRecords`` are used for it."""
 
     BURST = 1  # amount = nanoseconds of computation
     SEND = 2  # partner, amount = bytes, tag, reference = message, code = 1 rendezvous + 2 non-blocking
@@ -25,7 +25,7 @@ class Record(IntEnum):
     EVENT = 5  # code = type of event, amount = value
 
 
-#: The columns of ``Records``.
+#: The columns of ``DimemasRecords``.
 RECORDED = ("kind", "amount", "more", "partner", "tag", "reference", "code")
 #: Collective operations by their number in the trace, named after the calls that they stand for.
 OPERATIONS = (
@@ -47,14 +47,14 @@ OPERATIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class DimemasRecords:
     """All records of a trace, thread after thread, in recorded order within each.
 
     ``rank`` and ``thread`` (threads,) describe the threads, ``first`` (threads + 1,) delimits their records.
-    ``communicators`` maps ids to the members as ranks. Columns of one length: ``kind`` (``Record``), ``amount``,
+    ``communicators`` maps ids to the members as ranks. Columns of one length: ``kind`` (``RecordKind``), ``amount``,
     ``more``, ``partner`` (rank, -1 none), ``tag``, ``reference``, ``code``. The two records of a message (three where
     the receive was posted before) have the same ``reference``. The root is given as recorded: prv2dim writes 1 at
-    the root itself and 0 at all others, not its rank. ``others`` counts records of kinds that are not kept.
+    the root itself and 0 at all others, not its rank. ``other_records`` counts records of kinds that are not kept.
     """
 
     rank: IntArray
@@ -68,4 +68,4 @@ class Records:
     tag: npt.NDArray[np.int32]
     reference: npt.NDArray[np.int32]
     code: npt.NDArray[np.int32]
-    others: int = 0
+    other_records: int = 0

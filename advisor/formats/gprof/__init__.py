@@ -30,10 +30,10 @@ def read_call_paths(path: Path) -> CallPaths:
     Raises ``InputError`` with the line of what is damaged.
     """
     from advisor.formats.gprof import detection
-    from advisor.formats.gprof.assembly import call_paths
-    from advisor.formats.gprof.report import read
+    from advisor.formats.gprof.call_path_builder import build_call_paths
+    from advisor.formats.gprof.report import read_reports
 
-    return call_paths([report for file in detection.files_of(path) for report in read(file)], path)
+    return build_call_paths([report for file in detection.find_files(path) for report in read_reports(file)], path)
 
 
 @hookimpl

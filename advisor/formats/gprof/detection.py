@@ -24,30 +24,30 @@ _NUMBER: Final = re.compile(r"[0-9]+")
 
 def sniff_file(path: Path) -> float | None:
     """Return 1 for a file that begins with a table of gprof, after a heading of whoever put it there."""
-    head = _head(path)
+    head = _read_head(path)
     return 1.0 if _FLAT.search(head) or _GRAPH.search(head) else None
 
 
 def sniff_directory(path: Path) -> float | None:
     """Return 1 for a directory with one report, or with several whose names differ in a single number."""
-    found = _reports(path)
-    return 1.0 if found and (len(found) == 1 or order([file.name for file in found]) is not None) else None
+    found = _find_reports(path)
+    return 1.0 if found and (len(found) == 1 or find_file_numbers([file.name for file in found]) is not None) else None
 
 
-def files_of(path: Path) -> list[Path]:
+def find_files(path: Path) -> list[Path]:
     """Return the reports of the run at ``path``, ordered by rank; raises ``InputError`` when there are none."""
     if not path.is_dir():
         return [path]
-    found = _reports(path)
+    found = _find_reports(path)
     if not found:
         raise InputError(path, "no reports of gprof here")
-    numbers = order([file.name for file in found])
+    numbers = find_file_numbers([file.name for file in found])
     if numbers is None and len(found) > 1:
         raise InputError(path, "reports of several runs: their names do not differ in a number alone")
     return [found[n] for n in sorted(range(len(found)), key=lambda n: numbers[n] if numbers else n)]
 
 
-def order(names: Sequence[str]) -> list[int] | None:
+def find_file_numbers(names: Sequence[str]) -> list[int] | None:
     """Return the number in which ``names`` differ, for each; None when they do not differ in one number alone."""
     parts = [_NUMBER.split(name) for name in names]
     numbers = [[int(text[:18]) for text in _NUMBER.findall(name)] for name in names]
@@ -57,11 +57,11 @@ def order(names: Sequence[str]) -> list[int] | None:
     return list(differing[0]) if len(differing) == 1 and len(set(differing[0])) == len(names) else None
 
 
-def _reports(directory: Path) -> list[Path]:
+def _find_reports(directory: Path) -> list[Path]:
     return [file for file in sorted(directory.iterdir()) if sniff_file(file) is not None]
 
 
-def _head(file: Path) -> bytes:
+def _read_head(file: Path) -> bytes:
     try:
         if not file.is_file():
             return b""

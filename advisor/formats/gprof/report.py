@@ -37,7 +37,7 @@ _PLACE: Final = re.compile(r"(.+) \((.+):([0-9]{1,9}) @ [0-9a-f]+\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FlatRow:
     """A line of the flat profile: share of all time in per cent, running sum, own seconds, calls (None: unknown)."""
 
     line: int
@@ -49,10 +49,10 @@ class Row:
 
 
 @dataclass(slots=True)
-class Entry:
+class GraphEntry:
     """A function in the call graph: own seconds, those of what it calls, calls from others (None: unknown).
 
-    ``called`` adds up what its callers say they called, ``total`` is of how many calls they say so.
+    ``caller_calls`` adds up what its callers say they called, ``stated_calls`` is of how many calls they say so.
     """
 
     line: int
@@ -61,16 +61,16 @@ class Entry:
     children_s: float
     calls: int | None
     in_cycle: bool
-    called: int
-    total: int | None
+    caller_calls: int
+    stated_calls: int | None
 
 
 @dataclass(slots=True)
-class Report:
+class GprofReport:
     """What gprof says about one process; ``label`` is the last line before it, for example a heading with its rank.
 
     ``sample_s`` is what a sample counts as, ``total_s`` the seconds that the call graph is about, ``entries`` its
-    functions by number, ``listed`` the numbers in the index (None: there is no such table).
+    functions by number, ``listed_numbers`` the numbers in the index (None: there is no such table).
     """
 
     file: Path
@@ -78,18 +78,18 @@ class Report:
     label: str
     sample_s: float | None = None
     total_s: float | None = None
-    rows: list[Row] = field(default_factory=list)
-    entries: dict[int, Entry] | None = None
-    listed: set[int] | None = None
+    rows: list[FlatRow] = field(default_factory=list)
+    entries: dict[int, GraphEntry] | None = None
+    listed_numbers: set[int] | None = None
 
 
-def place(name: str) -> tuple[str, str | None, int | None]:
+def split_source_place(name: str) -> tuple[str, str | None, int | None]:
     """Return a function's name, and file and line where gprof put them behind it (``gprof -l``)."""
     found = _PLACE.fullmatch(name)
     return (found[1], found[2], int(found[3])) if found else (name, None, None)
 
 
-def read(path: Path) -> list[Report]:
+def read_reports(path: Path) -> list[GprofReport]:
     """Return the reports in the file at ``path``; raises ``InputError`` with the line of what is none."""
     try:
         with path.open("rb") as stream:
@@ -100,59 +100,59 @@ def read(path: Path) -> list[Report]:
         raise InputError(path, f"is larger than {_LIMIT:,} bytes, the limit for this format")
     if content and not content.endswith(b"\n"):
         raise InputError(path, "the file ends in the middle of a line", f"line {content.count(10) + 1}")
-    reading = _Reading(path)
+    reading = _ReportReader(path)
     for line in content.decode("utf-8", "surrogateescape").split("\n")[:-1]:
-        reading.take(line.rstrip("\r"))
+        reading.add_line(line.rstrip("\r"))
     if not reading.reports:
         raise InputError(path, "holds no report of gprof")
     return reading.reports
 
 
-class _Reading:
+class _ReportReader:
     """One pass over a file: which table is being read, and the callers seen before the function they call."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.line = path, 0
-        self.reports: list[Report] = []
+        self.reports: list[GprofReport] = []
         self._table = ""
         self._label = ""
         self._callers: list[tuple[int, int | None]] = []
         self._above = True
 
-    def _error(self, reason: str) -> InputError:
+    def _make_error(self, reason: str) -> InputError:
         return InputError(self.path, reason, f"line {self.line}")
 
-    def take(self, text: str) -> None:
+    def add_line(self, text: str) -> None:
         """Take in one line."""
         self.line += 1
         bare = text.strip("\f")
         if bare == _FLAT:
-            self._begin()
+            self._begin_report()
             self._table = "sample"
         elif _GRAPH.fullmatch(bare):
             if not self.reports or self.reports[-1].entries is not None:
-                self._begin()
+                self._begin_report()
             self._table = "granularity"
         elif bare == _INDEX and self.reports:
-            self.reports[-1].listed = set()
+            self.reports[-1].listed_numbers = set()
             self._table = "index"
         elif self._table:
             getattr(self, f"_{self._table}")(bare)
         elif bare.strip():
             self._label = bare.strip()
 
-    def _begin(self) -> None:
-        self.reports.append(Report(self.path, self.line, self._label))
+    def _begin_report(self) -> None:
+        self.reports.append(GprofReport(self.path, self.line, self._label))
         self._label = ""
 
     def _sample(self, text: str) -> None:
         found = _SAMPLE.fullmatch(text)
         if found:
-            self.reports[-1].sample_s = self._number(found[1])
+            self.reports[-1].sample_s = self._parse_number(found[1])
         elif text.startswith(" time "):
             self._table = "flat"
         elif text.strip() and not text.startswith("  %  ") and text.strip() != _NO_TIME:
-            raise self._error("expected the head of a flat profile")
+            raise self._make_error("expected the head of a flat profile")
 
     def _flat(self, text: str) -> None:
         if not text.strip():
@@ -160,22 +160,22 @@ class _Reading:
             return
         found = _ROW.fullmatch(text)
         if found is None:
-            raise self._error("no line of a flat profile")
-        percent, cumulative, own = (self._number(found[n]) for n in (1, 2, 3))
+            raise self._make_error("no line of a flat profile")
+        percent, cumulative, own = (self._parse_number(found[n]) for n in (1, 2, 3))
         for n in (5, 6):
-            self._number(found[n] or "0")
-        calls = self._count(found[4])
-        self.reports[-1].rows.append(Row(self.line, found[7], percent, cumulative, own, calls))
+            self._parse_number(found[n] or "0")
+        calls = self._parse_count(found[4])
+        self.reports[-1].rows.append(FlatRow(self.line, found[7], percent, cumulative, own, calls))
 
     def _granularity(self, text: str) -> None:
         found = _TOTAL.fullmatch(text)
         if found:
-            self.reports[-1].total_s = self._number(found[1] or "0")
+            self.reports[-1].total_s = self._parse_number(found[1] or "0")
         elif text.startswith("index "):
             self.reports[-1].entries = {}
             self._table, self._callers, self._above = "graph", [], True
         elif text.strip():
-            raise self._error("expected the head of a call graph")
+            raise self._make_error("expected the head of a call graph")
 
     def _graph(self, text: str) -> None:
         if not text.strip():
@@ -183,51 +183,52 @@ class _Reading:
         elif _RULE.fullmatch(text):
             self._callers, self._above = [], True
         elif text.startswith("["):
-            self._primary(text)
+            self._add_entry(text)
         else:
             found = _OTHER.fullmatch(text)
             if found is None:
-                raise self._error("no line of a call graph")
+                raise self._make_error("no line of a call graph")
             for n in (1, 2):
-                self._number(found[n] or "0")
-            part, whole = self._count(found[3]), self._count(found[4])
+                self._parse_number(found[n] or "0")
+            part, whole = self._parse_count(found[3]), self._parse_count(found[4])
             if self._above and part is not None:
                 self._callers.append((part, whole))
 
-    def _primary(self, text: str) -> None:
+    def _add_entry(self, text: str) -> None:
         found = _PRIMARY.fullmatch(text)
         if found is None:
-            raise self._error("no line of a call graph")
-        number, percent = int(found[1][:9]), self._number(found[2])
+            raise self._make_error("no line of a call graph")
+        number, percent = int(found[1][:9]), self._parse_number(found[2])
         entries = self.reports[-1].entries
         if entries is None or number in entries or percent > 101:
-            raise self._error(f"[{number}] with {percent:g} % of the time can't be")
+            raise self._make_error(f"[{number}] with {percent:g} % of the time can't be")
         stated = {whole for _, whole in self._callers if whole is not None}
         cycle = bool(found[8]) or _WHOLE.fullmatch(found[7]) is not None
-        entries[number] = Entry(
-            self.line, found[7], self._number(found[3]), self._number(found[4]), self._count(found[5]), cycle,
+        entries[number] = GraphEntry(
+            self.line, found[7], self._parse_number(found[3]), self._parse_number(found[4]),
+            self._parse_count(found[5]), cycle,
             sum(part for part, whole in self._callers if whole is not None), stated.pop() if len(stated) == 1 else None,
         )  # fmt: skip
         self._above = False
 
     def _index(self, text: str) -> None:
-        listed = self.reports[-1].listed
+        listed = self.reports[-1].listed_numbers
         numbers = [int((first or second)[:9]) for first, second in _LISTED.findall(f"{text} ")]
         if numbers and listed is not None:
             listed.update(numbers)
         elif text.strip():
             self._table, self._label = "", text.strip()
 
-    def _number(self, text: str) -> float:
+    def _parse_number(self, text: str) -> float:
         try:
             value = float(text)
         except ValueError:
-            raise self._error(f"{text!r} is no number") from None
+            raise self._make_error(f"{text!r} is no number") from None
         if not 0 <= value < 1e10:
-            raise self._error(f"{text!r} is impossible here")
+            raise self._make_error(f"{text!r} is impossible here")
         return value
 
-    def _count(self, text: str | None) -> int | None:
+    def _parse_count(self, text: str | None) -> int | None:
         if text is not None and len(text) > 18:
-            raise self._error(f"{text!r} is impossible here")
+            raise self._make_error(f"{text!r} is impossible here")
         return None if text is None else int(text)

@@ -40,15 +40,15 @@ def read_call_paths(path: Path) -> CallPaths:
 
     Raises ``InputError`` with file and place for what is missing or damaged.
     """
-    from advisor.formats.hpctoolkit.assembly import call_paths
-    from advisor.formats.hpctoolkit.experiment import read as read_experiment
-    from advisor.formats.hpctoolkit.version4 import read as read_version_4
+    from advisor.formats.hpctoolkit.call_path_builder import build_call_paths
+    from advisor.formats.hpctoolkit.experiment import read_experiment
+    from advisor.formats.hpctoolkit.version4 import read_version_4
 
     directory = path if path.is_dir() else path.parent
     described = directory / "meta.db"
     is_new = described.is_file() if path.is_dir() else path.suffix != ".xml" and _is_part(described)
     database = read_version_4(directory) if is_new else read_experiment(directory)
-    return call_paths(database, path)
+    return build_call_paths(database, path)
 
 
 @hookimpl

@@ -20,49 +20,49 @@ _U16: Final = struct.Struct("<H")
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class BinaryContent:
     """The bytes of a file; every place outside of it is an ``InputError`` with that place."""
 
     path: Path
     data: bytes
 
-    def u64(self, place: int) -> int:
+    def read_u64(self, place: int) -> int:
         """Return the unsigned number of 8 bytes at ``place``."""
-        return int(_U64.unpack_from(self.data, self._within(place, 8))[0])
+        return int(_U64.unpack_from(self.data, self._require_inside(place, 8))[0])
 
-    def u32(self, place: int) -> int:
+    def read_u32(self, place: int) -> int:
         """Return the unsigned number of 4 bytes at ``place``."""
-        return int(_U32.unpack_from(self.data, self._within(place, 4))[0])
+        return int(_U32.unpack_from(self.data, self._require_inside(place, 4))[0])
 
-    def u16(self, place: int) -> int:
+    def read_u16(self, place: int) -> int:
         """Return the unsigned number of 2 bytes at ``place``."""
-        return int(_U16.unpack_from(self.data, self._within(place, 2))[0])
+        return int(_U16.unpack_from(self.data, self._require_inside(place, 2))[0])
 
-    def u8(self, place: int) -> int:
+    def read_u8(self, place: int) -> int:
         """Return the byte at ``place``."""
-        return self.data[self._within(place, 1)]
+        return self.data[self._require_inside(place, 1)]
 
-    def text(self, place: int) -> str:
+    def read_text(self, place: int) -> str:
         """Return the string at ``place``; bytes that are no UTF-8 become surrogate escapes."""
-        end = self.data.find(b"\0", self._within(place, 1), place + STRING_LIMIT)
+        end = self.data.find(b"\0", self._require_inside(place, 1), place + STRING_LIMIT)
         if end < 0:
             raise InputError(self.path, "a name has no end", f"byte {place}")
         return self.data[place:end].decode("utf-8", "surrogateescape")
 
-    def array(self, place: int, count: int, stride: int, least: int) -> range:
+    def structure_places(self, place: int, count: int, stride: int, least: int) -> range:
         """Return the places of ``count`` structures, each at least ``least`` bytes long."""
         if stride < least:
             raise InputError(self.path, f"structures of {stride} bytes, {least} are needed", f"byte {place}")
-        self._within(place, count * stride)
+        self._require_inside(place, count * stride)
         return range(place, place + count * stride, stride)
 
-    def _within(self, place: int, size: int) -> int:
+    def _require_inside(self, place: int, size: int) -> int:
         if place < HEADER or place + size > len(self.data):
             raise InputError(self.path, f"points outside of the file, to byte {place}")
         return place
 
 
-def check(path: Path, head: bytes, tail: bytes, kind: str) -> None:
+def check_signature(path: Path, head: bytes, tail: bytes, kind: str) -> None:
     """Raise ``InputError`` unless a file begins and ends as one of version 4 does, ``kind`` being ``meta`` or so."""
     if not head.startswith(f"HPCTOOLKIT{kind}".encode()):
         raise InputError(path, f"is no {kind}.db of HPCToolkit", "byte 0")

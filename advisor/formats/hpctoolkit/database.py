@@ -18,7 +18,7 @@ _UNITS: Final = {"sec": 1.0, "s": 1.0, "usec": 1e-6, "us": 1e-6}
 
 
 @dataclass(slots=True)
-class Frames:
+class CallFrames:
     """The frames of functions, callers first, as columns; ``parent`` is -1 for those that nobody calls."""
 
     name: list[str] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Frames:
     line: list[int | None] = field(default_factory=list)
     parent: list[int] = field(default_factory=list)
 
-    def add(self, name: str, module: str, file: str | None, line: int, parent: int) -> int:
+    def add_frame(self, name: str, module: str, file: str | None, line: int, parent: int) -> int:
         """Add a frame and return its number."""
         self.name.append(name)
         self.module.append(module)
@@ -38,7 +38,7 @@ class Frames:
 
 
 @dataclass(frozen=True, slots=True)
-class Thread:
+class MeasuredThread:
     """One thread that was measured: its rank, its number within the rank, and the node it ran on."""
 
     rank: int
@@ -50,18 +50,19 @@ class Thread:
 class Database:
     """One run. ``inclusive`` holds the seconds (frames, threads) of frames and what they call, by ``wall`` or ``cpu``.
 
-    ``doubts`` says what contradicts something else, ``left_out`` how many streams of accelerators are not read.
+    ``doubts`` says what contradicts something else, ``accelerator_streams`` how many streams of accelerators are not
+    read.
     """
 
     program: str
-    frames: Frames
-    threads: tuple[Thread, ...]
+    frames: CallFrames
+    threads: tuple[MeasuredThread, ...]
     inclusive: dict[str, FloatArray]
     doubts: tuple[str, ...]
-    left_out: int = 0
+    accelerator_streams: int = 0
 
 
-def time_of(name: str) -> tuple[str, float] | None:
+def parse_time_metric(name: str) -> tuple[str, float] | None:
     """Return ``wall`` or ``cpu`` and the seconds of one unit for the name of a metric, None where it is no time."""
     found = _TIME.match(name)
     if not found:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.hpctoolkit.database import NODE_LIMIT, SIZE_LIMIT, Thread
+from advisor.formats.hpctoolkit.database import NODE_LIMIT, SIZE_LIMIT, MeasuredThread
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ _HEADER: Final = 32  # bytes: mark, version, byte order, numbers of nodes and me
 _NAME: Final = re.compile(r"-(\d{6,9})-(\d{3,9})-([0-9a-fA-F]{1,16})-\d{1,12}-\d{1,9}\.metric-db")
 
 
-def find(directory: Path) -> list[Path]:
+def find_files(directory: Path) -> list[Path]:
     """Return the files of all threads in ``directory``, by name."""
     return sorted(path for path in directory.glob("*.metric-db") if path.is_file())
 
 
-def threads(files: list[Path]) -> tuple[Thread, ...]:
+def parse_threads(files: list[Path]) -> tuple[MeasuredThread, ...]:
     """Return the threads of the files, which stand in their names; raises ``InputError`` where one has no such name."""
     if len(files) > FILE_LIMIT:
         raise InputError(files[0].parent, f"holds more than {FILE_LIMIT:,} metric-db files")
@@ -37,11 +37,11 @@ def threads(files: list[Path]) -> tuple[Thread, ...]:
         name = _NAME.search(path.name)
         if not name:
             raise InputError(path, "the name tells neither rank nor thread")
-        found.append(Thread(int(name[1]), int(name[2]), name[3].lower()))
+        found.append(MeasuredThread(int(name[1]), int(name[2]), name[3].lower()))
     return tuple(found)
 
 
-def read(path: Path, place: int, metrics: int, nodes: IntArray) -> FloatArray:
+def read_values(path: Path, place: int, metrics: int, nodes: IntArray) -> FloatArray:
     """Return the values of one metric, at ``place`` among ``metrics``, for the ``nodes`` by their numbers, from 1.
 
     Raises ``InputError`` with the byte for a file that is damaged or belongs to another document.

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for output of likwid-perfctr, or a directory with that of several processes, else None."""
     if path.is_dir():
-        return 1.0 if detection.files_in(path) else None
-    return None if detection.form_of(path) is None else 1.0
+        return 1.0 if detection.find_files(path) else None
+    return None if detection.detect_layout(path) is None else 1.0
 
 
 def read_call_paths(path: Path) -> CallPaths:
@@ -27,13 +27,13 @@ def read_call_paths(path: Path) -> CallPaths:
 
     Raises ``InputError`` with the line of what is damaged.
     """
-    from advisor.formats.likwid.assembly import call_paths
+    from advisor.formats.likwid.call_path_builder import build_call_paths
     from advisor.model.errors import InputError
 
-    files = detection.files_in(path) if path.is_dir() else [path]
-    if not files or detection.form_of(files[0]) is None:
+    files = detection.find_files(path) if path.is_dir() else [path]
+    if not files or detection.detect_layout(files[0]) is None:
         raise InputError(path, "no tables of likwid-perfctr here")
-    return call_paths(files, path)
+    return build_call_paths(files, path)
 
 
 @hookimpl

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from advisor.formats.likwid.tables import Group, Table
+    from advisor.formats.likwid.tables import EventGroup, GroupTable
 
 #: Numbers have four decimals or seven digits; runtimes of regions have six decimals.
 _DIGITS: Final = 2e-6
@@ -21,21 +21,21 @@ _DECIMALS: Final = 1e-4
 _CUSTOM: Final = "Custom"
 
 
-def contradictions(path: Path, tables: Sequence[Table]) -> Iterator[str]:
+def find_contradictions(path: Path, tables: Sequence[GroupTable]) -> Iterator[str]:
     """Yield what two tables of the same group do not agree on."""
     for group in dict.fromkeys(table.group for table in tables):
         mine = {(table.kind, table.sums): table for table in tables if table.group == group}
         for kind in ("event", "metric"):
             single, sums = mine.get((kind, False)), mine.get((kind, True))
             if single is not None and sums is not None:
-                yield from (f"{path.name}:{sums.line}: {text}" for text in _sums(single, sums))
-        times = [_times(table) for table in mine.values() if not table.sums]
+                yield from (f"{path.name}:{sums.line}: {text}" for text in _check_sums(single, sums))
+        times = [_find_runtimes(table) for table in mine.values() if not table.sums]
         known = [time for time in times if time is not None]
         if any(not np.allclose(time, known[0], rtol=1e-4, atol=2 * _DECIMALS) for time in known[1:]):
             yield f"{path.name}: times of group {group.number} of {group.region or 'the program'} differ"
 
 
-def missing(path: Path, tables: Sequence[Table]) -> Iterator[str]:
+def find_missing_tables(path: Path, tables: Sequence[GroupTable]) -> Iterator[str]:
     """Yield which tables of a group are not there that likwid-perfctr always prints."""
     for group in dict.fromkeys(table.group for table in tables):
         mine = {(table.kind, table.sums): table for table in tables if table.group == group}
@@ -43,14 +43,15 @@ def missing(path: Path, tables: Sequence[Table]) -> Iterator[str]:
         for kind in ["event", *(["metric"] if group.name != _CUSTOM else [])]:
             for sums in (False, True) if several else (False,):
                 if (kind, sums) not in mine:
-                    yield f"{path.name}: {_named(group)} lacks {kind}s{' of all threads together' if sums else ''}"
+                    of_all = " of all threads together" if sums else ""
+                    yield f"{path.name}: {_format_group(group)} lacks {kind}s{of_all}"
 
 
-def _named(group: Group) -> str:
+def _format_group(group: EventGroup) -> str:
     return f"group {group.number}" + ("" if group.region is None else f" of the region {group.region[:40]}")
 
 
-def _sums(single: Table, sums: Table) -> Iterator[str]:
+def _check_sums(single: GroupTable, sums: GroupTable) -> Iterator[str]:
     if tuple(f"{name} STAT" for name in single.names) != sums.names:
         yield "other rows than in the table of threads"
         return
@@ -64,7 +65,7 @@ def _sums(single: Table, sums: Table) -> Iterator[str]:
             yield f"sum, extremes or mean of {name} are not those of the threads"
 
 
-def _times(table: Table) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
+def _find_runtimes(table: GroupTable) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
     """Return the runtimes (columns,) in a table, None if it holds none."""
     names = {"info": "RDTSC Runtime [s]", "event": RUNTIME, "metric": RUNTIME}
     wanted = names[table.kind]

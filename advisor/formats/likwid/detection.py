@@ -17,7 +17,7 @@ _TEXT: Final = re.compile(rb"^CPU name:\t.*\r?\nCPU type:\t.*\r?\n", re.MULTILIN
 _TABLE: Final = re.compile(rb"^\| +(Event +\| Counter +|Metric +|Region Info +)\|", re.MULTILINE)
 
 
-def form_of(path: Path) -> str | None:
+def detect_layout(path: Path) -> str | None:
     """Return ``csv`` or ``text`` for output of likwid-perfctr, else None."""
     try:
         with path.open("rb") as stream:
@@ -33,11 +33,11 @@ def form_of(path: Path) -> str | None:
         return None
 
 
-def files_in(folder: Path) -> list[Path]:
+def find_files(folder: Path) -> list[Path]:
     """Return the files directly in a directory that hold such tables, by name."""
     try:
         with os.scandir(folder) as entries:
             paths = [Path(entry.path) for entry in islice(entries, _LISTED) if entry.is_file() and entry.name[0] != "."]
     except OSError:
         return []
-    return sorted(path for path in paths if form_of(path) is not None)
+    return sorted(path for path in paths if detect_layout(path) is not None)

@@ -37,7 +37,7 @@ MEMORY_VOLUME: Final = "Memory data volume [GBytes]"
 MEMORY_BYTES: Final = "memory_bytes"
 
 
-def counts(events: Iterable[str]) -> dict[str, dict[str, float]]:
+def match_counts(events: Iterable[str]) -> dict[str, dict[str, float]]:
     """Return each count that some of ``events`` add up to, with how much one occurrence of each of these adds."""
     measured = tuple(dict.fromkeys(events))
     found: dict[str, dict[str, float]] = {}
@@ -49,10 +49,10 @@ def counts(events: Iterable[str]) -> dict[str, dict[str, float]]:
                 break
     if all(event in measured for event in _MEMORY):
         found[MEMORY_BYTES] = dict.fromkeys(_MEMORY, _LINE)
-    return found | _floating(measured)
+    return found | _match_flops(measured)
 
 
-def _floating(measured: tuple[str, ...]) -> dict[str, dict[str, float]]:
+def _match_flops(measured: tuple[str, ...]) -> dict[str, dict[str, float]]:
     """Return floating-point operations, and those of them that vector instructions did."""
     found: dict[str, dict[str, float]] = {}
     for event in measured:

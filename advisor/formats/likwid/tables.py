@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.likwid.detection import form_of
+from advisor.formats.likwid.detection import detect_layout
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _SUMS: Final = ("Sum", "Min", "Max", "Avg")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EventGroup:
     """A region measured with a group of events; ``region`` is None where the program was not divided."""
 
     region: str | None
@@ -38,13 +38,13 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class GroupTable:
     """A table; ``kind`` is ``info``, ``event`` or ``metric``, ``sums`` whether it holds sums over threads.
 
     ``names`` (R,) are those of the rows, ``values`` (R, columns) what was counted, NaN where nothing is known.
     """
 
-    group: Group
+    group: EventGroup
     kind: str
     sums: bool
     columns: tuple[str, ...]
@@ -53,7 +53,7 @@ class Table:
     line: int
 
 
-def read(path: Path) -> list[Table]:
+def read_tables(path: Path) -> list[GroupTable]:
     """Return the tables in the file at ``path``; raises ``InputError`` with the line that is none."""
     try:
         if path.stat().st_size > FILE_LIMIT:
@@ -65,51 +65,51 @@ def read(path: Path) -> list[Table]:
     if rest:
         raise InputError(path, "the last line has no end", f"line {len(lines) + 1}")
     lines = [line.removesuffix("\r") for line in lines]
-    tables = list(_csv(path, lines) if form_of(path) == "csv" else _text(path, lines))
+    tables = list(_read_csv_tables(path, lines) if detect_layout(path) == "csv" else _read_text_tables(path, lines))
     if not any(table.kind == "event" and not table.sums for table in tables):
         raise InputError(path, "there is no complete table of events")
     return tables
 
 
-def _csv(path: Path, lines: list[str]) -> Iterator[Table]:
+def _read_csv_tables(path: Path, lines: list[str]) -> Iterator[GroupTable]:
     at = 0
     while at < len(lines):
         found = _CSV_TABLE.fullmatch(lines[at])
         at += 1
         if not found:
             continue  # what else is printed, by the program as well
-        group = Group(found[1], int(found[2]), found[5])
-        number, at = int(found[6]), _next(lines, at)
+        group = EventGroup(found[1], int(found[2]), found[5])
+        number, at = int(found[6]), _skip_blank_lines(lines, at)
         if at < len(lines) and lines[at].startswith("Region Info,"):
-            yield _csv_table(path, lines, at, 2, group)
-            at = _next(lines, at + 3)
-        table = _csv_table(path, lines, at, number, group)
+            yield _read_csv_table(path, lines, at, 2, group)
+            at = _skip_blank_lines(lines, at + 3)
+        table = _read_csv_table(path, lines, at, number, group)
         if table.kind != {"Raw": "event", "Metric": "metric"}[found[3]] or table.sums != bool(found[4]):
             raise InputError(path, "another table than was announced", f"line {at + 1}")
         yield table
         at += number + 1
 
 
-def _next(lines: list[str], at: int) -> int:
+def _skip_blank_lines(lines: list[str], at: int) -> int:
     while at < len(lines) and not lines[at].strip(" ,"):
         at += 1
     return at
 
 
-def _csv_table(path: Path, lines: list[str], at: int, number: int, group: Group) -> Table:
+def _read_csv_table(path: Path, lines: list[str], at: int, number: int, group: EventGroup) -> GroupTable:
     if number > ROW_LIMIT or at + number + 1 > len(lines):
         raise InputError(path, f"the table of {number} rows is not complete", f"line {at + 1}")
     rows = [line.split(",") for line in lines[at : at + number + 1]]
-    return _table(path, rows, at, group)
+    return _build_table(path, rows, at, group)
 
 
-def _text(path: Path, lines: list[str]) -> Iterator[Table]:
-    group: Group | None = None
+def _read_text_tables(path: Path, lines: list[str]) -> Iterator[GroupTable]:
+    group: EventGroup | None = None
     at = 0
     while at < len(lines):
         found = _TEXT_GROUP.fullmatch(lines[at])
         if found:
-            group = Group(found[1], int(found[2]), found[3])
+            group = EventGroup(found[1], int(found[2]), found[3])
         boxed = lines[at].startswith("+-") and at + 1 < len(lines) and lines[at + 1].startswith("| ")
         if not boxed or group is None:
             at += 1
@@ -123,11 +123,11 @@ def _text(path: Path, lines: list[str]) -> Iterator[Table]:
             raise InputError(path, "the table is not complete", f"line {at + 1}")
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in inside]
         if rows[0][0] in _KINDS:
-            yield _table(path, rows, at + 1, group)
+            yield _build_table(path, rows, at + 1, group)
         at = end + 1
 
 
-def _table(path: Path, rows: list[list[str]], at: int, group: Group) -> Table:
+def _build_table(path: Path, rows: list[list[str]], at: int, group: EventGroup) -> GroupTable:
     """Return a table from its cells; the first row holds the titles, line ``at`` counted from 0."""
     while rows[0] and not rows[0][-1].strip():
         rows[0].pop()
@@ -142,12 +142,12 @@ def _table(path: Path, rows: list[list[str]], at: int, group: Group) -> Table:
         line = at + 1 + n
         if len(row) < first + len(columns) or any(cell.strip() for cell in row[first + len(columns) :]):
             raise InputError(path, f"expected {first + len(columns)} columns", f"line {line + 1}")
-        values[n] = [_number(path, cell.strip(), line) for cell in row[first : first + len(columns)]]
+        values[n] = [_parse_number(path, cell.strip(), line) for cell in row[first : first + len(columns)]]
     names = tuple(row[0] for row in rows[1:])
-    return Table(group, kind, columns == _SUMS, columns, names, values, at + 1)
+    return GroupTable(group, kind, columns == _SUMS, columns, names, values, at + 1)
 
 
-def _number(path: Path, text: str, line: int) -> float:
+def _parse_number(path: Path, text: str, line: int) -> float:
     if text in _UNKNOWN:
         return float("nan")
     try:

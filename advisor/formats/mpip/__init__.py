@@ -26,10 +26,10 @@ def advisor_sniff(path: Path) -> float | None:
 
 def read_call_paths(path: Path) -> CallPaths:
     """Return the call sites of the report at ``path``; raises ``InputError`` with the line of what is damaged."""
-    from advisor.formats.mpip.assembly import call_paths
-    from advisor.formats.mpip.report import read
+    from advisor.formats.mpip.call_path_builder import build_call_paths
+    from advisor.formats.mpip.report import read_report
 
-    return call_paths(read(path))
+    return build_call_paths(read_report(path))
 
 
 @hookimpl

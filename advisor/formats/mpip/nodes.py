@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.trace.callpaths.records import Node
+from advisor.trace.callpaths.records import CallPathNode
 from advisor.trace.events import Role
-from advisor.trace.regions import classify
+from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from advisor.formats.mpip.report import Report, Site
+    from advisor.formats.mpip.report import CallSite, MpipReport
 
 #: The node of the program, above all others.
 ROOT: Final = 0
@@ -20,36 +20,36 @@ _VALUES: Final = 40_000_000
 Key = tuple[str, int]  # MPI call and number of the call site
 
 
-def lay_out(report: Report) -> tuple[tuple[Node, ...], dict[Key, int], int]:
+def build_nodes(report: MpipReport) -> tuple[tuple[CallPathNode, ...], dict[Key, int], int]:
     """Return the nodes, the node of each call site, and how many call sites had to be folded into one node."""
     sites = {site.number: site for site in report.sites or ()}
-    tables = [table for table in (report.times, *report.moved) if table is not None]
+    tables = [table for table in (report.times, *report.byte_tables) if table is not None]
     keys = dict.fromkeys(key for table in tables for key in zip(table.call, table.site.tolist(), strict=True))
     most = min(_SITES, max(_VALUES // len(report.app_s), 1))
-    nodes = {Node("program", Role.ROOT): ROOT}
+    nodes = {CallPathNode("program", Role.ROOT): ROOT}
     place: dict[Key, int] = {}
     for key in list(keys)[:most]:
         site = sites.get(key[1])
-        place[key] = _add(nodes, _caller(nodes, site), key[0], site)
+        place[key] = _add_call(nodes, _add_callers(nodes, site), key[0], site)
     if len(keys) > most:
-        rest = nodes.setdefault(Node("other MPI calls", Role.COMM_OTHER, parent=ROOT), len(nodes))
+        rest = nodes.setdefault(CallPathNode("other MPI calls", Role.COMM_OTHER, parent=ROOT), len(nodes))
         place |= dict.fromkeys(list(keys)[most:], rest)
     return tuple(nodes), place, max(len(keys) - most, 0)
 
 
-def _caller(nodes: dict[Node, int], site: Site | None) -> int:
+def _add_callers(nodes: dict[CallPathNode, int], site: CallSite | None) -> int:
     """Return the node of the function that holds a call site, added with all that call it where they are not there."""
     parent = ROOT
     for frame in reversed(site.frames if site else ()):
         if frame.function is not None:
-            parent = nodes.setdefault(Node(frame.function, Role.USER, frame.file, None, parent), len(nodes))
+            parent = nodes.setdefault(CallPathNode(frame.function, Role.USER, frame.file, None, parent), len(nodes))
     return parent
 
 
-def _add(nodes: dict[Node, int], parent: int, call: str, site: Site | None) -> int:
-    name, role = classify(f"MPI_{call}")
+def _add_call(nodes: dict[CallPathNode, int], parent: int, call: str, site: CallSite | None) -> int:
+    name, role = classify_region(f"MPI_{call}")
     if role == Role.USER:
         role = Role.COMM_OTHER
     innermost = site.frames[0] if site else None
     file, line = (innermost.file, innermost.line) if innermost else (None, None)
-    return nodes.setdefault(Node(name, role, file, line, parent), len(nodes))
+    return nodes.setdefault(CallPathNode(name, role, file, line, parent), len(nodes))

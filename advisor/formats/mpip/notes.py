@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.mpip.checks import DIGITS, disagreements, rounding
+from advisor.formats.mpip.checks import DIGITS, compute_rounding, find_contradictions
 from advisor.formats.mpip.report import CONCISE, SITES, TIMES
 from advisor.model.records import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.formats.mpip.report import Report
+    from advisor.formats.mpip.report import MpipReport
 
 #: So many contradictions are repeated, of at most so many that are counted.
 _SHOWN: Final = 3
@@ -28,7 +28,7 @@ _HEADINGS: Final = (TIMES, CONCISE, SITES, "Callsite Time ", "Callsite Message "
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class FitResult:
     """Call sites that were folded into one, seconds in MPI without a call site, and more of them than there can be."""
 
     folded: int
@@ -36,12 +36,12 @@ class Findings:
     excess_s: float
 
 
-def notes(report: Report, found: Findings) -> tuple[Note, ...]:
+def build_notes(report: MpipReport, found: FitResult) -> tuple[Note, ...]:
     """Return a note for each doubt about ``report``."""
-    return tuple(_of_file(report)) + tuple(_of_sites(report, found)) + tuple(_of_times(report, found))
+    return tuple(_note_file(report)) + tuple(_note_sites(report, found)) + tuple(_note_times(report, found))
 
 
-def _of_file(report: Report) -> Iterator[Note]:
+def _note_file(report: MpipReport) -> Iterator[Note]:
     if not report.contents.complete:
         yield Note("report cut off", "the report ends before its last line: call sites may be missing", 0.3)
     strange = [
@@ -51,7 +51,7 @@ def _of_file(report: Report) -> Iterator[Note]:
         text = f"nothing is known about the sections at lines {', '.join(strange[:_SHOWN])}"
         yield Note("sections not read", text, 0.05)
     wrong = []
-    for text in disagreements(report):
+    for text in find_contradictions(report):
         wrong.append(text)
         if len(wrong) == _COUNTED:
             break
@@ -61,15 +61,15 @@ def _of_file(report: Report) -> Iterator[Note]:
         yield Note("contradictions in the report", f"{many}: {shown}", 0.3)
 
 
-def _of_sites(report: Report, found: Findings) -> Iterator[Note]:
-    if report.estimated:
+def _note_sites(report: MpipReport, found: FitResult) -> Iterator[Note]:
+    if report.is_estimated:
         text = "only extremes and means of the tasks are known: the others are given the mean of what is left"
         yield Note("concise report", text, 0.2, "MPIP= mpirun … (without -c)")
         return
     if report.times is None and report.contents.complete:
         yield Note("no call sites", "the report does not tell MPI calls apart", 0.1, "MPIP= mpirun … (without -d)")
     elif report.times is not None:
-        hidden = (report.times.declared or 0) - int((report.times.rank >= 0).sum())
+        hidden = (report.times.declared_count or 0) - int((report.times.rank >= 0).sum())
         if hidden > 0:
             little = found.left_s <= _LITTLE * report.mpi_s.sum()
             text = f"{hidden} lines of call sites are left out, {found.left_s:.3g} s of MPI in all"
@@ -86,10 +86,10 @@ def _of_sites(report: Report, found: Findings) -> Iterator[Note]:
         yield Note("call sites unknown", text, 0.0, "setarch -R mpirun …")
 
 
-def _of_times(report: Report, found: Findings) -> Iterator[Note]:
+def _note_times(report: MpipReport, found: FitResult) -> Iterator[Note]:
     if found.excess_s > 0:
         text = f"tasks spent {found.excess_s:.3g} s more in MPI than they ran: several threads at a time, or damage"
         yield Note("more MPI than run time", text, 0.3)
-    half = float(np.max(rounding(report.app_s, DIGITS["times"], report.fixed)))
-    if half >= 1e-3 * float(report.app_s.max()) and not report.estimated:
+    half = float(np.max(compute_rounding(report.app_s, DIGITS["times"], report.fixed_decimals)))
+    if half >= 1e-3 * float(report.app_s.max()) and not report.is_estimated:
         yield Note("rounding", f"mpiP prints three digits: times of tasks are known to ± {half:.1g} s")

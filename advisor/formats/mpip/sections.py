@@ -1,6 +1,7 @@
 """The sections of an mpiP report: headings between dashed lines, tables below them.
 
-Text is kept as one character per byte, since mpiP pads its columns by bytes; ``text`` turns it into what was written.
+Text is kept as one character per byte, since mpiP pads its columns by bytes; ``decode_text`` turns it into what was
+written.
 """
 
 from __future__ import annotations
@@ -29,91 +30,91 @@ _LARGEST: Final = 1e24
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReportRow:
     """One line of a table, and where it stands."""
 
     file: Path
     line: int
     text: str
 
-    def error(self, reason: str) -> InputError:
+    def make_error(self, reason: str) -> InputError:
         """Return the error that says what is wrong in this line; for the caller to raise."""
         return InputError(self.file, reason, f"line {self.line}")
 
-    def cells(self, *counts: int) -> list[str]:
+    def split_cells(self, *counts: int) -> list[str]:
         """Return the words of the line, of which there must be one of ``counts``."""
         words = self.text.split()
         if len(words) not in counts:
-            raise self.error(f"expected {' or '.join(map(str, counts))} columns, found {len(words)}")
+            raise self.make_error(f"expected {' or '.join(map(str, counts))} columns, found {len(words)}")
         return words
 
-    def number(self, word: str) -> float:
+    def parse_number(self, word: str) -> float:
         """Return a number that is neither negative nor absurdly large."""
         try:
             found = float(word)
         except ValueError:
-            raise self.error(f"{word[:40]!r} is no number") from None
+            raise self.make_error(f"{word[:40]!r} is no number") from None
         if not 0 <= found < _LARGEST or "_" in word:
-            raise self.error(f"the number {word[:40]} is impossible here")
+            raise self.make_error(f"the number {word[:40]} is impossible here")
         return found
 
-    def share(self, word: str) -> float:
+    def parse_share(self, word: str) -> float:
         """Return a percentage; NaN where mpiP divided by zero."""
-        return math.nan if word in ("nan", "-nan", "inf") else self.number(word)
+        return math.nan if word in ("nan", "-nan", "inf") else self.parse_number(word)
 
-    def whole(self, word: str) -> int:
+    def parse_whole(self, word: str) -> int:
         """Return a whole number that is not negative."""
         if not word.isascii() or not _WHOLE.fullmatch(word):
-            raise self.error(f"{word[:40]!r} is no whole number")
+            raise self.make_error(f"{word[:40]!r} is no whole number")
         return int(word)
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A heading and what stands below it: the line of column titles, and the rows that are not empty."""
 
     title: str
-    place: Row
+    place: ReportRow
     head: str
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
 
     @property
-    def declared(self) -> int | None:
+    def declared_count(self) -> int | None:
         """The number at the end of the heading, which says how much the section holds."""
         last = self.title.rpartition(": ")[2]
         return int(last) if last.isascii() and _WHOLE.fullmatch(last) else None
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class ReportContents:
     """A report in parts: what the lines above the first section say, the sections, and whether the end was found."""
 
-    header: tuple[tuple[str, Row], ...]
-    sections: tuple[Section, ...]
+    header: tuple[tuple[str, ReportRow], ...]
+    sections: tuple[ReportSection, ...]
     complete: bool
 
-    def section(self, title: str) -> Section | None:
+    def find_section(self, title: str) -> ReportSection | None:
         """Return the section whose heading begins with ``title``."""
         return next((section for section in self.sections if section.title.startswith(title)), None)
 
 
-def text(raw: str) -> str:
+def decode_text(raw: str) -> str:
     """Return text as it was written; bytes that are no UTF-8 become lone surrogates."""
     return raw.encode("latin-1").decode("utf-8", "surrogateescape")
 
 
-def split(path: Path) -> Contents:
+def split_report(path: Path) -> ReportContents:
     """Return the parts of the report at ``path``; a last line without its end is left out."""
-    rows = list(_rows(path))
+    rows = list(_read_rows(path))
     marks = [n for n, row in enumerate(rows) if row.text == _DASHES]
-    starts = [n for n in marks if n + 2 < len(rows) and rows[n + 2].text == _DASHES and _title(rows[n + 1])]
-    header = tuple(_header(rows[: starts[0]] if starts else rows))
-    sections = [_section(rows[start:end]) for start, end in pairwise([*starts, len(rows)])]
+    starts = [n for n in marks if n + 2 < len(rows) and rows[n + 2].text == _DASHES and _parse_title(rows[n + 1])]
+    header = tuple(_parse_header(rows[: starts[0]] if starts else rows))
+    sections = [_build_section(rows[start:end]) for start, end in pairwise([*starts, len(rows)])]
     complete = bool(sections) and sections[-1].title == _END
-    return Contents(header, tuple(section for section in sections if section.title != _END), complete)
+    return ReportContents(header, tuple(section for section in sections if section.title != _END), complete)
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def _read_rows(path: Path) -> Iterator[ReportRow]:
     try:
         if path.stat().st_size > LIMIT:
             raise InputError(path, f"is larger than {LIMIT:,} bytes")
@@ -121,22 +122,22 @@ def _rows(path: Path) -> Iterator[Row]:
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from error
     for number, line in enumerate(content.split("\n")[:-1]):
-        yield Row(path, number + 1, line)
+        yield ReportRow(path, number + 1, line)
 
 
-def _title(row: Row) -> str:
+def _parse_title(row: ReportRow) -> str:
     found = _HEADING.fullmatch(row.text)
     return found[1] if found else ""
 
 
-def _header(rows: list[Row]) -> Iterator[tuple[str, Row]]:
+def _parse_header(rows: list[ReportRow]) -> Iterator[tuple[str, ReportRow]]:
     for row in rows:
         found = _HEADER.fullmatch(row.text)
         if found:
-            yield found[1], Row(row.file, row.line, found[2])
+            yield found[1], ReportRow(row.file, row.line, found[2])
 
 
-def _section(rows: list[Row]) -> Section:
+def _build_section(rows: list[ReportRow]) -> ReportSection:
     below = [row for row in rows[3:] if row.text.strip()]
     head = below[0].text if below else ""
-    return Section(_title(rows[1]), rows[1], head, tuple(below[1:]))
+    return ReportSection(_parse_title(rows[1]), rows[1], head, tuple(below[1:]))

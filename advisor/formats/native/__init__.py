@@ -1,6 +1,6 @@
 """The project's own format ``gapwatch/profile/1``: JSON for small runs, NPZ for large ones (docs/formats/native.md).
 
-``advisor_read`` and ``write`` are each other's inverse; ``schema`` is the JSON Schema of the document.
+``advisor_read`` and ``write`` are each other's inverse; ``load_schema`` is the JSON Schema of the document.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from advisor.extension.hookspecs import hookimpl
 from advisor.formats.native import npz
 from advisor.formats.native.arrays import ArraySource
-from advisor.formats.native.parse import FORMAT, document
-from advisor.formats.writing import write
+from advisor.formats.native.document import FORMAT, parse_document
+from advisor.formats.native_writer import write_profile
 from advisor.model.errors import InputError
 from advisor.support import strict_json
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from advisor.model.records import Profile
 
-__all__ = ["advisor_read", "advisor_sniff", "schema", "write"]
+__all__ = ["advisor_read", "advisor_sniff", "load_schema", "write_profile"]
 
 JSON_LIMIT: Final = 32 << 20  # bytes; a JSON text takes some eight times its size when it is read
 MEMBER: Final = "profile"  # of an NPZ archive, holds the document
@@ -53,7 +53,7 @@ def _names_format(text: bytes) -> bool:
 def _archive_names_format(path: Path) -> bool:
     try:
         archive = npz.open_archive(path)
-        return MEMBER in archive.members and _names_format(archive.text(MEMBER))
+        return MEMBER in archive.members and _names_format(archive.load_text(MEMBER))
     except InputError:
         return False
 
@@ -66,17 +66,17 @@ def advisor_read(path: Path) -> Profile:
     with path.open("rb") as stream:
         is_archive = stream.read(len(_ZIP)) == _ZIP
     if not is_archive:
-        return document(strict_json.read(path, JSON_LIMIT), ArraySource(None))
+        return parse_document(strict_json.read_json(path, JSON_LIMIT), ArraySource(None))
     archive = npz.open_archive(path)
     if MEMBER not in archive.members:
         raise InputError(path, f"has no member {MEMBER}.npy with the document")
-    text = archive.text(MEMBER)
+    text = archive.load_text(MEMBER)
     if len(text) > JSON_LIMIT:
         raise InputError(path, f"is larger than {JSON_LIMIT:,} bytes", f"{MEMBER}.npy")
-    return document(strict_json.parse(path, text), ArraySource(archive))
+    return parse_document(strict_json.parse_json(path, text), ArraySource(archive))
 
 
-def schema() -> dict[str, object]:
+def load_schema() -> dict[str, object]:
     """Return the JSON Schema (draft 2020-12) of the document."""
     text = files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
     loaded: dict[str, object] = json.loads(text)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.support.documents.scalars import suggestion
-from advisor.support.strict_json import Node
+from advisor.support.documents.scalars import suggest_word
+from advisor.support.strict_json import JsonNode
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.formats.native.npz import Npz
+    from advisor.formats.native.npz import NpzArchive
     from advisor.model.records import FloatArray, IntArray
 
 #: The extents of an array, None where any will do.
@@ -22,16 +22,16 @@ Shape = tuple[int | None, ...]
 class ArraySource:
     """Reads arrays and remembers which held missing values; ``archive`` is None where all stands in the text."""
 
-    def __init__(self, archive: Npz | None) -> None:
+    def __init__(self, archive: NpzArchive | None) -> None:
         self._archive = archive
         self.incomplete: list[str] = []
 
-    def numbers(self, node: Node, shape: Shape, least: float) -> FloatArray | None:
+    def read_numbers(self, node: JsonNode, shape: Shape, least: float) -> FloatArray | None:
         """Return finite numbers of the shape, none below ``least``; None where one is null, since all then lack it.
 
         The last axis of several may be left out where its extent is 1.
         """
-        array = self._array(node, shape, np.float64)
+        array = self._read_array(node, shape, np.float64)
         if array is None:
             self.incomplete.append(node.place)
             return None
@@ -39,58 +39,62 @@ class ArraySource:
         _refuse_impossible(node, numbers, least)
         return numbers
 
-    def integers(self, node: Node, shape: Shape) -> IntArray:
+    def read_integers(self, node: JsonNode, shape: Shape) -> IntArray:
         """Return integers of the shape."""
-        array = self._array(node, shape, np.int64)
+        array = self._read_array(node, shape, np.int64)
         if array is None or array.dtype.kind not in "iu" or (array.size and int(array.max()) >= 2**63):
-            raise node.error("expected integers of at most 63 bits")
+            raise node.make_error("expected integers of at most 63 bits")
         return array.astype(np.int64, copy=False)
 
-    def refuse_unused(self, root: Node) -> None:
+    def refuse_unused(self, root: JsonNode) -> None:
         """Raise ``InputError`` where the archive holds arrays that the document never names."""
         if self._archive is not None and (unused := set(self._archive.members) - self._archive.used):
-            raise root.error(f"the document names no array {min(unused)[:80]!r}, which the archive holds")
+            raise root.make_error(f"the document names no array {min(unused)[:80]!r}, which the archive holds")
 
-    def _array(self, node: Node, shape: Shape, kind: type[np.generic]) -> npt.NDArray[np.generic] | None:
+    def _read_array(self, node: JsonNode, shape: Shape, kind: type[np.generic]) -> npt.NDArray[np.generic] | None:
         if isinstance(node.value, str):
-            return self._member(node, shape)
-        found = _resolved(node.value, shape)
+            return self._load_member(node, shape)
+        found = _resolve_shape(node.value, shape)
         flat: list[float | None] = []
-        _collect(node, found, flat)
+        _collect_numbers(node, found, flat)
         if None in flat:
             return None
         if kind is np.int64 and float in set(map(type, flat)):
-            raise node.error("expected integers only")
+            raise node.make_error("expected integers only")
         try:
             array = np.array(flat, kind)
         except OverflowError:
-            raise node.error("a number is too large") from None
+            raise node.make_error("a number is too large") from None
         return array.reshape([extent or 0 for extent in found] + [1] * (len(shape) - len(found)))
 
-    def _member(self, node: Node, shape: Shape) -> npt.NDArray[np.generic]:
-        name = node.text()
+    def _load_member(self, node: JsonNode, shape: Shape) -> npt.NDArray[np.generic]:
+        name = node.require_text()
         if self._archive is None:
-            raise node.error("names an array, which only a document inside an NPZ archive can do; write the numbers")
+            raise node.make_error(
+                "names an array, which only a document inside an NPZ archive can do; write the numbers"
+            )
         if name not in self._archive.members:
-            raise node.error(f"the archive holds no array {name[:80]!r}{suggestion(name, self._archive.members)}")
-        array = self._archive.load(name)
+            raise node.make_error(
+                f"the archive holds no array {name[:80]!r}{suggest_word(name, self._archive.members)}"
+            )
+        array = self._archive.load_array(name)
         if 0 < array.ndim == len(shape) - 1 and shape[-1] in (None, 1):
             array = array[..., np.newaxis]
         fits = array.ndim == len(shape) and all(
             want in (None, have) for want, have in zip(shape, array.shape, strict=True)
         )
         if not fits:
-            raise node.error(f"has the shape {array.shape}, expected {_described(shape)}")
+            raise node.make_error(f"has the shape {array.shape}, expected {_format_shape(shape)}")
         if array.dtype.kind not in "fiu":
-            raise node.error(f"holds {array.dtype}, expected numbers")
+            raise node.make_error(f"holds {array.dtype}, expected numbers")
         return array
 
 
-def _described(shape: Shape) -> str:
+def _format_shape(shape: Shape) -> str:
     return f"({', '.join('any' if extent is None else str(extent) for extent in shape)})"
 
 
-def _resolved(value: object, shape: Shape) -> Shape:
+def _resolve_shape(value: object, shape: Shape) -> Shape:
     """Return the shape with the open extents as they are found at the first place; the last axis may be missing."""
     found: list[int | None] = []
     for depth, extent in enumerate(shape):
@@ -101,23 +105,23 @@ def _resolved(value: object, shape: Shape) -> Shape:
     return tuple(found)
 
 
-def _collect(node: Node, shape: Shape, flat: list[float | None]) -> None:
+def _collect_numbers(node: JsonNode, shape: Shape, flat: list[float | None]) -> None:
     """Append the numbers of nested lists in order, after a look at every length and type."""
     if not isinstance(node.value, list) or len(node.value) != shape[0]:
         found = f"one of {len(node.value)}" if isinstance(node.value, list) else "none"
-        raise node.error(f"expected an array of {'any length' if shape[0] is None else shape[0]}, found {found}")
+        raise node.make_error(f"expected an array of {'any length' if shape[0] is None else shape[0]}, found {found}")
     if len(shape) > 1:
         for i, value in enumerate(node.value):
-            _collect(Node(node.file, f"{node.place}[{i}]", value), shape[1:], flat)
+            _collect_numbers(JsonNode(node.file, f"{node.place}[{i}]", value), shape[1:], flat)
         return
     if not set(map(type, node.value)) <= {int, float, type(None)}:
-        for member in node.items():
+        for member in node.require_items():
             if member.value is not None:
-                member.number()
+                member.require_number()
     flat.extend(node.value)
 
 
-def _refuse_impossible(node: Node, numbers: FloatArray, least: float) -> None:
+def _refuse_impossible(node: JsonNode, numbers: FloatArray, least: float) -> None:
     if not numbers.size:
         return
     with np.errstate(invalid="ignore"):
@@ -128,4 +132,4 @@ def _refuse_impossible(node: Node, numbers: FloatArray, least: float) -> None:
         bad = np.argwhere(~(np.isfinite(block) & (block >= least)))
         if len(bad):
             index = (i, *map(int, bad[0]))
-            raise node.error(f"{numbers[index]:g} at {list(index)} is impossible")
+            raise node.make_error(f"{numbers[index]:g} at {list(index)} is impossible")

@@ -38,7 +38,7 @@ DAMAGED: Final = "size or checksum do not fit the data: the file is damaged"
 
 
 @dataclass(slots=True)
-class Npz:
+class NpzArchive:
     """The members of one archive by name (without ``.npy``); ``budget`` is what may still be read into memory."""
 
     path: Path
@@ -47,65 +47,65 @@ class Npz:
     used: set[str] = field(default_factory=set)
     _map: npt.NDArray[np.uint8] | None = None
 
-    def load(self, name: str) -> npt.NDArray[np.generic]:
+    def load_array(self, name: str) -> npt.NDArray[np.generic]:
         """Return the array of member ``name``, mapped where possible; raises ``InputError`` on damage."""
         self.used.add(name)
         member = self.members[name]
-        with _explained(self.path, name), self.path.open("rb") as stream:
+        with _convert_errors(self.path, name), self.path.open("rb") as stream:
             mapped = member.compress_type == zipfile.ZIP_STORED
-            return self._mapped(stream, member) if mapped else self._unpacked(stream, member)
+            return self._map_member(stream, member) if mapped else self._unpack_member(stream, member)
 
-    def text(self, name: str) -> bytes:
+    def load_text(self, name: str) -> bytes:
         """Return the UTF-8 text of a member that holds a string, or the bytes of one that holds bytes."""
-        array = self.load(name)
+        array = self.load_array(name)
         if array.dtype.kind == "U" and array.ndim == 0:
             return str(array).encode("utf-8", "surrogatepass")
         if (array.dtype.kind == "S" and array.ndim == 0) or array.dtype == np.uint8:
             return array.tobytes()
         raise InputError(self.path, f"expected a string, found an array of {array.dtype}", f"{name}.npy")
 
-    def _mapped(self, stream: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[np.generic]:
+    def _map_member(self, stream: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[np.generic]:
         if member.file_size != member.compress_size:
             raise ValueError(DAMAGED)
         start = _data_start(stream, member)
         _verify_checksum(stream, start, member)
         stream.seek(start)
-        layout = _layout(stream, start + member.file_size)
+        layout = _read_layout(stream, start + member.file_size)
         if layout.dtype == np.dtype("<f8") and layout.count:
-            return np.ndarray(layout.shape, layout.dtype, self._whole(), layout.offset, order=layout.order)
-        self._spend(layout.size)
+            return np.ndarray(layout.shape, layout.dtype, self._map_file(), layout.offset, order=layout.order)
+        self._spend_budget(layout.size)
         stream.seek(layout.offset)
-        return layout.array(stream.read(layout.size))
+        return layout.build_array(stream.read(layout.size))
 
-    def _unpacked(self, stream: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[np.generic]:
+    def _unpack_member(self, stream: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[np.generic]:
         if member.compress_type != zipfile.ZIP_DEFLATED:
             raise ValueError("a kind of compression that NPZ files do not use")
         if member.file_size > max(RATIO_FREE, RATIO_LIMIT * member.compress_size):
             raise ValueError(f"unpacks to more than {RATIO_LIMIT} times its size")
-        self._spend(member.file_size)
+        self._spend_budget(member.file_size)
         stream.seek(_data_start(stream, member))
         packed = stream.read(member.compress_size)
         data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, member.file_size + 1)
         if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
             raise ValueError(DAMAGED)
-        layout = _layout(BytesIO(data), len(data))
-        return layout.array(data[layout.offset :])
+        layout = _read_layout(BytesIO(data), len(data))
+        return layout.build_array(data[layout.offset :])
 
-    def _whole(self) -> npt.NDArray[np.uint8]:
+    def _map_file(self) -> npt.NDArray[np.uint8]:
         """Return the file as one read-only map: a map of its own for each of many members costs a descriptor each."""
         if self._map is None:
             self._map = np.memmap(self.path, np.uint8, "r")
         return self._map
 
-    def _spend(self, size: int) -> None:
+    def _spend_budget(self, size: int) -> None:
         self.budget -= size
         if self.budget < 0:
             raise ValueError(f"more than {READ_LIMIT >> 30} GiB would have to be read into memory; store float64")
 
 
-def open_archive(path: Path) -> Npz:
+def open_archive(path: Path) -> NpzArchive:
     """Return the archive at ``path``; raises ``InputError`` where it is none, damaged, or has a hostile directory."""
-    with _explained(path, None), path.open("rb") as stream:
+    with _convert_errors(path, None), path.open("rb") as stream:
         size = stream.seek(0, 2)
         if size > FILE_LIMIT:
             raise ValueError(f"is larger than {FILE_LIMIT >> 30} GiB, the limit for archives")
@@ -121,11 +121,11 @@ def open_archive(path: Path) -> Npz:
         if info.header_offset + info.compress_size > size:
             raise InputError(path, "claims more bytes than the file has", info.filename[:80])
         members[name] = info
-    return Npz(path, members)
+    return NpzArchive(path, members)
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class _ArrayLayout:
     """What the header of a ``.npy`` member claims, checked against the bytes that are there."""
 
     shape: tuple[int, ...]
@@ -141,12 +141,12 @@ class _Layout:
     def size(self) -> int:
         return self.count * self.dtype.itemsize
 
-    def array(self, data: bytes) -> npt.NDArray[np.generic]:
+    def build_array(self, data: bytes) -> npt.NDArray[np.generic]:
         return np.frombuffer(data, self.dtype, self.count).reshape(self.shape, order=self.order)
 
 
-def _layout(stream: IO[bytes], end: int) -> _Layout:
-    layout = _Layout(*_header(stream), stream.tell())
+def _read_layout(stream: IO[bytes], end: int) -> _ArrayLayout:
+    layout = _ArrayLayout(*_read_header(stream), stream.tell())
     shape, dtype = layout.shape, layout.dtype
     if dtype.hasobject or dtype.kind not in "fiuUS":
         raise ValueError(f"holds {str(dtype)[:80]}, where numbers or text are expected")
@@ -155,7 +155,7 @@ def _layout(stream: IO[bytes], end: int) -> _Layout:
     return layout
 
 
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype[np.generic]]:
+def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype[np.generic]]:
     """Return shape, order and type; a header may be any literal of Python, so whatever that raises is damage."""
     version = npy.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
@@ -210,7 +210,7 @@ def _directory_size(stream: IO[bytes], size: int) -> int:
 
 
 @contextmanager
-def _explained(path: Path, name: str | None) -> Iterator[None]:
+def _convert_errors(path: Path, name: str | None) -> Iterator[None]:
     """Turn what zipfile, zlib and numpy raise on damaged data into an ``InputError`` that names the member."""
     try:
         yield

@@ -31,29 +31,31 @@ def read_trace(path: Path, compiled: bool | None = None) -> Trace:
     archive does. Raises ``InputError`` with file and place for what is missing or damaged, and
     ``UsageError`` when the compiled decoder is demanded without numba.
     """
-    from advisor.formats.otf2.assembly import Assembly
+    from advisor.formats.otf2.trace_builder import TraceBuilder
 
     anchor = archive.find_anchor(path)
     if anchor is None:
         raise InputError(path, "no OTF2 archive here (an anchor file *.otf2)")
     if not archive.is_anchor(anchor):
         raise InputError(anchor, "not an OTF2 anchor file", "byte 0")
-    return Assembly(anchor).trace(compiled=_compile(anchor, compiled))
+    return TraceBuilder(anchor).build_trace(compiled=_should_compile(anchor, compiled))
 
 
-def _compile(anchor: Path, compiled: bool | None) -> bool:
+def _should_compile(anchor: Path, compiled: bool | None) -> bool:
     if compiled is False:
         return False
     if compiled and find_spec("numba") is None:
         raise UsageError(f"compiled reading needs numba: {install_line('fast')}")
-    return compiled or compiling.pays(archive.decoding_effort(anchor), loading=_LOADING, compiling=_COMPILING)
+    return compiled or compiling.is_worth_compiling(
+        archive.decoding_effort(anchor), loading=_LOADING, compiling=_COMPILING
+    )
 
 
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for an OTF2 anchor file and the directory that holds it, little for other parts of an archive."""
     if path.is_dir():
-        if any(map(archive.is_anchor, archive.anchors_in(path))):
+        if any(map(archive.is_anchor, archive.list_anchors(path))):
             return 1.0
         return _PART if archive.is_anchor(path.with_name(f"{path.name}.otf2")) else None
     if archive.is_anchor(path):

@@ -24,7 +24,7 @@ _MOST_PROPERTIES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Anchor:
+class Otf2Anchor:
     """The sizes of chunks in bytes, the number of global definitions, and the tool that wrote the archive."""
 
     event_chunk: int
@@ -33,36 +33,36 @@ class Anchor:
     creator: str
 
 
-def read_anchor(path: Path) -> Anchor:
+def read_anchor(path: Path) -> Otf2Anchor:
     """Return what the anchor file says; raises ``InputError`` where it is damaged or its archive cannot be read."""
     data = read_file(path)
     if len(data) < len(_MAGIC) or data[ORDER_AT] not in ORDERS or not data.startswith(_MAGIC % data[ORDER_AT]):
         raise InputError(path, "not an OTF2 anchor file", "byte 0")
     cursor = Cursor(path, data, ORDERS[data[ORDER_AT]], position=len(_MAGIC) - 1)
-    version = cursor.raw(1)
-    cursor.raw(1 + 3)  # version of the trace format and of the library that wrote it
-    event_chunk, definition_chunk = cursor.raw(8), cursor.raw(8)
+    version = cursor.read_raw(1)
+    cursor.read_raw(1 + 3)  # version of the trace format and of the library that wrote it
+    event_chunk, definition_chunk = cursor.read_raw(8), cursor.read_raw(8)
     _check_chunks(path, event_chunk, definition_chunk)
-    _check_storage(path, substrate=cursor.raw(1), compression=cursor.raw(1))
-    cursor.raw(8)  # number of locations, which the definitions tell
-    definitions = cursor.raw(8)
-    _machine, creator, _description = cursor.text(), cursor.text(), cursor.text()
+    _check_storage(path, substrate=cursor.read_raw(1), compression=cursor.read_raw(1))
+    cursor.read_raw(8)  # number of locations, which the definitions tell
+    definitions = cursor.read_raw(8)
+    _machine, creator, _description = cursor.read_text(), cursor.read_text(), cursor.read_text()
     if version >= 2:
         _skip_properties(cursor)
     if version >= 3:
-        cursor.raw(8)  # numbers of snapshots and thumbnails
-    if cursor.raw(1) != _END:
-        raise cursor.error("damaged: the anchor file has no end mark", cursor.position - 1)
-    return Anchor(event_chunk, definition_chunk, definitions, creator)
+        cursor.read_raw(8)  # numbers of snapshots and thumbnails
+    if cursor.read_raw(1) != _END:
+        raise cursor.make_error("damaged: the anchor file has no end mark", cursor.position - 1)
+    return Otf2Anchor(event_chunk, definition_chunk, definitions, creator)
 
 
 def _skip_properties(cursor: Cursor) -> None:
-    count = cursor.raw(4)
+    count = cursor.read_raw(4)
     if count > _MOST_PROPERTIES:
-        raise cursor.error(f"damaged: {count} properties are impossible", cursor.position - 4)
+        raise cursor.make_error(f"damaged: {count} properties are impossible", cursor.position - 4)
     for _ in range(2 * count):  # a name and a value each
-        cursor.text()
-    cursor.raw(8)  # the archive's identifier
+        cursor.read_text()
+    cursor.read_raw(8)  # the archive's identifier
 
 
 def _check_chunks(path: Path, *sizes: int) -> None:

@@ -25,20 +25,20 @@ def find_anchor(path: Path) -> Path | None:
 
     Raises ``InputError`` when several archives lie equally deep.
     """
-    found = anchors(path)
+    found = find_anchors(path)
     if len(found) > 1:
         names = ", ".join(str(file.relative_to(path)) for file in found[:3])
         raise InputError(path, f"{len(found)} OTF2 archives here ({names}{' …' if found[3:] else ''}): name one")
     return found[0] if found else None
 
 
-def anchors(path: Path) -> list[Path]:
+def find_anchors(path: Path) -> list[Path]:
     """Return the anchor files at ``path``, or those nearest below it, a few levels deep."""
     if path.is_file():
         return [path] if path.suffix == ".otf2" else []
     level = [path]
     for _ in range(_DEPTH):
-        inside = [entry for folder in level for entry in _entries(folder)]
+        inside = [entry for folder in level for entry in _list_entries(folder)]
         found = sorted(entry for entry in inside if entry.suffix == ".otf2" and entry.is_file())
         if found:
             return found
@@ -46,31 +46,31 @@ def anchors(path: Path) -> list[Path]:
     return []
 
 
-def _entries(folder: Path) -> list[Path]:
+def _list_entries(folder: Path) -> list[Path]:
     try:
         return list(folder.iterdir())
     except OSError:
         return []
 
 
-def anchors_in(folder: Path) -> list[Path]:
+def list_anchors(folder: Path) -> list[Path]:
     """Return what may be anchor files directly in a directory."""
-    return [entry for entry in _entries(folder) if entry.suffix == ".otf2"]
+    return [entry for entry in _list_entries(folder) if entry.suffix == ".otf2"]
 
 
 def is_anchor(path: Path) -> bool:
     """Whether the file begins as an OTF2 anchor file does: words such as ``[OTF2]`` are messages of the library."""
-    begin = _beginning(path)
+    begin = _read_head(path)
     return len(begin) > 1 and begin[ORDER_AT] in ORDERS and begin[2:].startswith(_MAGIC)
 
 
 def is_part(path: Path) -> bool:
     """Whether the file begins as the files with events and definitions do."""
-    begin = _beginning(path)
+    begin = _read_head(path)
     return len(begin) > 1 and begin[0] == CHUNK and begin[ORDER_AT] in ORDERS
 
 
-def _beginning(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return b""  # a pipe would wait for a writer
@@ -80,12 +80,12 @@ def _beginning(path: Path) -> bytes:
         return b""
 
 
-def events(anchor: Path, location: int) -> Path:
+def event_file(anchor: Path, location: int) -> Path:
     """Return the path of a location's event file."""
     return anchor.with_suffix("") / f"{location}.evt"
 
 
-def definitions(anchor: Path, location: int) -> Path:
+def definition_file(anchor: Path, location: int) -> Path:
     """Return the path of a location's own definitions."""
     return anchor.with_suffix("") / f"{location}.def"
 

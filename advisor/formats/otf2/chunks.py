@@ -22,7 +22,7 @@ END_OF_CHUNK, END_OF_FILE = 0, 2
 _SMALLEST_EVENT = 2
 
 
-class Chunk(NamedTuple):
+class EventChunk(NamedTuple):
     """A piece of an event file that can be decoded by itself: where it lies and how many events its header counts."""
 
     file: Path
@@ -33,13 +33,13 @@ class Chunk(NamedTuple):
     last: bool
 
 
-def find_chunks(file: Path, chunk_bytes: int) -> list[Chunk]:
+def find_chunks(file: Path, chunk_bytes: int) -> list[EventChunk]:
     """Return the chunks of an event file.
 
     Raises ``InputError`` with the byte where a header is damaged, promises more events than its bytes can hold, or
     where the file cannot be read.
     """
-    chunks: list[Chunk] = []
+    chunks: list[EventChunk] = []
     before = 0
     try:
         with file.open("rb") as source:
@@ -48,14 +48,14 @@ def find_chunks(file: Path, chunk_bytes: int) -> list[Chunk]:
                 source.seek(begin)
                 order, first, last = _read_header(file, begin, source.read(HEADER))
                 if first != before + 1 and not first == last == before == 0:
-                    raise _no_header(file, begin)
+                    raise _make_header_error(file, begin)
                 length = min(chunk_bytes, size - begin)
                 events = last - before
                 if not 0 <= events * _SMALLEST_EVENT <= length - HEADER:
                     raise InputError(
                         file, f"damaged: {events} events in {length} bytes are impossible", f"byte {begin}"
                     )
-                chunks.append(Chunk(file, begin, length, order == "big", events, begin + length == size))
+                chunks.append(EventChunk(file, begin, length, order == "big", events, begin + length == size))
                 before = last
     except OSError as error:
         raise InputError(file, f"cannot be read: {error.strerror}") from error
@@ -64,13 +64,13 @@ def find_chunks(file: Path, chunk_bytes: int) -> list[Chunk]:
 
 def _read_header(file: Path, begin: int, header: bytes) -> tuple[Order, int, int]:
     if len(header) < HEADER or header[0] != CHUNK or header[ORDER_AT] not in ORDERS:
-        raise _no_header(file, begin)
+        raise _make_header_error(file, begin)
     order = ORDERS[header[ORDER_AT]]
     first, last = struct.unpack("<QQ" if order == "little" else ">QQ", header[2:])
     return order, first, last
 
 
-def _no_header(file: Path, begin: int) -> InputError:
+def _make_header_error(file: Path, begin: int) -> InputError:
     return InputError(file, "damaged: no valid chunk header here", f"byte {begin}")
 
 
@@ -84,10 +84,10 @@ def read_definition_records(file: Path, chunk_bytes: int) -> Iterator[tuple[int,
         order, _, _ = _read_header(file, begin, data[begin : begin + HEADER])
         end = min(begin + chunk_bytes, len(data))
         cursor = Cursor(file, data, order, begin + HEADER, end)
-        while (kind := cursor.raw(1)) != END_OF_CHUNK:
+        while (kind := cursor.read_raw(1)) != END_OF_CHUNK:
             if kind == END_OF_FILE:
                 if end < len(data):
                     raise InputError(file, "damaged: goes on behind its last chunk", f"byte {end}")
                 return
-            yield kind, cursor.record()
+            yield kind, cursor.read_record()
     raise InputError(file, "damaged: ends between two chunks", f"byte {len(data)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from advisor.formats.otf2.rows import ROW_TYPES, Rows
+from advisor.formats.otf2.rows import ROW_TYPES, EventRows
 from advisor.trace import spool
 from advisor.trace.events import COMMUNICATING, Kind
 
@@ -28,7 +28,7 @@ _KEPT = 1 << 20
 _EXACT = 1 << 53
 
 
-class Columns:
+class TraceColumns:
     """Columns under construction, location after location; the first ``used`` rows are valid.
 
     ``room`` is the number of events that the chunk headers promise, of which not all become rows. Many lie on disk,
@@ -37,49 +37,49 @@ class Columns:
 
     def __init__(self, room: int) -> None:
         self.used = 0
-        self._rows = Rows(**{name: _empty(room, kind) for name, kind in ROW_TYPES.items()})
+        self._rows = EventRows(**{name: _make_column(room, kind) for name, kind in ROW_TYPES.items()})
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> EventRows:
         """The valid rows, as views."""
-        return self._rows.part(0, self.used)
+        return self._rows.slice_rows(0, self.used)
 
-    def append(self, rows: Rows) -> None:
+    def append(self, rows: EventRows) -> None:
         """Add rows behind the others."""
         new = slice(self.used, self.used + len(rows.kind))
         columns: tuple[npt.NDArray[Any], ...] = self._rows
         for column, more in zip(columns, rows, strict=True):
             column[new] = more
         if new.start // _KEPT != new.stop // _KEPT:
-            self._release()
+            self._release_memory()
         self.used = new.stop
 
-    def collectives(self, start: int, end: int) -> dict[int, int]:
+    def count_collectives(self, start: int, end: int) -> dict[int, int]:
         """Return the number of collective operations of some rows, by communicator number (-1: unknown)."""
         total: Counter[int] = Counter()
-        for block in self._blocks(start, end):
+        for block in self._iterate_blocks(start, end):
             comm = self._rows.comm[block][self._rows.kind[block] == Kind.COLLECTIVE]
             numbers, counts = np.unique(comm, return_counts=True)
             total.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
         return total
 
-    def place(self, start: int, end: int, rank: int, communicators: Communicators) -> int:
+    def resolve_partners(self, start: int, end: int, rank: int, communicators: Communicators) -> int:
         """Turn communicator numbers and partners of a rank's rows into communicators and ranks.
 
         Returns how many messages and collective operations stay without.
         """
-        unknown, meant = 0, communicators.of_rank(rank)
-        for block in self._blocks(start, end):
+        unknown, meant = 0, communicators.map_rank(rank)
+        for block in self._iterate_blocks(start, end):
             concerned = np.flatnonzero(_IN_COMM[self._rows.kind[block]]) + block.start
             chosen = meant[self._rows.comm[concerned]]
-            partner = communicators.ranks(chosen, self._rows.partner[concerned])
+            partner = communicators.resolve_ranks(chosen, self._rows.partner[concerned])
             self._rows.partner[concerned] = partner
             self._rows.comm[concerned] = communicators.communicator[chosen]
             alone = (partner < 0) & (self._rows.kind[concerned] != Kind.COLLECTIVE)
             unknown += int(np.count_nonzero(alone | (self._rows.comm[concerned] < 0)))
         return unknown
 
-    def backwards(self, start: int) -> int | None:
+    def find_backward_row(self, start: int) -> int | None:
         """Return the first row behind ``start``, those of a chunk, that is earlier than the one before it, or None."""
         ticks = self._rows.ticks[start : self.used]
         earlier = np.flatnonzero(ticks[1:] < ticks[:-1])
@@ -87,36 +87,38 @@ class Columns:
 
     def name_undefined(self, region: int) -> None:
         """Give calls of regions that were never defined the number ``region``."""
-        for block in self._blocks(0, self.used):
+        for block in self._iterate_blocks(0, self.used):
             undefined = (self._rows.region[block] < 0) & (self._rows.kind[block] <= Kind.LEAVE)
             self._rows.region[block][undefined] = region
 
-    def seconds(self, offset: int, per_second: int) -> FloatArray:
+    def to_seconds(self, offset: int, per_second: int) -> FloatArray:
         """Return the times since ``offset`` (or the first event, where that lies too far back), in seconds.
 
         The difference is taken in whole ticks; the result takes the place of ``ticks``.
         """
         ticks = self.rows.ticks
-        edges = [(int(ticks[block].min()), int(ticks[block].max())) for block in self._blocks(0, len(ticks))]
+        edges = [(int(ticks[block].min()), int(ticks[block].max())) for block in self._iterate_blocks(0, len(ticks))]
         if edges and max(high for _, high in edges) - offset >= _EXACT:
             offset = min(low for low, _ in edges)
         result = ticks.view(np.float64)
-        for block in self._blocks(0, len(ticks)):
+        for block in self._iterate_blocks(0, len(ticks)):
             result[block] = (ticks[block] - np.uint64(offset)).view(np.int64) / per_second
         return result
 
-    def _blocks(self, start: int, end: int) -> Iterator[slice[int, int, None]]:
+    def _iterate_blocks(self, start: int, end: int) -> Iterator[slice[int, int, None]]:
         """Yield the rows in blocks; what lies on disk does not stay in memory."""
         for begin in range(start, end, _BLOCK):
             yield slice(begin, min(begin + _BLOCK, end))
             if begin // _KEPT != (begin + _BLOCK) // _KEPT:
-                self._release()
-        self._release()
+                self._release_memory()
+        self._release_memory()
 
-    def _release(self) -> None:
-        spool.release(self._rows)
+    def _release_memory(self) -> None:
+        spool.release_memory(self._rows)
 
 
-def _empty(room: int, kind: str) -> npt.NDArray[Any]:
+def _make_column(room: int, kind: str) -> npt.NDArray[Any]:
     """Return a column to be written: memory that is not written to is never taken."""
-    return spool.column(room, kind, 0, spooled=True) if room >= spool.SPOOLED_EVENTS else np.empty(room, dtype=kind)
+    return (
+        spool.make_column(room, kind, 0, spooled=True) if room >= spool.SPOOLED_EVENTS else np.empty(room, dtype=kind)
+    )

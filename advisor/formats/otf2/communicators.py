@@ -19,7 +19,7 @@ from advisor.formats.otf2.codes import COMM_GROUP, COMM_LOCATION_GROUPS, COMM_LO
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from advisor.formats.otf2.contents import Places
+    from advisor.formats.otf2.definition_contents import LocationTable
     from advisor.formats.otf2.definitions import Definitions
     from advisor.model.records import IntArray
 
@@ -28,7 +28,7 @@ Members = tuple[int, ...]
 _MOST = 64
 
 
-class Candidate(NamedTuple):
+class CommCandidate(NamedTuple):
     """What an id may stand for: who takes part, and whom a partner counts in (-1: a process that was not recorded).
 
     Of an inter-communicator all take part, and ``peers`` are the ``other`` side.
@@ -43,59 +43,61 @@ class Candidate(NamedTuple):
 class Communicators:
     """All distinct memberships, and which one a rank means by a communicator id.
 
-    ``members`` are the distinct memberships. ``chosen`` holds for each rank the numbers of the ids it belongs to and
-    the candidates they stand for. ``communicator`` (candidates + 1,) gives the membership of each candidate, -1 for
-    the last; the peers of candidate c are ``peers[starts[c]:starts[c + 1]]``. ``undecided`` are ids whose choice
-    the recorded collectives do not confirm.
+    ``members`` are the distinct memberships. ``chosen_candidates`` holds for each rank the numbers of the ids it
+    belongs to and the candidates they stand for. ``communicator`` (candidates + 1,) gives the membership of each
+    candidate, -1 for the last; the peers of candidate c are ``peers[starts[c]:starts[c + 1]]``. ``undecided_ids`` are
+    ids whose choice the recorded collectives do not confirm.
     """
 
     ids: int
     members: tuple[Members, ...]
-    chosen: dict[int, list[tuple[int, int]]]
+    chosen_candidates: dict[int, list[tuple[int, int]]]
     communicator: npt.NDArray[np.int32]
     starts: IntArray
     peers: npt.NDArray[np.int32]
-    undecided: tuple[int, ...]
+    undecided_ids: tuple[int, ...]
 
-    def of_rank(self, rank: int) -> IntArray:
+    def map_rank(self, rank: int) -> IntArray:
         """Return the candidate that each id's number stands for on ``rank``, -1 for none (ids + 1,)."""
         table = np.full(self.ids + 1, -1, dtype=np.int64)
-        for number, candidate in self.chosen.get(rank, ()):
+        for number, candidate in self.chosen_candidates.get(rank, ()):
             table[number] = candidate
         return table
 
-    def ranks(self, candidate: IntArray, local: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def resolve_ranks(self, candidate: IntArray, local: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Return the rank of each partner ``local`` within its candidate, -1 where there is none."""
         begin, end = self.starts[candidate], self.starts[candidate + 1]
         valid = (candidate >= 0) & (local >= 0) & (local < end - begin)
         return np.where(valid, self.peers[np.where(valid, begin + local, -1)], np.int32(-1))
 
 
-def candidates(definitions: Definitions, places: Places) -> dict[int, list[Candidate]]:
+def find_candidates(definitions: Definitions, places: LocationTable) -> dict[int, list[CommCandidate]]:
     """Return every membership that is recorded under each communicator id, in recorded order, each once."""
-    groups = _groups(definitions, places)
-    found: dict[int, dict[Candidate, None]] = {}
+    groups = _resolve_groups(definitions, places)
+    found: dict[int, dict[CommCandidate, None]] = {}
     for identity, _, group, *_ in definitions["Comm"]:
         pairs = found.setdefault(identity, {})
-        pairs.update((Candidate(_known(peers), peers), None) for peers in groups.get(group, ()))
+        pairs.update((CommCandidate(_known_ranks(peers), peers), None) for peers in groups.get(group, ()))
     for identity, _, first, second, *_ in definitions["InterComm"]:
         for one in groups.get(first, ())[:_MOST]:
             for other in groups.get(second, ())[:_MOST]:
-                both = _known(one + other)
+                both = _known_ranks(one + other)
                 found.setdefault(identity, {}).update(
-                    {Candidate(both, other, True): None, Candidate(both, one, True): None}
+                    {CommCandidate(both, other, True): None, CommCandidate(both, one, True): None}
                 )
     return {identity: list(pairs) for identity, pairs in found.items()}
 
 
-def choose(found: dict[int, list[Candidate]], counts: dict[int, Counter[int]], present: set[int]) -> Communicators:
+def select_communicators(
+    found: dict[int, list[CommCandidate]], counts: dict[int, Counter[int]], present: set[int]
+) -> Communicators:
     """Return the communicators, decided for each rank.
 
     ``counts`` maps the number of an id (its place in ``found``) to the number of collective operations that each rank
     recorded under it; ``present`` are the ranks that recorded anything. Among the candidates that contain a
     rank the largest counts, unless that rank alone has collectives there and a smaller one is at hand.
     """
-    table: dict[Candidate, int] = {}
+    table: dict[CommCandidate, int] = {}
     chosen: dict[int, list[tuple[int, int]]] = {}
     undecided = []
     for number, (identity, pairs) in enumerate(found.items()):
@@ -103,7 +105,7 @@ def choose(found: dict[int, list[Candidate]], counts: dict[int, Counter[int]], p
         decided: dict[int, int] = {}
         sorted_pairs = sorted(pairs, key=lambda pair: len(pair.members))
         for place, pair in enumerate(sorted_pairs):
-            decided.update(dict.fromkeys(_takers(pair, decided, count, present), place))
+            decided.update(dict.fromkeys(_find_takers(pair, decided, count, present), place))
         # candidates are known by their places: hashing one takes as long as it has members
         places = {place: table.setdefault(sorted_pairs[place], len(table)) for place in dict.fromkeys(decided.values())}
         for rank, place in decided.items():
@@ -111,10 +113,10 @@ def choose(found: dict[int, list[Candidate]], counts: dict[int, Counter[int]], p
         speaking = {rank: place for rank, place in decided.items() if rank in present}
         if len({(place, count[rank]) for rank, place in speaking.items()}) > len(set(speaking.values())):
             undecided.append(identity)
-    return _pack(len(found), list(table), chosen, tuple(undecided))
+    return _pack_candidates(len(found), list(table), chosen, tuple(undecided))
 
 
-def _takers(pair: Candidate, decided: Container[int], count: Counter[int], present: set[int]) -> list[int]:
+def _find_takers(pair: CommCandidate, decided: Container[int], count: Counter[int], present: set[int]) -> list[int]:
     """Return the ranks for which ``pair`` is better than the smaller candidate that the ``decided`` ones have."""
     here = [member for member in pair.members if member in present]
     active = [member for member in here if count[member]]
@@ -123,28 +125,28 @@ def _takers(pair: Candidate, decided: Container[int], count: Counter[int], prese
     return [rank for rank in pair.members if rank not in own_side and not (rank == alone and rank in decided)]
 
 
-def _pack(
-    ids: int, table: list[Candidate], chosen: dict[int, list[tuple[int, int]]], undecided: tuple[int, ...]
+def _pack_candidates(
+    ids: int, table: list[CommCandidate], chosen: dict[int, list[tuple[int, int]]], undecided: tuple[int, ...]
 ) -> Communicators:
     merged: dict[Members, int] = {}
     communicator = [merged.setdefault(members, len(merged)) for members, *_ in table]
     return Communicators(
         ids=ids,
         members=tuple(merged),
-        chosen=chosen,
+        chosen_candidates=chosen,
         communicator=np.array([*communicator, -1], dtype=np.int32),
         starts=np.cumsum([0, *(len(peers) for _, peers, _ in table), 0]),
         peers=np.array([*(peer for _, peers, _ in table for peer in peers), -1], dtype=np.int32),
-        undecided=undecided,
+        undecided_ids=undecided,
     )
 
 
-def _groups(definitions: Definitions, places: Places) -> dict[int, list[Members]]:
-    bases = _bases(definitions, places)
+def _resolve_groups(definitions: Definitions, places: LocationTable) -> dict[int, list[Members]]:
+    bases = _find_bases(definitions, places)
     found: dict[int, list[Members]] = {}
     for identity, _, kind, paradigm, _, entries in definitions["Group"]:
         if kind == COMM_SELF:
-            found[identity] = [(rank,) for rank in range(places.ranks)]
+            found[identity] = [(rank,) for rank in range(places.rank_count)]
         elif kind == COMM_GROUP and paradigm in bases:
             base = bases[paradigm]
             ranks = tuple(base[entry] if entry < len(base) else -1 for entry in entries)
@@ -152,11 +154,11 @@ def _groups(definitions: Definitions, places: Places) -> dict[int, list[Members]
     return found
 
 
-def _known(ranks: Members) -> Members:
+def _known_ranks(ranks: Members) -> Members:
     return tuple(dict.fromkeys(rank for rank in ranks if rank >= 0))
 
 
-def _bases(definitions: Definitions, places: Places) -> dict[int, list[int]]:
+def _find_bases(definitions: Definitions, places: LocationTable) -> dict[int, list[int]]:
     """Return by paradigm the ranks that the indices of its groups count in, -1 where a location is unknown."""
     kinds = {COMM_LOCATIONS: places.rank_of, COMM_LOCATION_GROUPS: places.group_ranks}
     found: dict[int, list[int]] = {}

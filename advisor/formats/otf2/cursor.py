@@ -46,53 +46,53 @@ class Cursor:
         self.end = len(data) if end is None else end
 
     @property
-    def left(self) -> int:
+    def bytes_left(self) -> int:
         """The number of bytes that have not been read."""
         return self.end - self.position
 
-    def error(self, reason: str, position: int | None = None) -> InputError:
+    def make_error(self, reason: str, position: int | None = None) -> InputError:
         """Return an error at a byte of the file: where the cursor is, unless ``position`` says otherwise."""
         return InputError(self.file, reason, f"byte {self.position if position is None else position}")
 
-    def raw(self, size: int) -> int:
+    def read_raw(self, size: int) -> int:
         """Return an unsigned integer of ``size`` bytes; raises ``InputError`` where fewer are left."""
         if size > self.end - self.position:
-            raise self.error("damaged: ends inside a record")
+            raise self.make_error("damaged: ends inside a record")
         begin = self.position
         self.position = begin + size
         return int.from_bytes(self.data[begin : self.position], self.order)
 
-    def packed(self, width: int) -> int:
+    def read_packed(self, width: int) -> int:
         """Return a packed integer of at most ``width`` bytes: a size byte and that many bytes, 255 for undefined."""
-        size = self.raw(1)
+        size = self.read_raw(1)
         if size == UNDEFINED:
             return (1 << 8 * width) - 1
         if size > width:
-            raise self.error(f"damaged: an integer of {size} bytes is impossible", self.position - 1)
-        return self.raw(size)
+            raise self.make_error(f"damaged: an integer of {size} bytes is impossible", self.position - 1)
+        return self.read_raw(size)
 
-    def signed(self) -> int:
+    def read_signed(self) -> int:
         """Return a packed signed integer of at most eight bytes; negative ones are stored in full width."""
-        value = self.packed(8)
+        value = self.read_packed(8)
         return value - (1 << 64) if value >> 63 else value
 
-    def text(self) -> str:
+    def read_text(self) -> str:
         """Return a zero-terminated string; bytes that are no UTF-8 become U+FFFD."""
         end = self.data.find(0, self.position, self.end)
         if end < 0:
-            raise self.error("damaged: a string without an end")
+            raise self.make_error("damaged: a string without an end")
         text = self.data[self.position : end].decode("utf-8", "replace")
         self.position = end + 1
         return text
 
-    def record(self) -> Cursor:
+    def read_record(self) -> Cursor:
         """Return a cursor over the record whose length stands here, and move on to its announced end."""
         begin = self.position
-        length = self.raw(1)
+        length = self.read_raw(1)
         if length == LONG:
-            length = self.raw(8)
+            length = self.read_raw(8)
         if length > self.end - self.position:
-            raise self.error(f"damaged: a record of {length} bytes goes beyond its chunk", begin)
+            raise self.make_error(f"damaged: a record of {length} bytes goes beyond its chunk", begin)
         start = self.position
         self.position = start + length
         return Cursor(self.file, self.data, self.order, start, self.position)

@@ -9,55 +9,55 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from advisor.formats.otf2 import plain
-from advisor.formats.otf2.chunks import END_OF_FILE, HEADER, Chunk
-from advisor.formats.otf2.rows import PADDING, Bytes, Context, Decoded, DecodingError, Rows
+from advisor.formats.otf2 import plain_decoder
+from advisor.formats.otf2.chunks import END_OF_FILE, HEADER, EventChunk
+from advisor.formats.otf2.rows import PADDING, ChunkBytes, DecodedChunk, DecodingContext, DecodingError, EventRows
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    Decoder = Callable[[Bytes, Context, Rows], Decoded]
+    Decoder = Callable[[ChunkBytes, DecodingContext, EventRows], DecodedChunk]
 
 #: Chunks that wait or are being decoded, for each thread.
 _AHEAD = 2
 
 
-class Task(NamedTuple):
+class DecodingTask(NamedTuple):
     """A chunk to decode into ``target``, which has a row for each event that the chunk's header counts.
 
     The target is part of ``buffer``, which may be used again once the rows have been taken.
     """
 
     location: int
-    chunk: Chunk
-    context: Context
-    target: Rows
-    buffer: Rows
+    chunk: EventChunk
+    context: DecodingContext
+    target: EventRows
+    buffer: EventRows
 
 
 def choose_decoder(*, compiled: bool) -> Decoder:
     """Return the decoder that numba compiles, or the plain one; importing numba takes half a second."""
     if not compiled:
-        return plain.decode_events
-    from advisor.formats.otf2 import compiled as by_numba
+        return plain_decoder.decode_events
+    from advisor.formats.otf2 import compiled_decoder as by_numba
 
     return by_numba.decode_events
 
 
-def decode_chunks(tasks: Iterable[Task], *, compiled: bool) -> Iterator[tuple[Task, Decoded]]:
+def decode_chunks(tasks: Iterable[DecodingTask], *, compiled: bool) -> Iterator[tuple[DecodingTask, DecodedChunk]]:
     """Yield every task, in order, with what was in its chunk; raises ``InputError`` for the first damaged one."""
     decoder = choose_decoder(compiled=compiled)
     threads = len(os.sched_getaffinity(0)) if compiled else 1
     if threads == 1:
         for task in tasks:
-            yield task, _decode(task, decoder)
+            yield task, _decode_task(task, decoder)
         return
     with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[tuple[Task, Future[Decoded]]] = deque()
+        waiting: deque[tuple[DecodingTask, Future[DecodedChunk]]] = deque()
         try:
             for task in tasks:
-                waiting.append((task, pool.submit(_decode, task, decoder)))
+                waiting.append((task, pool.submit(_decode_task, task, decoder)))
                 if len(waiting) > _AHEAD * threads:
                     first, future = waiting.popleft()
                     yield first, future.result()
@@ -67,7 +67,7 @@ def decode_chunks(tasks: Iterable[Task], *, compiled: bool) -> Iterator[tuple[Ta
             pool.shutdown(cancel_futures=True)
 
 
-def _decode(task: Task, decoder: Decoder) -> Decoded:
+def _decode_task(task: DecodingTask, decoder: Decoder) -> DecodedChunk:
     chunk = task.chunk
     try:
         decoded = decoder(read_bytes(chunk), task.context, task.target)
@@ -79,7 +79,7 @@ def _decode(task: Task, decoder: Decoder) -> Decoded:
     return decoded
 
 
-def read_bytes(chunk: Chunk) -> Bytes:
+def read_bytes(chunk: EventChunk) -> ChunkBytes:
     """Return the bytes of a chunk; a copy, since what is mapped would vanish with a file that becomes shorter."""
     data = np.empty(chunk.size + PADDING, dtype=np.uint8)
     data[chunk.size :] = 0
@@ -89,4 +89,4 @@ def read_bytes(chunk: Chunk) -> Bytes:
             read = source.readinto(data[: chunk.size].data)
     except OSError as error:
         raise InputError(chunk.file, f"cannot be read: {error.strerror}") from error
-    return Bytes(data, read or 0, HEADER, chunk.big_endian)
+    return ChunkBytes(data, read or 0, HEADER, chunk.big_endian)

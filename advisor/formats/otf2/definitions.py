@@ -38,33 +38,42 @@ def read_definitions(file: Path, chunk_bytes: int, declared: int) -> Definitions
     return definitions
 
 
-def _sequence(widths: str) -> Callable[[Cursor], list[int]]:
+def _make_field_reader(widths: str) -> Callable[[Cursor], list[int]]:
     """Return a reader of fields: ``B`` a byte, ``I`` and ``Q`` packed integers of 32 and 64 bits.
 
     Fields that an older writer did not know are missing at the end of the record: they are undefined.
     """
     sizes = tuple({"B": 1, "I": 4, "Q": 8}[width] for width in widths)
 
-    def read(record: Cursor) -> list[int]:
+    def read_fields(record: Cursor) -> list[int]:
         return [
-            (1 << 8 * size) - 1 if not record.left else record.raw(1) if size == 1 else record.packed(size)
+            (1 << 8 * size) - 1
+            if not record.bytes_left
+            else record.read_raw(1)
+            if size == 1
+            else record.read_packed(size)
             for size in sizes
         ]
 
-    return read
+    return read_fields
 
 
 def _read_string(record: Cursor) -> list[Any]:
-    return [record.packed(4), record.text()]
+    return [record.read_packed(4), record.read_text()]
 
 
 def _read_region(record: Cursor) -> list[int]:
     """Return id, name, canonical name, description, role, paradigm, flags, file, first line, last line."""
-    identity, name, description = record.packed(4), record.packed(4), record.packed(4)
-    old_type = record.raw(1)
-    file, begin, end = record.packed(4), record.packed(4), record.packed(4)
-    if record.left:
-        canonical, role, paradigm, flags = record.packed(4), record.raw(1), record.raw(1), record.packed(4)
+    identity, name, description = record.read_packed(4), record.read_packed(4), record.read_packed(4)
+    old_type = record.read_raw(1)
+    file, begin, end = record.read_packed(4), record.read_packed(4), record.read_packed(4)
+    if record.bytes_left:
+        canonical, role, paradigm, flags = (
+            record.read_packed(4),
+            record.read_raw(1),
+            record.read_raw(1),
+            record.read_packed(4),
+        )
     else:
         (role, paradigm), canonical, flags = convert_region_type(old_type), name, 0
     return [identity, name, canonical, description, role, paradigm, flags, file, begin, end]
@@ -72,12 +81,17 @@ def _read_region(record: Cursor) -> list[int]:
 
 def _read_group(record: Cursor) -> list[Any]:
     """Return id, name, type, paradigm, flags and the list of members."""
-    identity, name, old_type, count = record.packed(4), record.packed(4), record.raw(1), record.packed(4)
-    if count > record.left:
-        raise record.error(f"damaged: a group of {count} members in {record.left} bytes is impossible")
-    members = [record.packed(8) for _ in range(count)]
-    if record.left:
-        kind, paradigm, flags = record.raw(1), record.raw(1), record.packed(4)
+    identity, name, old_type, count = (
+        record.read_packed(4),
+        record.read_packed(4),
+        record.read_raw(1),
+        record.read_packed(4),
+    )
+    if count > record.bytes_left:
+        raise record.make_error(f"damaged: a group of {count} members in {record.bytes_left} bytes is impossible")
+    members = [record.read_packed(8) for _ in range(count)]
+    if record.bytes_left:
+        kind, paradigm, flags = record.read_raw(1), record.read_raw(1), record.read_packed(4)
     else:
         (kind, paradigm), flags = convert_group_type(old_type), 0
     return [identity, name, kind, paradigm, flags, members]
@@ -85,17 +99,17 @@ def _read_group(record: Cursor) -> list[Any]:
 
 #: Record type -> name of the definition and what reads it; others are of no use here.
 _READERS: dict[int, tuple[str, Callable[[Cursor], list[Any]]]] = {
-    5: ("ClockProperties", _sequence("QQQQ")),
+    5: ("ClockProperties", _make_field_reader("QQQQ")),
     10: ("String", _read_string),
-    12: ("SystemTreeNode", _sequence("IIII")),
-    13: ("LocationGroup", _sequence("IIBII")),
-    14: ("Location", _sequence("QIBQI")),
+    12: ("SystemTreeNode", _make_field_reader("IIII")),
+    13: ("LocationGroup", _make_field_reader("IIBII")),
+    14: ("Location", _make_field_reader("QIBQI")),
     15: ("Region", _read_region),
     18: ("Group", _read_group),
-    22: ("Comm", _sequence("IIIII")),
-    27: ("SystemTreeNodeDomain", _sequence("IB")),
-    38: ("IoRegularFile", _sequence("III")),
-    39: ("IoDirectory", _sequence("III")),
-    40: ("IoHandle", _sequence("IIIBIII")),
-    43: ("InterComm", _sequence("IIIIII")),
+    22: ("Comm", _make_field_reader("IIIII")),
+    27: ("SystemTreeNodeDomain", _make_field_reader("IB")),
+    38: ("IoRegularFile", _make_field_reader("III")),
+    39: ("IoDirectory", _make_field_reader("III")),
+    40: ("IoHandle", _make_field_reader("IIIBIII")),
+    43: ("InterComm", _make_field_reader("IIIIII")),
 }

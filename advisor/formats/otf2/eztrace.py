@@ -15,12 +15,12 @@ from advisor.trace.events import Kind
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.formats.otf2.columns import Columns
+    from advisor.formats.otf2.columns import TraceColumns
     from advisor.formats.otf2.communicators import Members
     from advisor.model.records import IntArray
 
 
-def repair(columns: Columns, rank: npt.NDArray[np.int32], members: tuple[Members, ...]) -> int:
+def repair_receives(columns: TraceColumns, rank: npt.NDArray[np.int32], members: tuple[Members, ...]) -> int:
     """Give completed receives the communicator and partner of the sends to them; return how many lose both.
 
     ``rank`` (rows,) is the rank of each row, ``members`` the communicators that the column ``comm`` counts in. A
@@ -38,19 +38,19 @@ def repair(columns: Columns, rank: npt.NDArray[np.int32], members: tuple[Members
         return 0
     both = np.concatenate([sends, receives])
     receiver = np.concatenate([partner[sends], rank[receives]])
-    place = np.concatenate([_places(members, comm[sends], rank[sends]), partner[receives]])
-    keys = _keys(receiver, place, rows.tag[both])
+    place = np.concatenate([_find_places(members, comm[sends], rank[sends]), partner[receives]])
+    keys = _number_rows(receiver, place, rows.tag[both])
     offers = np.unique(np.stack([keys[: len(sends)], comm[sends]]), axis=1)
     begin = np.searchsorted(offers[0], keys[len(sends) :])
     fitting = np.searchsorted(offers[0], keys[len(sends) :], side="right") - begin
     clear, unclear = receives[fitting == 1], receives[fitting > 1]
     comm[clear] = offers[1][begin[fitting == 1]]
-    partner[clear] = _members(members, comm[clear], partner[clear])
+    partner[clear] = _find_ranks(members, comm[clear], partner[clear])
     comm[unclear] = partner[unclear] = -1
     return len(unclear)
 
 
-def _keys(*columns: npt.NDArray[np.int32] | IntArray) -> IntArray:
+def _number_rows(*columns: npt.NDArray[np.int32] | IntArray) -> IntArray:
     """Return one number per distinct row of the columns."""
     result = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
@@ -59,7 +59,7 @@ def _keys(*columns: npt.NDArray[np.int32] | IntArray) -> IntArray:
     return result
 
 
-def _places(members: tuple[Members, ...], comm: npt.NDArray[np.int32], rank: npt.NDArray[np.int32]) -> IntArray:
+def _find_places(members: tuple[Members, ...], comm: npt.NDArray[np.int32], rank: npt.NDArray[np.int32]) -> IntArray:
     """Return the place of each rank within its communicator."""
     result = np.empty(len(comm), dtype=np.int64)
     for number in np.unique(comm).tolist():
@@ -69,7 +69,7 @@ def _places(members: tuple[Members, ...], comm: npt.NDArray[np.int32], rank: npt
     return result
 
 
-def _members(members: tuple[Members, ...], comm: npt.NDArray[np.int32], place: npt.NDArray[np.int32]) -> IntArray:
+def _find_ranks(members: tuple[Members, ...], comm: npt.NDArray[np.int32], place: npt.NDArray[np.int32]) -> IntArray:
     """Return the rank at each place of its communicator."""
     result = np.empty(len(comm), dtype=np.int64)
     for number in np.unique(comm).tolist():

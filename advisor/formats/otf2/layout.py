@@ -16,7 +16,7 @@ TIMESTAMP_BYTES = 9
 FIRST_EVENT, LAST_EVENT = 10, 92
 
 
-class Target(IntEnum):
+class FieldTarget(IntEnum):
     """Where a field goes: a column of the trace, or nowhere."""
 
     NOWHERE = 0
@@ -28,7 +28,7 @@ class Target(IntEnum):
     REQUEST = 6
 
 
-class About(IntEnum):
+class ReferenceKind(IntEnum):
     """What the reference of an event is the id of."""
 
     NOTHING = 0
@@ -37,7 +37,7 @@ class About(IntEnum):
     IO_HANDLE = 3
 
 
-class Event(NamedTuple):
+class EventLayout(NamedTuple):
     """An event that becomes a row: its record type, its name in OTF2, its kind, and its fields in recorded order.
 
     ``fields`` are pairs of the width in bytes (1: a plain byte, 4 and 8: a packed integer) and the target.
@@ -46,39 +46,41 @@ class Event(NamedTuple):
     record: int
     name: str
     kind: Kind
-    about: About
-    fields: tuple[tuple[int, Target], ...]
+    about: ReferenceKind
+    fields: tuple[tuple[int, FieldTarget], ...]
 
 
-_MESSAGE = ((4, Target.PARTNER), (4, Target.REFERENCE), (4, Target.TAG), (8, Target.SIZE))
+_MESSAGE = ((4, FieldTarget.PARTNER), (4, FieldTarget.REFERENCE), (4, FieldTarget.TAG), (8, FieldTarget.SIZE))
 _COLLECTIVE = (
-    (1, Target.NOWHERE),
-    (4, Target.REFERENCE),
-    (4, Target.PARTNER),
-    (8, Target.SIZE),
-    (8, Target.MORE_SIZE),
+    (1, FieldTarget.NOWHERE),
+    (4, FieldTarget.REFERENCE),
+    (4, FieldTarget.PARTNER),
+    (8, FieldTarget.SIZE),
+    (8, FieldTarget.MORE_SIZE),
 )
-_REQUEST = (8, Target.REQUEST)
-_REGION, _COMM, _NOTHING = About.REGION, About.COMMUNICATOR, About.NOTHING
+_REQUEST = (8, FieldTarget.REQUEST)
+_REGION, _COMM, _NOTHING = ReferenceKind.REGION, ReferenceKind.COMMUNICATOR, ReferenceKind.NOTHING
 
 EVENTS: Final = (
-    Event(12, "Enter", Kind.ENTER, _REGION, ((4, Target.REFERENCE),)),
-    Event(13, "Leave", Kind.LEAVE, _REGION, ((4, Target.REFERENCE),)),
-    Event(14, "MpiSend", Kind.SEND, _COMM, _MESSAGE),
-    Event(18, "MpiRecv", Kind.RECV, _COMM, _MESSAGE),
-    Event(15, "MpiIsend", Kind.ISEND, _COMM, (*_MESSAGE, _REQUEST)),
-    Event(16, "MpiIsendComplete", Kind.ISEND_DONE, _NOTHING, (_REQUEST,)),
-    Event(17, "MpiIrecvRequest", Kind.IRECV_POST, _NOTHING, (_REQUEST,)),
-    Event(19, "MpiIrecv", Kind.IRECV, _COMM, (*_MESSAGE, _REQUEST)),
-    Event(23, "MpiCollectiveEnd", Kind.COLLECTIVE, _COMM, _COLLECTIVE),
-    Event(86, "NonBlockingCollectiveComplete", Kind.COLLECTIVE, _COMM, (*_COLLECTIVE, _REQUEST)),
-    Event(24, "OmpFork", Kind.FORK, _NOTHING, ((4, Target.SIZE),)),
-    Event(25, "OmpJoin", Kind.JOIN, _NOTHING, ()),
-    Event(53, "ThreadFork", Kind.FORK, _NOTHING, ((1, Target.NOWHERE), (4, Target.SIZE))),
-    Event(54, "ThreadJoin", Kind.JOIN, _NOTHING, ()),
-    Event(55, "ThreadTeamBegin", Kind.TEAM_BEGIN, _NOTHING, ()),
-    Event(56, "ThreadTeamEnd", Kind.TEAM_END, _NOTHING, ()),
-    Event(78, "IoOperationComplete", Kind.IO, About.IO_HANDLE, ((4, Target.REFERENCE), (8, Target.SIZE))),
+    EventLayout(12, "Enter", Kind.ENTER, _REGION, ((4, FieldTarget.REFERENCE),)),
+    EventLayout(13, "Leave", Kind.LEAVE, _REGION, ((4, FieldTarget.REFERENCE),)),
+    EventLayout(14, "MpiSend", Kind.SEND, _COMM, _MESSAGE),
+    EventLayout(18, "MpiRecv", Kind.RECV, _COMM, _MESSAGE),
+    EventLayout(15, "MpiIsend", Kind.ISEND, _COMM, (*_MESSAGE, _REQUEST)),
+    EventLayout(16, "MpiIsendComplete", Kind.ISEND_DONE, _NOTHING, (_REQUEST,)),
+    EventLayout(17, "MpiIrecvRequest", Kind.IRECV_POST, _NOTHING, (_REQUEST,)),
+    EventLayout(19, "MpiIrecv", Kind.IRECV, _COMM, (*_MESSAGE, _REQUEST)),
+    EventLayout(23, "MpiCollectiveEnd", Kind.COLLECTIVE, _COMM, _COLLECTIVE),
+    EventLayout(86, "NonBlockingCollectiveComplete", Kind.COLLECTIVE, _COMM, (*_COLLECTIVE, _REQUEST)),
+    EventLayout(24, "OmpFork", Kind.FORK, _NOTHING, ((4, FieldTarget.SIZE),)),
+    EventLayout(25, "OmpJoin", Kind.JOIN, _NOTHING, ()),
+    EventLayout(53, "ThreadFork", Kind.FORK, _NOTHING, ((1, FieldTarget.NOWHERE), (4, FieldTarget.SIZE))),
+    EventLayout(54, "ThreadJoin", Kind.JOIN, _NOTHING, ()),
+    EventLayout(55, "ThreadTeamBegin", Kind.TEAM_BEGIN, _NOTHING, ()),
+    EventLayout(56, "ThreadTeamEnd", Kind.TEAM_END, _NOTHING, ()),
+    EventLayout(
+        78, "IoOperationComplete", Kind.IO, ReferenceKind.IO_HANDLE, ((4, FieldTarget.REFERENCE), (8, FieldTarget.SIZE))
+    ),
 )
 
 #: Events that are only counted: what they are together, and their record types.
@@ -95,7 +97,7 @@ COUNTED: Final = (
 _SINGLES = {12: 4, 13: 4, 16: 8, 17: 8, 20: 8, 21: 8, 24: 4, 28: 8, 29: 8, 30: 8}
 
 
-def _by_record(values: dict[int, int], default: int, dtype: str) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+def _build_table(values: dict[int, int], default: int, dtype: str) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
     table = np.full(256, default, dtype=dtype)
     for record, value in values.items():
         table[record] = value
@@ -104,10 +106,10 @@ def _by_record(values: dict[int, int], default: int, dtype: str) -> np.ndarray[t
 
 #: By record type: the width of the only value of records without a length (0: it has a length), the kind of the row
 #: (0: none), what its reference is about, and which of ``COUNTED`` it is (-1: none).
-SINGLE_WIDTH: Final = _by_record(_SINGLES, 0, "i2")
-ROW_KIND: Final = _by_record({event.record: event.kind for event in EVENTS}, 0, "i2")
-ROW_ABOUT: Final = _by_record({event.record: event.about for event in EVENTS}, About.NOTHING, "i2")
-COUNTER: Final = _by_record({record: n for n, (_, records) in enumerate(COUNTED) for record in records}, -1, "i2")
+SINGLE_WIDTH: Final = _build_table(_SINGLES, 0, "i2")
+ROW_KIND: Final = _build_table({event.record: event.kind for event in EVENTS}, 0, "i2")
+ROW_ABOUT: Final = _build_table({event.record: event.about for event in EVENTS}, ReferenceKind.NOTHING, "i2")
+COUNTER: Final = _build_table({record: n for n, (_, records) in enumerate(COUNTED) for record in records}, -1, "i2")
 
 #: Fields of row events: those of a record type lie at ``FIELD_START[type]:FIELD_START[type + 1]``.
 _FIELDS = {event.record: event.fields for event in EVENTS}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from advisor.formats.otf2.chunks import read_definition_records
-from advisor.formats.otf2.clock import ClockCorrection
+from advisor.formats.otf2.clock_correction import ClockCorrection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ class LocalDefinitions:
     """The id maps of a location by what they are about, and the correction of its clock."""
 
     id_maps: dict[int, IdMap] = field(default_factory=dict)
-    clock: ClockCorrection = field(default_factory=ClockCorrection.none)
+    clock: ClockCorrection = field(default_factory=ClockCorrection.make_identity)
 
 
 def read_local_definitions(file: Path, chunk_bytes: int) -> LocalDefinitions:
@@ -39,18 +39,20 @@ def read_local_definitions(file: Path, chunk_bytes: int) -> LocalDefinitions:
             about, id_map = _read_id_map(record)
             id_maps[about] = id_map
         elif kind == _CLOCK_OFFSET:
-            time, offset = record.raw(8), record.signed()
+            time, offset = record.read_raw(8), record.read_signed()
             if points and time <= points[-1][0]:
-                raise record.error("damaged: clock offsets are not in the order of time")
+                raise record.make_error("damaged: clock offsets are not in the order of time")
             points.append((time, offset))
-    return LocalDefinitions(id_maps, ClockCorrection.between(points) if len(points) > 1 else ClockCorrection.none())
+    return LocalDefinitions(
+        id_maps, ClockCorrection.from_points(points) if len(points) > 1 else ClockCorrection.make_identity()
+    )
 
 
 def _read_id_map(record: Cursor) -> tuple[int, IdMap]:
-    about, count, mode = record.raw(1), record.packed(8), record.raw(1)
-    if mode not in (_DENSE, _SPARSE) or count > record.left:
-        raise record.error(f"damaged: an id map of {count} ids in {record.left} bytes is impossible")
+    about, count, mode = record.read_raw(1), record.read_packed(8), record.read_raw(1)
+    if mode not in (_DENSE, _SPARSE) or count > record.bytes_left:
+        raise record.make_error(f"damaged: an id map of {count} ids in {record.bytes_left} bytes is impossible")
     if mode == _DENSE:
-        return about, {local: record.packed(8) for local in range(count)}
-    pairs = ((record.packed(8), record.packed(8)) for _ in range(count))
+        return about, {local: record.read_packed(8) for local in range(count)}
+    pairs = ((record.read_packed(8), record.read_packed(8)) for _ in range(count))
     return about, dict(pairs)

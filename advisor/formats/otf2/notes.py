@@ -9,43 +9,54 @@ from advisor.model.records import Note
 
 
 @dataclass(frozen=True, slots=True)
-class Flaws:
+class ArchiveFlaws:
     """What was found wanting while reading, as counts.
 
-    ``lost`` of ``locations`` have no event file; ``undefined`` events belong to regions without definition;
-    ``strangers`` are messages and collectives without known partners; ``undecided`` communicators are not confirmed
-    by their members' collectives; ``others`` are locations that are no CPU threads; ``left`` counts events by
-    ``COUNTED``.
+    ``missing_files`` of ``locations`` have no event file; ``undefined_events`` events belong to regions without
+    definition; ``unknown_partners`` are messages and collectives without known partners; ``uncertain_communicators``
+    communicators are not confirmed by their members' collectives; ``other_locations`` are locations that are no CPU
+    threads; ``unused_counts`` counts events by ``COUNTED``.
     """
 
     locations: int
-    lost: int = 0
-    undefined: int = 0
-    strangers: int = 0
-    undecided: int = 0
-    others: int = 0
-    left: tuple[int, ...] = ()
+    missing_files: int = 0
+    undefined_events: int = 0
+    unknown_partners: int = 0
+    uncertain_communicators: int = 0
+    other_locations: int = 0
+    unused_counts: tuple[int, ...] = ()
 
 
-def notes(flaws: Flaws) -> tuple[Note, ...]:
+def build_notes(flaws: ArchiveFlaws) -> tuple[Note, ...]:
     """Return a note for each kind of flaw that occurs."""
-    left = dict(zip((name for name, _ in COUNTED), flaws.left, strict=False))
+    left = dict(zip((name for name, _ in COUNTED), flaws.unused_counts, strict=False))
     contexts = left.pop("calling contexts", 0)
     unused = ", ".join(f"{count} {name}" for name, count in left.items() if count)
     found = (
-        (flaws.lost, 0.3, "event files missing", f"{flaws.lost} of {flaws.locations} locations have no event file"),
-        (flaws.undefined, 0.1, "regions undefined", f"{flaws.undefined} events belong to regions without definition"),
         (
-            flaws.strangers,
-            0.05,
-            "partners unknown",
-            f"{flaws.strangers} operations have no known partner",
+            flaws.missing_files,
+            0.3,
+            "event files missing",
+            f"{flaws.missing_files} of {flaws.locations} locations have no event file",
         ),
         (
-            flaws.undecided,
+            flaws.undefined_events,
+            0.1,
+            "regions undefined",
+            f"{flaws.undefined_events} events belong to regions without definition",
+        ),
+        (
+            flaws.unknown_partners,
+            0.05,
+            "partners unknown",
+            f"{flaws.unknown_partners} operations have no known partner",
+        ),
+        (
+            flaws.uncertain_communicators,
             0.05,
             "communicators uncertain",
-            f"the members of {flaws.undecided} communicators recorded different numbers of collective operations",
+            f"the members of {flaws.uncertain_communicators} communicators recorded different numbers "
+            f"of collective operations",
         ),
         (
             contexts,
@@ -53,7 +64,7 @@ def notes(flaws: Flaws) -> tuple[Note, ...]:
             "calling contexts not read",
             f"{contexts} events of sampling or unwinding were left out; regions may be missing",
         ),
-        (flaws.others, 0.0, "locations left out", f"{flaws.others} locations are no CPU threads"),
+        (flaws.other_locations, 0.0, "locations left out", f"{flaws.other_locations} locations are no CPU threads"),
         (len(unused), 0.0, "events not used", f"left out: {unused}"),
     )
     return tuple(Note(name, text, penalty) for count, penalty, name, text in found if count)

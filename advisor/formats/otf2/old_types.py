@@ -12,12 +12,12 @@ from advisor.formats.otf2.codes import (
 )
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return text.split()
 
 
 #: Role and paradigm of a region by its type before OTF2 1.1, which goes up to 35.
-_REGION_TYPES = _words(
+_REGION_TYPES = _split_words(
     "UNKNOWN/UNKNOWN FUNCTION/UNKNOWN LOOP/USER FUNCTION/USER FILE_IO/USER PARALLEL/OPENMP LOOP/OPENMP SECTIONS/OPENMP "
     "SECTION/OPENMP WORKSHARE/OPENMP SINGLE/OPENMP MASTER/OPENMP CRITICAL/OPENMP ATOMIC/OPENMP BARRIER/OPENMP "
     "IMPLICIT_BARRIER/OPENMP FLUSH/OPENMP CRITICAL_SBLOCK/OPENMP SINGLE_SBLOCK/OPENMP WRAPPER/OPENMP TASK/OPENMP "

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from advisor.formats.otf2 import archive
-from advisor.formats.otf2.chunks import Chunk, find_chunks
-from advisor.formats.otf2.columns import Columns
-from advisor.formats.otf2.decoding import Task, decode_chunks
+from advisor.formats.otf2.chunks import EventChunk, find_chunks
+from advisor.formats.otf2.columns import TraceColumns
+from advisor.formats.otf2.decoding import DecodingTask, decode_chunks
 from advisor.formats.otf2.local_definitions import (
     COMMUNICATORS,
     IO_HANDLES,
@@ -16,56 +16,56 @@ from advisor.formats.otf2.local_definitions import (
     LocalDefinitions,
     read_local_definitions,
 )
-from advisor.formats.otf2.rows import Context, new_counts, new_rows
+from advisor.formats.otf2.rows import DecodingContext, make_counts, make_rows
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from advisor.formats.otf2.anchor import Anchor
-    from advisor.formats.otf2.lookup import Lookup
-    from advisor.formats.otf2.rows import Rows
+    from advisor.formats.otf2.anchor import Otf2Anchor
+    from advisor.formats.otf2.id_lookup import IdLookup
+    from advisor.formats.otf2.rows import EventRows
     from advisor.model.records import IntArray
 
 
 @dataclass(slots=True)
-class Events:
+class RecordedEvents:
     """The rows of the locations that were read, one location after the other.
 
     ``spans`` maps a location's id to its rows (from, to), ``undefined`` counts events of regions without definition,
     ``counts`` those of each of ``layout.COUNTED``.
     """
 
-    columns: Columns
+    columns: TraceColumns
     spans: dict[int, tuple[int, int]] = field(default_factory=dict)
     undefined: int = 0
-    counts: IntArray = field(default_factory=new_counts)
+    counts: IntArray = field(default_factory=make_counts)
 
 
-class Reader:
+class EventReader:
     """Reads the event files of an archive; ids become numbers by ``regions``, ``comms`` and ``files``."""
 
-    def __init__(self, path: Path, anchor: Anchor, regions: Lookup, comms: Lookup, files: Lookup) -> None:
+    def __init__(self, path: Path, anchor: Otf2Anchor, regions: IdLookup, comms: IdLookup, files: IdLookup) -> None:
         self._path, self._anchor = path, anchor
         self._regions, self._comms, self._files = regions, comms, files
 
-    def read(self, locations: list[int], *, compiled: bool) -> Events:
+    def read_events(self, locations: list[int], *, compiled: bool) -> RecordedEvents:
         """Return the events of the ``locations``; raises ``InputError`` where one of their files is damaged."""
         sizes = self._anchor.event_chunk
-        chunks = {identity: find_chunks(archive.events(self._path, identity), sizes) for identity in locations}
+        chunks = {identity: find_chunks(archive.event_file(self._path, identity), sizes) for identity in locations}
         room = sum(chunk.events for pieces in chunks.values() for chunk in pieces)
-        events = Events(Columns(room))
+        events = RecordedEvents(TraceColumns(room))
         columns = events.columns
-        buffers: list[Rows] = []
-        for task, decoded in decode_chunks(self._tasks(chunks, buffers), compiled=compiled):
+        buffers: list[EventRows] = []
+        for task, decoded in decode_chunks(self._iterate_tasks(chunks, buffers), compiled=compiled):
             if decoded.events != task.chunk.events:
                 reason = f"holds {decoded.events} of {task.chunk.events} events: the file is damaged"
                 raise InputError(task.chunk.file, reason, f"byte {task.chunk.begin}")
             first, _ = events.spans.setdefault(task.location, (columns.used, columns.used))
-            columns.append(task.target.part(0, decoded.rows))
+            columns.append(task.target.slice_rows(0, decoded.rows))
             buffers.append(task.buffer)
-            early = columns.backwards(max(first, columns.used - decoded.rows - 1))
+            early = columns.find_backward_row(max(first, columns.used - decoded.rows - 1))
             if early is not None:
                 raise InputError(task.chunk.file, "damaged: time runs backwards here", f"event {early - first + 1}")
             events.spans[task.location] = (first, columns.used)
@@ -73,26 +73,26 @@ class Reader:
             events.counts += decoded.counts
         return events
 
-    def _tasks(self, chunks: dict[int, list[Chunk]], buffers: list[Rows]) -> Iterator[Task]:
+    def _iterate_tasks(self, chunks: dict[int, list[EventChunk]], buffers: list[EventRows]) -> Iterator[DecodingTask]:
         """Yield the chunks of all locations; those of ``buffers`` that are free again are used again.
 
         So the rows of a chunk stay in the processor's cache until they are copied to their place.
         """
         most = max((chunk.events for pieces in chunks.values() for chunk in pieces), default=0)
         for identity, pieces in chunks.items():
-            context = self._context(identity)
+            context = self._build_context(identity)
             for chunk in pieces:
-                buffer = buffers.pop() if buffers else new_rows(most)
-                yield Task(identity, chunk, context, buffer.part(0, chunk.events), buffer)
+                buffer = buffers.pop() if buffers else make_rows(most)
+                yield DecodingTask(identity, chunk, context, buffer.slice_rows(0, chunk.events), buffer)
 
-    def _context(self, identity: int) -> Context:
+    def _build_context(self, identity: int) -> DecodingContext:
         """Return what the ids and times of a location mean by its own definitions, which some archives lack."""
-        file = archive.definitions(self._path, identity)
+        file = archive.definition_file(self._path, identity)
         known = read_local_definitions(file, self._anchor.definition_chunk) if file.is_file() else LocalDefinitions()
         maps = known.id_maps
-        return Context(
-            regions=self._regions.through(maps.get(REGIONS, {})),
-            comms=self._comms.through(maps.get(COMMUNICATORS, {})),
-            files=self._files.through(maps.get(IO_HANDLES, {})),
+        return DecodingContext(
+            regions=self._regions.map_through(maps.get(REGIONS, {})),
+            comms=self._comms.map_through(maps.get(COMMUNICATORS, {})),
+            files=self._files.map_through(maps.get(IO_HANDLES, {})),
             clock=known.clock,
         )

@@ -10,20 +10,20 @@ import numpy.typing as npt
 from advisor.formats.otf2.layout import COUNTED
 
 if TYPE_CHECKING:
-    from advisor.formats.otf2.clock import ClockCorrection
-    from advisor.formats.otf2.lookup import Lookup
+    from advisor.formats.otf2.clock_correction import ClockCorrection
+    from advisor.formats.otf2.id_lookup import IdLookup
     from advisor.model.records import IntArray
 
 #: Bytes behind a chunk that may be read without meaning.
 PADDING = 8
-#: Names and types of the columns, in the order of ``Rows``.
+#: Names and types of the columns, in the order of ``EventRows``.
 ROW_TYPES = {
     "ticks": "u8", "kind": "u1", "region": "i4", "comm": "i4", "partner": "i4", "tag": "i4", "size": "i8",
     "request": "u8",
 }  # fmt: skip
 
 
-class Rows(NamedTuple):
+class EventRows(NamedTuple):
     """Columns of the rows of events, all of one length: as in ``trace.events.Trace``, with times in ticks.
 
     ``comm`` is the number of the communicator's id and ``partner`` as recorded, until all locations have been read.
@@ -38,25 +38,25 @@ class Rows(NamedTuple):
     size: npt.NDArray[np.int64]
     request: npt.NDArray[np.uint64]
 
-    def part(self, start: int, end: int) -> Rows:
+    def slice_rows(self, start: int, end: int) -> EventRows:
         """Return the rows from ``start`` to ``end``, as views."""
         new = slice(start, end)
-        return Rows(
+        return EventRows(
             self.ticks[new], self.kind[new], self.region[new], self.comm[new],
             self.partner[new], self.tag[new], self.size[new], self.request[new],
         )  # fmt: skip
 
 
-class Context(NamedTuple):
+class DecodingContext(NamedTuple):
     """What the ids and the times of a location mean."""
 
-    regions: Lookup
-    comms: Lookup
-    files: Lookup
+    regions: IdLookup
+    comms: IdLookup
+    files: IdLookup
     clock: ClockCorrection
 
 
-class Bytes(NamedTuple):
+class ChunkBytes(NamedTuple):
     """The bytes of a chunk and ``PADDING`` more, how many are its own, where its records begin, and their order."""
 
     data: npt.NDArray[np.uint8]
@@ -65,7 +65,7 @@ class Bytes(NamedTuple):
     big_endian: bool
 
 
-class Decoded(NamedTuple):
+class DecodedChunk(NamedTuple):
     """What was in a chunk: rows, events in all, events of undefined regions, counts of ``COUNTED``, the last record."""
 
     rows: int
@@ -83,12 +83,12 @@ class DecodingError(Exception):
         self.position = position
 
 
-def new_rows(count: int) -> Rows:
+def make_rows(count: int) -> EventRows:
     """Return room for ``count`` rows, to be written."""
-    return Rows(**{name: np.empty(count, dtype=kind) for name, kind in ROW_TYPES.items()})
+    return EventRows(**{name: np.empty(count, dtype=kind) for name, kind in ROW_TYPES.items()})
 
 
-def new_counts() -> IntArray:
+def make_counts() -> IntArray:
     """Return a zero for each of ``COUNTED``."""
     return np.zeros(len(COUNTED), dtype=np.int64)
 

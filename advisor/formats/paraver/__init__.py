@@ -27,35 +27,37 @@ def read_trace(path: Path, compiled: bool | None = None) -> Trace:
     ``compiled`` chooses between reading by numba and by numpy; without it the size of the file does. Raises
     ``InputError`` with file and line for what is damaged, and ``UsageError`` when numba is demanded, but not there.
     """
-    from advisor.formats import numerals
+    from advisor.formats import number_lines
     from advisor.formats.paraver import header, labels
-    from advisor.formats.paraver.assembly import Assembly
-    from advisor.formats.paraver.catalogue import Catalogue
-    from advisor.formats.paraver.rows import Rows
+    from advisor.formats.paraver.catalogue import EventCatalogue
+    from advisor.formats.paraver.rows import ParaverRows
+    from advisor.formats.paraver.trace_builder import TraceBuilder
     from advisor.model.errors import UsageError
 
     available = find_spec("numba") is not None
     if compiled and not available:
         raise UsageError(f"compiled reading needs numba: {install_line('fast')}")
-    with numerals.open_maybe_packed(path) as stream:
+    with number_lines.open_maybe_packed(path) as stream:
         if compiled is None:
             compiled = available and path.stat().st_size >= _WORTH_COMPILING
-        head, begun = header.read(stream, path)
-        names = labels.read(labels.beside(path, ".pcf"))
-        known = Catalogue(names)
-        rows = Rows(head, known, path)
-        for block in numerals.blocks(stream, path, head.lines + 1, compiled, begun):
-            rows.add(block)
-    return Assembly(path, head, known, rows).trace(names, labels.nodes(labels.beside(path, ".row")))
+        head, begun = header.read_header(stream, path)
+        names = labels.read_labels(labels.sibling_path(path, ".pcf"))
+        known = EventCatalogue(names)
+        rows = ParaverRows(head, known, path)
+        for block in number_lines.read_number_lines(stream, path, head.lines + 1, compiled, begun):
+            rows.add_lines(block)
+    return TraceBuilder(path, head, known, rows).build_trace(
+        names, labels.read_nodes(labels.sibling_path(path, ".row"))
+    )
 
 
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for a file that begins as a Paraver trace does, packed or not, else None."""
-    return 1.0 if path.is_file() and _beginning(path).startswith(_MAGIC) else None
+    return 1.0 if path.is_file() and _read_head(path).startswith(_MAGIC) else None
 
 
-def _beginning(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     import zlib
 
     try:

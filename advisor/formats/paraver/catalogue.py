@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.trace.events import Role, TraceRegion
-from advisor.trace.regions import classify
+from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -79,7 +79,7 @@ _FUNCTION_ROLES: Final = {PARALLEL_FUNCTION: Role.OMP_PARALLEL, TASK_FUNCTION: R
 _PLACE: Final = re.compile(r"([^\[\]]*):(\d{1,9})\s*(?:\[(.*):\d+(?:, (.*))?\])?")
 
 
-class Catalogue:
+class EventCatalogue:
     """The types that matter, sorted in ``types``, those ``listed`` in the .pcf, and the regions met so far."""
 
     def __init__(self, labels: Labels) -> None:
@@ -103,7 +103,7 @@ class Catalogue:
         self._met: dict[tuple[int, int, int], int] = {}
         self.undefined: Counter[int] = Counter()
 
-    def states(self, state: IntArray) -> npt.NDArray[np.int32]:
+    def find_state_regions(self, state: IntArray) -> npt.NDArray[np.int32]:
         """Return the region of each state, -1 for those in which the program itself runs or does not."""
         named = np.full(int(max(_STATES)) + 1, -1, dtype=np.int32)
         for number in np.unique(state).tolist():
@@ -111,12 +111,12 @@ class Catalogue:
                 named[number] = self.regions.setdefault(TraceRegion(*_STATES[number]), len(self.regions))
         return np.where(state < len(named), named[np.minimum(state, len(named) - 1)], -1).astype(np.int32)
 
-    def label(self, group: int) -> str:
+    def type_name(self, group: int) -> str:
         """Return the name of the event type at a place among ``calls``."""
         number = int(self.calls[group])
         return self._labels.types.get(number, str(number))
 
-    def numbers(self, group: IntArray, value: IntArray, line: IntArray) -> npt.NDArray[np.int32]:
+    def number_regions(self, group: IntArray, value: IntArray, line: IntArray) -> npt.NDArray[np.int32]:
         """Return the region of each beginning of a call; ``line`` is the value of the type in ``LINES``, 0 without."""
         values, code = np.unique(value, return_inverse=True)
         lines, place = np.unique(line, return_inverse=True)
@@ -124,49 +124,51 @@ class Catalogue:
         keys, first, which, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
         found = np.empty(len(keys), dtype=np.int32)
         for number, (row, times) in enumerate(zip(first.tolist(), count.tolist(), strict=True)):
-            found[number] = self._number(int(self.calls[group[row]]), int(value[row]), int(line[row]), times)
+            found[number] = self._number_region(int(self.calls[group[row]]), int(value[row]), int(line[row]), times)
         return found[which]
 
-    def files(self) -> tuple[str, ...]:
+    def file_names(self) -> tuple[str, ...]:
         """Return the names of files by their value."""
         named = self._labels.values.get(FILE_NAME, {})
         return tuple(named[value] for value in sorted(named) if value)
 
     def file_places(self) -> dict[int, int]:
-        """Return the place in ``files`` of each value."""
-        return {value: place for place, value in enumerate(value for value in sorted(self._names(FILE_NAME)) if value)}
+        """Return the place in ``file_names`` of each value."""
+        return {
+            value: place for place, value in enumerate(value for value in sorted(self._value_names(FILE_NAME)) if value)
+        }
 
-    def _names(self, number: int) -> dict[int, str]:
+    def _value_names(self, number: int) -> dict[int, str]:
         return self._labels.values.get(number, {})
 
-    def _number(self, kind: int, value: int, line: int, times: int) -> int:
+    def _number_region(self, kind: int, value: int, line: int, times: int) -> int:
         key = (kind, value, line)
         if key not in self._met:
-            self._met[key] = self.regions.setdefault(self._region(*key), len(self.regions))
+            self._met[key] = self.regions.setdefault(self._build_region(*key), len(self.regions))
         if kind in MPI_CALLS or kind == IO_CALL or kind in self.lines:
-            self.undefined[kind] += times if value not in self._names(kind) else 0
+            self.undefined[kind] += times if value not in self._value_names(kind) else 0
         return self._met[key]
 
-    def _region(self, kind: int, value: int, line: int) -> TraceRegion:
+    def _build_region(self, kind: int, value: int, line: int) -> TraceRegion:
         if kind in _FIXED:
             return _FIXED[kind]
-        name = self._names(kind).get(value)
+        name = self._value_names(kind).get(value)
         if kind in self.lines:
-            file, number = place(self._names(self.lines[kind]).get(line, ""))
+            file, number = parse_source_place(self._value_names(self.lines[kind]).get(line, ""))
             role = _FUNCTION_ROLES.get(kind, Role.USER)
             return TraceRegion(name or f"function {value}", role, file, number)
         if kind in self._openmp and kind not in self.lines:
-            return _construct(self._openmp[kind], name or str(value))
+            return _build_openmp_region(self._openmp[kind], name or str(value))
         if kind == WORKSHARING:
             return TraceRegion(f"OpenMP {(name or 'worksharing').lower()}", Role.OMP_WORK)
         if kind < OWN_TYPES:
             return TraceRegion(name or self._labels.types.get(kind, f"event {kind}"), Role.USER)
         if kind == IO_CALL and not name:
             return TraceRegion(f"I/O call {value}", Role.IO)
-        return TraceRegion(*classify(name or f"{self._labels.types.get(kind, kind)} {value}"))
+        return TraceRegion(*classify_region(name or f"{self._labels.types.get(kind, kind)} {value}"))
 
 
-def _construct(kind: str, name: str) -> TraceRegion:
+def _build_openmp_region(kind: str, name: str) -> TraceRegion:
     """Return the region of an OpenMP construct."""
     if kind == PARALLELISM and name.endswith(_FORKING):
         return FORKED
@@ -177,7 +179,7 @@ def _construct(kind: str, name: str) -> TraceRegion:
     return TraceRegion(f"OpenMP {name.lower()}", role)
 
 
-def place(label: str) -> tuple[str | None, int | None]:
+def parse_source_place(label: str) -> tuple[str | None, int | None]:
     """Return file and line of ``solve.c:12 [/src/solve.c:12, /bin/solve]``, None without."""
     found = _PLACE.fullmatch(label)
     if not found or found[1] in ("", "??") or not int(found[2]):
@@ -185,7 +187,7 @@ def place(label: str) -> tuple[str | None, int | None]:
     return found[3] or found[1], int(found[2])
 
 
-def program(labels: Labels) -> str:
+def find_program(labels: Labels) -> str:
     """Return the name of the program: the file that most places in the source belong to; empty when not known."""
     files = Counter(
         found[4].rsplit("/", 1)[-1]

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.numerals import LONGEST_LINE, readable
+from advisor.formats.number_lines import LONGEST_LINE, convert_read_errors
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _COMMUNICATOR: Final = re.compile(r"c:\d+:\d+:\d+(?::\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class TraceHeader:
     """What stands before the records.
 
     ``ticks`` is the duration, ``per_second`` the ticks in a second. Threads are numbered over all applications and
@@ -52,7 +52,7 @@ class Header:
     declared: int | None
     lines: int
 
-    def locations(self, application: IntArray, task: IntArray, thread: IntArray) -> npt.NDArray[np.int32]:
+    def find_locations(self, application: IntArray, task: IntArray, thread: IntArray) -> npt.NDArray[np.int32]:
         """Return the number of each thread, -1 where there is no such thread; all counted from 1 on."""
         known = (application >= 1) & (application < len(self.tasks_before)) & (task >= 1) & (thread >= 1)
         application = np.where(known, application, 1)
@@ -64,24 +64,24 @@ class Header:
         return np.where(known, place, -1).astype(np.int32)
 
 
-def read(stream: IO[bytes], path: Path) -> tuple[Header, bytes]:
+def read_header(stream: IO[bytes], path: Path) -> tuple[TraceHeader, bytes]:
     """Return the header and the first line behind it; raises ``InputError`` where it is damaged."""
-    first = _line(stream, path, 1)
+    first = _read_line(stream, path, 1)
     found = _FIRST.fullmatch(first)
     if not found or (found[3] or "") not in _UNITS:
         raise InputError(path, "no header of a Paraver trace", "line 1")
-    tasks, declared = _applications(found[7], int(found[6]), path)
+    tasks, declared = _parse_applications(found[7], int(found[6]), path)
     before = np.cumsum([0, *(len(each) for each in tasks)])
     communicators: dict[tuple[int, int], tuple[int, ...]] = {}
     number = 1
     while True:
         number += 1
-        text = _line(stream, path, number)
+        text = _read_line(stream, path, number)
         if not text.startswith("c"):
             break
         _add_communicator(communicators, text, before, path, number)
     threads = [count for each in tasks for count, _ in each]
-    header = Header(
+    header = TraceHeader(
         date=found[1],
         ticks=int(found[2]),
         per_second=_UNITS[found[3] or ""],
@@ -103,16 +103,16 @@ def read(stream: IO[bytes], path: Path) -> tuple[Header, bytes]:
     return header, f"{text}\n".encode("utf-8", "surrogateescape") if text else b""
 
 
-def _line(stream: IO[bytes], path: Path, number: int) -> str:
+def _read_line(stream: IO[bytes], path: Path, number: int) -> str:
     """Return the next line without its end, nothing at the end of the file."""
-    with readable(path):
+    with convert_read_errors(path):
         line = stream.readline(LONGEST_LINE)
     if line and not line.endswith(b"\n"):
         raise InputError(path, "the line is not complete: the file is cut off", f"line {number}")
     return line.removesuffix(b"\n").decode("utf-8", "surrogateescape")
 
 
-def _applications(text: str, count: int, path: Path) -> tuple[list[list[tuple[int, int]]], int | None]:
+def _parse_applications(text: str, count: int, path: Path) -> tuple[list[list[tuple[int, int]]], int | None]:
     """Return threads and node of each task of each application, and how many communicators are announced."""
     found, place = [], 0
     declared: int | None = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from advisor.formats.numerals import readable
+from advisor.formats.number_lines import convert_read_errors
 
 #: Bytes of a file of names that are read.
 MOST_BYTES: Final = 1 << 28
@@ -32,15 +32,15 @@ class Labels:
     complete: bool = False
 
 
-def beside(trace: Path, suffix: str) -> Path:
+def sibling_path(trace: Path, suffix: str) -> Path:
     """Return the path of the file with names that belongs to a trace: ``run.prv.gz`` has ``run.pcf``."""
     name = trace.name.removesuffix(".gz")
     return trace.with_name(Path(name).stem + suffix)
 
 
-def read(path: Path) -> Labels:
+def read_labels(path: Path) -> Labels:
     """Return the names that the ``.pcf`` file at ``path`` defines, none where there is no such file."""
-    text = _text(path)
+    text = _read_text(path)
     types: dict[int, str] = {}
     values: dict[int, dict[int, str]] = {}
     section = ""
@@ -51,36 +51,36 @@ def read(path: Path) -> Labels:
             group = [] if section == "EVENT_TYPE" else group
         elif section == "EVENT_TYPE" and (found := _TYPE.match(line.strip())):
             group.append(int(found[2]))
-            types[int(found[2])] = printable(found[3].strip())
+            types[int(found[2])] = replace_unprintable(found[3].strip())
         elif section == "VALUES" and (found := _PAIR.match(line.strip())):
             for identity in group:
-                values.setdefault(identity, {})[_wrapped(int(found[1]))] = printable(found[2].strip())
+                values.setdefault(identity, {})[_to_signed(int(found[1]))] = replace_unprintable(found[2].strip())
     return Labels(types, values, complete=text is not None and text.endswith("\n"))
 
 
-def nodes(path: Path) -> tuple[str, ...]:
+def read_nodes(path: Path) -> tuple[str, ...]:
     """Return the names of the nodes that the ``.row`` file at ``path`` lists."""
-    lines = (_text(path) or "").splitlines()
+    lines = (_read_text(path) or "").splitlines()
     for place, line in enumerate(lines):
         found = re.fullmatch(r"LEVEL NODE SIZE (\d{1,9})", line.strip())
         if found:
-            return tuple(printable(name.strip()) for name in lines[place + 1 : place + 1 + int(found[1])])
+            return tuple(replace_unprintable(name.strip()) for name in lines[place + 1 : place + 1 + int(found[1])])
     return ()
 
 
-def _text(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     if not path.is_file():
         return None
-    with readable(path), path.open("rb") as file:
+    with convert_read_errors(path), path.open("rb") as file:
         return file.read(MOST_BYTES).decode("utf-8", "surrogateescape")
 
 
-def _wrapped(value: int) -> int:
+def _to_signed(value: int) -> int:
     """Return a value as 64 bits with a sign hold it."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-def printable(text: str) -> str:
+def replace_unprintable(text: str) -> str:
     """Return ``text`` with control characters replaced by U+FFFD."""
     if text.isprintable():
         return text

@@ -8,38 +8,39 @@ from advisor.model.records import Note
 
 
 @dataclass(frozen=True, slots=True)
-class Flaws:
+class TraceFlaws:
     """What was found wanting, as counts or names.
 
-    ``undefined`` events have values without a name, ``unlisted`` ones types without; ``unopened`` ends of calls lack
-    a beginning, ``unclosed`` beginnings an end; ``strays`` ends of messages lie in no call; ``strangers`` are
-    collectives of unknown communicators; ``crossing`` names event types of the user's own that do not enclose calls;
-    ``counters`` counts values of hardware counters; ``others`` records of kinds that are not read. ``short_s``
-    seconds are missing at the end, ``running`` threads do not end, ``unlike`` threads have other times in calls than in
-    states; ``missing`` communicators are announced, but do not stand there.
+    ``undefined_calls`` events have values without a name, ``unlisted_events`` ones types without; ``unopened_calls``
+    ends of calls lack a beginning, ``unclosed_calls`` beginnings an end; ``stray_messages`` ends of messages lie in no
+    call; ``unknown_communicators`` are collectives of unknown communicators; ``crossing_types`` names event types of
+    the user's own that do not enclose calls; ``counter_values`` counts values of hardware counters; ``other_records``
+    records of kinds that are not read. ``short_s`` seconds are missing at the end, ``running_threads`` threads do not
+    end, ``unlike_threads`` threads have other times in calls than in states; ``missing_communicators`` communicators
+    are announced, but do not stand there.
     """
 
     by_states: bool
     names_cut: bool
     simulated: bool
-    undefined: int
-    unlisted: int
-    unopened: int
-    unclosed: int
-    strays: int
-    strangers: int
-    crossing: tuple[str, ...]
-    counters: int
-    others: int
+    undefined_calls: int
+    unlisted_events: int
+    unopened_calls: int
+    unclosed_calls: int
+    stray_messages: int
+    unknown_communicators: int
+    crossing_types: tuple[str, ...]
+    counter_values: int
+    other_records: int
     short_s: float
-    running: int
-    unlike: int
-    missing: int
+    running_threads: int
+    unlike_threads: int
+    missing_communicators: int
 
 
-def notes(flaws: Flaws) -> tuple[Note, ...]:
+def build_notes(flaws: TraceFlaws) -> tuple[Note, ...]:
     """Return a note for each kind of flaw that occurs."""
-    crossing = ", ".join(flaws.crossing)
+    crossing = ", ".join(flaws.crossing_types)
     found = (
         (
             flaws.by_states,
@@ -50,37 +51,53 @@ def notes(flaws: Flaws) -> tuple[Note, ...]:
         ),
         (flaws.names_cut, 0.1, "names cut off", "the .pcf file with the names is not complete"),
         (flaws.short_s > 0, 0.4, "trace cut off", f"the last {flaws.short_s:.6f} s of the trace are missing"),
-        (flaws.running, 0.2, "ends missing", f"{flaws.running} threads start, but do not end"),
-        (flaws.undefined, 0.1, "names missing", f"{flaws.undefined} calls have no name in the .pcf file"),
+        (flaws.running_threads, 0.2, "ends missing", f"{flaws.running_threads} threads start, but do not end"),
+        (flaws.undefined_calls, 0.1, "names missing", f"{flaws.undefined_calls} calls have no name in the .pcf file"),
         (
-            0 if flaws.by_states else flaws.unlisted,
+            0 if flaws.by_states else flaws.unlisted_events,
             0.05,
             "types missing",
-            f"{flaws.unlisted} events are of types that the .pcf file does not list",
+            f"{flaws.unlisted_events} events are of types that the .pcf file does not list",
         ),
         (
-            flaws.unopened + flaws.unclosed,
+            flaws.unopened_calls + flaws.unclosed_calls,
             0.1,
             "calls not whole",
-            f"{flaws.unopened} ends of calls without a beginning, {flaws.unclosed} beginnings without an end",
+            f"{flaws.unopened_calls} ends of calls without a beginning, {flaws.unclosed_calls} "
+            f"beginnings without an end",
         ),
-        (flaws.strays, 0.05, "messages outside of calls", f"{flaws.strays} ends of messages lie in no call"),
         (
-            flaws.strangers,
+            flaws.stray_messages,
+            0.05,
+            "messages outside of calls",
+            f"{flaws.stray_messages} ends of messages lie in no call",
+        ),
+        (
+            flaws.unknown_communicators,
             0.05,
             "communicators unknown",
-            f"{flaws.strangers} collectives belong to communicators that are not defined",
+            f"{flaws.unknown_communicators} collectives belong to communicators that are not defined",
         ),
-        (flaws.missing, 0.1, "communicators missing", f"{flaws.missing} communicators are announced, but not defined"),
         (
-            flaws.unlike,
+            flaws.missing_communicators,
+            0.1,
+            "communicators missing",
+            f"{flaws.missing_communicators} communicators are announced, but not defined",
+        ),
+        (
+            flaws.unlike_threads,
             0.1,
             "states and calls disagree",
-            f"{flaws.unlike} threads spend other times in calls by their states than by their events",
+            f"{flaws.unlike_threads} threads spend other times in calls by their states than by their events",
         ),
         (len(crossing), 0.0, "events not used", f"these events do not enclose calls, and are left out: {crossing}"),
-        (flaws.counters, 0.0, "counters not used", f"{flaws.counters} values of hardware counters are left out"),
-        (flaws.others, 0.0, "records not used", f"{flaws.others} records of other kinds are left out"),
+        (
+            flaws.counter_values,
+            0.0,
+            "counters not used",
+            f"{flaws.counter_values} values of hardware counters are left out",
+        ),
+        (flaws.other_records, 0.0, "records not used", f"{flaws.other_records} records of other kinds are left out"),
         (
             flaws.simulated,
             0.1,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from advisor.formats.numerals import Columns, Growing
+from advisor.formats.number_lines import Columns, GrowingColumns
 from advisor.formats.paraver import catalogue
 from advisor.model.errors import InputError
 from advisor.trace.events import Kind
@@ -15,9 +15,9 @@ from advisor.trace.events import Kind
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.formats.numerals import Numbers
-    from advisor.formats.paraver.catalogue import Catalogue
-    from advisor.formats.paraver.header import Header
+    from advisor.formats.number_lines import NumberLines
+    from advisor.formats.paraver.catalogue import EventCatalogue
+    from advisor.formats.paraver.header import TraceHeader
     from advisor.model.records import IntArray
 
 #: Columns of ``Rows.events`` and of ``Rows.messages``.
@@ -48,11 +48,11 @@ STATES: Final = 64
 _MOST_TAG: Final = 2**31 - 1
 
 
-class Rows:
+class ParaverRows:
     """All rows of a trace in the order of the file, and the seconds of states."""
 
-    def __init__(self, header: Header, known: Catalogue, path: Path) -> None:
-        self.events, self.messages = Growing(EVENTS), Growing(MESSAGES)
+    def __init__(self, header: TraceHeader, known: EventCatalogue, path: Path) -> None:
+        self.events, self.messages = GrowingColumns(EVENTS), GrowingColumns(MESSAGES)
         self.states = np.zeros((len(header.rank), STATES), dtype=np.int64)
         self.begin = np.full(len(header.rank), np.iinfo(np.int64).max)
         self.end = np.full(len(header.rank), -1, dtype=np.int64)
@@ -63,57 +63,57 @@ class Rows:
         self._comms = {key: number for number, key in enumerate(header.communicators)}
         self._files = known.file_places()
 
-    def add(self, numbers: Numbers) -> None:
+    def add_lines(self, numbers: NumberLines) -> None:
         """Add the records of some lines; raises ``InputError`` with the line that is damaged."""
         first, count = numbers.first[:-1], np.diff(numbers.first)
         kind = numbers.values[first]
         right = ((kind == 0) & (count == 1)) | ((kind == STATE) & (count == 8)) | ((kind == MESSAGE) & (count == 15))
         right |= ((kind == EVENT) & (count >= 8) & (count % 2 == 0)) | (kind == GLOBAL)
         if not right.all():
-            self._refuse(numbers, int(np.flatnonzero(~right)[0]), "damaged: no record of a Paraver trace")
+            self._refuse_line(numbers, int(np.flatnonzero(~right)[0]), "damaged: no record of a Paraver trace")
         self.others += int(np.count_nonzero(kind == GLOBAL))
         self._add_states(numbers, np.flatnonzero(kind == STATE))
         self._add_events(numbers, np.flatnonzero(kind == EVENT), count)
         self._add_messages(numbers, np.flatnonzero(kind == MESSAGE))
 
-    def _refuse(self, numbers: Numbers, line: int, reason: str) -> None:
+    def _refuse_line(self, numbers: NumberLines, line: int, reason: str) -> None:
         raise InputError(self._path, reason, f"line {numbers.line + line}")
 
-    def _where(self, numbers: Numbers, lines: IntArray, field: int) -> npt.NDArray[np.int32]:
+    def _find_threads(self, numbers: NumberLines, lines: IntArray, field: int) -> npt.NDArray[np.int32]:
         """Return the threads that three fields from ``field`` on name."""
         at = numbers.first[lines] + field
-        found = self._header.locations(*(numbers.values[at + place] for place in range(3)))
+        found = self._header.find_locations(*(numbers.values[at + place] for place in range(3)))
         if (found < 0).any():
-            self._refuse(numbers, int(lines[np.argmax(found < 0)]), "damaged: no such application, task or thread")
+            self._refuse_line(numbers, int(lines[np.argmax(found < 0)]), "damaged: no such application, task or thread")
         return found
 
-    def _times(self, numbers: Numbers, lines: IntArray, field: int) -> IntArray:
+    def _read_times(self, numbers: NumberLines, lines: IntArray, field: int) -> IntArray:
         times = numbers.values[numbers.first[lines] + field]
         wrong = (times < 0) | (times > self._header.ticks)
         if wrong.any():
-            self._refuse(numbers, int(lines[np.argmax(wrong)]), "damaged: a time outside of the trace")
+            self._refuse_line(numbers, int(lines[np.argmax(wrong)]), "damaged: a time outside of the trace")
         return times
 
-    def _seen(self, location: npt.NDArray[np.int32], begin: IntArray, end: IntArray) -> None:
+    def _extend_span(self, location: npt.NDArray[np.int32], begin: IntArray, end: IntArray) -> None:
         np.minimum.at(self.begin, location, begin)
         np.maximum.at(self.end, location, end)
 
-    def _add_states(self, numbers: Numbers, lines: IntArray) -> None:
-        location = self._where(numbers, lines, 2)
-        begin, end = self._times(numbers, lines, 5), self._times(numbers, lines, 6)
+    def _add_states(self, numbers: NumberLines, lines: IntArray) -> None:
+        location = self._find_threads(numbers, lines, 2)
+        begin, end = self._read_times(numbers, lines, 5), self._read_times(numbers, lines, 6)
         if (end < begin).any():
-            self._refuse(numbers, int(lines[np.argmax(end < begin)]), "damaged: a state ends before it begins")
+            self._refuse_line(numbers, int(lines[np.argmax(end < begin)]), "damaged: a state ends before it begins")
         state = np.clip(numbers.values[numbers.first[lines] + 7], 0, STATES - 1)
         np.add.at(self.states.reshape(-1), location * STATES + state, end - begin)
         present = state != 2  # not created yet
-        self._seen(location[present], begin[present], end[present])
+        self._extend_span(location[present], begin[present], end[present])
         if self._known.by_states:
             self._add_states_as_calls(location, begin, end, state)
 
     def _add_states_as_calls(
         self, location: npt.NDArray[np.int32], begin: IntArray, end: IntArray, state: IntArray
     ) -> None:
-        region = self._known.states(state)
+        region = self._known.find_state_regions(state)
         chosen = np.flatnonzero(region >= 0)
         kinds = np.tile(np.array((Kind.ENTER, Kind.LEAVE), dtype=np.uint8), len(chosen))
         columns: Columns = {
@@ -125,28 +125,28 @@ class Rows:
         nothing = np.full(len(kinds), -1, dtype=np.int32)
         self.events.append(**{name: columns.get(name, nothing) for name in EVENTS})
 
-    def _add_messages(self, numbers: Numbers, lines: IntArray) -> None:
+    def _add_messages(self, numbers: NumberLines, lines: IntArray) -> None:
         at = numbers.first[lines]
         tag = numbers.values[at + 14]
         columns: Columns = {
             "number": self.messages.used + np.arange(len(lines)),
-            "sender": self._where(numbers, lines, 2),
-            "send": self._times(numbers, lines, 5),
-            "receiver": self._where(numbers, lines, 8),
-            "post": self._times(numbers, lines, 11),
-            "receive": self._times(numbers, lines, 12),
+            "sender": self._find_threads(numbers, lines, 2),
+            "send": self._read_times(numbers, lines, 5),
+            "receiver": self._find_threads(numbers, lines, 8),
+            "post": self._read_times(numbers, lines, 11),
+            "receive": self._read_times(numbers, lines, 12),
             "size": numbers.values[at + 13],
             "tag": np.where(np.abs(tag) <= _MOST_TAG, tag, _MOST_TAG),
         }
-        self._times(numbers, lines, 6)
+        self._read_times(numbers, lines, 6)
         wrong = (columns["receive"] < columns["post"]) | (columns["size"] < 0)
         if wrong.any():
-            self._refuse(numbers, int(lines[np.argmax(wrong)]), "damaged: an impossible message")
+            self._refuse_line(numbers, int(lines[np.argmax(wrong)]), "damaged: an impossible message")
         self.messages.append(**columns)
 
-    def _add_events(self, numbers: Numbers, lines: IntArray, count: IntArray) -> None:
-        location, ticks = self._where(numbers, lines, 2), self._times(numbers, lines, 5)
-        self._seen(location, ticks, ticks)
+    def _add_events(self, numbers: NumberLines, lines: IntArray, count: IntArray) -> None:
+        location, ticks = self._find_threads(numbers, lines, 2), self._read_times(numbers, lines, 5)
+        self._extend_span(location, ticks, ticks)
         pairs = (count[lines] - 6) // 2
         of_line = np.repeat(np.arange(len(lines)), pairs)
         within = np.arange(len(of_line)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
@@ -156,7 +156,7 @@ class Rows:
         self.counters += int(np.count_nonzero((types >= catalogue.COUNTERS.start) & (types < catalogue.COUNTERS.stop)))
         wanted = np.isin(types, self._known.types)
         of_line, types, values = of_line[wanted], types[wanted], numbers.values[at[wanted] + 1]
-        block = _Block(of_line, types, values, location.astype(np.int64), ticks)
+        block = _EventBlock(of_line, types, values, location.astype(np.int64), ticks)
         started = np.flatnonzero(types == catalogue.APPLICATION)
         step = np.where(values[started] != 0, 1, -1)
         np.add.at(self.started, location[of_line[started]], step)
@@ -165,77 +165,77 @@ class Rows:
         place = np.minimum(np.searchsorted(self._known.calls, types), len(self._known.calls) - 1)
         calls = np.flatnonzero(self._known.calls[place] == types)
         parts = [
-            self._calls(block, calls, place[calls]),
-            self._forks(block),
-            self._collectives(block),
-            self._files_used(block),
+            self._build_calls(block, calls, place[calls]),
+            self._build_forks(block),
+            self._build_collectives(block),
+            self._build_file_operations(block),
         ]
         joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         order = np.argsort(joined.pop("order"), kind="stable")
         self.events.append(**{name: column[order] for name, column in joined.items()})
 
-    def _calls(self, block: _Block, chosen: IntArray, group: IntArray) -> Columns:
+    def _build_calls(self, block: _EventBlock, chosen: IntArray, group: IntArray) -> Columns:
         """Return beginnings and ends of calls."""
         value, line = block.values[chosen], np.zeros(len(chosen), dtype=np.int64)
         for function, lines in self._known.lines.items():
             mine = np.flatnonzero(block.types[chosen] == function)
-            line[mine] = block.attribute(lines, block.of_line[chosen[mine]], 0)
+            line[mine] = block.attribute_values(lines, block.of_line[chosen[mine]], 0)
         entering = value != 0
         region = np.full(len(chosen), -1, dtype=np.int32)
-        region[entering] = self._known.numbers(group[entering], value[entering], line[entering])
+        region[entering] = self._known.number_regions(group[entering], value[entering], line[entering])
         kind = np.where(entering, Kind.ENTER, Kind.LEAVE)
-        return block.rows(chosen, kind, 2 * chosen, region=region, group=group)
+        return block.build_rows(chosen, kind, 2 * chosen, region=region, group=group)
 
-    def _forks(self, block: _Block) -> Columns:
+    def _build_forks(self, block: _EventBlock) -> Columns:
         chosen = np.flatnonzero(block.types == catalogue.PARALLEL)
         kind = np.where(block.values[chosen] != 0, Kind.FORK, Kind.JOIN)
-        return block.rows(chosen, kind, 2 * chosen)
+        return block.build_rows(chosen, kind, 2 * chosen)
 
-    def _collectives(self, block: _Block) -> Columns:
+    def _build_collectives(self, block: _EventBlock) -> Columns:
         """Return the collective operations that begin: who takes part, and what is moved."""
         chosen = np.flatnonzero((block.types == catalogue.COLLECTIVE) & (block.values != 0))
         line = block.of_line[chosen]
-        size = block.attribute(catalogue.SENT, line, 0) + block.attribute(catalogue.RECEIVED, line, 0)
+        size = block.attribute_values(catalogue.SENT, line, 0) + block.attribute_values(catalogue.RECEIVED, line, 0)
         location = block.location[line]
-        comm = block.attribute(catalogue.COMMUNICATOR, line, -1)
-        is_root = block.attribute(catalogue.ROOT, line, 0) != 0
+        comm = block.attribute_values(catalogue.COMMUNICATOR, line, -1)
+        is_root = block.attribute_values(catalogue.ROOT, line, 0) != 0
         rank = self._header.rank[location]
-        return block.rows(
+        return block.build_rows(
             chosen,
             np.full(len(chosen), Kind.COLLECTIVE),
             2 * chosen + 1,
-            comm=self._communicators(rank, comm),
+            comm=self._find_communicators(rank, comm),
             partner=np.where(is_root, rank, -1),
             size=size,
         )
 
-    def _communicators(self, rank: IntArray, identity: IntArray) -> IntArray:
+    def _find_communicators(self, rank: IntArray, identity: IntArray) -> IntArray:
         """Return the number of each communicator, which its application and its id tell, -1 where it is not known."""
         application = np.searchsorted(self._header.tasks_before, rank, side="right")
         found = np.full(len(rank), -1, dtype=np.int64)
-        for key in {*zip(*(part.tolist() for part in _distinct(application, identity)), strict=True)}:
+        for key in {*zip(*(part.tolist() for part in _distinct_rows(application, identity)), strict=True)}:
             found[(application == key[0]) & (identity == key[1])] = self._comms.get(key, -1)
         return found
 
-    def _files_used(self, block: _Block) -> Columns:
+    def _build_file_operations(self, block: _EventBlock) -> Columns:
         """Return the I/O operations that begin, with descriptor as request and the file where it is named."""
         chosen = np.flatnonzero((block.types == catalogue.IO_CALL) & (block.values != 0))
         line = block.of_line[chosen]
-        named = block.attribute(catalogue.FILE_NAME, line, 0)
+        named = block.attribute_values(catalogue.FILE_NAME, line, 0)
         file = np.full(len(chosen), -1, dtype=np.int64)
         for value in np.unique(named).tolist():
             file[named == value] = self._files.get(value, -1)
-        return block.rows(
+        return block.build_rows(
             chosen,
             np.full(len(chosen), Kind.IO),
             2 * chosen + 1,
             partner=file,
-            size=block.attribute(catalogue.IO_SIZE, line, -1),
-            request=block.attribute(catalogue.IO_DESCRIPTOR, line, -1),
+            size=block.attribute_values(catalogue.IO_SIZE, line, -1),
+            request=block.attribute_values(catalogue.IO_DESCRIPTOR, line, -1),
         )
 
 
-class _Block:
+class _EventBlock:
     """Pairs of type and value that matter, with the line that each stands in; per line thread and time."""
 
     def __init__(
@@ -244,7 +244,7 @@ class _Block:
         self.of_line, self.types, self.values = of_line, types, values
         self.location, self.ticks = location, ticks
 
-    def attribute(self, kind: int, line: IntArray, absent: int) -> IntArray:
+    def attribute_values(self, kind: int, line: IntArray, absent: int) -> IntArray:
         """Return the value of type ``kind`` in each of the lines."""
         mine = np.flatnonzero(self.types == kind)
         result = np.full(len(line), absent, dtype=np.int64)
@@ -254,7 +254,7 @@ class _Block:
             result[here] = self.values[mine[place[here]]]
         return result
 
-    def rows(self, chosen: IntArray, kind: IntArray, order: IntArray, **columns: npt.NDArray[Any]) -> Columns:
+    def build_rows(self, chosen: IntArray, kind: IntArray, order: IntArray, **columns: npt.NDArray[Any]) -> Columns:
         """Return rows of ``EVENTS`` for the chosen pairs, with their ``order``; what is not given is -1."""
         line = self.of_line[chosen]
         filled: Columns = {
@@ -267,5 +267,5 @@ class _Block:
         )
 
 
-def _distinct(*columns: IntArray) -> npt.NDArray[np.int64]:
+def _distinct_rows(*columns: IntArray) -> npt.NDArray[np.int64]:
     return np.unique(np.stack(columns), axis=1) if len(columns[0]) else np.zeros((len(columns), 0), dtype=np.int64)

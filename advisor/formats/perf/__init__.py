@@ -20,7 +20,7 @@ def advisor_sniff(path: Path) -> float | None:
     """Return 1 for what perf script printed, or a directory with that of several ranks; less for perf's own file."""
     from advisor.formats.perf import detection
 
-    return detection.sniff(path)
+    return detection.sniff_path(path)
 
 
 def read_call_paths(path: Path) -> CallPaths:
@@ -29,12 +29,12 @@ def read_call_paths(path: Path) -> CallPaths:
     Raises ``InputError`` with the line of what is damaged, and for perf's own file, which nothing but perf reads.
     """
     from advisor.formats.perf import detection
-    from advisor.formats.perf.assembly import call_paths
-    from advisor.formats.perf.samples import read
+    from advisor.formats.perf.call_path_builder import build_call_paths
+    from advisor.formats.perf.samples import read_script
     from advisor.model.errors import InputError
 
     try:
-        files = detection.files_in(path) if path.is_dir() else [path]
+        files = detection.find_files(path) if path.is_dir() else [path]
         data = not path.is_dir() and detection.is_data(path)
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from error
@@ -43,7 +43,7 @@ def read_call_paths(path: Path) -> CallPaths:
         raise InputError(path, f"only perf reads this file; print its samples with: {command}")
     if not files:
         raise InputError(path, "no samples of perf here")
-    return call_paths([read(file) for file in files], path)
+    return build_call_paths([read_script(file) for file in files], path)
 
 
 @hookimpl

@@ -43,14 +43,14 @@ def is_script(path: Path) -> bool:
         return _SAMPLE.match(head) is not None
 
 
-def files_in(directory: Path) -> list[Path]:
+def find_files(directory: Path) -> list[Path]:
     """Return the files of the directory that are called alike but for numbers, and of which some hold samples.
 
     Those are the files of one run. Of several such groups that with the most files, then with the most bytes: call
     graphs tell more.
     """
     groups: dict[str, list[Path]] = {}
-    for path in _files(directory):
+    for path in _list_files(directory):
         groups.setdefault(_NUMBERS.sub("0", path.name), []).append(path)
     found = [group for group in groups.values() if any(map(_holds_samples, group))]
     found.sort(key=lambda group: (len(group), sum(path.stat().st_size for path in group)))
@@ -64,7 +64,7 @@ def _holds_samples(path: Path) -> bool:
         return False
 
 
-def _files(directory: Path) -> list[Path]:
+def _list_files(directory: Path) -> list[Path]:
     found = []
     with os.scandir(directory) as entries:
         for seen, entry in enumerate(entries):
@@ -75,16 +75,16 @@ def _files(directory: Path) -> list[Path]:
     return found
 
 
-def sniff(path: Path) -> float | None:
+def sniff_path(path: Path) -> float | None:
     """Return how sure it is that samples of perf are at ``path``: in a file, or in several of a directory.
 
     A file of ``perf record`` is claimed, to say what to do with it, unless samples were printed beside it.
     """
     try:
         if path.is_dir():
-            return 1.0 if len(files_in(path)) > 1 else None
+            return 1.0 if len(find_files(path)) > 1 else None
         if is_data(path):
-            return 0.5 if not files_in(path.parent) else None
+            return 0.5 if not find_files(path.parent) else None
         return 1.0 if is_script(path) else None
     except OSError:
         return None

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from advisor.formats.perf.samples import Script, Thread
+    from advisor.formats.perf.samples import PerfScript, SampledThread
 
 #: Their periods are nanoseconds on a processor.
 _CLOCKS: Final = frozenset({"cpu-clock", "task-clock"})
@@ -19,7 +19,7 @@ _CYCLES: Final = frozenset({"cycles", "cpu-cycles", "ref-cycles", "samples"})
 _MODIFIED: Final = re.compile(r"(?:cpu\w*/)?([\w-]+)/?(?::[ukhGHpPIDSWe]+|/[ukhGHpPIDSWe]*)?")
 
 
-def bare(event: str) -> str:
+def strip_modifiers(event: str) -> str:
     """Return the name of an event without the unit of the processor and modifiers: ``cpu_core/cycles/u``: cycles."""
     found = _MODIFIED.fullmatch(event)
     return found[1] if found else event
@@ -27,17 +27,17 @@ def bare(event: str) -> str:
 
 def is_clock(event: str) -> bool:
     """Return whether the periods of an event are nanoseconds."""
-    return bare(event) in _CLOCKS
+    return strip_modifiers(event) in _CLOCKS
 
 
-def time_events(events: Iterable[str]) -> frozenset[str]:
+def select_time_events(events: Iterable[str]) -> frozenset[str]:
     """Return the events that measure time on a processor: a clock, else cycles (of each kind of core), else none."""
     found = sorted(set(events))
     clocks = [event for event in found if is_clock(event)]
-    return frozenset(clocks[:1]) or frozenset(event for event in found if bare(event) in _CYCLES)
+    return frozenset(clocks[:1]) or frozenset(event for event in found if strip_modifiers(event) in _CYCLES)
 
 
-def seconds_per_period(scripts: Sequence[Script], threads: Sequence[Thread], event: str) -> float | None:
+def seconds_per_period(scripts: Sequence[PerfScript], threads: Sequence[SampledThread], event: str) -> float | None:
     """Return the seconds that one period of ``event`` stands for.
 
     A period of a clock is a nanosecond. Of cycles, and of samples without their periods, the median of the seconds from

@@ -36,7 +36,7 @@ _KERNEL: Final = 0xFFFF800000000000
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StackFrame:
     """A function on a stack; ``symbol`` and ``object`` (its file) are None where perf does not know or print them."""
 
     symbol: str | None
@@ -44,7 +44,7 @@ class Frame:
     kernel: bool
 
 
-def frame_of(line: bytes) -> Frame | None:
+def parse_frame(line: bytes) -> StackFrame | None:
     """Return the function that a line names, None for one that the compiler inlined."""
     text = line.decode("utf-8", "surrogateescape").strip()
     found = _FRAME.fullmatch(text)
@@ -55,4 +55,4 @@ def frame_of(line: bytes) -> Frame | None:
         symbol, address = "", symbol
     kernel = place is not None and place.startswith("[") and place not in _NOT_KERNEL
     kernel = kernel or (address is not None and int(address, 16) >= _KERNEL)
-    return Frame(None if symbol in ("", _UNKNOWN) else symbol, None if place == _UNKNOWN else place, kernel)
+    return StackFrame(None if symbol in ("", _UNKNOWN) else symbol, None if place == _UNKNOWN else place, kernel)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.analysis.quality import HIDDEN
 from advisor.formats.perf.events import is_clock
-from advisor.formats.perf.processes import samples_of
+from advisor.formats.perf.processes import count_samples
 from advisor.formats.perf.sites import MPI_LIBRARY
 from advisor.model.records import Note
 from advisor.model.units import format_seconds, format_share
@@ -17,9 +17,9 @@ from advisor.trace.events import Role
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.formats.perf.processes import Processes
-    from advisor.formats.perf.samples import Script
-    from advisor.formats.perf.sites import Region
+    from advisor.formats.perf.processes import ProgramThreads
+    from advisor.formats.perf.samples import PerfScript
+    from advisor.formats.perf.sites import CodeRegion
     from advisor.model.records import FloatArray
 
 PENALTIES: Final = {
@@ -42,29 +42,29 @@ _STACKS: Final = "perf record --call-graph dwarf -o perf.data.rank$OMPI_COMM_WOR
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class SampledRun:
     """What the notes are about: files, threads, events that measure time, regions, seconds (regions, processors)."""
 
-    scripts: tuple[Script, ...]
-    processes: Processes
+    scripts: tuple[PerfScript, ...]
+    processes: ProgramThreads
     timing: frozenset[str]
-    regions: frozenset[Region]
+    regions: frozenset[CodeRegion]
     wall_s: FloatArray
     actual_s: float | None
-    cut_off: list[str]
+    truncated_files: list[str]
 
 
-def notes(found: Findings) -> tuple[Note, ...]:
+def build_notes(found: SampledRun) -> tuple[Note, ...]:
     """Return the notes on a sampled run."""
-    return (*_of_samples(found), *_of_waiting(found), *_of_processes(found))
+    return (*_note_samples(found), *_note_waiting(found), *_note_processes(found))
 
 
-def _note(name: str, text: str, collect: str | None = None) -> Note:
+def _make_note(name: str, text: str, collect: str | None = None) -> Note:
     return Note(name, text, PENALTIES.get(name, 0.0), collect)
 
 
-def _of_samples(found: Findings) -> Iterator[Note]:
-    number = sum(samples_of(lane.thread) for lane in found.processes.lanes)
+def _note_samples(found: SampledRun) -> Iterator[Note]:
+    number = sum(count_samples(lane.thread) for lane in found.processes.lanes)
     each = len(found.processes.lanes)
     if found.wall_s.any():
         apart = float(found.wall_s.sum()) / number
@@ -72,53 +72,57 @@ def _of_samples(found: Findings) -> Iterator[Note]:
         how = (
             f"{number:,} samples, one every {format_seconds(apart)} on a processor: a region with a tenth of the time "
         )
-        yield _note("sampled", how + f"of a thread is known to some {format_share(min(tenth, 1.0))} of itself")
+        yield _make_note("sampled", how + f"of a thread is known to some {format_share(min(tenth, 1.0))} of itself")
     if number < _FEW * each:
         how = f"only {number:,} samples of {each} threads"
-        yield _note("few samples", how, "perf record -F 999, and a larger problem")
+        yield _make_note("few samples", how, "perf record -F 999, and a larger problem")
     clock = any(map(is_clock, found.timing)) and all(script.has_periods for script in found.scripts)
     if found.timing and not clock:
         how = "what a sample stands for is the median time from one sample of a thread to the next"
-        yield _note(
+        yield _make_note(
             "period estimated", how, "perf script -F comm,pid,tid,time,period,event,ip,sym,dso; or record cpu-clock"
         )
     if not found.timing:
-        yield _note("no times", "no event measures time: record cpu-clock, task-clock or cycles as well")
-    if found.cut_off:
-        names = ", ".join(found.cut_off[:_NAMED])
-        yield _note("samples missing", f"{names}: the last sample is earlier than the header says")
-    if any(script.lost for script in found.scripts):
-        yield _note("samples lost", "perf says that it lost samples", "perf record with a lower frequency (-F)")
+        yield _make_note("no times", "no event measures time: record cpu-clock, task-clock or cycles as well")
+    if found.truncated_files:
+        names = ", ".join(found.truncated_files[:_NAMED])
+        yield _make_note("samples missing", f"{names}: the last sample is earlier than the header says")
+    if any(script.has_lost_samples for script in found.scripts):
+        yield _make_note("samples lost", "perf says that it lost samples", "perf record with a lower frequency (-F)")
 
 
-def _of_waiting(found: Findings) -> Iterator[Note]:
+def _note_waiting(found: SampledRun) -> Iterator[Note]:
     """Yield what samples can't tell of communication and of time off the processors."""
     communicates = any(Role.INIT <= region.role <= Role.LOCAL for region in found.regions)
     ranks = len({lane.processor.rank for lane in found.processes.lanes})
     if ranks > 1 and not communicates:
         how = "no function of MPI was recognised, so communication and waiting count as work"
-        yield _note(HIDDEN, how, _STACKS)
+        yield _make_note(HIDDEN, how, _STACKS)
     if any(region.name == MPI_LIBRARY for region in found.regions):
         how = "for part of the samples in MPI the call is not known, only the library: communication of any kind"
-        yield _note("MPI told by library", how, _STACKS)
+        yield _make_note("MPI told by library", how, _STACKS)
     if found.actual_s and found.wall_s.any():
         first = [n for n, lane in enumerate(found.processes.lanes) if lane.processor.thread == 0]
         off = 1.0 - float(found.wall_s[:, first].sum()) / (found.actual_s * len(first))
         if off > _BLOCKED:
             how = f"first threads were off the processors for {format_share(off)} of the run, blocked or displaced"
-            yield _note("blocked time not sampled", f"{how}: no sample tells where")
+            yield _make_note("blocked time not sampled", f"{how}: no sample tells where")
 
 
-def _of_processes(found: Findings) -> Iterator[Note]:
+def _note_processes(found: SampledRun) -> Iterator[Note]:
     processes = found.processes
-    if processes.guessed:
+    if processes.ranks_guessed:
         how = "the files name no ranks, so ranks are numbered in the order of process ids: a guess"
-        yield _note("order of ranks", how, "perf record -o perf.data.rank$OMPI_COMM_WORLD_RANK")
-    if processes.undivided:
+        yield _make_note("order of ranks", how, "perf record -o perf.data.rank$OMPI_COMM_WORLD_RANK")
+    if processes.processes_unknown:
         how = "process ids were not printed: threads with communication are taken for processes, others for threads"
-        yield _note("threads or processes", how, "perf script -F comm,pid,tid,time,period,event,ip,sym,dso")
-    if processes.others:
-        most = sorted(processes.others.items(), key=lambda item: -item[1])[:_NAMED]
-        yield _note("other programs", "left out: " + ", ".join(f"{name} ({count:,} samples)" for name, count in most))
-    if processes.helpers:
-        yield _note("helper threads", f"{processes.helpers} threads with {processes.helping} samples are left out")
+        yield _make_note("threads or processes", how, "perf script -F comm,pid,tid,time,period,event,ip,sym,dso")
+    if processes.other_programs:
+        most = sorted(processes.other_programs.items(), key=lambda item: -item[1])[:_NAMED]
+        yield _make_note(
+            "other programs", "left out: " + ", ".join(f"{name} ({count:,} samples)" for name, count in most)
+        )
+    if processes.helper_threads:
+        yield _make_note(
+            "helper threads", f"{processes.helper_threads} threads with {processes.helper_samples} samples are left out"
+        )

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats import rank_numbers
-from advisor.formats.perf.sites import communicates
+from advisor.formats.perf.sites import has_communication
 from advisor.model.records import Processor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.formats.perf.samples import Script, Thread
+    from advisor.formats.perf.samples import PerfScript, SampledThread
 
 #: A thread with less than this share of the samples of its process's busiest thread only helps, and so does one with
 #: this few of them where the busiest has four times as many.
@@ -22,36 +22,36 @@ FEW: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class ThreadLane:
     """A thread, the file it was sampled in, and the processor that it is."""
 
-    script: Script
-    thread: Thread
+    script: PerfScript
+    thread: SampledThread
     processor: Processor
 
 
 @dataclass(frozen=True, slots=True)
-class Processes:
-    """The threads of the program; ``others`` counts the samples of other programs, ``helping`` those of helpers.
+class ProgramThreads:
+    """The threads of the program; ``other_programs`` and ``helper_samples`` count samples of other programs and of helpers.
 
-    ``guessed`` says that the order of ranks is that of process ids, ``undivided`` that threads of one process can't be
-    told from processes.
+    ``ranks_guessed`` says that the order of ranks is that of process ids, ``processes_unknown`` that threads of one
+    process can't be told from processes.
     """
 
     program: str
-    lanes: tuple[Lane, ...]
-    guessed: bool
-    undivided: bool
-    expected: int | None
-    others: dict[str, int]
-    helpers: int
-    helping: int
+    lanes: tuple[ThreadLane, ...]
+    ranks_guessed: bool
+    processes_unknown: bool
+    ranks_expected: int | None
+    other_programs: dict[str, int]
+    helper_threads: int
+    helper_samples: int
 
 
 @dataclass(slots=True)
-class _Process:
-    script: Script
-    threads: list[Thread]
+class _SampledProcess:
+    script: PerfScript
+    threads: list[SampledThread]
     pid: int
 
     @property
@@ -63,90 +63,94 @@ class _Process:
         return max(names, key=lambda name: names[name])
 
     @property
-    def samples(self) -> int:
+    def sample_count(self) -> int:
         """How often it was sampled."""
-        return sum(map(samples_of, self.threads))
+        return sum(map(count_samples, self.threads))
 
 
-def samples_of(thread: Thread) -> int:
+def count_samples(thread: SampledThread) -> int:
     """Return the number of samples of a thread."""
     return int(sum(number for number, _ in thread.weight.values()))
 
 
-def processes_of(scripts: Sequence[Script]) -> Processes:
+def find_processes(scripts: Sequence[PerfScript]) -> ProgramThreads:
     """Return the threads of the program with the most samples, by rank and thread."""
-    found = [process for script in scripts for process in _in_file(script)]
+    found = [process for script in scripts for process in _find_file_processes(script)]
     names: Counter[str] = Counter()
     for process in found:
-        names[process.comm] += process.samples
+        names[process.comm] += process.sample_count
     program = names.most_common(1)[0][0]
     chosen = sorted((process for process in found if process.comm == program), key=lambda one: one.pid)
-    named = _stated_ranks(chosen)
+    named = _find_stated_ranks(chosen)
     ranks = named or list(range(len(chosen)))
     lanes = [
-        lane for rank, process in sorted(zip(ranks, chosen, strict=True), key=_rank) for lane in _lanes(rank, process)
+        lane
+        for rank, process in sorted(zip(ranks, chosen, strict=True), key=_pair_rank)
+        for lane in _build_lanes(rank, process)
     ]
     taken = {id(lane.thread) for lane in lanes}
     helpers = [thread for process in chosen for thread in process.threads if id(thread) not in taken]
-    return Processes(
+    return ProgramThreads(
         program=program,
         lanes=tuple(lanes),
-        guessed=named is None and len(chosen) > 1,
-        undivided=any(not script.has_processes and len(script.threads) > 1 for script in scripts)
+        ranks_guessed=named is None and len(chosen) > 1,
+        processes_unknown=any(not script.has_processes and len(script.threads) > 1 for script in scripts)
         and len(lanes) > len(scripts),
-        expected=None if named is None else max(named) + 1,
-        others={name: count for name, count in names.items() if name != program},
-        helpers=len(helpers),
-        helping=sum(map(samples_of, helpers)),
+        ranks_expected=None if named is None else max(named) + 1,
+        other_programs={name: count for name, count in names.items() if name != program},
+        helper_threads=len(helpers),
+        helper_samples=sum(map(count_samples, helpers)),
     )
 
 
-def _rank(pair: tuple[int, _Process]) -> int:
+def _pair_rank(pair: tuple[int, _SampledProcess]) -> int:
     return pair[0]
 
 
-def _in_file(script: Script) -> list[_Process]:
+def _find_file_processes(script: PerfScript) -> list[_SampledProcess]:
     """Return the processes in a file.
 
     Without process ids, threads that communicate are taken for processes, unless the file names a rank; others are
     threads of one process, by name.
     """
-    groups: dict[object, list[Thread]] = {}
-    one_rank = rank_numbers.by_name([script.path.name], [None]) is not None
-    apart = not script.has_processes and not one_rank and communicates(script.frames)
-    busiest = max(map(samples_of, script.threads.values()))
-    for thread in sorted(script.threads.values(), key=samples_of, reverse=True):
-        helps = apart and samples_of(thread) < _enough(busiest)
-        key: object = thread.pid if script.has_processes else (_comm(thread), thread.tid if apart else 0)
+    groups: dict[object, list[SampledThread]] = {}
+    one_rank = rank_numbers.find_ranks_by_name([script.path.name], [None]) is not None
+    apart = not script.has_processes and not one_rank and has_communication(script.frames)
+    busiest = max(map(count_samples, script.threads.values()))
+    for thread in sorted(script.threads.values(), key=count_samples, reverse=True):
+        helps = apart and count_samples(thread) < _compute_threshold(busiest)
+        key: object = thread.pid if script.has_processes else (_main_comm(thread), thread.tid if apart else 0)
         if helps:
-            key = next((known for known in groups if isinstance(known, tuple) and known[0] == _comm(thread)), key)
+            key = next((known for known in groups if isinstance(known, tuple) and known[0] == _main_comm(thread)), key)
         groups.setdefault(key, []).append(thread)
     return [
-        _Process(script, threads, threads[0].pid if script.has_processes else threads[0].tid)
+        _SampledProcess(script, threads, threads[0].pid if script.has_processes else threads[0].tid)
         for threads in groups.values()
     ]
 
 
-def _enough(busiest: int) -> float:
+def _compute_threshold(busiest: int) -> float:
     """Return how many samples a thread that works has."""
     return max(HELPER * busiest, min(FEW, busiest / 4))
 
 
-def _comm(thread: Thread) -> str:
+def _main_comm(thread: SampledThread) -> str:
     return max(thread.comms, key=lambda name: thread.comms[name])
 
 
-def _stated_ranks(chosen: Sequence[_Process]) -> list[int] | None:
+def _find_stated_ranks(chosen: Sequence[_SampledProcess]) -> list[int] | None:
     """Return the ranks that the files name; None where they do not, or hold several processes."""
     names = [process.script.path.name for process in chosen]
     if len(set(names)) < len(names):
         return None
-    return rank_numbers.by_name(names, [None] * len(names))
+    return rank_numbers.find_ranks_by_name(names, [None] * len(names))
 
 
-def _lanes(rank: int, process: _Process) -> list[Lane]:
+def _build_lanes(rank: int, process: _SampledProcess) -> list[ThreadLane]:
     """Return the threads of a process that work, the first one first."""
     threads = sorted(process.threads, key=lambda thread: thread.tid)
-    busiest = max(map(samples_of, threads))
-    working = [thread for n, thread in enumerate(threads) if n == 0 or samples_of(thread) >= _enough(busiest)]
-    return [Lane(process.script, thread, Processor(rank, n)) for n, thread in enumerate(working)]
+    busiest = max(map(count_samples, threads))
+    working = [
+        thread for n, thread in enumerate(threads) if n == 0 or count_samples(thread) >= _compute_threshold(busiest)
+    ]
+    return [ThreadLane(process.script, thread, Processor(rank, n)) for n, thread in enumerate(working)]

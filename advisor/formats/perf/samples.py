@@ -7,7 +7,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from advisor.formats.perf.lines import LOST, RECORD, SAMPLE, Frame, frame_of
+from advisor.formats.perf.lines import LOST, RECORD, SAMPLE, StackFrame, parse_frame
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Stack = tuple[int, ...]
 
 
 @dataclass(slots=True)
-class Thread:
+class SampledThread:
     """What was sampled in a thread: ``weight`` holds the number of samples and their periods by event and stack.
 
     ``comms`` counts the samples by the name the thread had; ``interval`` holds, by event, time since the sample before
@@ -40,123 +40,123 @@ class Thread:
     first: float | None = None
     last: float | None = None
     interval: dict[str, tuple[array[float], array[float]]] = field(default_factory=dict)
-    before: dict[str, float] = field(default_factory=dict)
+    last_times: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Script:
+class PerfScript:
     """All of a file: its threads by process and thread id, and which fields it has.
 
     ``header`` holds what perf says about the machine, where that was printed.
     """
 
     path: Path
-    frames: list[Frame] = field(default_factory=list)
-    threads: dict[tuple[int, int], Thread] = field(default_factory=dict)
+    frames: list[StackFrame] = field(default_factory=list)
+    threads: dict[tuple[int, int], SampledThread] = field(default_factory=dict)
     header: dict[str, str] = field(default_factory=dict)
     samples: int = 0
-    lost: bool = False
+    has_lost_samples: bool = False
     has_processes: bool = False
     has_stacks: bool = False
     has_objects: bool = False
     has_periods: bool = True
 
 
-def read(path: Path) -> Script:
+def read_script(path: Path) -> PerfScript:
     """Return the samples of the file at ``path``; raises ``InputError`` with the line of what is damaged."""
-    reading = _Reading(Script(path))
+    reading = _ScriptReader(PerfScript(path))
     number = 0
     try:
         with path.open("rb") as stream:
             for number, line in enumerate(stream, 1):
                 if not line.endswith(b"\n") or len(line) > _LINE:
                     raise InputError(path, "the last line is cut off or too long", f"line {number}")
-                if not reading.take(line):
+                if not reading.add_line(line):
                     raise InputError(path, f"is no sample of perf: {line[:80]!r}", f"line {number}")
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from error
-    if reading.open_stack:
+    if reading.has_open_stack:
         raise InputError(path, "the file ends within a sample: the blank line behind it is missing", f"line {number}")
     if not reading.script.samples:
         raise InputError(path, "there are no samples")
     return reading.script
 
 
-class _Reading:
+class _ScriptReader:
     """Takes in the lines one by one."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: PerfScript) -> None:
         self.script = script
         self._lines: dict[bytes, int] = {}
-        self._places: dict[Frame, int] = {}
+        self._places: dict[StackFrame, int] = {}
         self._stack: list[int] = []
-        self._sample: tuple[Thread, str, float] | None = None
+        self._sample: tuple[SampledThread, str, float] | None = None
 
     @property
-    def open_stack(self) -> bool:
+    def has_open_stack(self) -> bool:
         """Whether the frames of a sample are not complete."""
         return self._sample is not None
 
-    def take(self, line: bytes) -> bool:
+    def add_line(self, line: bytes) -> bool:
         """Take in a line and return whether it is understood."""
         if self._sample is not None:
             if line.startswith(b"\t"):
-                self._push(line)
+                self._push_frame(line)
                 return True
             if line.strip() and self._stack:
                 return _SOURCE.fullmatch(line) is not None
-            self._end()
+            self._end_sample()
         if not line.strip():
             return True
         if line.startswith(b"#"):
-            self._describe(line)
+            self._read_header_line(line)
             return True
-        return self._begin(line) or _SOURCE.fullmatch(line) is not None
+        return self._begin_sample(line) or _SOURCE.fullmatch(line) is not None
 
-    def _describe(self, line: bytes) -> None:
+    def _read_header_line(self, line: bytes) -> None:
         key, colon, value = line[1:].decode("utf-8", "replace").partition(" : ")
         if colon and len(self.script.header) < 100:
             self.script.header[key.strip()] = value.strip()
 
-    def _begin(self, line: bytes) -> bool:
+    def _begin_sample(self, line: bytes) -> bool:
         found = SAMPLE.fullmatch(line.strip(b"\n"))
         if found is None:
             return False
         rest = found["rest"]
         if rest.startswith(RECORD):
-            self.script.lost = self.script.lost or rest.startswith(LOST)
+            self.script.has_lost_samples = self.script.has_lost_samples or rest.startswith(LOST)
             return True
         if found["time"] is None and found["event"] is None:
             return False
         event = (found["event"] or b"samples").decode("utf-8", "replace")
-        thread = self._thread(int(found["pid"]), found["tid"], found["comm"])
+        thread = self._require_thread(int(found["pid"]), found["tid"], found["comm"])
         period = 1.0 if found["period"] is None else float(found["period"])
         self.script.has_periods = self.script.has_periods and found["period"] is not None
         self.script.samples += 1
         if found["time"] is not None:
-            _time(thread, event, float(found["time"]), period)
+            _record_time(thread, event, float(found["time"]), period)
         if rest.strip():
-            frame = self._frame(rest)
-            _count(thread, event, () if frame < 0 else (frame,), period)
+            frame = self._number_frame(rest)
+            _count_sample(thread, event, () if frame < 0 else (frame,), period)
         else:
             self._sample = (thread, event, period)
         return True
 
-    def _thread(self, pid: int, tid: bytes | None, comm: bytes) -> Thread:
+    def _require_thread(self, pid: int, tid: bytes | None, comm: bytes) -> SampledThread:
         """Return the thread; a single number is that of the thread, and the process is not known."""
         self.script.has_processes = self.script.has_processes or tid is not None
         key = (pid, int(tid)) if tid is not None else (-1, pid)
         thread = self.script.threads.get(key)
         if thread is None:
-            thread = self.script.threads[key] = Thread(*key)
+            thread = self.script.threads[key] = SampledThread(*key)
         name = comm.decode("utf-8", "surrogateescape")
         thread.comms[name] = thread.comms.get(name, 0) + 1
         return thread
 
-    def _frame(self, line: bytes) -> int:
+    def _number_frame(self, line: bytes) -> int:
         """Return the place of a function in the list of all, -1 for one that is left out."""
         if line not in self._lines:
-            frame = frame_of(line)
+            frame = parse_frame(line)
             if frame is None:
                 self._lines[line] = -1
                 return -1
@@ -167,32 +167,32 @@ class _Reading:
             self._lines[line] = self._places[frame]
         return self._lines[line]
 
-    def _push(self, line: bytes) -> None:
-        frame = self._frame(line)
+    def _push_frame(self, line: bytes) -> None:
+        frame = self._number_frame(line)
         if frame >= 0 and len(self._stack) < _DEPTH:
             self._stack.append(frame)
 
-    def _end(self) -> None:
+    def _end_sample(self) -> None:
         if self._sample is not None:
             thread, event, period = self._sample
             self.script.has_stacks = self.script.has_stacks or len(self._stack) > 1
-            _count(thread, event, tuple(self._stack), period)
+            _count_sample(thread, event, tuple(self._stack), period)
         self._sample = None
         self._stack = []
 
 
-def _count(thread: Thread, event: str, stack: Stack, period: float) -> None:
+def _count_sample(thread: SampledThread, event: str, stack: Stack, period: float) -> None:
     weight = thread.weight.setdefault((event, stack), [0.0, 0.0])
     weight[0] += 1
     weight[1] += period
 
 
-def _time(thread: Thread, event: str, now: float, period: float) -> None:
+def _record_time(thread: SampledThread, event: str, now: float, period: float) -> None:
     thread.first = now if thread.first is None else min(thread.first, now)
     thread.last = now if thread.last is None else max(thread.last, now)
-    if event in thread.before:
+    if event in thread.last_times:
         since, periods = thread.interval.setdefault(event, (array("d"), array("d")))
-        if len(since) < _INTERVALS and now > thread.before[event]:
-            since.append(now - thread.before[event])
+        if len(since) < _INTERVALS and now > thread.last_times[event]:
+            since.append(now - thread.last_times[event])
             periods.append(period)
-    thread.before[event] = now
+    thread.last_times[event] = now

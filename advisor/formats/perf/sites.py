@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.formats.runtime_libraries import is_communication_function, is_communication_library
 from advisor.trace.events import Role
-from advisor.trace.regions import classify
+from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.formats.perf.lines import Frame
+    from advisor.formats.perf.lines import StackFrame
 
 #: Communication of which the call is not known.
 MPI_LIBRARY: Final = "MPI library"
@@ -40,69 +40,69 @@ _LIBC: Final = re.compile(r"(libc|libpthread|ld-linux|ld-musl|libc-)[-.\w]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class CodeRegion:
     """A function with its role, the function that calls it if that matters, and the library it is in."""
 
     name: str
     role: Role = Role.USER
-    parent: Region | None = None
+    parent: CodeRegion | None = None
 
 
-def site_of(stack: Sequence[Frame]) -> tuple[Region, bool]:
+def find_site(stack: Sequence[StackFrame]) -> tuple[CodeRegion, bool]:
     """Return the region of a sample with this stack, innermost first, and whether it was taken in the kernel."""
     in_kernel = bool(stack) and stack[0].kernel
     user = [frame for frame in stack if not frame.kernel]
-    for find in (_mpi_call, _communication, _thread_runtime):
+    for find in (_find_mpi_call, _find_communication, _find_thread_runtime):
         found = find(user)
         if found is not None:
             return found, in_kernel
-    return _io_call(stack, user) or _working(user), in_kernel
+    return _find_io_call(stack, user) or _find_working_region(user), in_kernel
 
 
-def communicates(frames: Sequence[Frame]) -> bool:
+def has_communication(frames: Sequence[StackFrame]) -> bool:
     """Return whether any of these functions is one of MPI, or in a library of it."""
-    return any(_communicates(frame) or classify(frame.symbol or "")[1] in _MPI for frame in frames)
+    return any(_is_communication(frame) or classify_region(frame.symbol or "")[1] in _MPI for frame in frames)
 
 
-def _mpi_call(user: Sequence[Frame]) -> Region | None:
+def _find_mpi_call(user: Sequence[StackFrame]) -> CodeRegion | None:
     """Return the outermost call of MPI."""
     for place in range(len(user) - 1, -1, -1):
-        name, role = classify(user[place].symbol or "")
+        name, role = classify_region(user[place].symbol or "")
         if role in _MPI:
-            return Region(name, role, _caller(user[place + 1 :]))
+            return CodeRegion(name, role, _find_caller(user[place + 1 :]))
     return None
 
 
-def _communication(user: Sequence[Frame]) -> Region | None:
+def _find_communication(user: Sequence[StackFrame]) -> CodeRegion | None:
     """Return communication in the innermost function of the user's, or anywhere above it."""
     for place in range(len(user) - 1, -1, -1):
-        if _communicates(user[place]):
-            return Region(MPI_LIBRARY, Role.COMM_OTHER, _caller(user[place + 1 :]))
+        if _is_communication(user[place]):
+            return CodeRegion(MPI_LIBRARY, Role.COMM_OTHER, _find_caller(user[place + 1 :]))
     return None
 
 
-def _communicates(frame: Frame) -> bool:
+def _is_communication(frame: StackFrame) -> bool:
     named = frame.symbol is not None and is_communication_function(frame.symbol)
     return named or (frame.object is not None and is_communication_library(frame.object))
 
 
-def _thread_runtime(user: Sequence[Frame]) -> Region | None:
+def _find_thread_runtime(user: Sequence[StackFrame]) -> CodeRegion | None:
     """Return the OpenMP runtime where it is the innermost: it waits, locks, or starts threads."""
     if not user or not _is_runtime(user[0]):
         return None
     name = user[0].symbol or "OpenMP runtime"
     if _FORK.fullmatch(name):
-        return Region(name, Role.THREAD, _caller(user[1:]))
-    return Region(name, Role.OMP_LOCK if _LOCK.fullmatch(name) else Role.OMP_BARRIER, _caller(user[1:]))
+        return CodeRegion(name, Role.THREAD, _find_caller(user[1:]))
+    return CodeRegion(name, Role.OMP_LOCK if _LOCK.fullmatch(name) else Role.OMP_BARRIER, _find_caller(user[1:]))
 
 
-def _is_runtime(frame: Frame) -> bool:
+def _is_runtime(frame: StackFrame) -> bool:
     if frame.object is not None and _THREAD_LIBRARY.fullmatch(frame.object.rsplit("/", 1)[-1]):
         return True
     return frame.symbol is not None and _THREAD_FUNCTION.fullmatch(frame.symbol) is not None
 
 
-def _io_call(stack: Sequence[Frame], user: Sequence[Frame]) -> Region | None:
+def _find_io_call(stack: Sequence[StackFrame], user: Sequence[StackFrame]) -> CodeRegion | None:
     """Return the outermost call that reads or writes; of the kernel's only where the user's function is not known."""
     for frames in (user, stack if not user or user[0].symbol is None else ()):
         for place in range(len(frames) - 1, -1, -1):
@@ -110,34 +110,34 @@ def _io_call(stack: Sequence[Frame], user: Sequence[Frame]) -> Region | None:
             bare = _DECORATION.fullmatch(frame.symbol or "")
             name = bare[3] if bare else ""
             of_libc = frame.object is None or frame.kernel or _LIBC.match(frame.object.rsplit("/", 1)[-1])
-            if name and name not in _NO_IO and of_libc and classify(name)[1] == Role.IO:
-                return Region(name, Role.IO, _caller(frames[place + 1 :]))
+            if name and name not in _NO_IO and of_libc and classify_region(name)[1] == Role.IO:
+                return CodeRegion(name, Role.IO, _find_caller(frames[place + 1 :]))
     return None
 
 
-def _caller(above: Sequence[Frame]) -> Region | None:
+def _find_caller(above: Sequence[StackFrame]) -> CodeRegion | None:
     """Return the innermost function of the program's own among those ``above``."""
     for place, frame in enumerate(above):
-        if not frame.kernel and frame.symbol is not None and not _communicates(frame) and not _is_runtime(frame):
-            return _function(above[place:])
+        if not frame.kernel and frame.symbol is not None and not _is_communication(frame) and not _is_runtime(frame):
+            return _build_region(above[place:])
     return None
 
 
-def _working(user: Sequence[Frame]) -> Region:
-    return _function(user) if user else Region(KERNEL)
+def _find_working_region(user: Sequence[StackFrame]) -> CodeRegion:
+    return _build_region(user) if user else CodeRegion(KERNEL)
 
 
-def _function(frames: Sequence[Frame]) -> Region:
+def _build_region(frames: Sequence[StackFrame]) -> CodeRegion:
     """Return the innermost function of ``frames``, inside the body of a parallel region if it is called there."""
-    name = _name(frames[0])
+    name = _name_frame(frames[0])
     if _is_body(frames, 0):
-        return Region(name, Role.OMP_PARALLEL)
+        return CodeRegion(name, Role.OMP_PARALLEL)
     body = next((place for place in range(1, len(frames)) if _is_body(frames, place)), None)
-    parent = None if body is None else Region(_name(frames[body]), Role.OMP_PARALLEL)
-    return Region(name, Role.USER, parent)
+    parent = None if body is None else CodeRegion(_name_frame(frames[body]), Role.OMP_PARALLEL)
+    return CodeRegion(name, Role.USER, parent)
 
 
-def _is_body(frames: Sequence[Frame], place: int) -> bool:
+def _is_body(frames: Sequence[StackFrame], place: int) -> bool:
     symbol = frames[place].symbol
     if symbol is None or _FORK.fullmatch(symbol):
         return False
@@ -145,7 +145,7 @@ def _is_body(frames: Sequence[Frame], place: int) -> bool:
     return _BODY.fullmatch(symbol) is not None or (above is not None and _FORK.fullmatch(above) is not None)
 
 
-def _name(frame: Frame) -> str:
+def _name_frame(frame: StackFrame) -> str:
     if frame.symbol is not None:
         return frame.symbol
     return UNKNOWN if frame.object is None else f"{UNKNOWN} in {frame.object.rsplit('/', 1)[-1]}"

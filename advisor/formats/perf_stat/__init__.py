@@ -18,24 +18,24 @@ def advisor_sniff(path: Path) -> float | None:
     """Return 1 for CSV or JSON of perf stat, or a directory with that of several ranks, else None."""
     from advisor.formats.perf_stat import detection
 
-    return detection.sniff(path)
+    return detection.sniff_path(path)
 
 
 def read_call_paths(path: Path) -> CallPaths:
     """Return CPU times and counts of each rank; raises ``InputError`` with the line of what is damaged."""
     from advisor.formats.perf_stat import detection
-    from advisor.formats.perf_stat.assembly import call_paths
-    from advisor.formats.perf_stat.table import read
+    from advisor.formats.perf_stat.call_path_builder import build_call_paths
+    from advisor.formats.perf_stat.table import read_table
     from advisor.model.errors import InputError
 
     try:
-        files = detection.files_in(path) if path.is_dir() else [path]
-        forms = [detection.form_of(file) for file in files]
+        files = detection.find_files(path) if path.is_dir() else [path]
+        forms = [detection.detect_layout(file) for file in files]
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from error
     if not files:
         raise InputError(path, "no counts of perf stat here")
-    return call_paths([read(file, form or "csv") for file, form in zip(files, forms, strict=True)], path)
+    return build_call_paths([read_table(file, form or "csv") for file, form in zip(files, forms, strict=True)], path)
 
 
 @hookimpl

@@ -19,7 +19,7 @@ _CSV: Final = re.compile(
 _JSON: Final = re.compile(rb'\{(?:"[\w-]+" : (?:"[^"\n]*"|[\d.]+), )*"counter-value" : "')
 
 
-def form_of(path: Path) -> str | None:
+def detect_layout(path: Path) -> str | None:
     """Return ``csv`` or ``json`` for a file with counts of perf stat, else None."""
     with path.open("rb") as stream:
         head = stream.read(_HEAD)
@@ -29,7 +29,7 @@ def form_of(path: Path) -> str | None:
     return "json" if _JSON.match(text) else None
 
 
-def files_in(directory: Path) -> list[Path]:
+def find_files(directory: Path) -> list[Path]:
     """Return the files of the directory that are called alike but for numbers, if any of them hold counts.
 
     Those are the files of one run; of several such groups the one with the most files.
@@ -48,16 +48,16 @@ def files_in(directory: Path) -> list[Path]:
 
 def _holds_counts(path: Path) -> bool:
     try:
-        return form_of(path) is not None
+        return detect_layout(path) is not None
     except OSError:
         return False
 
 
-def sniff(path: Path) -> float | None:
+def sniff_path(path: Path) -> float | None:
     """Return 1 for a file with counts of perf stat, or a directory with several files of such a run, else None."""
     try:
         if path.is_dir():
-            return 1.0 if len(files_in(path)) > 1 else None
-        return 1.0 if form_of(path) else None
+            return 1.0 if len(find_files(path)) > 1 else None
+        return 1.0 if detect_layout(path) else None
     except OSError:
         return None

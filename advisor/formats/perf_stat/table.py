@@ -26,33 +26,33 @@ _UTILIZED: Final = "CPUs utilized"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CountRow:
     """One line: an event with its unit and value, None where it was not counted.
 
-    ``enabled`` is the share of the time in which it was counted; ``interval`` the time since the start where perf
-    printed several times; ``utilized`` the processors that were busy on average, where perf says so. ``system`` tells
-    that it is of a part of the machine, and not of the program alone.
+    ``enabled_share`` is the share of the time in which it was counted; ``interval`` the time since the start where perf
+    printed several times; ``cpus_utilized`` the processors that were busy on average, where perf says so. ``is_system``
+    tells that it is of a part of the machine, and not of the program alone.
     """
 
     event: str
     unit: str
     value: float | None
-    enabled: float
+    enabled_share: float
     interval: float | None
-    utilized: float | None
-    system: bool
+    cpus_utilized: float | None
+    is_system: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CountTable:
     """A file: its rows, and when perf started, as it says."""
 
     path: Path
-    rows: tuple[Row, ...]
+    rows: tuple[CountRow, ...]
     started: str | None
 
 
-def read(path: Path, form: str) -> Table:
+def read_table(path: Path, form: str) -> CountTable:
     """Return what the file at ``path`` says; raises ``InputError`` with the line of what is damaged."""
     try:
         if path.stat().st_size > _LIMIT:
@@ -62,13 +62,13 @@ def read(path: Path, form: str) -> Table:
         raise InputError(path, error.strerror or str(error)) from error
     started = None
     rows = []
-    for number, line in _lines(text):
+    for number, line in _number_lines(text):
         found = _STARTED.fullmatch(line)
         started = found[1].strip() if found else started
         if line.startswith("#") or not line.strip():
             continue
         try:
-            row = _from_json(line) if form == "json" else _from_csv(line)
+            row = _parse_json_row(line) if form == "json" else _parse_csv_row(line)
         except ValueError as error:
             raise InputError(path, str(error), f"line {number}") from error
         if row is not None:
@@ -77,10 +77,10 @@ def read(path: Path, form: str) -> Table:
         raise InputError(path, "no event was counted")
     if not text.endswith("\n") and not _is_whole(text):
         raise InputError(path, "the last line is cut off", f"line {text.count(chr(10)) + 1}")
-    return Table(path, tuple(rows), started)
+    return CountTable(path, tuple(rows), started)
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _number_lines(text: str) -> Iterator[tuple[int, str]]:
     return enumerate(text.split("\n"), 1)
 
 
@@ -89,7 +89,7 @@ def _is_whole(text: str) -> bool:
     return re.search(r"([,;|\t])\d+\.\d\d\1\1$", text) is not None
 
 
-def _from_csv(line: str) -> Row | None:
+def _parse_csv_row(line: str) -> CountRow | None:
     """Return what a line says: ``[time,][place,[number,]]value,unit,event,[deviation,]ns,percent,metric,its unit``."""
     separator = _SEPARATOR.search(line)
     words = line.strip(" ").split(separator[0] if separator else ",")
@@ -110,11 +110,13 @@ def _from_csv(line: str) -> Row | None:
     rest = words[4:] if words[3].endswith("%") else words[3:]
     if len(rest) < 2 or not rest[0].isdigit():
         raise ValueError(f"is no line of perf stat: {line[:80]!r}")
-    utilized = _number(rest[2]) if len(rest) > 3 and rest[3] == _UTILIZED else None
-    return Row(words[2], words[1], _value(words[0]), _number(rest[1]) / 100, interval, utilized, system)
+    utilized = _parse_number(rest[2]) if len(rest) > 3 and rest[3] == _UTILIZED else None
+    return CountRow(
+        words[2], words[1], _parse_value(words[0]), _parse_number(rest[1]) / 100, interval, utilized, system
+    )
 
 
-def _from_json(line: str) -> Row | None:
+def _parse_json_row(line: str) -> CountRow | None:
     try:
         found = json.loads(line.rstrip().removesuffix(","))
     except (ValueError, RecursionError) as error:
@@ -127,13 +129,13 @@ def _from_json(line: str) -> Row | None:
     if not isinstance(event, str) or not event or not isinstance(value, str) or not _is_value(value):
         raise ValueError("expected an event and its counter-value")
     utilized = found.get("metric-value") if found.get("metric-unit") == _UTILIZED else None
-    return Row(
+    return CountRow(
         event,
         str(found.get("unit", "")),
-        _value(value),
-        _number(found.get("pcnt-running", 100.0)) / 100,
-        None if found.get("interval") is None else _number(found["interval"]),
-        None if utilized is None else _number(utilized),
+        _parse_value(value),
+        _parse_number(found.get("pcnt-running", 100.0)) / 100,
+        None if found.get("interval") is None else _parse_number(found["interval"]),
+        None if utilized is None else _parse_number(utilized),
         any(key in found for key in _PARTS),
     )
 
@@ -142,11 +144,11 @@ def _is_value(word: str) -> bool:
     return word in _UNKNOWN or _NUMBER.fullmatch(word) is not None
 
 
-def _value(word: str) -> float | None:
+def _parse_value(word: str) -> float | None:
     return None if word in _UNKNOWN else float(word)
 
 
-def _number(value: object) -> float:
+def _parse_number(value: object) -> float:
     """Return a number of a line; raises ``ValueError`` for one that can't be."""
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
         raise ValueError(f"expected a number, found {value[:50]!r}")

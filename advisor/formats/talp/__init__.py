@@ -9,7 +9,7 @@ from advisor.extension.hookspecs import hookimpl
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.formats.talp.recording import Recording
+    from advisor.formats.talp.recording import TalpRecording
     from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
@@ -30,13 +30,13 @@ def advisor_sniff(path: Path) -> float | None:
 
     The table of sums belongs to the table of processes beside it, and is claimed only where that is missing.
     """
-    form = _form(path) if path.is_file() else None
+    form = _detect_layout(path) if path.is_file() else None
     if form == "csv" and _is_sums_of_another(path):
         return None
     return None if form is None else 1.0
 
 
-def _form(path: Path) -> str | None:
+def _detect_layout(path: Path) -> str | None:
     with path.open("rb") as stream:
         head = stream.read(_HEAD)
         stream.seek(max(len(head), stream.seek(0, 2) - _TAIL))
@@ -49,30 +49,30 @@ def _form(path: Path) -> str | None:
 
 
 def _is_sums_of_another(path: Path) -> bool:
-    from advisor.formats.talp.csv_tables import beside
+    from advisor.formats.talp.csv_tables import find_sibling
 
     with path.open("rb") as stream:
-        return stream.read(len(_SUMS)) == _SUMS and beside(path, processes=True) is not None
+        return stream.read(len(_SUMS)) == _SUMS and find_sibling(path, processes=True) is not None
 
 
-def _read(path: Path) -> Recording:
+def _read_recording(path: Path) -> TalpRecording:
     from advisor.formats.talp import csv_tables, json_document, text_report
     from advisor.model.errors import InputError
 
     try:
-        form = _form(path)
+        form = _detect_layout(path)
         if form == "json":
-            return json_document.read(path)
-        return csv_tables.read(path) if form == "csv" else text_report.read(path)
+            return json_document.read_recording(path)
+        return csv_tables.read_recording(path) if form == "csv" else text_report.read_recording(path)
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from error
 
 
 def read_call_paths(path: Path) -> CallPaths:
     """Return what TALP measured at ``path`` as call paths; raises ``InputError`` with the place of what is damaged."""
-    from advisor.formats.talp.assembly import call_paths
+    from advisor.formats.talp.call_path_builder import build_call_paths
 
-    return call_paths(_read(path))
+    return build_call_paths(_read_recording(path))
 
 
 @hookimpl

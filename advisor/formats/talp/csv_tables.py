@@ -8,7 +8,14 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.formats.talp.recording import ALWAYS, VALUES, Application, Process, Recording, tabulate
+from advisor.formats.talp.recording import (
+    ALWAYS,
+    VALUES,
+    ProcessRegion,
+    RegionTotals,
+    TalpRecording,
+    tabulate_processes,
+)
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +38,7 @@ _WHOLE: Final = re.compile(r"\d{1,18}")
 _DECIMAL: Final = re.compile(r"\d{1,18}(\.\d+)?")
 
 
-def beside(path: Path, processes: bool) -> Path | None:
+def find_sibling(path: Path, processes: bool) -> Path | None:
     """Return the table of processes, or of sums, that belongs to the table at ``path``; None where there is none."""
     ending, other = _ENDINGS if not processes else reversed(_ENDINGS)
     if not path.name.endswith(ending):
@@ -40,25 +47,25 @@ def beside(path: Path, processes: bool) -> Path | None:
     return found if found.is_file() else None
 
 
-def read(path: Path) -> Recording:
+def read_recording(path: Path) -> TalpRecording:
     """Return the recording in the tables at and beside ``path``; raises ``InputError`` with the line of a mistake."""
-    if _first_line(path).startswith(SUMS):
-        processes = beside(path, processes=True)
+    if _read_first_line(path).startswith(SUMS):
+        processes = find_sibling(path, processes=True)
         if processes is None:
             raise InputError(path, "only sums over all ranks; gapwatch needs the table of processes (…-process.csv)")
-        return read(processes)
-    runs = list(_runs(path))
-    sums = beside(path, processes=False)
-    found = tabulate(path, runs[-1])
-    return replace(found, totals=tuple(_totals(sums)) if sums else (), earlier_runs=len(runs) - 1)
+        return read_recording(processes)
+    runs = list(_split_runs(path))
+    sums = find_sibling(path, processes=False)
+    found = tabulate_processes(path, runs[-1])
+    return replace(found, totals=tuple(_read_totals(sums)) if sums else (), earlier_runs=len(runs) - 1)
 
 
-def _first_line(path: Path) -> str:
+def _read_first_line(path: Path) -> str:
     with path.open(encoding="utf-8", errors="surrogateescape") as stream:
         return stream.readline(4096)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield number and cells of each line, by title."""
     if path.stat().st_size > LIMIT:
         raise InputError(path, f"is larger than {LIMIT:,} bytes")
@@ -82,41 +89,43 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise InputError(path, str(error), f"line {rows.line_num}") from error
 
 
-def _runs(path: Path) -> Iterator[list[Process]]:
+def _split_runs(path: Path) -> Iterator[list[ProcessRegion]]:
     """Yield the runs in a table of processes; DLB appends to a file that is there already."""
-    run: list[Process] = []
+    run: list[ProcessRegion] = []
     seen: set[tuple[str, int]] = set()
-    for line, cells in _lines(path):
+    for line, cells in _read_lines(path):
         place = f"line {line}"
         missing = ALWAYS - {_TITLES.get(title.lower(), title.lower()) for title in cells}
         if missing:
             raise InputError(path, f"the column {min(missing)} is missing", "line 1")
-        rank = int(_checked(path, line, cells.get("Rank", ""), _WHOLE))
+        rank = int(_require_match(path, line, cells.get("Rank", ""), _WHOLE))
         key = (cells.get("Region", ""), rank)
         if key in seen:
             yield run
             run, seen = [], set()
         seen.add(key)
-        run.append(Process(key[0], rank, cells.get("Hostname"), place, _values(path, line, cells, _WHOLE)))
+        run.append(ProcessRegion(key[0], rank, cells.get("Hostname"), place, _parse_values(path, line, cells, _WHOLE)))
     yield run
 
 
-def _totals(path: Path) -> Iterator[Application]:
+def _read_totals(path: Path) -> Iterator[RegionTotals]:
     """Yield the sums over all ranks, of the last run in the file."""
     found = {
-        cells.get("name", ""): Application(cells.get("name", ""), f"line {line}", _values(path, line, cells, _DECIMAL))
-        for line, cells in _lines(path)
+        cells.get("name", ""): RegionTotals(
+            cells.get("name", ""), f"line {line}", _parse_values(path, line, cells, _DECIMAL)
+        )
+        for line, cells in _read_lines(path)
     }
     yield from found.values()
 
 
-def _values(path: Path, line: int, cells: Mapping[str, str], form: re.Pattern[str]) -> dict[str, float]:
+def _parse_values(path: Path, line: int, cells: Mapping[str, str], form: re.Pattern[str]) -> dict[str, float]:
     """Return the values that are used, by the names they have in JSON."""
     known = {_TITLES[title.lower()]: cell for title, cell in cells.items() if title.lower() in _TITLES}
-    return {name: float(_checked(path, line, cell, form)) for name, cell in known.items()}
+    return {name: float(_require_match(path, line, cell, form)) for name, cell in known.items()}
 
 
-def _checked(path: Path, line: int, cell: str, form: re.Pattern[str]) -> str:
+def _require_match(path: Path, line: int, cell: str, form: re.Pattern[str]) -> str:
     if not cell.isascii() or not form.fullmatch(cell):
         raise InputError(path, f"{cell[:40]!r} is impossible here", f"line {line}")
     return cell

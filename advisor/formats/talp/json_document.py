@@ -5,49 +5,56 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.formats.talp.recording import ALWAYS, VALUES, Application, Process, Recording, tabulate
+from advisor.formats.talp.recording import (
+    ALWAYS,
+    VALUES,
+    ProcessRegion,
+    RegionTotals,
+    TalpRecording,
+    tabulate_processes,
+)
 from advisor.support import strict_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from advisor.support.strict_json import Node
+    from advisor.support.strict_json import JsonNode
 
 LIMIT: Final = 128 << 20  # bytes
 #: What is taken from the sums over all ranks, beside the values of processes.
 _EXTRA: Final[tuple[str, ...]] = ("numMpiRanks", "parallelEfficiency")
 
 
-def read(path: Path) -> Recording:
+def read_recording(path: Path) -> TalpRecording:
     """Return the recording in the document at ``path``; raises ``InputError`` with the place of what is wrong."""
-    root = strict_json.read(path, LIMIT).fields()
+    root = strict_json.read_json(path, LIMIT).require_fields()
     processes, sums = root.get("Process"), root.get("Application")
-    found = tabulate(path, _processes(processes) if processes else ())
-    resources = root["resources"].fields() if "resources" in root else {}
-    ranks = resources["numMpiRanks"].whole() if "numMpiRanks" in resources else None
+    found = tabulate_processes(path, _read_processes(processes) if processes else ())
+    resources = root["resources"].require_fields() if "resources" in root else {}
+    ranks = resources["numMpiRanks"].require_whole() if "numMpiRanks" in resources else None
     return replace(
         found,
-        totals=tuple(_totals(sums)) if sums else (),
-        written=root["timestamp"].text() if "timestamp" in root else None,
+        totals=tuple(_read_totals(sums)) if sums else (),
+        timestamp=root["timestamp"].require_text() if "timestamp" in root else None,
         ranks_expected=ranks or None,
     )
 
 
-def _processes(node: Node) -> Iterator[Process]:
-    for region, ranks in node.fields().items():
-        for process in ranks.items():
-            members = process.fields()
+def _read_processes(node: JsonNode) -> Iterator[ProcessRegion]:
+    for region, ranks in node.require_fields().items():
+        for process in ranks.require_items():
+            members = process.require_fields()
             missing = ALWAYS - members.keys()
             if missing:
-                raise process.error(f"{min(missing)} is missing")
-            host = members["hostname"].text()
-            values = {name: float(members[name].whole()) for name in VALUES if name in members}
-            yield Process(region, members["rank"].whole(), host, process.place, values)
+                raise process.make_error(f"{min(missing)} is missing")
+            host = members["hostname"].require_text()
+            values = {name: float(members[name].require_whole()) for name in VALUES if name in members}
+            yield ProcessRegion(region, members["rank"].require_whole(), host, process.place, values)
 
 
-def _totals(node: Node) -> Iterator[Application]:
-    for region, sums in node.fields().items():
-        members = sums.fields()
-        values = {name: members[name].number() for name in (*VALUES, *_EXTRA) if name in members}
-        yield Application(region, sums.place, values)
+def _read_totals(node: JsonNode) -> Iterator[RegionTotals]:
+    for region, sums in node.require_fields().items():
+        members = sums.require_fields()
+        values = {name: members[name].require_number() for name in (*VALUES, *_EXTRA) if name in members}
+        yield RegionTotals(region, sums.place, values)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.formats.talp.checks import disagreements
+from advisor.formats.talp.checks import find_contradictions
 from advisor.model.records import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.formats.talp.nesting import Division
-    from advisor.formats.talp.recording import Recording
+    from advisor.formats.talp.division import RegionDivision
+    from advisor.formats.talp.recording import TalpRecording
 
 #: So many contradictions are repeated, of at most so many that are counted; and so many names of regions.
 _SHOWN: Final = 3
@@ -19,14 +19,18 @@ _COUNTED: Final = 1000
 _NAME: Final = 40  # characters of a region's name
 
 
-def notes(recording: Recording, division: Division, threads: int) -> tuple[Note, ...]:
+def build_notes(recording: TalpRecording, division: RegionDivision, threads: int) -> tuple[Note, ...]:
     """Return a note for each doubt about ``recording``, and for what of it is not used."""
-    return (*_of_file(recording), *_of_regions(recording, division, threads), *_of_efficiency(recording, division))
+    return (
+        *_note_file(recording),
+        *_note_regions(recording, division, threads),
+        *_note_efficiency(recording, division),
+    )
 
 
-def _of_file(recording: Recording) -> Iterator[Note]:
+def _note_file(recording: TalpRecording) -> Iterator[Note]:
     wrong = []
-    for text in disagreements(recording):
+    for text in find_contradictions(recording):
         wrong.append(text)
         if len(wrong) == _COUNTED:
             break
@@ -38,14 +42,14 @@ def _of_file(recording: Recording) -> Iterator[Note]:
         yield Note("several runs in one file", text, 0.05)
 
 
-def _of_regions(recording: Recording, division: Division, threads: int) -> Iterator[Note]:
+def _note_regions(recording: TalpRecording, division: RegionDivision, threads: int) -> Iterator[Note]:
     if division.whole < 0:
         text = "no region spans the run, so all regions together are taken for it"
         yield Note("no region of the whole run", text, 0.2, "DLB_ARGS='--talp --talp-region-select=all' mpirun …")
     if len(division.parts) + len(division.left_out) > 1:
         text = "TALP does not say which regions contain others; those that together fit into the run are told apart"
         if division.left_out:
-            text += f"; left out: {_names(recording, division.left_out)}"
+            text += f"; left out: {_format_names(recording, division.left_out)}"
         yield Note("regions taken apart", text)
     if threads > 1:
         yield Note(
@@ -53,7 +57,7 @@ def _of_regions(recording: Recording, division: Division, threads: int) -> Itera
         )
 
 
-def _of_efficiency(recording: Recording, division: Division) -> Iterator[Note]:
+def _note_efficiency(recording: TalpRecording, division: RegionDivision) -> Iterator[Note]:
     """Yield how TALP's own efficiency of the run compares with that from the times of the ranks.
 
     TALP divides by the time inside the region, not by the run time, and gives regions without MPI calls 1.00 whatever
@@ -64,13 +68,13 @@ def _of_efficiency(recording: Recording, division: Division) -> Iterator[Note]:
     value = reported.get(whole)
     if value is not None:
         row = division.whole
-        own = float(recording.of("usefulTime")[row].mean() / recording.of("elapsedTime")[row].max())
+        own = float(recording.values_of("usefulTime")[row].mean() / recording.values_of("elapsedTime")[row].max())
         text = f"TALP's parallel efficiency of {whole}, {value:.2f}, is not used; from the times of all ranks {own:.3f}"
         yield Note("TALP's efficiencies", "; ".join((text, *recording.doubts)))
     elif recording.doubts:
         yield Note("TALP's efficiencies", "; ".join(recording.doubts))
 
 
-def _names(recording: Recording, regions: tuple[int, ...]) -> str:
+def _format_names(recording: TalpRecording, regions: tuple[int, ...]) -> str:
     names = [recording.regions[n][:_NAME] for n in regions[:_SHOWN]]
     return ", ".join(names) + (f" and {len(regions) - _SHOWN} more" if len(regions) > _SHOWN else "")

@@ -47,7 +47,7 @@ REGIONS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class ProcessRegion:
     """One region on one rank: host, place in the file, and the values that stand there."""
 
     region: str
@@ -58,7 +58,7 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
+class RegionTotals:
     """One region over all ranks, as TALP adds it up; for the text report only some of it."""
 
     region: str
@@ -67,10 +67,10 @@ class Application:
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class TalpRecording:
     """A run as TALP measured it.
 
-    ``values`` maps names of ``VALUES`` to arrays (regions, ranks); what is not there was not written. ``listed``
+    ``values`` maps names of ``VALUES`` to arrays (regions, ranks); what is not there was not written. ``presence``
     (regions, ranks) tells which cells were; the others are zero. ``totals`` are TALP's own sums.
     """
 
@@ -79,22 +79,22 @@ class Recording:
     ranks: tuple[int, ...]
     hosts: tuple[str | None, ...]
     values: Mapping[str, FloatArray]
-    listed: FloatArray
-    totals: tuple[Application, ...] = ()
-    written: str | None = None
+    presence: FloatArray
+    totals: tuple[RegionTotals, ...] = ()
+    timestamp: str | None = None
     ranks_expected: int | None = None
     earlier_runs: int = 0
     doubts: tuple[str, ...] = field(default=())
 
-    def of(self, name: str) -> FloatArray:
+    def values_of(self, name: str) -> FloatArray:
         """Return the values of ``name``, zeros where TALP did not write it."""
         found = self.values.get(name)
         return np.zeros((len(self.regions), len(self.ranks))) if found is None else found
 
 
-def tabulate(file: Path, processes: Iterable[Process]) -> Recording:
+def tabulate_processes(file: Path, processes: Iterable[ProcessRegion]) -> TalpRecording:
     """Return what single processes measured as arrays; raises ``InputError`` for a rank that is there twice."""
-    cells: dict[tuple[str, int], Process] = {}
+    cells: dict[tuple[str, int], ProcessRegion] = {}
     for process in processes:
         here = (process.region, process.rank)
         if here not in cells:
@@ -123,4 +123,4 @@ def tabulate(file: Path, processes: Iterable[Process]) -> Recording:
     for process in cells.values():
         if hosts.setdefault(process.rank, process.host) != process.host:
             raise InputError(file, f"rank {process.rank} is on two hosts", process.place)
-    return Recording(file, regions, ranks, tuple(hosts[rank] for rank in ranks), values, listed)
+    return TalpRecording(file, regions, ranks, tuple(hosts[rank] for rank in ranks), values, listed)

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.formats.talp.recording import Application, Process, Recording, tabulate
+from advisor.formats.talp.recording import ProcessRegion, RegionTotals, TalpRecording, tabulate_processes
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,17 +37,17 @@ _TIMES: Final = {
 Block = tuple[str, int, dict[str, str]]
 
 
-def read(path: Path) -> Recording:
+def read_recording(path: Path) -> TalpRecording:
     """Return the recording in the report in the text at ``path``; raises ``InputError`` with the line of a mistake."""
-    blocks = list(_blocks(path))
-    sums = [_sums(path, block) for block in blocks if block[0] == SUMS]
-    processes = [_process(path, block) for block in blocks if block[0] == PROCESSES]
+    blocks = list(_read_blocks(path))
+    sums = [_parse_sums(path, block) for block in blocks if block[0] == SUMS]
+    processes = [_parse_process(path, block) for block in blocks if block[0] == PROCESSES]
     warned = sum(block[0] == "outside" for block in blocks)
     doubts = (f"DLB itself calls {warned} of its metrics impossible",) if warned else ()
-    return replace(tabulate(path, processes), totals=tuple(sums), doubts=doubts)
+    return replace(tabulate_processes(path, processes), totals=tuple(sums), doubts=doubts)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of DLB with their numbers, without the prefix."""
     if path.stat().st_size > LIMIT:
         raise InputError(path, f"is larger than {LIMIT:,} bytes")
@@ -61,9 +61,9 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number + 1, found[1].rstrip()
 
 
-def _blocks(path: Path) -> Iterator[Block]:
+def _read_blocks(path: Path) -> Iterator[Block]:
     current: Block | None = None
-    for number, line in _lines(path):
+    for number, line in _read_lines(path):
         heading = _HEADING.fullmatch(line)
         if "is outside the allowed range" in line:
             yield "outside", number, {}
@@ -82,7 +82,7 @@ def _blocks(path: Path) -> Iterator[Block]:
         yield current
 
 
-def _process(path: Path, block: Block) -> Process:
+def _parse_process(path: Path, block: Block) -> ProcessRegion:
     _, line, fields = block
     place = f"line {line}"
     needed = ("Name", "Process", "Rank", "CpuSet", "Elapsed time", "Useful time")
@@ -101,10 +101,10 @@ def _process(path: Path, block: Block) -> Process:
             if found is None or not found[1].isascii():
                 raise InputError(path, f"{title}: {fields[title][:40]!r} is no time", place)
             values[name] = float(found[1])
-    return Process(fields["Name"], int(fields["Rank"]), host[1], place, values)
+    return ProcessRegion(fields["Name"], int(fields["Rank"]), host[1], place, values)
 
 
-def _sums(path: Path, block: Block) -> Application:
+def _parse_sums(path: Path, block: Block) -> RegionTotals:
     """Return the block of one region over all ranks: a rounded time and the efficiency."""
     _, line, fields = block
     if "Name" not in fields:
@@ -115,4 +115,4 @@ def _sums(path: Path, block: Block) -> Application:
         values["roundedElapsedTime"] = float(short[1]) * _UNIT_NS[short[2]]
     if re.fullmatch(r"\d\.\d\d", fields.get("Parallel efficiency", ""), re.ASCII):
         values["parallelEfficiency"] = float(fields["Parallel efficiency"])
-    return Application(fields["Name"], f"line {line}", values)
+    return RegionTotals(fields["Name"], f"line {line}", values)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for a profile or trace of TAU, or a directory of them, else None."""
-    return None if layout.form(path) is None else 1.0
+    return None if layout.detect_layout(path) is None else 1.0
 
 
 def read_call_paths(path: Path, compiled: bool | None = None) -> CallPaths:
@@ -27,15 +27,15 @@ def read_call_paths(path: Path, compiled: bool | None = None) -> CallPaths:
     Raises ``InputError`` with file and line for what is damaged or is a binary trace, and ``UsageError`` when the
     compiled parser is demanded without numba.
     """
-    from advisor.formats.tau.assembly import call_paths
+    from advisor.formats.tau.call_path_builder import build_call_paths
     from advisor.model.errors import InputError
 
-    form = layout.form(path)
+    form = layout.detect_layout(path)
     if form == "trace":
         raise InputError(path, layout.CONVERT)
     if form is None:
         raise InputError(path, "no profile of TAU here (profile.0.0.0 or MULTI__TIME/profile.0.0.0)")
-    return call_paths(path, compiled)
+    return build_call_paths(path, compiled)
 
 
 @hookimpl

@@ -34,44 +34,50 @@ _LISTED: Final = 100_000
 Place = tuple[int, int, int]
 
 
-def form(path: Path) -> str | None:
+def detect_layout(path: Path) -> str | None:
     """Return ``profile`` or ``trace`` for what TAU wrote, file or directory, else None."""
     if not path.is_dir():
-        return _form_of_file(path)
+        return _detect_file_layout(path)
     folders = [path, *_metric_folders(path)]
-    if any(_holds(_files(folder), "profile") for folder in folders):
+    if any(_holds_layout(_iterate_profiles(folder), "profile") for folder in folders):
         return "profile"
-    traces = (path / name for name in _names(path) if name.endswith((".trc", ".edf")))
-    return "trace" if _holds(traces, "trace") else None
+    traces = (path / name for name in _list_names(path) if name.endswith((".trc", ".edf")))
+    return "trace" if _holds_layout(traces, "trace") else None
 
 
-def find(path: Path) -> list[dict[Place, Path]]:
+def find_files(path: Path) -> list[dict[Place, Path]]:
     """Return the files of each metric by node, context and thread; a single file is that of the place it names."""
     if not path.is_dir():
-        return [{_place(path.name) or (0, 0, 0): path}]
-    found = [_by_place(folder) for folder in _metric_folders(path)]
-    return [files for files in found if files] or [_by_place(path)]
+        return [{_parse_place(path.name) or (0, 0, 0): path}]
+    found = [_files_by_place(folder) for folder in _metric_folders(path)]
+    return [files for files in found if files] or [_files_by_place(path)]
 
 
-def mixed(path: Path) -> bool:
+def has_mixed_metrics(path: Path) -> bool:
     """Return whether a directory holds profiles of several metrics and others beside them."""
-    return path.is_dir() and bool(_metric_folders(path)) and bool(_by_place(path))
+    return path.is_dir() and bool(_metric_folders(path)) and bool(_files_by_place(path))
 
 
-def _by_place(folder: Path) -> dict[Place, Path]:
-    found = {place: path for path in _files(folder) if (place := _place(path.name)) is not None and path.is_file()}
+def _files_by_place(folder: Path) -> dict[Place, Path]:
+    found = {
+        place: path
+        for path in _iterate_profiles(folder)
+        if (place := _parse_place(path.name)) is not None and path.is_file()
+    }
     return dict(sorted(found.items()))
 
 
 def _metric_folders(path: Path) -> list[Path]:
-    return sorted(path / name for name in _names(path) if name.startswith(METRIC_FOLDER) and (path / name).is_dir())
+    return sorted(
+        path / name for name in _list_names(path) if name.startswith(METRIC_FOLDER) and (path / name).is_dir()
+    )
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    return (folder / name for name in _names(folder) if _NAME.fullmatch(name))
+def _iterate_profiles(folder: Path) -> Iterator[Path]:
+    return (folder / name for name in _list_names(folder) if _NAME.fullmatch(name))
 
 
-def _names(folder: Path) -> list[str]:
+def _list_names(folder: Path) -> list[str]:
     try:
         with os.scandir(folder) as entries:
             return [entry.name for entry in islice(entries, _LISTED)]
@@ -79,16 +85,16 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _place(name: str) -> Place | None:
+def _parse_place(name: str) -> Place | None:
     found = _NAME.fullmatch(name)
     return (max(int(found[1]), 0), int(found[2]), int(found[3])) if found else None
 
 
-def _holds(paths: Iterable[Path], wanted: str) -> bool:
-    return any(_form_of_file(path) == wanted for path in islice(paths, _TRIED) if path.is_file())
+def _holds_layout(paths: Iterable[Path], wanted: str) -> bool:
+    return any(_detect_file_layout(path) == wanted for path in islice(paths, _TRIED) if path.is_file())
 
 
-def _form_of_file(path: Path) -> str | None:
+def _detect_file_layout(path: Path) -> str | None:
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)

@@ -22,7 +22,7 @@ _RANGE: Final = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class RunMetadata:
     """Program, start (ISO 8601, UTC where known) and whether the XML could be read."""
 
     program: str
@@ -30,41 +30,43 @@ class Metadata:
     sound: bool
 
 
-def of_run(header: bytes) -> Metadata:
+def read_metadata(header: bytes) -> RunMetadata:
     """Return what the metadata in the second line of a file say about the run."""
     begin, end = header.find(_BEGIN), header.rfind(_END)
     if begin < 0:
-        return Metadata("", None, sound=True)
+        return RunMetadata("", None, sound=True)
     if end < begin or end - begin > _LIMIT:
-        return Metadata("", None, sound=False)
+        return RunMetadata("", None, sound=False)
     try:
         found = {
             attribute.findtext("name") or "": attribute.findtext("value") or ""
             for attribute in fromstring(header[begin : end + len(_END)])
         }
     except (ParseError, DefusedXmlException, ValueError, LookupError):
-        return Metadata("", None, sound=False)
+        return RunMetadata("", None, sound=False)
     path = found.get("Executable") or (found.get("Command Line", "").split() or [""])[0]
-    return Metadata(path.rpartition("/")[2], _started(found.get("UTC Time") or found.get("Local Time")), sound=True)
+    return RunMetadata(
+        path.rpartition("/")[2], _parse_start_time(found.get("UTC Time") or found.get("Local Time")), sound=True
+    )
 
 
-def host(header: bytes) -> str | None:
+def find_host(header: bytes) -> str | None:
     """Return the node that the file was written on."""
-    return _value(header, b"Hostname") or _value(header, b"Node Name")
+    return _find_value(header, b"Hostname") or _find_value(header, b"Node Name")
 
 
-def cores(headers: Sequence[bytes]) -> int | None:
+def count_cores(headers: Sequence[bytes]) -> int | None:
     """Return on how many cores the processes might run, over all nodes; None where one does not say."""
     allowed: dict[str | None, set[int]] = {}
     for header in headers:
-        mine = _numbers(_value(header, b"CPUs Allowed List") or "")
+        mine = _parse_numbers(_find_value(header, b"CPUs Allowed List") or "")
         if not mine:
             return None
-        allowed.setdefault(host(header), set()).update(mine)
+        allowed.setdefault(find_host(header), set()).update(mine)
     return sum(map(len, allowed.values())) or None
 
 
-def _value(header: bytes, name: bytes) -> str | None:
+def _find_value(header: bytes, name: bytes) -> str | None:
     """Return the value of an attribute without reading the others: runs have thousands of files."""
     mark = b"<name>" + name + b"</name><value>"
     begin = header.find(mark)
@@ -75,7 +77,7 @@ def _value(header: bytes, name: bytes) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def _numbers(text: str) -> frozenset[int]:
+def _parse_numbers(text: str) -> frozenset[int]:
     """Return the numbers of a list such as ``0-3,8``; none where it is no list."""
     found: set[int] = set()
     for part in text.split(","):
@@ -86,7 +88,7 @@ def _numbers(text: str) -> frozenset[int]:
     return frozenset(found)
 
 
-def _started(text: str | None) -> str | None:
+def _parse_start_time(text: str | None) -> str | None:
     try:
         return datetime.fromisoformat(text).isoformat() if text else None
     except ValueError:

@@ -40,6 +40,6 @@ def is_cpu(metric: str) -> bool:
     return metric.upper() in _CPU
 
 
-def count(metric: str) -> str:
+def count_name(metric: str) -> str:
     """Return the name among ``Profile.counts`` of a metric that is no time; its own where there is none."""
     return _COUNTS.get(metric.upper(), metric)

@@ -9,27 +9,27 @@ from advisor.model.records import Note
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from advisor.formats.tau.run import Run
+    from advisor.formats.tau.run_files import TauRun
 
 _SHOWN: Final = 3
 #: Fewer samples than this tell hardly anything about where time goes.
 _FEW: Final = 100
 
 
-def of_files(run: Run) -> Iterator[Note]:
+def note_files(run: TauRun) -> Iterator[Note]:
     """Yield notes about files that could not be read or lack something."""
-    if run.broken:
-        share = len(run.broken) / len(run.places)
-        shown = "; ".join(str(error) for error in list(run.broken.values())[:_SHOWN])
-        text = f"{len(run.broken)} of {len(run.places)} threads are left out: {shown}"
+    if run.damage:
+        share = len(run.damage) / len(run.places)
+        shown = "; ".join(str(error) for error in list(run.damage.values())[:_SHOWN])
+        text = f"{len(run.damage)} of {len(run.places)} threads are left out: {shown}"
         yield Note("damaged profiles", text, 0.1 + 0.5 * share)
     if run.negative:
         yield Note("times below zero", "some times are a little less than nothing and were taken as nothing", 0.02)
 
 
-def contradictions(run: Run, found: Sequence[tuple[int, str]]) -> Iterator[Note]:
+def note_contradictions(run: TauRun, found: Sequence[tuple[int, str]]) -> Iterator[Note]:
     """Yield a note about what a profile says twice and not the same; ``found`` are processors and texts."""
-    kept = [(number, text) for number, text in found if number not in run.broken]
+    kept = [(number, text) for number, text in found if number not in run.damage]
     if not kept:
         return
     places = [f"profile.{'.'.join(map(str, run.places[number]))}: {text}" for number, text in kept[:_SHOWN]]
@@ -38,7 +38,7 @@ def contradictions(run: Run, found: Sequence[tuple[int, str]]) -> Iterator[Note]
     yield Note("contradictions in the profile", text, 0.3)
 
 
-def of_names(groups: Sequence[frozenset[str]], names: Sequence[str], folded: int) -> Iterator[Note]:
+def note_names(groups: Sequence[frozenset[str]], names: Sequence[str], folded: int) -> Iterator[Note]:
     """Yield notes about functions that were not measured in full."""
     disabled = [
         name
@@ -52,7 +52,7 @@ def of_names(groups: Sequence[frozenset[str]], names: Sequence[str], folded: int
         yield Note("functions folded", f"{folded} functions and call paths beyond the limit have no row", 0.1)
 
 
-def other(
+def note_others(
     *, samples: float, silent: Sequence[str], mixed: bool, sound: bool, wall: bool, shared_cpu: bool
 ) -> Iterator[Note]:
     """Yield the remaining notes; ``silent`` are the threads whose calls have no sizes that TAU always records."""

@@ -34,7 +34,7 @@ _EVENTS: Final = re.compile(rb"(\d{1,9}) userevents *\r?\n# eventname numevents 
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class UserEvent:
     """What a user event summed up; ``name`` as it stands in the file."""
 
     name: bytes
@@ -46,47 +46,47 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class ProfileSheet:
     """The contents of a file.
 
-    ``ids`` (n,) are the numbers of the functions in ``Names``, ``values`` (n, 4) what is measured of each. ``events``
-    is None where the file does not speak of user events at all. ``header`` is the line with the metadata, ``negative``
-    says whether values a little below zero were taken as zero.
+    ``ids`` (n,) are the numbers of the functions in ``FunctionNames``, ``values`` (n, 4) what is measured of each.
+    ``events`` is None where the file does not speak of user events at all. ``header`` is the line with the metadata,
+    ``negative`` says whether values a little below zero were taken as zero.
     """
 
     metric: str
     header: bytes
     ids: IntArray
     values: FloatArray
-    events: tuple[Event, ...] | None
+    events: tuple[UserEvent, ...] | None
     negative: bool
 
 
 @dataclass(slots=True)
-class Names:
+class FunctionNames:
     """The names of functions over all files: ``known`` numbers them, ``groups`` holds the groups of each."""
 
     known: dict[bytes, int] = field(default_factory=dict)
     groups: list[bytes] = field(default_factory=list)
     last: tuple[Sequence[bytes], IntArray] = field(default_factory=lambda: ((), np.zeros(0, dtype=np.int64)))
 
-    def number(self, name: bytes, group: bytes) -> int:
+    def number_name(self, name: bytes, group: bytes) -> int:
         """Return the number of a name, a new one if it was not known."""
         found = self.known.setdefault(name, len(self.groups))
         if found == len(self.groups):
             self.groups.append(group)
         return found
 
-    def numbers(self, names: Sequence[bytes], groups: Iterable[bytes]) -> IntArray:
+    def number_names(self, names: Sequence[bytes], groups: Iterable[bytes]) -> IntArray:
         """Return the numbers of the names of a file, (n,); most files of a run name the same."""
         if names != self.last[0]:
-            found = [self.number(name, group) for name, group in zip(names, groups, strict=True)]
+            found = [self.number_name(name, group) for name, group in zip(names, groups, strict=True)]
             self.last = (names, np.array(found, dtype=np.int64))
         return self.last[1]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class SheetFrame:
     """Where things are in a file: the functions are ``count`` lines between ``start`` and ``end``."""
 
     path: Path
@@ -98,7 +98,7 @@ class Frame:
     end: int
 
 
-def frame(path: Path) -> Frame:
+def read_frame(path: Path) -> SheetFrame:
     """Return the parts of the file at ``path``; raises ``InputError`` where it does not look like a profile."""
     try:
         if path.stat().st_size > FILE_LIMIT:
@@ -117,10 +117,10 @@ def frame(path: Path) -> Frame:
     if count > LINE_LIMIT or count > mark - start:
         raise InputError(path, f"{count} functions do not fit into the file", "line 1")
     metric = (found[2] or b"TIME").decode("utf-8", "surrogateescape")
-    return Frame(path, content, metric, found[3], count, start, mark)
+    return SheetFrame(path, content, metric, found[3], count, start, mark)
 
 
-def plain(part: Frame, names: Names) -> tuple[IntArray, FloatArray]:
+def parse_functions(part: SheetFrame, names: FunctionNames) -> tuple[IntArray, FloatArray]:
     """Return numbers (n,) and values (n, 4) of the functions of a file, without compiled code."""
     pieces = part.content[part.start : part.end].split(b'"')
     numbers = b"".join(pieces[2::4])
@@ -139,33 +139,33 @@ def plain(part: Frame, names: Names) -> tuple[IntArray, FloatArray]:
         try:
             values = np.array(list(map(float, words))).reshape(-1, 5)[:, :4]
         except ValueError:
-            return by_line(part, names)
-        return names.numbers(pieces[1::4], pieces[3::4]), values
-    return by_line(part, names)
+            return parse_by_line(part, names)
+        return names.number_names(pieces[1::4], pieces[3::4]), values
+    return parse_by_line(part, names)
 
 
-def by_line(part: Frame, names: Names) -> tuple[IntArray, FloatArray]:
-    """Return what ``plain`` returns, line by line; raises ``InputError`` with the line that is none."""
+def parse_by_line(part: SheetFrame, names: FunctionNames) -> tuple[IntArray, FloatArray]:
+    """Return what ``parse_functions`` returns, line by line; raises ``InputError`` with the line that is none."""
     lines = part.content[part.start : part.end].split(b"\n")[:-1]
     if len(lines) != part.count:
         raise InputError(part.path, f"{part.count} functions were announced, {len(lines)} are there", "line 1")
     values = np.empty((part.count, 4))
     ids = np.empty(part.count, dtype=np.int64)
     for n, line in enumerate(lines):
-        ids[n], values[n] = function(part, line, n, names)
+        ids[n], values[n] = parse_function(part, line, n, names)
     return ids, values
 
 
-def function(part: Frame, line: bytes, n: int, names: Names) -> tuple[int, list[float]]:
+def parse_function(part: SheetFrame, line: bytes, n: int, names: FunctionNames) -> tuple[int, list[float]]:
     """Return number and values of the function in a line, the ``n``-th of the file."""
     found = _FUNCTION.fullmatch(line)
-    numbers = _numbers(found) if found else None
+    numbers = _parse_numbers(found) if found else None
     if not found or numbers is None:
         raise InputError(part.path, "expected a function and five numbers", f"line {n + 3}")
-    return names.number(found[1], found[7] or b""), numbers[:4]
+    return names.number_name(found[1], found[7] or b""), numbers[:4]
 
 
-def _numbers(found: re.Match[bytes]) -> list[float] | None:
+def _parse_numbers(found: re.Match[bytes]) -> list[float] | None:
     """Return the numbers in a line, behind the name."""
     words = found.groups()[1:6]
     try:
@@ -174,7 +174,7 @@ def _numbers(found: re.Match[bytes]) -> list[float] | None:
         return None
 
 
-def finish(part: Frame, ids: IntArray, values: FloatArray) -> Sheet:
+def build_sheet(part: SheetFrame, ids: IntArray, values: FloatArray) -> ProfileSheet:
     """Return the sheet of a file whose functions were read; raises ``InputError`` for what cannot be."""
     wrong = ~((values > -LARGEST) & (values < LARGEST)).all(axis=1)
     if wrong.any():
@@ -187,10 +187,10 @@ def finish(part: Frame, ids: IntArray, values: FloatArray) -> Sheet:
         if wrong.any():
             raise InputError(part.path, "a number below zero", f"line {int(np.argmax(wrong)) + 3}")
         values = np.maximum(values, 0.0)
-    return Sheet(part.metric, part.header, ids, values, _user_events(part), negative)
+    return ProfileSheet(part.metric, part.header, ids, values, _read_user_events(part), negative)
 
 
-def _user_events(part: Frame) -> tuple[Event, ...] | None:
+def _read_user_events(part: SheetFrame) -> tuple[UserEvent, ...] | None:
     content, line = part.content, part.count + 3
     begin = _AGGREGATES.match(content, part.end)
     if not begin:
@@ -204,13 +204,13 @@ def _user_events(part: Frame) -> tuple[Event, ...] | None:
     if lines.pop().strip() or len(lines) != int(head[1]):
         text = f"{int(head[1])} user events were announced, {len(lines)} are there"
         raise InputError(part.path, text, f"line {line + 1}")
-    return tuple(_event(part, text, line + 3 + n) for n, text in enumerate(lines))
+    return tuple(_parse_event(part, text, line + 3 + n) for n, text in enumerate(lines))
 
 
-def _event(part: Frame, line: bytes, number: int) -> Event:
+def _parse_event(part: SheetFrame, line: bytes, number: int) -> UserEvent:
     found = _EVENT.fullmatch(line)
-    numbers = _numbers(found) if found else None
+    numbers = _parse_numbers(found) if found else None
     possible = numbers is not None and 0 <= numbers[0] < LARGEST and (np.isfinite(numbers).all() or not numbers[0])
     if not found or numbers is None or not possible:
         raise InputError(part.path, "expected a user event and five numbers", f"line {number}")
-    return Event(found[1], *numbers)
+    return UserEvent(found[1], *numbers)

@@ -12,7 +12,7 @@ from advisor.formats.tau.sheet import EXCL, INCL
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.formats.tau.sheet import Names, Sheet
+    from advisor.formats.tau.sheet import FunctionNames, ProfileSheet
     from advisor.model.records import FloatArray, IntArray
 
 #: What is kept apart: functions, and functions times processors; what is beyond goes to its callee or to the rest.
@@ -24,7 +24,7 @@ SEPARATOR: Final = b" => "
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MetricTable:
     """A metric: ``values`` (4, names, processors) are calls, calls from it, exclusive and inclusive values."""
 
     metric: str
@@ -32,7 +32,7 @@ class Table:
 
 
 @dataclass(slots=True)
-class Filling:
+class TableBuilder:
     """The sheets of a metric as they come, without cells of functions that a processor did not call."""
 
     metric: str = ""
@@ -40,14 +40,14 @@ class Filling:
     processors: list[IntArray] = field(default_factory=list)
     values: list[FloatArray] = field(default_factory=list)
 
-    def add(self, sheet: Sheet, processor: int) -> None:
+    def add_sheet(self, sheet: ProfileSheet, processor: int) -> None:
         """Take in the sheet of a processor."""
         self.metric = sheet.metric
         self.ids.append(sheet.ids)
         self.processors.append(np.full(len(sheet.ids), processor))
         self.values.append(sheet.values)
 
-    def weights(self, count: int) -> FloatArray:
+    def compute_weights(self, count: int) -> FloatArray:
         """Return how much each of ``count`` names matters: what it takes, and a little for what it calls."""
         if not self.ids:
             return np.zeros(count)
@@ -55,7 +55,7 @@ class Filling:
         taken = values[:, EXCL] + 1e-3 * values[:, INCL]
         return np.bincount(np.concatenate(self.ids), taken, minlength=count).astype(np.float64)
 
-    def table(self, place: IntArray, count: int, processors: int) -> Table:
+    def build_table(self, place: IntArray, count: int, processors: int) -> MetricTable:
         """Return the values of all sheets; ``place`` is the row of each name (-1: none), of ``count``."""
         found = np.zeros((4, count, processors))  # takes no memory until it is written to
         if self._is_alike(place):
@@ -66,9 +66,9 @@ class Filling:
                 and (np.diff(place[self.ids[0]]) == 1).all()
                 and (np.diff(columns) > 0).all()
             ):
-                return Table(self.metric, values)
+                return MetricTable(self.metric, values)
             found[:, place[self.ids[0]][:, None], columns] = values
-            return Table(self.metric, found)
+            return MetricTable(self.metric, found)
         row = place[np.concatenate(self.ids)]
         cell = row * processors + np.concatenate(self.processors)
         values, kept = np.concatenate(self.values), row >= 0
@@ -77,7 +77,7 @@ class Filling:
         size = count * processors
         for n, column in enumerate(values.T):
             found[n] = np.bincount(cell, np.ascontiguousarray(column), minlength=size).reshape(count, processors)
-        return Table(self.metric, found)
+        return MetricTable(self.metric, found)
 
     def _is_alike(self, place: IntArray) -> bool:
         """Return whether all sheets hold the same functions in the same order, each once and in a row of its own."""
@@ -87,7 +87,9 @@ class Filling:
         return alike and len(first) > 0 and bool((rows >= 0).all()) and len(np.unique(rows)) == len(first)
 
 
-def choose(names: Names, metrics: Sequence[Filling], processors: int) -> tuple[list[bytes], IntArray, int]:
+def select_names(
+    names: FunctionNames, metrics: Sequence[TableBuilder], processors: int
+) -> tuple[list[bytes], IntArray, int]:
     """Return the names that get a row, the row of each name (-1: none), and how many have none of their own.
 
     Call paths beyond the limit need none: what they take is in the row of the function they end in. Functions beyond
@@ -97,7 +99,7 @@ def choose(names: Names, metrics: Sequence[Filling], processors: int) -> tuple[l
     most = max(1000, min(NAME_LIMIT, CELL_LIMIT // max(processors, 1)))
     if len(every) <= most:
         return every, np.arange(len(every)), 0
-    weights = sum((metric.weights(len(every)) for metric in metrics), np.zeros(len(every)))
+    weights = sum((metric.compute_weights(len(every)) for metric in metrics), np.zeros(len(every)))
     flat = np.array([SEPARATOR not in name for name in every])
     order = np.lexsort((-weights, ~flat))[: most - 1]
     kept = np.sort(order)

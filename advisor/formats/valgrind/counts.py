@@ -32,7 +32,7 @@ _OTHERS: Final = frozenset({
 LIBRARY: Final = "library."
 
 
-def named(events: Sequence[str]) -> dict[str, tuple[int, ...]]:
+def name_counts(events: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """Return for each count the columns that make it up; events that no count knows keep their names."""
     column = {event: number for number, event in enumerate(events)}
     found = {name: tuple(column[e] for e in parts) for name, parts in _MADE_OF.items() if set(parts) <= set(column)}
@@ -40,12 +40,12 @@ def named(events: Sequence[str]) -> dict[str, tuple[int, ...]]:
     return found | {f"valgrind.{event}": (number,) for event, number in column.items() if number not in used}
 
 
-def unknown(events: Sequence[str]) -> list[str]:
+def find_unknown_events(events: Sequence[str]) -> list[str]:
     """Return the events that valgrind does not count."""
     known = {event for parts in _MADE_OF.values() for event in parts}.union(_OTHERS)
     return [event for event in events if event not in known]
 
 
-def columns(table: FloatArray, parts: dict[str, tuple[int, ...]]) -> FloatArray:
+def sum_columns(table: FloatArray, parts: dict[str, tuple[int, ...]]) -> FloatArray:
     """Return a table (rows, events) as one of counts (rows, counts)."""
     return np.stack([table[:, list(numbers)].sum(axis=1) for numbers in parts.values()], axis=1)

@@ -29,7 +29,7 @@ def is_output(path: Path, pattern: re.Pattern[bytes]) -> bool:
         return pattern.match(head + stream.read(_HEAD)) is not None
 
 
-def outputs_in(directory: Path, pattern: re.Pattern[bytes]) -> Iterator[Path]:
+def find_outputs(directory: Path, pattern: re.Pattern[bytes]) -> Iterator[Path]:
     """Yield the files directly in ``directory`` that begin as ``pattern`` says, in no order."""
     with os.scandir(directory) as entries:
         for seen, entry in enumerate(entries):
@@ -43,11 +43,11 @@ def outputs_in(directory: Path, pattern: re.Pattern[bytes]) -> Iterator[Path]:
                 continue
 
 
-def sniff(path: Path, pattern: re.Pattern[bytes]) -> float | None:
+def sniff_path(path: Path, pattern: re.Pattern[bytes]) -> float | None:
     """Return 1 for a file that begins as ``pattern`` says, or a directory with such files, else None."""
     try:
         if path.is_dir():
-            return 1.0 if next(outputs_in(path, pattern), None) is not None else None
+            return 1.0 if next(find_outputs(path, pattern), None) is not None else None
         return 1.0 if path.is_file() and is_output(path, pattern) else None
     except OSError:
         return None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CodePlace:
     """Where events were counted: object file, source file (of inlined code another than ``own``), function.
 
     ``own`` is the source file of the function itself. Unknown names are ``???`` in the file and stay so here.
@@ -35,12 +35,13 @@ class HotLines:
 
 
 @dataclass(frozen=True, slots=True)
-class Dump:
+class ValgrindDump:
     """One file: a process, or a thread or a part of one.
 
     ``counts`` (places, events) are exclusive: what was counted in callees is not in here. ``calls`` (places,) tells how
     often the functions were called, None where that is not recorded; ``line`` (places,) is the first line in which
-    something was counted, 0 for none. ``off`` is how far the file's own totals are from the sum of its lines.
+    something was counted, 0 for none. ``totals_deviation`` is how far the file's own totals are from the sum of its
+    lines.
     """
 
     path: Path
@@ -50,9 +51,9 @@ class Dump:
     part: int
     caches: tuple[str, ...]
     events: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[CodePlace, ...]
     counts: FloatArray
     calls: IntArray | None
     line: IntArray
     lines: HotLines
-    off: float
+    totals_deviation: float

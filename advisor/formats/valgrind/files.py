@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.valgrind.detection import outputs_in
-from advisor.formats.valgrind.dump import Dump, HotLines, Place
-from advisor.formats.valgrind.problems import MistakeError
-from advisor.formats.valgrind.scan import LineError, Scanner
+from advisor.formats.valgrind.detection import find_outputs
+from advisor.formats.valgrind.dump import CodePlace, HotLines, ValgrindDump
+from advisor.formats.valgrind.line_errors import MistakeError
+from advisor.formats.valgrind.scan import DumpScanner, LineError
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ _NUMBERS: Final = re.compile(r"\d+")
 _COUNTS: Final = frozenset(b"0123456789+-*\n")
 
 
-def files_of(path: Path, pattern: re.Pattern[bytes]) -> list[Path]:
+def find_files(path: Path, pattern: re.Pattern[bytes]) -> list[Path]:
     """Return the file at ``path``, or the files of a directory that begin so; raises ``InputError`` without any."""
     if not path.is_dir():
         return [path]
     try:
-        found = _with_damaged(path, list(outputs_in(path, pattern)))
+        found = _add_damaged_files(path, list(find_outputs(path, pattern)))
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from error
     if not found:
@@ -38,40 +38,40 @@ def files_of(path: Path, pattern: re.Pattern[bytes]) -> list[Path]:
     return found
 
 
-def _with_damaged(directory: Path, found: list[Path]) -> list[Path]:
+def _add_damaged_files(directory: Path, found: list[Path]) -> list[Path]:
     """Return the files and those that are called alike, but for the numbers in them: what they hold may be lost."""
     alike = {_NUMBERS.sub("0", file.name) for file in found}
     others = (file for file in directory.iterdir() if _NUMBERS.sub("0", file.name) in alike and file.is_file())
     return sorted({*found, *others})
 
 
-def read(path: Path, numbered: bool) -> Dump:
+def read_dump(path: Path, numbered: bool) -> ValgrindDump:
     """Return what the file at ``path`` says; raises ``InputError`` with the line of what is damaged.
 
     ``numbered`` tells whether names are given numbers, as callgrind does.
     """
-    scanner = Scanner(numbered)
+    scanner = DumpScanner(numbered)
     done = 0
     try:
-        for piece in _pieces(path):
-            done += scanner.feed(piece)
-        scanner.finish()
+        for piece in _read_pieces(path):
+            done += scanner.feed_text(piece)
+        scanner.check_end()
     except LineError as mistake:
         raise InputError(path, str(mistake), f"line {done + mistake.line + 1}") from mistake
     except MistakeError as mistake:
         raise InputError(path, str(mistake), f"line {done + 1}") from mistake
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from error
-    return _dump(path, scanner)
+    return _build_dump(path, scanner)
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+def _read_pieces(path: Path) -> Iterator[bytes]:
     """Yield the text in pieces of whole lines that end behind counts."""
     rest = b""
     with path.open("rb") as stream:
         while piece := stream.read(_PIECE):
             text = rest + piece
-            cut = _cut(text)
+            cut = _find_cut(text)
             if cut:
                 yield text[:cut]
             rest = text[cut:]
@@ -83,7 +83,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
         yield rest
 
 
-def _cut(text: bytes) -> int:
+def _find_cut(text: bytes) -> int:
     """Return where to cut: behind the last whole line of counts, or 0."""
     end = text.rfind(b"\n")
     while end > 0:
@@ -94,15 +94,15 @@ def _cut(text: bytes) -> int:
     return 0
 
 
-def _dump(path: Path, scanner: Scanner) -> Dump:
+def _build_dump(path: Path, scanner: DumpScanner) -> ValgrindDump:
     header, sums = scanner.header, scanner.sums
     if sums is None:
         raise InputError(path, "nothing was counted")
-    cells, counts, line = sums.places()
-    files, file, number, by_line = sums.by_line()
-    called = scanner.names.calls()
+    cells, counts, line = sums.list_places()
+    files, file, number, by_line = sums.list_lines()
+    called = scanner.names.sum_calls()
     calls = np.array([called.pop((cell[0], cell[3], cell[2]), 0) for cell in cells], dtype=np.int64)
-    return Dump(
+    return ValgrindDump(
         path=path,
         command=header.command,
         pid=header.pid,
@@ -110,15 +110,15 @@ def _dump(path: Path, scanner: Scanner) -> Dump:
         part=header.part,
         caches=tuple(header.caches),
         events=header.events,
-        places=tuple(Place(*map(text_of, cell)) for cell in cells),
+        places=tuple(CodePlace(*map(decode_name, cell)) for cell in cells),
         counts=counts,
         calls=calls if calls.any() else None,
         line=line,
-        lines=HotLines(tuple(map(text_of, files)), file, number, by_line),
-        off=scanner.off,
+        lines=HotLines(tuple(map(decode_name, files)), file, number, by_line),
+        totals_deviation=scanner.off,
     )
 
 
-def text_of(name: bytes) -> str:
+def decode_name(name: bytes) -> str:
     """Return a name of whatever bytes as text that keeps them."""
     return name.decode("utf-8", "surrogateescape")

@@ -16,16 +16,16 @@ from advisor.formats.runtime_libraries import (
     is_linking_function,
     is_loader,
 )
-from advisor.trace.callpaths.records import Node
+from advisor.trace.callpaths.records import CallPathNode
 from advisor.trace.events import Role
-from advisor.trace.regions import classify
+from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from advisor.formats.valgrind.dump import Dump, Place
+    from advisor.formats.valgrind.dump import CodePlace, ValgrindDump
     from advisor.model.records import FloatArray, IntArray
 
 UNKNOWN: Final = "???"
@@ -37,23 +37,25 @@ OTHERS: Final = "other functions"
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
+class FunctionList:
     """Functions of all files: ``nodes``, and which of them are ``library`` code, that is communication and linking.
 
     ``of_places`` gives for each file the function of each of its places; ``folded`` is how many functions were put
     together as they are too many.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[CallPathNode, ...]
     library: npt.NDArray[np.bool_]
     of_places: tuple[IntArray, ...]
     folded: int
 
 
-def functions_of(dumps: Sequence[Dump]) -> Functions:
+def build_functions(dumps: Sequence[ValgrindDump]) -> FunctionList:
     """Return the functions of ``dumps``; beyond the limit of regions the least counted are one."""
     known: dict[tuple[str, str, str], int] = {}
-    of_places = tuple(np.array([_number(known, place) for place in dump.places], dtype=np.int64) for dump in dumps)
+    of_places = tuple(
+        np.array([_number_function(known, place) for place in dump.places], dtype=np.int64) for dump in dumps
+    )
     weight, line = np.zeros(len(known)), np.full(len(known), np.iinfo(np.int64).max)
     for dump, functions in zip(dumps, of_places, strict=True):
         np.add.at(weight, functions, dump.counts[:, 0])
@@ -62,13 +64,13 @@ def functions_of(dumps: Sequence[Dump]) -> Functions:
     keys = list(known)
     communicates = any(is_communication_function(key[2]) for key in keys)
     library = np.array([_is_library(key, communicates) for key in keys])
-    nodes = tuple(_node(key, int(first), bool(one)) for key, first, one in zip(keys, line, library, strict=True))
+    nodes = tuple(_build_node(key, int(first), bool(one)) for key, first, one in zip(keys, line, library, strict=True))
     if len(nodes) <= REGION_LIMIT:
-        return Functions(nodes, library, of_places, 0)
-    return _folded(nodes, library, of_places, weight)
+        return FunctionList(nodes, library, of_places, 0)
+    return _fold_functions(nodes, library, of_places, weight)
 
 
-def _number(known: dict[tuple[str, str, str], int], place: Place) -> int:
+def _number_function(known: dict[tuple[str, str, str], int], place: CodePlace) -> int:
     return known.setdefault((place.object, place.own, _DEPTH.sub("", place.function)), len(known))
 
 
@@ -86,9 +88,9 @@ def _is_library(key: tuple[str, str, str], communicates: bool) -> bool:
     )
 
 
-def _node(key: tuple[str, str, str], first: int, library: bool) -> Node:
+def _build_node(key: tuple[str, str, str], first: int, library: bool) -> CallPathNode:
     place, file, name = key
-    shown, role = classify(name)
+    shown, role = classify_region(name)
     if (name == UNKNOWN or _ADDRESS.fullmatch(name)) and place != UNKNOWN:
         shown = f"{name} in {PurePath(place).name}"
     communicates = is_communication_function(name) or is_communication_library(place)
@@ -96,17 +98,19 @@ def _node(key: tuple[str, str, str], first: int, library: bool) -> Node:
         role = Role.USER
     if role == Role.USER and library and communicates:
         role = Role.COMM_OTHER
-    return Node(shown, role, None if file == UNKNOWN else file, None if first == np.iinfo(np.int64).max else first)
+    return CallPathNode(
+        shown, role, None if file == UNKNOWN else file, None if first == np.iinfo(np.int64).max else first
+    )
 
 
-def _folded(
-    nodes: tuple[Node, ...], library: npt.NDArray[np.bool_], of_places: tuple[IntArray, ...], weight: FloatArray
-) -> Functions:
+def _fold_functions(
+    nodes: tuple[CallPathNode, ...], library: npt.NDArray[np.bool_], of_places: tuple[IntArray, ...], weight: FloatArray
+) -> FunctionList:
     kept = np.sort(np.argsort(-weight, kind="stable")[: REGION_LIMIT - 1])
     place = np.full(len(nodes), len(kept))
     place[kept] = np.arange(len(kept))
-    return Functions(
-        (*(nodes[n] for n in kept.tolist()), Node(OTHERS)),
+    return FunctionList(
+        (*(nodes[n] for n in kept.tolist()), CallPathNode(OTHERS)),
         np.append(library[kept], False),
         tuple(place[functions] for functions in of_places),
         len(nodes) - len(kept),

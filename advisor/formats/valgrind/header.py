@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from advisor.formats.valgrind.problems import MistakeError
+from advisor.formats.valgrind.line_errors import MistakeError
 
 #: Events per line, and what stands at the beginning of a line of counts.
 _EVENTS: Final = 64
@@ -17,7 +17,7 @@ _CACHE: Final = re.compile(r"(I1|D1|LL|L2) cache: +(\S.*)")
 
 
 @dataclass(slots=True)
-class Header:
+class DumpHeader:
     """What the lines said so far."""
 
     command: str = ""
@@ -29,7 +29,7 @@ class Header:
     events: tuple[str, ...] = ()
     parts: int = 0
 
-    def take(self, key: str, text: str) -> None:
+    def add_line(self, key: str, text: str) -> None:
         """Take in a line ``key: text``; raises ``MistakeError`` for one that is not understood."""
         words = tuple(text.split())
         if key == "version" and text != "1":
@@ -41,22 +41,22 @@ class Header:
                 raise MistakeError(f"{key} is no number: {text[:50]!r}")
             setattr(self, key, int(text))
         elif key == "desc":
-            self._describe(text)
+            self._add_cache(text)
         elif key == "positions":
             if not words or not set(words) <= set(_POSITIONS):
                 raise MistakeError(f"unknown positions: {text[:50]!r}")
             self.positions = words
         elif key == "events":
-            self._count(words)
+            self._set_events(words)
         elif key not in ("version", "creator", "event"):
             raise MistakeError(f"unknown line {key[:50]!r}")
 
-    def _describe(self, text: str) -> None:
+    def _add_cache(self, text: str) -> None:
         found = _CACHE.fullmatch(text.strip())
         if found and f"{found[1]} {found[2]}" not in self.caches:
             self.caches.append(f"{found[1]} {found[2]}")
 
-    def _count(self, words: tuple[str, ...]) -> None:
+    def _set_events(self, words: tuple[str, ...]) -> None:
         if not words or len(words) > _EVENTS or len(set(words)) < len(words):
             raise MistakeError("expected the names of events, each once")
         if not all(map(_EVENT.fullmatch, words)):

@@ -14,9 +14,9 @@ from advisor.model.units import format_share
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from advisor.formats.valgrind.dump import Dump
-    from advisor.formats.valgrind.functions import Functions
-    from advisor.formats.valgrind.processes import Processes
+    from advisor.formats.valgrind.dump import ValgrindDump
+    from advisor.formats.valgrind.functions import FunctionList
+    from advisor.formats.valgrind.processes import ProgramProcesses
     from advisor.model.records import FloatArray
 
 PENALTIES: Final = {"totals disagree": 0.3, "order of ranks": 0.05, "functions folded": 0.1, "unknown events": 0.1}
@@ -36,70 +36,80 @@ _OPERATIONS: Final = {
 }
 
 
-def notes(
-    dumps: Sequence[Dump], processes: Processes, functions: Functions, tables: Mapping[str, FloatArray]
+def build_notes(
+    dumps: Sequence[ValgrindDump],
+    processes: ProgramProcesses,
+    functions: FunctionList,
+    tables: Mapping[str, FloatArray],
 ) -> tuple[Note, ...]:
     """Return the notes on the ``dumps`` that are used."""
     return (
-        *_of_damage(dumps, functions), *_of_ranks(processes), *_of_events(dumps, tables),
-        *_of_libraries(tables), *_of_lines(dumps, functions),
+        *_note_damage(dumps, functions), *_note_ranks(processes), *_note_events(dumps, tables),
+        *_note_libraries(tables), *_note_hot_lines(dumps, functions),
     )  # fmt: skip
 
 
-def _note(name: str, text: str, collect: str | None = None) -> Note:
+def _make_note(name: str, text: str, collect: str | None = None) -> Note:
     return Note(name, text, PENALTIES.get(name, 0.0), collect)
 
 
-def _of_damage(dumps: Sequence[Dump], functions: Functions) -> Iterator[Note]:
-    off = [dump for dump in dumps if dump.off]
+def _note_damage(dumps: Sequence[ValgrindDump], functions: FunctionList) -> Iterator[Note]:
+    off = [dump for dump in dumps if dump.totals_deviation]
     if off:
         names = ", ".join(dump.path.name for dump in off[:_NAMED])
-        yield _note("totals disagree", f"lines and totals differ by up to {max(d.off for d in off):,.0f} in {names}")
-    if strange := counts.unknown(dumps[0].events):
-        yield _note("unknown events", f"valgrind is not known to count {', '.join(strange[:_NAMED])}")
+        yield _make_note(
+            "totals disagree",
+            f"lines and totals differ by up to {max(d.totals_deviation for d in off):,.0f} in {names}",
+        )
+    if strange := counts.find_unknown_events(dumps[0].events):
+        yield _make_note("unknown events", f"valgrind is not known to count {', '.join(strange[:_NAMED])}")
     if functions.folded:
-        yield _note("functions folded", f"the {functions.folded:,} functions with the fewest instructions are one")
+        yield _make_note("functions folded", f"the {functions.folded:,} functions with the fewest instructions are one")
 
 
-def _of_ranks(processes: Processes) -> Iterator[Note]:
-    if processes.guessed:
+def _note_ranks(processes: ProgramProcesses) -> Iterator[Note]:
+    if processes.ranks_guessed:
         how = "the files name no ranks, so ranks are numbered in the order of process ids: a guess"
         command = "--callgrind-out-file=callgrind.out.rank%q{OMPI_COMM_WORLD_RANK}"
-        yield _note("order of ranks", how, command)
-    if processes.others:
-        names = ", ".join(f"{name or 'unnamed'} ({count})" for name, count in list(processes.others.items())[:_NAMED])
-        yield _note("other programs", f"processes of other programs are left out: {names}")
-    if processes.helpers:
-        how = f"{processes.helpers} threads that executed hardly anything are left out"
-        yield _note("helper threads", f"{how} ({processes.helping:,.0f} instructions)")
+        yield _make_note("order of ranks", how, command)
+    if processes.other_programs:
+        names = ", ".join(
+            f"{name or 'unnamed'} ({count})" for name, count in list(processes.other_programs.items())[:_NAMED]
+        )
+        yield _make_note("other programs", f"processes of other programs are left out: {names}")
+    if processes.helper_threads:
+        how = f"{processes.helper_threads} threads that executed hardly anything are left out"
+        yield _make_note("helper threads", f"{how} ({processes.helper_instructions:,.0f} instructions)")
 
 
-def _of_events(dumps: Sequence[Dump], tables: Mapping[str, FloatArray]) -> Iterator[Note]:
+def _note_events(dumps: Sequence[ValgrindDump], tables: Mapping[str, FloatArray]) -> Iterator[Note]:
     caches = list(dict.fromkeys(cache for dump in dumps for cache in dump.caches))
     if "misses.L1" in tables:
         which = f" ({'; '.join(caches)})" if caches else ""
         how = f"misses are those of simulated caches{which}: first and last level only, each process alone"
-        yield _note("simulated caches", how)
+        yield _make_note("simulated caches", how)
     else:
-        yield _note("caches not simulated", "loads, stores and cache misses were not counted", CACHES)
+        yield _make_note("caches not simulated", "loads, stores and cache misses were not counted", CACHES)
     how = "valgrind does not tell floating-point operations from others: M and MA stay unknown, MAC counts "
     known = [word for word, name in _OPERATIONS.items() if name in tables]
-    yield _note("operations not told apart", how + (", ".join(known) or "nothing"))
+    yield _make_note("operations not told apart", how + (", ".join(known) or "nothing"))
 
 
-def _of_libraries(tables: Mapping[str, FloatArray]) -> Iterator[Note]:
+def _note_libraries(tables: Mapping[str, FloatArray]) -> Iterator[Note]:
     inside = tables.get(f"{counts.LIBRARY}instructions")
     if inside is None or "instructions" not in tables:
         return
     everything = inside.sum() + tables["instructions"].sum()
     if everything > 0 and inside.sum() > 0:
         how = "of the instructions are those of communication libraries, which turn while they wait, and of the linker"
-        yield _note("library code", f"{format_share(inside.sum() / everything)} {how}: counted as library.* by itself")
+        yield _make_note(
+            "library code", f"{format_share(inside.sum() / everything)} {how}: counted as library.* by itself"
+        )
 
 
-def _of_lines(dumps: Sequence[Dump], functions: Functions) -> Iterator[Note]:
+def _note_hot_lines(dumps: Sequence[ValgrindDump], functions: FunctionList) -> Iterator[Note]:
     """Yield where in the program's source most is missed or executed."""
-    parts = counts.named(dumps[0].events)
+    parts = counts.name_counts(dumps[0].events)
     name = next((one for one in _WHAT if one in parts), None)
     if name is None:
         return
@@ -120,4 +130,4 @@ def _of_lines(dumps: Sequence[Dump], functions: Functions) -> Iterator[Note]:
         f"{file.rsplit('/', 1)[-1]}:{line} ({format_share(v / total)})" for (file, line), v in most if v > _HOT * total
     ]
     if hot:
-        yield _note("hot lines", f"most {_WHAT[name]}: {', '.join(hot)}")
+        yield _make_note("hot lines", f"most {_WHAT[name]}: {', '.join(hot)}")

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.valgrind.bytes_of_lines import NotANumberError, are_digits, integers, lines_of, words_of
-from advisor.formats.valgrind.header import Header
-from advisor.formats.valgrind.names import Context, Names
-from advisor.formats.valgrind.problems import MistakeError
-from advisor.formats.valgrind.sums import Sums
+from advisor.formats.valgrind.byte_lines import NotANumberError, are_digits, find_words, parse_integers, split_lines
+from advisor.formats.valgrind.header import DumpHeader
+from advisor.formats.valgrind.line_errors import MistakeError
+from advisor.formats.valgrind.name_table import NameContext, NameTable
+from advisor.formats.valgrind.sums import PlaceSums
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.formats.valgrind.bytes_of_lines import Lines
-    from advisor.formats.valgrind.names import Function
+    from advisor.formats.valgrind.byte_lines import ByteLines
+    from advisor.formats.valgrind.name_table import Function
     from advisor.model.records import FloatArray, IntArray
 
 _COUNTS: Final = np.frombuffer(b"0123456789+-*", dtype=np.uint8)
@@ -42,24 +42,24 @@ class LineError(MistakeError):
 _Span = tuple[int, int, int, bool]
 
 
-class Scanner:
+class DumpScanner:
     """Takes in a file piece by piece and adds up what was counted."""
 
     def __init__(self, numbered: bool) -> None:
-        self.header = Header()
-        self.names = Names(numbered)
-        self.sums: Sums | None = None
+        self.header = DumpHeader()
+        self.names = NameTable(numbered)
+        self.sums: PlaceSums | None = None
         self.totals: FloatArray | None = None
         self.off = 0.0
         self._numbered = numbered
-        self._context = Context()
+        self._context = NameContext()
         self._since: FloatArray = np.zeros(0)
         self._line = 0
 
-    def feed(self, text: bytes) -> int:
+    def feed_text(self, text: bytes) -> int:
         """Take in whole lines and return their number; raises ``LineError``."""
-        lines = lines_of(text)
-        first, second = lines.byte(0), lines.byte(1)
+        lines = split_lines(text)
+        first, second = lines.bytes_at(0), lines.bytes_at(1)
         counts = np.isin(first, _COUNTS)
         naming = np.isin(first, _NAMING) | ((first == ord("c")) & np.isin(second, _CALLED))
         silent = (first == ord("\n")) | (first == ord("#"))
@@ -68,7 +68,9 @@ class Scanner:
             if line > done:
                 part = slice(done, line)
                 try:
-                    self._take_part(lines.part(done, line), np.flatnonzero(counts[part]), np.flatnonzero(naming[part]))
+                    self._take_part(
+                        lines.slice_lines(done, line), np.flatnonzero(counts[part]), np.flatnonzero(naming[part])
+                    )
                 except LineError as mistake:
                     raise LineError(done + mistake.line, str(mistake)) from mistake
             if line < len(lines):
@@ -76,27 +78,27 @@ class Scanner:
             done = line + 1
         return len(lines)
 
-    def finish(self) -> None:
+    def check_end(self) -> None:
         """Raise ``MistakeError`` where the file ends too early."""
         if self.totals is None or self._since.any():
             raise MistakeError("the file ends before its totals")
 
-    def _take_header(self, lines: Lines, line: int) -> None:
+    def _take_header(self, lines: ByteLines, line: int) -> None:
         key, colon, text = lines[line].partition(b":")
         try:
             if not colon:
                 raise MistakeError(f"unknown line {lines[line][:50]!r}")
             if key in (b"totals", b"summary"):
-                self._compare(key, text)
+                self._compare_totals(key, text)
             else:
-                self.header.take(key.decode("utf-8", "replace"), text.strip().decode("utf-8", "surrogateescape"))
+                self.header.add_line(key.decode("utf-8", "replace"), text.strip().decode("utf-8", "surrogateescape"))
         except MistakeError as mistake:
             raise LineError(line, str(mistake)) from mistake
         if key == b"events" and self.sums is None:
-            self.sums = Sums(len(self.header.events))
+            self.sums = PlaceSums(len(self.header.events))
             self._since = np.zeros(len(self.header.events))
 
-    def _compare(self, key: bytes, text: bytes) -> None:
+    def _compare_totals(self, key: bytes, text: bytes) -> None:
         """Compare the totals of the file with the sums; callgrind's summary stands in front and also counts its end."""
         words = text.split()
         if not all(word.isdigit() and len(word) <= 15 for word in words) or len(words) > len(self._since):
@@ -109,7 +111,7 @@ class Scanner:
         self.totals = stated if self.totals is None else self.totals + stated
         self._since = np.zeros_like(stated)
 
-    def _take_part(self, lines: Lines, costs: IntArray, names: IntArray) -> None:
+    def _take_part(self, lines: ByteLines, costs: IntArray, names: IntArray) -> None:
         """Take in lines among which there are no headers: those of counts, and those with names."""
         if self.sums is None and len(costs) + len(names):
             raise LineError(int(min([*costs[:1], *names[:1]])), "counts before the names of the events (events:)")
@@ -118,31 +120,31 @@ class Scanner:
         if len(costs):
             self._take_counts(lines, costs, spans, inclusive)
 
-    def _take_names(self, lines: Lines, names: IntArray) -> tuple[list[_Span], dict[int, int | Function]]:
+    def _take_names(self, lines: ByteLines, names: IntArray) -> tuple[list[_Span], dict[int, int | Function]]:
         """Return where the counts belong, and the functions that single lines call, by line."""
-        is_call = (lines.byte(0)[names] == ord("c")) & (lines.byte(1)[names] == ord("a"))
+        is_call = (lines.bytes_at(0)[names] == ord("c")) & (lines.bytes_at(1)[names] == ord("a"))
         spans: list[_Span] = []
         called: dict[int, int | Function] = {}
-        self._span(spans, 0)
-        for line in names[~is_call & ~self._plain(lines, names)].tolist():
+        self._add_span(spans, 0)
+        for line in names[~is_call & ~self._is_plain_call(lines, names)].tolist():
             key, _, text = lines[line].partition(b"=")
             if key in (b"jump", b"jcnd"):
                 continue
             try:
-                function = self.names.take(key, text, self._context)
+                function = self.names.add_line(key, text, self._context)
             except MistakeError as mistake:
                 raise LineError(line, str(mistake)) from mistake
             if function is not None:
                 called[line] = function
             elif key in (b"fn", b"fi", b"fe"):
-                self._span(spans, line)
+                self._add_span(spans, line)
         return spans, called
 
-    def _span(self, spans: list[_Span], line: int) -> None:
+    def _add_span(self, spans: list[_Span], line: int) -> None:
         if self._context.function is not None and self.sums is not None:
-            spans.append((line, *self.sums.number(self._context.cell())))
+            spans.append((line, *self.sums.number_place(self._context.current_cell())))
 
-    def _plain(self, lines: Lines, names: IntArray) -> npt.NDArray[np.bool_]:
+    def _is_plain_call(self, lines: ByteLines, names: IntArray) -> npt.NDArray[np.bool_]:
         """Return which lines only name what is called, by a number: ``cfn=(12)``, ``cob=(3)``, ``cfi=(4)``."""
         start, end, code = lines.start[names], lines.end[names], lines.code
         if not self._numbered:
@@ -153,18 +155,18 @@ class Scanner:
         return plain
 
     def _take_calls(
-        self, lines: Lines, names: IntArray, costs: IntArray, called: dict[int, int | Function]
+        self, lines: ByteLines, names: IntArray, costs: IntArray, called: dict[int, int | Function]
     ) -> npt.NDArray[np.bool_]:
         """Count the calls; return which lines of counts hold what was counted in callees, once more."""
-        calls = names[(lines.byte(0)[names] == ord("c")) & (lines.byte(1)[names] == ord("a"))]
+        calls = names[(lines.bytes_at(0)[names] == ord("c")) & (lines.bytes_at(1)[names] == ord("a"))]
         inclusive = np.isin(costs, calls + 1)
         wrong = calls[~np.isin(calls + 1, costs) | ~np.isin(calls - 1, names)]
         if len(wrong):
             raise LineError(int(wrong[0]), "calls= stands between the function called (cfn=) and the counts")
-        begin, end, words = words_of(lines, calls)
+        begin, end, words = find_words(lines, calls)
         first = np.cumsum(words) - words
-        number = self._integers(lines, begin[first] + len("calls="), end[first], calls)
-        plain = self._plain(lines, calls - 1)
+        number = self._parse_integers(lines, begin[first] + len("calls="), end[first], calls)
+        plain = self._is_plain_call(lines, calls - 1)
         for at in np.flatnonzero(~plain).tolist():
             function = called.get(int(calls[at]) - 1)
             if function is None:
@@ -174,16 +176,18 @@ class Scanner:
             else:
                 self.names.count_calls(np.array([function]), number[at : at + 1])
         by_number = calls[plain] - 1
-        function_numbers = self._integers(lines, lines.start[by_number] + 5, lines.end[by_number] - 1, by_number)
+        function_numbers = self._parse_integers(lines, lines.start[by_number] + 5, lines.end[by_number] - 1, by_number)
         some, which = np.unique(function_numbers, return_inverse=True)
         self.names.count_calls(some, np.bincount(which, weights=number[plain]).astype(np.int64))
         return inclusive
 
-    def _take_counts(self, lines: Lines, costs: IntArray, spans: list[_Span], inclusive: npt.NDArray[np.bool_]) -> None:
+    def _take_counts(
+        self, lines: ByteLines, costs: IntArray, spans: list[_Span], inclusive: npt.NDArray[np.bool_]
+    ) -> None:
         """Add up the counts on lines ``costs``, without those that are ``inclusive``."""
         if not spans or self.sums is None:
             raise LineError(int(costs[0]), "counts before the first function (fn=)")
-        begin, end, words = words_of(lines, costs)
+        begin, end, words = find_words(lines, costs)
         first = np.cumsum(words) - words
         positions, events = len(self.header.positions), self.sums.events
         if words.max() > positions + events:
@@ -196,16 +200,18 @@ class Scanner:
         is_count = (column >= 0) & ~inclusive[row]
         row, column = row[is_count], column[is_count]
         table = np.zeros((len(costs), events))
-        table[row, column] = self._integers(lines, begin[is_count], end[is_count], costs[row])
+        table[row, column] = self._parse_integers(lines, begin[is_count], end[is_count], costs[row])
         place = np.array(spans, dtype=np.int64)[np.searchsorted([span[0] for span in spans], costs, side="right") - 1]
         own = np.flatnonzero(~inclusive)
         self._since += table.sum(axis=0)
         try:
-            self.sums.add(place[own, 1], place[own, 2], place[own, 3], number[own], table[own])
+            self.sums.add_table(place[own, 1], place[own, 2], place[own, 3], number[own], table[own])
         except MistakeError as mistake:
             raise LineError(int(costs[0]), str(mistake)) from mistake
 
-    def _source_lines(self, lines: Lines, begin: IntArray, end: IntArray, first: IntArray, line: IntArray) -> IntArray:
+    def _source_lines(
+        self, lines: ByteLines, begin: IntArray, end: IntArray, first: IntArray, line: IntArray
+    ) -> IntArray:
         """Return the source line of each line of counts: stated, or by how far it is from the one before."""
         if "line" not in self.header.positions:
             return np.zeros(len(first), dtype=np.int64)
@@ -215,7 +221,7 @@ class Scanner:
         same, relative = sign == ord("*"), (sign == ord("+")) | (sign == ord("-"))
         step = np.zeros(len(begin), dtype=np.int64)
         told = ~same
-        step[told] = self._integers(lines, begin[told] + relative[told], end[told], line[told])
+        step[told] = self._parse_integers(lines, begin[told] + relative[told], end[told], line[told])
         step = np.where(sign == ord("-"), -step, step)
         # Where a line is stated, the steps before it do not count.
         absolute = ~same & ~relative
@@ -227,9 +233,9 @@ class Scanner:
         self._line = int(found[-1])
         return found
 
-    def _integers(self, lines: Lines, begin: IntArray, end: IntArray, line: IntArray) -> IntArray:
+    def _parse_integers(self, lines: ByteLines, begin: IntArray, end: IntArray, line: IntArray) -> IntArray:
         try:
-            return integers(lines.code, begin, end)
+            return parse_integers(lines.code, begin, end)
         except NotANumberError as mistake:
             word = lines.text[begin[mistake.index] : end[mistake.index]][:50].decode("utf-8", "replace")
             raise LineError(int(line[mistake.index]), f"expected a count, found {word!r}") from mistake

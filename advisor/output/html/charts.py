@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from advisor.model.errors import AdvisorError
 from advisor.model.reports import Bars, HeatMap
 from advisor.output import numbers
-from advisor.output.clean import clean
+from advisor.output.clean import clean_text
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _NAMED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Theme:
+class ChartTheme:
     """Colours of a page: its signs, and those that tell lines apart (by Okabe and Ito, also for the colour-blind)."""
 
     ink: str
@@ -48,11 +48,11 @@ class Theme:
     lines: tuple[str, ...]
 
 
-LIGHT = Theme("#1b1b1b", "#9a9a9a", ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#333333"))
-DARK = Theme("#e8e8e8", "#6f6f6f", ("#56b4e9", "#e69f00", "#2fc79b", "#e6a3c8", "#f0e442", "#cccccc"))
+LIGHT = ChartTheme("#1b1b1b", "#9a9a9a", ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#333333"))
+DARK = ChartTheme("#e8e8e8", "#6f6f6f", ("#56b4e9", "#e69f00", "#2fc79b", "#e6a3c8", "#f0e442", "#cccccc"))
 
 
-def picture(part: Bars | Series | HeatMap, theme: Theme) -> str:
+def draw_picture(part: Bars | Series | HeatMap, theme: ChartTheme) -> str:
     """Return the part as a ``data:`` address of an SVG picture; raises ``AdvisorError`` without matplotlib."""
     try:
         import matplotlib as mpl
@@ -61,39 +61,39 @@ def picture(part: Bars | Series | HeatMap, theme: Theme) -> str:
         raise AdvisorError(f"pages need matplotlib and jinja2: {install_line('html')}") from error
     with warnings.catch_warnings(), mpl.rc_context(_SETTINGS):
         warnings.simplefilter("ignore")  # of glyphs that only a browser has, of logarithms that there are none of
-        figure = Figure(figsize=_size(part), layout="constrained")
+        figure = Figure(figsize=_figure_size(part), layout="constrained")
         axes = figure.subplots()
-        _plain(axes, theme)
-        _draw(part, figure, axes, theme)
+        _style_axes(axes, theme)
+        _draw_part(part, figure, axes, theme)
         stream = io.StringIO()
         figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue().encode()).decode("ascii")
 
 
-def _size(part: Bars | Series | HeatMap) -> tuple[float, float]:
+def _figure_size(part: Bars | Series | HeatMap) -> tuple[float, float]:
     """Return width and height in inches."""
     if isinstance(part, HeatMap):
         return 8.0, min(1.6 + 0.22 * len(part.rows), 12.0)
     return 8.0, min(1.2 + 0.3 * len(part.bars), 12.0) if isinstance(part, Bars) else 3.6
 
 
-def _draw(part: Bars | Series | HeatMap, figure: Figure, axes: Axes, theme: Theme) -> None:
+def _draw_part(part: Bars | Series | HeatMap, figure: Figure, axes: Axes, theme: ChartTheme) -> None:
     if isinstance(part, HeatMap):
-        _heat_map(part, figure, axes, theme)
+        _draw_heat_map(part, figure, axes, theme)
     elif isinstance(part, Bars):
-        _bars(part, axes, theme)
+        _draw_bars(part, axes, theme)
     else:
-        _series(part, axes, theme)
+        _draw_series(part, axes, theme)
 
 
-def _plain(axes: Axes, theme: Theme) -> None:
+def _style_axes(axes: Axes, theme: ChartTheme) -> None:
     axes.tick_params(colors=theme.ink, labelsize=8)
     for name, spine in axes.spines.items():
         spine.set_color(theme.faint)
         spine.set_visible(name in ("left", "bottom"))
 
 
-def _series(part: Series, axes: Axes, theme: Theme) -> None:
+def _draw_series(part: Series, axes: Axes, theme: ChartTheme) -> None:
     from matplotlib.ticker import MaxNLocator
 
     drawn = []
@@ -106,51 +106,55 @@ def _series(part: Series, axes: Axes, theme: Theme) -> None:
         }
         values = [math.nan if value is None else value for value in line.y]
         drawn += axes.plot(line.x, values, color=colour, lw=1.4 if line.joined else 0, **marker)
-        _band(line, axes, colour)
+        _draw_band(line, axes, colour)
     axes.set_xscale(part.x.scale)
     if part.x.names:
         step = -(-len(part.x.names) // _NAMED)
         shown = range(0, len(part.x.names), step)
-        axes.set_xticks(shown, [_short(part.x.names[at], 16) for at in shown], rotation=30, ha="right")
+        axes.set_xticks(shown, [_shorten_name(part.x.names[at], 16) for at in shown], rotation=30, ha="right")
     elif part.x.scale == "linear" and all(float(x).is_integer() for line in part.lines for x in line.x):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_yscale(part.y.scale)
-    _ticks(axes.yaxis, part.y)
+    _format_ticks(axes.yaxis, part.y)
     if not part.x.names:
-        _ticks(axes.xaxis, part.x)
-    axes.set_xlabel(clean(part.x.name), color=theme.ink, fontsize=9)
-    axes.set_ylabel(clean(part.y.name), color=theme.ink, fontsize=9)
+        _format_ticks(axes.xaxis, part.x)
+    axes.set_xlabel(clean_text(part.x.name), color=theme.ink, fontsize=9)
+    axes.set_ylabel(clean_text(part.y.name), color=theme.ink, fontsize=9)
     if any(line.name for line in part.lines):
         # a name that begins with an underscore would be left out
         axes.legend(
-            drawn, [f" {_short(line.name)}" for line in part.lines], fontsize=8, frameon=False, labelcolor=theme.ink
+            drawn,
+            [f" {_shorten_name(line.name)}" for line in part.lines],
+            fontsize=8,
+            frameon=False,
+            labelcolor=theme.ink,
         )
 
 
-def _ticks(axis: Drawn, of: Axis) -> None:
+def _format_ticks(axis: Drawn, of: Axis) -> None:
     """Write the numbers of an axis with their units."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    axis.set_major_formatter(FuncFormatter(lambda value, _: numbers.quantity(value, of.unit)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: numbers.format_value(value, of.unit)))
     axis.set_minor_formatter(NullFormatter())
 
 
-def _band(line: Line, axes: Axes, colour: str) -> None:
+def _draw_band(line: Line, axes: Axes, colour: str) -> None:
     if line.low and line.high:
         axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.2, lw=0)
 
 
-def _bars(part: Bars, axes: Axes, theme: Theme) -> None:
+def _draw_bars(part: Bars, axes: Axes, theme: ChartTheme) -> None:
     places = range(len(part.bars))
     axes.barh(places, [bar.value or 0.0 for bar in part.bars], color=theme.lines[0], height=0.6)
     for place, bar in enumerate(part.bars):
         if bar.low is not None and bar.high is not None:
             axes.plot([bar.low, bar.high], [place, place], color=theme.ink, lw=1.5)
-    axes.set_yticks(places, [_short(bar.name) for bar in part.bars])
+    axes.set_yticks(places, [_shorten_name(bar.name) for bar in part.bars])
     axes.invert_yaxis()
 
 
-def _heat_map(part: HeatMap, figure: Figure, axes: Axes, theme: Theme) -> None:
+def _draw_heat_map(part: HeatMap, figure: Figure, axes: Axes, theme: ChartTheme) -> None:
     from matplotlib.colors import CenteredNorm, Normalize
 
     cells = [[math.nan if cell is None else cell for cell in row] for row in part.cells]
@@ -158,25 +162,25 @@ def _heat_map(part: HeatMap, figure: Figure, axes: Axes, theme: Theme) -> None:
     norm = Normalize() if part.neutral is None else CenteredNorm(part.neutral)
     shown = axes.pcolormesh(cells, cmap="cividis" if part.neutral is None else "PuOr_r", norm=norm, rasterized=many)
     places = [at + 0.5 for at in range(len(part.columns))]
-    axes.set_xticks(places, [_short(name) for name in part.columns], rotation=30, ha="right")
-    axes.set_yticks([at + 0.5 for at in range(len(part.rows))], [_short(name) for name in part.rows])
+    axes.set_xticks(places, [_shorten_name(name) for name in part.columns], rotation=30, ha="right")
+    axes.set_yticks([at + 0.5 for at in range(len(part.rows))], [_shorten_name(name) for name in part.rows])
     axes.invert_yaxis()
     bar = figure.colorbar(shown, ax=axes, pad=0.02)
     bar.ax.tick_params(colors=theme.ink, labelsize=8)
     if len(part.rows) * len(part.columns) <= _WRITTEN:
-        _values(part, axes)
+        _draw_values(part, axes)
 
 
-def _values(part: HeatMap, axes: Axes) -> None:
+def _draw_values(part: HeatMap, axes: Axes) -> None:
     """Write each value into its cell, black or white on a light shade behind it."""
     for y, row in enumerate(part.cells):
         for x, cell in enumerate(row):
             if cell is not None:
-                text = numbers.quantity(cell, part.unit)
+                text = numbers.format_value(cell, part.unit)
                 box = {"facecolor": "#ffffff", "alpha": 0.7, "edgecolor": "none", "pad": 1}
                 axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=7, color="#000000", bbox=box)
 
 
-def _short(name: str, most: int = _NAME) -> str:
-    shown = clean(name)
+def _shorten_name(name: str, most: int = _NAME) -> str:
+    shown = clean_text(name)
     return shown if len(shown) <= most else f"{shown[: most // 2]}…{shown[-most // 2 + 1 :]}"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.output import numbers
-from advisor.output.clean import clean
-from advisor.output.text import shorten
+from advisor.output.clean import clean_text
+from advisor.output.text_cells import shorten_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,12 +22,12 @@ _ROWS = 25
 _BRIEF, _LONG_NAMES, _IN_FULL = 240, 20, 10_000
 
 
-def brief(text: str) -> str:
+def clean_and_shorten(text: str) -> str:
     """Return text cleaned, without the middle of what is too long."""
-    return shorten(clean(text[: 4 * _IN_FULL]), _BRIEF)
+    return shorten_text(clean_text(text[: 4 * _IN_FULL]), _BRIEF)
 
 
-def long_names(advice: Advice) -> list[str]:
+def find_long_names(advice: Advice) -> list[str]:
     """Return the names of programs, regions, files and causes that lose their middle on the page, cleaned."""
     profile = advice.profile
     shares = [share for gap in advice.gaps for share in (*gap.regions[:_ROWS], *gap.causes[:_ROWS])]
@@ -35,7 +35,7 @@ def long_names(advice: Advice) -> list[str]:
     names += [name or "" for share in shares for name in (share.name, share.phase, share.file)]
     for item in advice.recommendations:
         names += [name or "" for name in (item.region, item.phase, *item.more_phases, item.file)]
-    long = [clean(name[:_IN_FULL]) for name in dict.fromkeys(names) if len(name) > _BRIEF]
+    long = [clean_text(name[:_IN_FULL]) for name in dict.fromkeys(names) if len(name) > _BRIEF]
     return long[:_LONG_NAMES]
 
 
@@ -48,12 +48,16 @@ class Grid:
     rows: tuple[tuple[str, ...], ...]
 
 
-def grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Grid:
+def build_grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Grid:
     """Return a table with cleaned cells."""
-    return Grid(brief(title), tuple(map(brief, heads)), tuple(tuple(map(brief, row)) for row in rows))
+    return Grid(
+        clean_and_shorten(title),
+        tuple(map(clean_and_shorten, heads)),
+        tuple(tuple(map(clean_and_shorten, row)) for row in rows),
+    )
 
 
-def gap_grids(gap: Gap) -> list[Grid]:
+def build_gap_grids(gap: Gap) -> list[Grid]:
     """Return where the seconds of a gap are: by region, by processor, by iteration and by cause."""
     kinds = (
         ("region", gap.regions),
@@ -61,23 +65,23 @@ def gap_grids(gap: Gap) -> list[Grid]:
         ("iteration", gap.iterations),
         ("cause", gap.causes),
     )
-    return [_of_shares(kind, shares) for kind, shares in kinds if shares]
+    return [_build_share_grid(kind, shares) for kind, shares in kinds if shares]
 
 
-def _of_shares(kind: str, shares: Sequence[Share]) -> Grid:
+def _build_share_grid(kind: str, shares: Sequence[Share]) -> Grid:
     shown = sorted(shares, key=lambda share: -abs(share.seconds))[:_ROWS]
     rows = [
-        (share.name, share.kind or "", share.phase or "", _place(share), numbers.seconds(share.seconds))
+        (share.name, share.kind or "", share.phase or "", _format_place(share), numbers.format_duration(share.seconds))
         for share in shown
     ]
     left = len(shares) - len(shown)
     title = f"By {kind}" + (f" (and {left} smaller ones)" if left else "")
     heads = (kind, "kind", "phase", "place", "seconds")
     filled = [at for at in range(len(heads)) if any(row[at] for row in rows)]
-    return grid(title, [heads[at] for at in filled], [[row[at] for at in filled] for row in rows])
+    return build_grid(title, [heads[at] for at in filled], [[row[at] for at in filled] for row in rows])
 
 
-def _place(share: Share) -> str:
+def _format_place(share: Share) -> str:
     if not share.file:
         return ""
     return f"{share.file}:{share.line}" if share.line else share.file

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from advisor.output import numbers, pictures
-from advisor.output.html import figures, filling
-from advisor.output.html.grids import brief
+from advisor.output import numbers, run_pictures
+from advisor.output.html import figures, templates
+from advisor.output.html.grids import clean_and_shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.history.overview import Program, Seen
+    from advisor.history.overview import ProgramRuns, RunOverview
     from advisor.model.records import Advice
 
 _HEADS: Final = (
@@ -27,68 +27,71 @@ _HEADS: Final = (
 )
 
 
-def page(programs: Sequence[Program], problems: Sequence[str] = ()) -> str:
+def render_index_page(programs: Sequence[ProgramRuns], problems: Sequence[str] = ()) -> str:
     """Return the page; raises ``AdvisorError`` without the libraries that it is made with."""
     many = sum(len(program.runs) for program in programs)
     room = figures.PICTURES_B // max(1, len(programs))
     content = {
         "title": "Programs and builds",
-        "lead": f"{_count(len(programs), 'program')}, {_count(many, 'run')}",
+        "lead": f"{_format_count(len(programs), 'program')}, {_format_count(many, 'run')}",
         "heads": _HEADS,
-        "programs": [_program(program, number, room) for number, program in enumerate(programs, 1)],
-        "problems": [brief(problem) for problem in problems],
+        "programs": [_build_program(program, number, room) for number, program in enumerate(programs, 1)],
+        "problems": [clean_and_shorten(problem) for problem in problems],
     }
-    return filling.filled("index.html.j2", content)
+    return templates.render_template("index.html.j2", content)
 
 
-def _program(program: Program, number: int, room: int) -> dict[str, Any]:
-    over = pictures.over_builds([one.advice for one in program.runs])
-    drawn = figures.within([over], room) if over else []
+def _build_program(program: ProgramRuns, number: int, room: int) -> dict[str, Any]:
+    over = run_pictures.build_history_series([one.advice for one in program.runs])
+    drawn = figures.build_figures([over], room) if over else []
     return {
         "id": f"program-{number}",
-        "name": brief(program.name) or "a program without a name",
+        "name": clean_and_shorten(program.name) or "a program without a name",
         "figure": drawn[0] if drawn else None,
-        "runs": [_run(one) for one in reversed(program.runs)],
+        "runs": [_build_run_row(one) for one in reversed(program.runs)],
     }
 
 
-def _run(one: Seen) -> dict[str, Any]:
+def _build_run_row(one: RunOverview) -> dict[str, Any]:
     advice, profile = one.advice, one.advice.profile
     cells = (
-        brief(profile.build or "unknown"), brief((profile.started or "")[:16].replace("T", " ")), str(profile.ranks),
-        numbers.seconds(profile.actual_s) if profile.timed else "not known", advice.grade.letter,
-        _largest(advice), _first(advice), _change(one),
+        clean_and_shorten(profile.build or "unknown"), clean_and_shorten((profile.started or "")[:16].replace("T",
+        " ")), str(profile.ranks),
+        numbers.format_duration(profile.actual_s) if profile.has_run_time else "not known", advice.grade.letter,
+        _describe_largest_gap(advice), _describe_first_item(advice), _describe_change(one),
     )  # fmt: skip
-    worse = one.change is not None and bool(one.change.grown)
-    return {"file": one.file, "name": brief(profile.run) or "a run", "cells": cells, "worse": worse}
+    worse = one.change is not None and bool(one.change.significant_increases)
+    return {"file": one.file, "name": clean_and_shorten(profile.run) or "a run", "cells": cells, "worse": worse}
 
 
-def _largest(advice: Advice) -> str:
+def _describe_largest_gap(advice: Advice) -> str:
     gap = max(advice.gaps, key=lambda gap: gap.seconds, default=None)
-    return f"{gap.name}: {numbers.seconds(gap.seconds)}, {numbers.share(gap.share)}" if gap else ""
+    return f"{gap.name}: {numbers.format_duration(gap.seconds)}, {numbers.format_percentage(gap.share)}" if gap else ""
 
 
-def _first(advice: Advice) -> str:
+def _describe_first_item(advice: Advice) -> str:
     item = next(iter(advice.recommendations), None)
     if item is None:
         return advice.verdict
-    return brief(f"{item.title} [{item.action}], at most {numbers.seconds(item.ceiling_s)}")
+    return clean_and_shorten(f"{item.title} [{item.action}], at most {numbers.format_duration(item.ceiling_s)}")
 
 
-def _change(one: Seen) -> str:
+def _describe_change(one: RunOverview) -> str:
     if one.change is None:
         return ""
     actual = one.change.actual
     sign = "+" if actual.delta_s > 0 else "-" if actual.delta_s < 0 else "±"
-    words = f"run time {sign}{numbers.seconds(abs(actual.delta_s))}"
+    words = f"run time {sign}{numbers.format_duration(abs(actual.delta_s))}"
     if actual.noise_s is None:
         return f"{words}; noise is not known"
-    grown = ", ".join(f"{change.name} +{numbers.seconds(change.delta_s)}" for change in one.change.grown)
+    grown = ", ".join(
+        f"{change.name} +{numbers.format_duration(change.delta_s)}" for change in one.change.significant_increases
+    )
     if grown:
         return f"{words}; worse: {grown}"
-    unsure = actual.delta_s > 0 and one.change.unsure(actual)
+    unsure = actual.delta_s > 0 and one.change.is_undecided(actual)
     return f"{words}; {'too few runs to tell that from noise' if unsure else 'nothing grew by more than noise'}"
 
 
-def _count(many: int, noun: str) -> str:
+def _format_count(many: int, noun: str) -> str:
     return f"{many} {noun}" if many == 1 else f"{many} {noun}s"

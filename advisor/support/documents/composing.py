@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from advisor.support.documents.nodes import Mapping, Mark, Refused, Scalar, Sequence, UnreadableError, printable
+from advisor.support.documents.nodes import Mapping, Mark, Refused, Scalar, Sequence, UnreadableError, to_printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,17 +23,17 @@ _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML can be built without libyaml
 
 
-def document(text: str, file: str) -> Parsed:
+def compose_document(text: str, file: str) -> Parsed:
     """The only node of a text, and what is wrong with it as YAML; without a node the problems say why.
 
     Raises ``UnreadableError`` for what is nested too deep.
     """
     try:
-        return _Composer(text, file).document()
+        return _Composer(text, file).compose_document()
     except yaml.MarkedYAMLError as error:
         return None, [_syntax_problem(error, file)]
     except yaml.YAMLError as error:
-        return None, [Mark(file, 1, 1).problem(f"not YAML: {printable(str(error), 200)}")]
+        return None, [Mark(file, 1, 1).make_problem(f"not YAML: {to_printable(str(error), 200)}")]
 
 
 def _syntax_problem(error: yaml.MarkedYAMLError, file: str) -> Problem:
@@ -41,7 +41,7 @@ def _syntax_problem(error: yaml.MarkedYAMLError, file: str) -> Problem:
     mark = Mark(file, found.line + 1, found.column + 1) if found else Mark(file, 1, 1)
     said = " ".join(part for part in (error.problem, error.context) if part)
     hint = "; a text with ': ' or ' #' in it, or one that begins with a sign, needs quotes"
-    return mark.problem(f"not YAML: {printable(said, 200)}{hint}")
+    return mark.make_problem(f"not YAML: {to_printable(said, 200)}{hint}")
 
 
 class _Composer:
@@ -52,7 +52,7 @@ class _Composer:
         self.problems: list[Problem] = []
         self.events: Iterator[yaml.Event] = iter(yaml.parse(text, Loader=_LOADER))
 
-    def document(self) -> tuple[Node, list[Problem]]:
+    def compose_document(self) -> tuple[Node, list[Problem]]:
         """The first document's node (an empty scalar if there is none); a second document is a problem."""
         node: Node = Scalar(Mark(self.file, 1, 1), "", True)
         documents = 0
@@ -60,63 +60,66 @@ class _Composer:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents == 2:
-                    self._refuse(event, "a second document begins; write one document in a file, without '---' inside")
+                    self._refuse_event(
+                        event, "a second document begins; write one document in a file, without '---' inside"
+                    )
                     break
             elif isinstance(event, yaml.NodeEvent):
-                node = self._node(event, 0)
+                node = self._compose_node(event, 0)
         return node, self.problems
 
-    def _mark(self, event: yaml.Event) -> Mark:
+    def _make_mark(self, event: yaml.Event) -> Mark:
         place = event.start_mark
         return Mark(self.file, place.line + 1, place.column + 1) if place else Mark(self.file, 1, 1)
 
-    def _refuse(self, event: yaml.Event, message: str) -> None:
-        self.problems.append(self._mark(event).problem(message))
+    def _refuse_event(self, event: yaml.Event, message: str) -> None:
+        self.problems.append(self._make_mark(event).make_problem(message))
 
-    def _node(self, event: yaml.Event, depth: int) -> Node:
+    def _compose_node(self, event: yaml.Event, depth: int) -> Node:
         self._check_decoration(event)
         if isinstance(event, yaml.ScalarEvent):
-            return self._scalar(event)
+            return self._compose_scalar(event)
         if not isinstance(event, yaml.CollectionStartEvent):
-            return Refused(self._mark(event))
+            return Refused(self._make_mark(event))
         if depth >= DEEPEST:
-            raise UnreadableError(self._mark(event).problem(f"nested deeper than {DEEPEST} levels"))
+            raise UnreadableError(self._make_mark(event).make_problem(f"nested deeper than {DEEPEST} levels"))
         is_list = isinstance(event, yaml.SequenceStartEvent)
-        return self._sequence(event, depth + 1) if is_list else self._mapping(event, depth + 1)
+        return self._compose_sequence(event, depth + 1) if is_list else self._compose_mapping(event, depth + 1)
 
     def _check_decoration(self, event: yaml.Event) -> None:
         anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
         if not anchor and not tag:
             return
-        name = printable(str(anchor or ""))
+        name = to_printable(str(anchor or ""))
         if isinstance(event, yaml.AliasEvent):
-            self._refuse(event, f"alias *{name}: aliases are not read, write the value out")
+            self._refuse_event(event, f"alias *{name}: aliases are not read, write the value out")
         elif name:
-            self._refuse(event, f"anchor &{name}: anchors and aliases are not read, write the values out")
+            self._refuse_event(event, f"anchor &{name}: anchors and aliases are not read, write the values out")
         if tag:
-            self._refuse(
+            self._refuse_event(
                 event,
-                f"tag {printable(tag.replace('tag:yaml.org,2002:', '!!'))}: tags are not read, write the plain value",
+                f"tag {to_printable(tag.replace('tag:yaml.org,2002:', '!!'))}: tags are not read, "
+                f"write the plain value",
             )
 
-    def _scalar(self, event: yaml.ScalarEvent) -> Scalar:
+    def _compose_scalar(self, event: yaml.ScalarEvent) -> Scalar:
         if bad := _UNWANTED.search(event.value):
-            self._refuse(event, f"the text contains the control character U+{ord(bad[0]):04X}")
-        return Scalar(self._mark(event), event.value, not event.style)
+            self._refuse_event(event, f"the text contains the control character U+{ord(bad[0]):04X}")
+        return Scalar(self._make_mark(event), event.value, not event.style)
 
-    def _sequence(self, start: yaml.Event, depth: int) -> Sequence:
+    def _compose_sequence(self, start: yaml.Event, depth: int) -> Sequence:
         items = []
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
-            items.append(self._node(event, depth))
-        return Sequence(self._mark(start), tuple(items))
+            items.append(self._compose_node(event, depth))
+        return Sequence(self._make_mark(start), tuple(items))
 
-    def _mapping(self, start: yaml.Event, depth: int) -> Mapping:
+    def _compose_mapping(self, start: yaml.Event, depth: int) -> Mapping:
         entries: dict[str, tuple[Scalar, Node]] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
-            key, value = self._node(event, depth), self._node(next(self.events), depth)
+            key, value = self._compose_node(event, depth), self._compose_node(next(self.events), depth)
             if self._is_usable(key, entries) and isinstance(key, Scalar):
                 entries[key.text] = (key, value)
-        return Mapping(self._mark(start), tuple(entries.values()))
+        return Mapping(self._make_mark(start), tuple(entries.values()))
 
     def _is_usable(self, key: Node, entries: dict[str, tuple[Scalar, Node]]) -> bool:
         if isinstance(key, Refused):
@@ -125,12 +128,12 @@ class _Composer:
             message = "a list or a mapping cannot be a key; expected a word"
         elif key.text in entries:
             first = entries[key.text][0].mark.line
-            message = f"key '{printable(key.text)}' a second time; the first is in line {first}"
+            message = f"key '{to_printable(key.text)}' a second time; the first is in line {first}"
         elif key.plain and key.text == "<<":
             message = "merge keys (<<) are not read; write the keys out"
-        elif key.empty and not key.text:
+        elif key.is_empty and not key.text:
             message = "a key is missing before ':'"
         else:
             return True
-        self.problems.append(key.mark.problem(message))
+        self.problems.append(key.mark.make_problem(message))
         return False

@@ -20,7 +20,7 @@ from typing import (
     get_type_hints,
 )
 
-from advisor.model.units import Dimension, parse_as
+from advisor.model.units import Dimension, parse_with_dimension
 from advisor.support.documents import scalars
 from advisor.support.documents.nodes import Mapping, Mark, Scalar, Sequence
 
@@ -47,7 +47,7 @@ class Marked(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class RecordField:
     """One field of a record: its name, the key that fills it, its type, and whether the key must be there."""
 
     name: str
@@ -57,12 +57,12 @@ class Field:
 
 
 @cache
-def fields_of(record: type) -> tuple[Field, ...]:
+def fields_of(record: type) -> tuple[RecordField, ...]:
     """The fields of a dataclass that keys fill, in their order."""
     hints = get_type_hints(record, include_extras=True)
     found = ((field, hints[field.name]) for field in fields(record) if field.init and hints[field.name] is not Mark)
     return tuple(
-        Field(field.name, field.name.removesuffix("_"), hint, field.default is field.default_factory is MISSING)
+        RecordField(field.name, field.name.removesuffix("_"), hint, field.default is field.default_factory is MISSING)
         for field, hint in found
     )
 
@@ -75,7 +75,7 @@ def mark_names(record: type) -> tuple[str, ...]:
 
 
 @cache
-def members(hint: object) -> tuple[object, ...]:
+def union_members(hint: object) -> tuple[object, ...]:
     """The alternatives of a union, or the type itself."""
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
@@ -93,7 +93,7 @@ def is_dict(hint: object) -> bool:
 
 
 @cache
-def inner(hint: object) -> object:
+def inner_type(hint: object) -> object:
     """The type inside ``Marked[X]`` and ``Annotated[X, …]``."""
     return get_args(hint)[0] if get_origin(hint) in (Marked, Annotated) else hint
 
@@ -119,10 +119,10 @@ def node_kinds(hint: object) -> frozenset[type]:
     """The kinds of nodes that can fill a field of this type."""
     if hint is object:
         return frozenset({Scalar, Sequence, Mapping})
-    if len(alternatives := members(hint)) > 1:
+    if len(alternatives := union_members(hint)) > 1:
         return frozenset().union(*map(node_kinds, alternatives))
-    if inner(hint) is not hint:
-        return node_kinds(inner(hint))
+    if inner_type(hint) is not hint:
+        return node_kinds(inner_type(hint))
     if get_origin(hint) is tuple:
         return frozenset({Sequence})
     return frozenset({Mapping if is_record(hint) or is_dict(hint) else Scalar})
@@ -138,46 +138,46 @@ _NAMES: dict[object, str] = {
 }
 
 
-def expectation(hint: object) -> str:
+def describe_expectation(hint: object) -> str:
     """What may fill a field of this type, in words."""
-    if len(alternatives := members(hint)) > 1:
-        return " or ".join(dict.fromkeys(expectation(one) for one in alternatives if one is not NoneType))
+    if len(alternatives := union_members(hint)) > 1:
+        return " or ".join(dict.fromkeys(describe_expectation(one) for one in alternatives if one is not NoneType))
     if dimension := dimension_of(hint):
         return f"a {dimension.name} such as '{dimension.example}'"
-    if inner(hint) is not hint:
-        return expectation(inner(hint))
+    if inner_type(hint) is not hint:
+        return describe_expectation(inner_type(hint))
     if get_origin(hint) is Literal:
-        return f"one of {scalars.listed(map(str, get_args(hint)))}"
+        return f"one of {scalars.format_list(map(str, get_args(hint)))}"
     if get_origin(hint) is tuple:
         return "a list"
     if is_record(hint) and isinstance(hint, type):
-        return f"a mapping with {scalars.listed(field.key for field in fields_of(hint))}"
+        return f"a mapping with {scalars.format_list(field.key for field in fields_of(hint))}"
     return "a mapping" if is_dict(hint) else _NAMES.get(hint, f"a {getattr(hint, '__name__', str(hint)).lower()}")
 
 
-def scalar_value(node: Scalar, hint: object) -> object:
+def parse_scalar(node: Scalar, hint: object) -> object:
     """The scalar as ``hint`` wants it; ValueError with what was expected."""
-    wanted = inner(hint)
+    wanted = inner_type(hint)
     if dimension := dimension_of(hint):
         own = cast("_Quantity", wanted)
-        return parse_as(node.text, dimension) if wanted is float else own.parse(node.text, dimension)
+        return parse_with_dimension(node.text, dimension) if wanted is float else own.parse(node.text, dimension)
     if wanted is str or (wanted is object and not node.plain):
         return node.text
     if get_origin(wanted) is Literal:
-        return _literal(node.text, get_args(wanted))
+        return _parse_literal(node.text, get_args(wanted))
     reading = _READINGS.get(wanted)
     if reading is None:
         return cast("_Parsed", wanted).parse(node.text)
     if not node.plain:
-        raise ValueError(f"expected {expectation(wanted)} without quotes")
+        raise ValueError(f"expected {describe_expectation(wanted)} without quotes")
     return reading(node.text)
 
 
 _READINGS: dict[object, Callable[[str], object]] = {
-    int: scalars.whole_number,
-    float: scalars.number,
-    bool: scalars.truth,
-    object: scalars.anything,
+    int: scalars.parse_whole_number,
+    float: scalars.parse_number,
+    bool: scalars.parse_truth,
+    object: scalars.parse_scalar,
 }
 
 
@@ -195,8 +195,8 @@ class _Quantity(Protocol):
         """The instance for ``text``; ValueError if there is none."""
 
 
-def _literal(text: str, known: tuple[object, ...]) -> object:
+def _parse_literal(text: str, known: tuple[object, ...]) -> object:
     by_text = {str(value): value for value in known}
     if text not in by_text:
-        raise ValueError(f"expected one of {scalars.listed(by_text)}{scalars.suggestion(text, by_text)}")
+        raise ValueError(f"expected one of {scalars.format_list(by_text)}{scalars.suggest_word(text, by_text)}")
     return by_text[text]

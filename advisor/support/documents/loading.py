@@ -26,33 +26,33 @@ from advisor.model.errors import DocumentError
 from advisor.support.documents import scalars, yaml_nodes
 from advisor.support.documents.field_types import (
     Marked,
-    expectation,
+    describe_expectation,
     fields_of,
-    inner,
+    inner_type,
     is_dict,
     is_record,
     limits_of,
     mark_names,
-    members,
     node_kinds,
-    scalar_value,
+    parse_scalar,
+    union_members,
 )
-from advisor.support.documents.nodes import Mapping, Refused, Scalar, Sequence, printable
-from advisor.support.documents.scalars import suggestion
+from advisor.support.documents.nodes import Mapping, Refused, Scalar, Sequence, to_printable
+from advisor.support.documents.scalars import suggest_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from advisor.model.errors import Problem
-    from advisor.support.documents.field_types import Field
+    from advisor.support.documents.field_types import RecordField
     from advisor.support.documents.nodes import Node, Parsed
 
 
 T = TypeVar("T")
 
 
-def load(path: Path, record: type[T]) -> T:
+def load_document(path: Path, record: type[T]) -> T:
     """The record that the document holds; DocumentError with everything that is wrong with it."""
     return load_many((path,), record)[0]
 
@@ -64,31 +64,31 @@ def load_list(path: Path, record: type[T]) -> tuple[T, ...]:
 
 def load_many(paths: Iterable[Path], record: type[T]) -> tuple[T, ...]:
     """One record from each document; DocumentError with the mistakes of all of them."""
-    return cast("tuple[T, ...]", _all(map(yaml_nodes.parse, paths), record))
+    return cast("tuple[T, ...]", _build_all(map(yaml_nodes.read_yaml, paths), record))
 
 
 def load_lists(paths: Iterable[Path], record: type[T]) -> tuple[T, ...]:
     """The records of all documents, each a list of them; DocumentError with the mistakes of all of them."""
-    return lists(map(yaml_nodes.parse, paths), record)
+    return build_lists(map(yaml_nodes.read_yaml, paths), record)
 
 
-def lists(parsed: Iterable[Parsed], record: type[T]) -> tuple[T, ...]:
+def build_lists(parsed: Iterable[Parsed], record: type[T]) -> tuple[T, ...]:
     """The records of documents that ``yaml_nodes.parse`` returned, as ``load_lists`` does."""
-    found = cast("tuple[tuple[T, ...], ...]", _all(parsed, GenericAlias(tuple, (record, ...))))
+    found = cast("tuple[tuple[T, ...], ...]", _build_all(parsed, GenericAlias(tuple, (record, ...))))
     return tuple(item for items in found for item in items)
 
 
-def _all(parsed: Iterable[Parsed], hint: object) -> tuple[object, ...]:
+def _build_all(parsed: Iterable[Parsed], hint: object) -> tuple[object, ...]:
     problems: list[Problem] = []
-    values = tuple(_document(node, found, hint, problems) for node, found in parsed)
+    values = tuple(_build_document(node, found, hint, problems) for node, found in parsed)
     if problems:
         raise DocumentError(problems)
     return values
 
 
-def _document(node: Node | None, found: list[Problem], hint: object, problems: list[Problem]) -> object:
+def _build_document(node: Node | None, found: list[Problem], hint: object, problems: list[Problem]) -> object:
     problems.extend(found)
-    return _FAILED if node is None else _Reader(problems).read(node, hint, "")
+    return _FAILED if node is None else _NodeReader(problems).read_node(node, hint, "")
 
 
 class FieldErrors(ValueError):
@@ -106,150 +106,162 @@ class _Failed:
 _FAILED = _Failed()
 
 
-class _Reader:
+class _NodeReader:
     """Walks nodes along types, collecting problems; a value that cannot be read is ``_FAILED``."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
 
-    def read(self, node: Node, hint: object, key: str) -> object:
+    def read_node(self, node: Node, hint: object, key: str) -> object:
         """The value of ``node`` for a field of type ``hint``; ``key`` names the field in messages."""
         if isinstance(node, Refused):
             return _FAILED
-        alternatives = members(hint)
-        if isinstance(node, Scalar) and node.empty:
+        alternatives = union_members(hint)
+        if isinstance(node, Scalar) and node.is_empty:
             return (
-                None if NoneType in alternatives or hint is object else self._unexpected(node, expectation(hint), key)
+                None
+                if NoneType in alternatives or hint is object
+                else self._note_unexpected(node, describe_expectation(hint), key)
             )
         fitting = [one for one in alternatives if one is not NoneType and type(node) in node_kinds(one)]
         if not fitting:
-            return self._unexpected(node, expectation(hint), key)
+            return self._note_unexpected(node, describe_expectation(hint), key)
         if len(fitting) == 1:
-            return self._one(node, fitting[0], key)
-        return self._mixed_scalar(node, fitting, key) if isinstance(node, Scalar) else self._mixed(node, fitting, key)
+            return self._read_one(node, fitting[0], key)
+        return (
+            self._read_mixed_scalar(node, fitting, key)
+            if isinstance(node, Scalar)
+            else self._read_mixed(node, fitting, key)
+        )
 
-    def _one(self, node: Node, hint: object, key: str) -> object:
+    def _read_one(self, node: Node, hint: object, key: str) -> object:
         if get_origin(hint) is Marked:
-            value = self.read(node, inner(hint), key)
+            value = self.read_node(node, inner_type(hint), key)
             return _FAILED if value is _FAILED else Marked(value, node.mark)
         if isinstance(node, Sequence):
             item = object if hint is object else get_args(hint)[0]
-            return self._whole(tuple(self.read(one, item, key) for one in node.items))
+            return self._require_complete(tuple(self.read_node(one, item, key) for one in node.items))
         if isinstance(node, Mapping):
             return (
-                self._record(node, hint, key)
+                self._read_record(node, hint, key)
                 if is_record(hint) and isinstance(hint, type)
-                else self._dict(node, hint, key)
+                else self._read_dict(node, hint, key)
             )
-        return self._scalar(node, hint, key) if isinstance(node, Scalar) else _FAILED
+        return self._read_scalar(node, hint, key) if isinstance(node, Scalar) else _FAILED
 
-    def _whole(self, values: tuple[object, ...]) -> object:
+    def _require_complete(self, values: tuple[object, ...]) -> object:
         return _FAILED if any(value is _FAILED for value in values) else values
 
-    def _dict(self, node: Mapping, hint: object, owner: str) -> object:
+    def _read_dict(self, node: Mapping, hint: object, owner: str) -> object:
         key_hint, value_hint = get_args(hint) if is_dict(hint) else (str, object)
-        keys = self._whole(tuple(self._scalar(key, key_hint, owner) for key, _ in node.entries))
-        values = self._whole(tuple(self.read(value, value_hint, key.text) for key, value in node.entries))
+        keys = self._require_complete(tuple(self._read_scalar(key, key_hint, owner) for key, _ in node.entries))
+        values = self._require_complete(
+            tuple(self.read_node(value, value_hint, key.text) for key, value in node.entries)
+        )
         if not isinstance(keys, tuple) or not isinstance(values, tuple):
             return _FAILED
         return dict(zip(keys, values, strict=True))
 
-    def _record(self, node: Mapping, record: type, key: str) -> object:
+    def _read_record(self, node: Mapping, record: type, key: str) -> object:
         by_key = {field.key: field for field in fields_of(record)}
         values: dict[str, object] = {}
         meant: set[str | None] = set()
         for name, value in node.entries:
             if name.text in by_key:
                 field = by_key[name.text]
-                values[field.name] = self.read(value, field.hint, field.key)
+                values[field.name] = self.read_node(value, field.hint, field.key)
             else:
                 meant.add(self._unknown_key(name, by_key))
         missing = [field for field in by_key.values() if field.required and field.name not in values]
         self._note_missing(node, [field.key for field in missing if field.key not in meant], key)
         if meant or missing or any(value is _FAILED for value in values.values()):
             return _FAILED
-        return self._construct(node, record, values | dict.fromkeys(mark_names(record), node.mark))
+        return self._construct_record(node, record, values | dict.fromkeys(mark_names(record), node.mark))
 
-    def _construct(self, node: Mapping, record: type, values: dict[str, object]) -> object:
+    def _construct_record(self, node: Mapping, record: type, values: dict[str, object]) -> object:
         try:
             return record(**values)
         except FieldErrors as errors:
             for path, message in errors.problems:
-                self._note(_descend(node, path), printable(message, 300))
+                self._note_problem(_find_node(node, path), to_printable(message, 300))
         except ValueError as error:
-            self._note(node, printable(str(error), 300))
+            self._note_problem(node, to_printable(str(error), 300))
         return _FAILED
 
-    def _unknown_key(self, name: Scalar, by_key: dict[str, Field]) -> str | None:
-        near = scalars.nearest(name.text, by_key)
+    def _unknown_key(self, name: Scalar, by_key: dict[str, RecordField]) -> str | None:
+        near = scalars.find_nearest(name.text, by_key)
         hint = f" (did you mean '{near}'?)" if near else ""
-        self._note(name, f"unknown key '{printable(name.text)}'{hint}; expected {scalars.listed(by_key)}")
+        self._note_problem(
+            name, f"unknown key '{to_printable(name.text)}'{hint}; expected {scalars.format_list(by_key)}"
+        )
         return near
 
     def _note_missing(self, node: Mapping, keys: list[str], owner: str) -> None:
         for key in keys:
-            self._note(node, f"missing key '{key}'{f' in {printable(owner)}' if owner else ''}")
+            self._note_problem(node, f"missing key '{key}'{f' in {to_printable(owner)}' if owner else ''}")
 
-    def _mixed(self, node: Node, fitting: list[object], key: str) -> object:
+    def _read_mixed(self, node: Node, fitting: list[object], key: str) -> object:
         """For lists the first alternative; for mappings the record whose keys fit best, else the free mapping."""
         if not isinstance(node, Mapping):
-            return self._one(node, fitting[0], key)
+            return self._read_one(node, fitting[0], key)
         names = {name.text for name, _ in node.entries}
         records = [one for one in fitting if is_record(one) and isinstance(one, type)]
-        best = max(records, key=lambda record: _fit(names, record), default=None)
-        if best is not None and _fit(names, best)[0] > 0:
-            return self._record(node, best, key)
+        best = max(records, key=lambda record: _rate_fit(names, record), default=None)
+        if best is not None and _rate_fit(names, best)[0] > 0:
+            return self._read_record(node, best, key)
         free = [one for one in fitting if is_dict(one)]
-        return self._one(node, free[0], key) if free else self._strange_mapping(node, records, key)
+        return self._read_one(node, free[0], key) if free else self._refuse_mapping(node, records, key)
 
-    def _strange_mapping(self, node: Mapping, records: list[type], key: str) -> object:
+    def _refuse_mapping(self, node: Mapping, records: list[type], key: str) -> object:
         known = {field.key for record in records for field in fields_of(record)}
         names = [name.text for name, _ in node.entries]
-        near = next((hint for name in names if (hint := suggestion(name, known))), "")
-        found = f"a mapping with {scalars.listed(map(printable, names))}" if names else "an empty mapping"
-        return self._note(node, f"{_label(key)}found {found}{near}, expected {_either(records)}")
+        near = next((hint for name in names if (hint := suggest_word(name, known))), "")
+        found = f"a mapping with {scalars.format_list(map(to_printable, names))}" if names else "an empty mapping"
+        return self._note_problem(node, f"{_key_label(key)}found {found}{near}, expected {_describe_types(records)}")
 
-    def _mixed_scalar(self, node: Scalar, fitting: list[object], key: str) -> object:
+    def _read_mixed_scalar(self, node: Scalar, fitting: list[object], key: str) -> object:
         """The first alternative that reads the scalar; text only if nothing else does, or if it is in quotes."""
         has_text = str in fitting
         if has_text and not node.plain:
             return node.text
         if has_text and bool in fitting and scalars.is_doubtful_truth(node.text):
-            return self._note(node, f"{_label(key)}found {_shown(node)}, expected true or false, or the word in quotes")
+            return self._note_problem(
+                node, f"{_key_label(key)}found {_describe_node(node)}, expected true or false, or the word in quotes"
+            )
         ordered = sorted(fitting, key=lambda one: (one is str, one is not bool, one is not int))
         for one in ordered:
-            attempt = _Reader([])
-            if (value := attempt.read(node, one, key)) is not _FAILED:
+            attempt = _NodeReader([])
+            if (value := attempt.read_node(node, one, key)) is not _FAILED:
                 return value
-        return self._unexpected(node, _either(fitting), key)
+        return self._note_unexpected(node, _describe_types(fitting), key)
 
-    def _scalar(self, node: Scalar, hint: object, key: str) -> object:
+    def _read_scalar(self, node: Scalar, hint: object, key: str) -> object:
         try:
-            value = scalar_value(node, hint)
+            value = parse_scalar(node, hint)
         except ValueError as error:
-            return self._note(node, f"{_label(key)}found {_shown(node)}, {error}")
+            return self._note_problem(node, f"{_key_label(key)}found {_describe_node(node)}, {error}")
         limits = limits_of(hint)
         if limits and isinstance(value, int | float) and not limits.low <= value <= limits.high:
             expected = f"expected a number from {limits.low:g} to {limits.high:g}"
-            return self._note(node, f"{_label(key)}found {_shown(node)}, {expected}")
+            return self._note_problem(node, f"{_key_label(key)}found {_describe_node(node)}, {expected}")
         return value
 
-    def _unexpected(self, node: Node, expected: str, key: str) -> object:
-        return self._note(node, f"{_label(key)}found {_shown(node)}, expected {expected}")
+    def _note_unexpected(self, node: Node, expected: str, key: str) -> object:
+        return self._note_problem(node, f"{_key_label(key)}found {_describe_node(node)}, expected {expected}")
 
-    def _note(self, node: Node, message: str) -> object:
-        self.problems.append(node.mark.problem(message))
+    def _note_problem(self, node: Node, message: str) -> object:
+        self.problems.append(node.mark.make_problem(message))
         return _FAILED
 
 
-def _fit(names: set[str], record: type) -> tuple[int, int, int]:
+def _rate_fit(names: set[str], record: type) -> tuple[int, int, int]:
     """How well keys fit a record: keys shared, required keys missing, keys unknown (the last two negative)."""
     known = {field.key for field in fields_of(record)}
     required = {field.key for field in fields_of(record) if field.required}
     return len(names & known), -len(required - names), -len(names - known)
 
 
-def _descend(node: Node, path: tuple[str, ...]) -> Node:
+def _find_node(node: Node, path: tuple[str, ...]) -> Node:
     """The node at the end of ``path``, as far as the document goes."""
     for key in path:
         inside = [value for name, value in node.entries if name.text == key] if isinstance(node, Mapping) else []
@@ -259,17 +271,17 @@ def _descend(node: Node, path: tuple[str, ...]) -> Node:
     return node
 
 
-def _either(hints: Iterable[object]) -> str:
-    return " or ".join(dict.fromkeys(map(expectation, hints)))
+def _describe_types(hints: Iterable[object]) -> str:
+    return " or ".join(dict.fromkeys(map(describe_expectation, hints)))
 
 
-def _label(key: str) -> str:
-    return f"{printable(key)}: " if key else ""
+def _key_label(key: str) -> str:
+    return f"{to_printable(key)}: " if key else ""
 
 
-def _shown(node: Node) -> str:
+def _describe_node(node: Node) -> str:
     if not isinstance(node, Scalar):
         return "a list" if isinstance(node, Sequence) else "a mapping"
     if node.plain:
-        return f"'{printable(node.text)}'" if node.text else "nothing"
-    return f'"{printable(node.text)}"'
+        return f"'{to_printable(node.text)}'" if node.text else "nothing"
+    return f'"{to_printable(node.text)}"'

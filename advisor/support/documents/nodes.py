@@ -19,7 +19,7 @@ class Mark:
     line: int
     column: int
 
-    def problem(self, message: str) -> Problem:
+    def make_problem(self, message: str) -> Problem:
         """A problem at this place."""
         return Problem(self.file, self.line, self.column, message)
 
@@ -33,7 +33,7 @@ class Scalar:
     plain: bool
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing, ``null`` or ``~`` was written."""
         return self.plain and self.text in ("", "~", "null", "Null", "NULL")
 
@@ -67,14 +67,14 @@ Parsed = tuple[Node | None, list[Problem]]
 
 
 class UnreadableError(Exception):
-    """The document cannot be read on: what lies at ``problem``."""
+    """The document cannot be read on: what lies at ``make_problem``."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         super().__init__(str(problem))
 
 
-def printable(text: str, longest: int = 60) -> str:
+def to_printable(text: str, longest: int = 60) -> str:
     """``text`` for a message: control and direction characters escaped, cut at ``longest`` characters."""
     cut = text if len(text) <= longest else text[: longest - 1] + "…"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)

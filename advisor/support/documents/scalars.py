@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from advisor.support.documents.nodes import printable
+from advisor.support.documents.nodes import to_printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,13 +23,13 @@ _LONGEST_NUMBER = 40
 _LISTED = 20  # known words named in a message
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
+def suggest_word(word: str, known: Iterable[str]) -> str:
     """``" (did you mean 'title'?)"`` with the known word that is nearest, or nothing."""
-    near = nearest(word, known)
+    near = find_nearest(word, known)
     return f" (did you mean '{near}'?)" if near else ""
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def find_nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that ``word`` is most likely a misspelling of."""
     from difflib import get_close_matches  # only mistakes need it
 
@@ -38,13 +38,13 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return by_lower[close[0]] if close else None
 
 
-def listed(known: Iterable[str]) -> str:
+def format_list(known: Iterable[str]) -> str:
     """``a, b, c`` for a message, cut where it would be too long to read."""
     names = list(known)
     return ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
 
 
-def whole_number(text: str) -> int:
+def parse_whole_number(text: str) -> int:
     """``3``, ``-4``, ``1_000`` or ``1e3`` as an integer."""
     if len(text) > _LONGEST_NUMBER or not _WHOLE.fullmatch(text):
         raise ValueError("expected a whole number such as 3")
@@ -52,7 +52,7 @@ def whole_number(text: str) -> int:
     return int(digits + "0" * int(exponent or 0))
 
 
-def number(text: str) -> float:
+def parse_number(text: str) -> float:
     """``3``, ``1.5``, ``-2e-6`` or ``1_000.0`` as a float; neither NaN nor infinity."""
     if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
         raise ValueError("expected a number such as 3 or 1.5e-3")
@@ -62,7 +62,7 @@ def number(text: str) -> float:
     return value
 
 
-def truth(text: str) -> bool:
+def parse_truth(text: str) -> bool:
     """``true``, ``yes`` or ``on`` as true, ``false``, ``no`` or ``off`` as false, in any case."""
     lower = text.lower()
     if lower not in _TRUE | _FALSE:
@@ -75,13 +75,13 @@ def is_doubtful_truth(text: str) -> bool:
     return text.lower() in (_TRUE | _FALSE) - {"true", "false"}
 
 
-def anything(text: str) -> str | int | float | bool:
+def parse_scalar(text: str) -> str | int | float | bool:
     """A truth value, a number, or else the text itself; ValueError for yes, no, on and off."""
     if is_doubtful_truth(text):
-        raise ValueError(f'expected true or false, or the word in quotes: "{printable(text)}"')
+        raise ValueError(f'expected true or false, or the word in quotes: "{to_printable(text)}"')
     if text.lower() in ("true", "false"):
-        return truth(text)
-    for reading in (whole_number, number):
+        return parse_truth(text)
+    for reading in (parse_whole_number, parse_number):
         try:
             return reading(text)
         except ValueError:

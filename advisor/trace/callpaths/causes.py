@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.records import CAUSE_CATEGORIES, Causes
-from advisor.trace.callpaths.splitting import size_classes
+from advisor.trace.callpaths.splitting import compute_size_classes
 from advisor.trace.causes import NAMED_KINDS
 from advisor.trace.events import Role
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.callpaths.records import CallPaths
-    from advisor.trace.callpaths.rows import Rows
-    from advisor.trace.callpaths.splitting import Call
-    from advisor.trace.callpaths.tree import Tree
+    from advisor.trace.callpaths.rows import RegionRows
+    from advisor.trace.callpaths.splitting import LibraryCall
+    from advisor.trace.callpaths.tree import CutTree
 
 _MOST_UNNAMED: Final = 0.5
 #: The categories of a call's seconds, and the measures they are in.
@@ -26,15 +26,17 @@ _MEASURES: Final = (("transfer", "transfer_s"), ("wait", "wait_s"), ("sync", "sy
 _COLLECTIVES: Final = (Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.SCAN)
 
 
-def collect(paths: CallPaths, tree: Tree, rows: Rows, calls: Sequence[Call]) -> Causes | None:
+def collect_causes(paths: CallPaths, tree: CutTree, rows: RegionRows, calls: Sequence[LibraryCall]) -> Causes | None:
     """Return one row for each call path, processor and category with seconds; partners and files are not known.
 
     None where most of the communication is in calls without a name: then nobody knows what waits for what.
     """
-    if not calls or _unnamed_share(paths, calls) > _MOST_UNNAMED:
+    if not calls or _compute_unnamed_share(paths, calls) > _MOST_UNNAMED:
         return None
     cells = [
-        _cells(number, call, category, measure) for number, call in enumerate(calls) for category, measure in _MEASURES
+        _nonzero_cells(number, call, category, measure)
+        for number, call in enumerate(calls)
+        for category, measure in _MEASURES
     ]
     which = np.concatenate([cell[0] for cell in cells])
     processor = np.concatenate([cell[1] for cell in cells])
@@ -48,21 +50,21 @@ def collect(paths: CallPaths, tree: Tree, rows: Rows, calls: Sequence[Call]) -> 
         kinds=NAMED_KINDS,
         targets=(),
         category=category,
-        kind=_kinds(calls, which, category),
+        kind=_cause_kinds(calls, which, category),
         phase=np.zeros(len(which), dtype=np.int64),
-        call=rows.of_cells(node, processor),
-        caller=rows.of_cells(tree.caller[node], processor),
+        call=rows.rows_of_cells(node, processor),
+        caller=rows.rows_of_cells(tree.caller[node], processor),
         processor=processor,
         partner=nothing,
         target=nothing,
-        size_class=size_classes(paths, tree, node),
+        size_class=compute_size_classes(paths, tree, node),
         seconds=seconds,
         count=visits.astype(np.int64),
         bytes=moved.astype(np.int64),
     )
 
 
-def _unnamed_share(paths: CallPaths, calls: Sequence[Call]) -> float:
+def _compute_unnamed_share(paths: CallPaths, calls: Sequence[LibraryCall]) -> float:
     """Return the share of the seconds of communication in calls that the tool did not tell apart."""
     seconds = [float(call.wait_s.sum() + call.sync_s.sum() + call.transfer_s.sum()) for call in calls]
     unnamed = [
@@ -73,17 +75,19 @@ def _unnamed_share(paths: CallPaths, calls: Sequence[Call]) -> float:
     return sum(unnamed) / sum(seconds) if sum(seconds) else 0.0
 
 
-def _cells(number: int, call: Call, category: str, measure: str) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+def _nonzero_cells(
+    number: int, call: LibraryCall, category: str, measure: str
+) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Return the cells of one call and category with seconds: its number, the processors, the category, the seconds."""
     values: FloatArray = getattr(call, measure)
     some = np.flatnonzero(values)
     return np.full(len(some), number), some, np.full(len(some), CAUSE_CATEGORIES.index(category)), values[some]
 
 
-def _kinds(calls: Sequence[Call], which: IntArray, category: IntArray) -> IntArray:
+def _cause_kinds(calls: Sequence[LibraryCall], which: IntArray, category: IntArray) -> IntArray:
     """Return why the calls wait, and of other seconds what sort of call they are."""
     table = np.array(
-        [[NAMED_KINDS.index(_kind(call, name)) for name, _ in _MEASURES] for call in calls], dtype=np.int64
+        [[NAMED_KINDS.index(_cause_kind(call, name)) for name, _ in _MEASURES] for call in calls], dtype=np.int64
     )
     order = {CAUSE_CATEGORIES.index(name): place for place, (name, _) in enumerate(_MEASURES)}
     place = np.array([order.get(number, 0) for number in range(len(CAUSE_CATEGORIES))])
@@ -91,7 +95,7 @@ def _kinds(calls: Sequence[Call], which: IntArray, category: IntArray) -> IntArr
     return found
 
 
-def _kind(call: Call, category: str) -> str:
+def _cause_kind(call: LibraryCall, category: str) -> str:
     if category == "wait":
         return call.kind
     if category == "transfer":

@@ -10,8 +10,8 @@ import numpy as np
 from advisor.model.errors import InputError
 from advisor.model.records import Phase, Profile, Region
 from advisor.trace.callpaths import splitting, tree
-from advisor.trace.callpaths.causes import collect
-from advisor.trace.callpaths.rows import Rows, lay_out
+from advisor.trace.callpaths.causes import collect_causes
+from advisor.trace.callpaths.rows import RegionRows, build_rows
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from advisor.model.records import FloatArray, Status
     from advisor.trace.callpaths.records import CallPaths
-    from advisor.trace.callpaths.splitting import Call
-    from advisor.trace.callpaths.tree import Tree
+    from advisor.trace.callpaths.splitting import LibraryCall
+    from advisor.trace.callpaths.tree import CutTree
 
 #: What a processor spent outside of everything that was recorded.
 _UNRECORDED: Final = "not recorded"
@@ -32,13 +32,13 @@ _COLLECTIVES: Final = (Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.S
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _ProfileSource:
     """The call paths, cut at library calls, the rows of the profile that they become, and the calls."""
 
     paths: CallPaths
-    tree: Tree
-    rows: Rows
-    calls: tuple[Call, ...]
+    tree: CutTree
+    rows: RegionRows
+    calls: tuple[LibraryCall, ...]
 
 
 def from_call_paths(paths: CallPaths, path: Path | str) -> Profile:
@@ -47,32 +47,32 @@ def from_call_paths(paths: CallPaths, path: Path | str) -> Profile:
         raise InputError(
             path, "the profile holds no regions" if paths.processors else "the profile holds no processors"
         )
-    cut = tree.cut(paths)
-    source = _Source(paths, cut, lay_out(paths, cut), splitting.split(paths, cut))
-    outside = _outside(source)
+    cut = tree.cut_at_library_calls(paths)
+    source = _ProfileSource(paths, cut, build_rows(paths, cut), splitting.split_library_calls(paths, cut))
+    outside = _sum_outside_phases(source)
     return Profile(
         program=paths.program,
         run=paths.run,
         reader=paths.reader,
-        actual_s=_actual(source, path),
+        actual_s=_wall_time(source, path),
         processors=paths.processors,
-        regions=_regions(source),
-        phases=(_phase(source),),
-        status=_status(source),
+        regions=_build_regions(source),
+        phases=(_build_phase(source),),
+        status=_measure_status(source),
         started=paths.started,
         cores=paths.cores,
         language=paths.language,
-        paradigms=_paradigms(paths),
+        paradigms=_find_paradigms(paths),
         parameters=paths.parameters,
         outside=outside,
-        counts=_counts(source),
-        causes=collect(source.paths, source.tree, source.rows, source.calls),
+        counts=_build_counts(source),
+        causes=collect_causes(source.paths, source.tree, source.rows, source.calls),
         notes=paths.notes,
         ranks_expected=paths.ranks_expected,
     )
 
 
-def _actual(source: _Source, path: Path | str) -> float:
+def _wall_time(source: _ProfileSource, path: Path | str) -> float:
     """Return the wall time of the run: what the tool says, else that of the processor with the most seconds."""
     if source.paths.actual_s is not None:
         return source.paths.actual_s
@@ -82,7 +82,7 @@ def _actual(source: _Source, path: Path | str) -> float:
     return longest
 
 
-def _regions(source: _Source) -> tuple[Region, ...]:
+def _build_regions(source: _ProfileSource) -> tuple[Region, ...]:
     """Return the regions of the profile; the program's root has the program's name."""
     found = []
     for node, threaded in zip(source.rows.nodes.tolist(), source.rows.threaded.tolist(), strict=True):
@@ -92,20 +92,20 @@ def _regions(source: _Source) -> tuple[Region, ...]:
     return tuple(found)
 
 
-def _phase(source: _Source) -> Phase:
+def _build_phase(source: _ProfileSource) -> Phase:
     """Return the whole run as one phase with what was measured."""
     paths, rows = source.paths, source.rows
     arrays: dict[str, FloatArray] = {}
     if paths.wall_s is not None:
-        inside = np.where(_is_outside(source), 0.0, source.tree.wall_s)
-        arrays["wall_s"] = rows.total(inside)
+        inside = np.where(_is_outside_phases(source), 0.0, source.tree.wall_s)
+        arrays["wall_s"] = rows.sum_by_row(inside)
         for name in ("wait_s", "sync_s", "transfer_s", "io_s"):
-            arrays[name] = rows.sum_of([(call.node, getattr(call, name)) for call in source.calls])
+            arrays[name] = rows.sum_node_values([(call.node, getattr(call, name)) for call in source.calls])
     if paths.cpu_s is not None:
         works = np.array([node.role in tree.WORKING for node in paths.nodes])
         own = source.tree.owner == np.arange(len(works))
-        counted = (works & own)[:, None] & np.logical_not(_is_outside(source))
-        arrays["cpu_s"] = rows.total(np.where(counted, paths.cpu_s, 0.0))
+        counted = (works & own)[:, None] & np.logical_not(_is_outside_phases(source))
+        arrays["cpu_s"] = rows.sum_by_row(np.where(counted, paths.cpu_s, 0.0))
     if "wall_s" in arrays and "cpu_s" in arrays:
         known = sum((arrays[name] for name in ("cpu_s", "wait_s", "sync_s", "transfer_s", "io_s")), np.zeros(1))
         arrays["os_s"] = arrays["wall_s"] - known
@@ -113,7 +113,7 @@ def _phase(source: _Source) -> Phase:
     return Phase("the whole run", "whole", np.arange(len(rows.nodes)), shaped)
 
 
-def _is_outside(source: _Source) -> npt.NDArray[np.bool_]:
+def _is_outside_phases(source: _ProfileSource) -> npt.NDArray[np.bool_]:
     """Return the cells (nodes, processors) whose seconds lie in no phase."""
     parts = np.array([node.role in splitting.OUTSIDE for node in source.paths.nodes])
     roots = np.array([node.role == Role.ROOT for node in source.paths.nodes])
@@ -122,7 +122,7 @@ def _is_outside(source: _Source) -> npt.NDArray[np.bool_]:
     return cells
 
 
-def _outside(source: _Source) -> dict[str, FloatArray]:
+def _sum_outside_phases(source: _ProfileSource) -> dict[str, FloatArray]:
     """Return the seconds of each processor in no phase: start-up, shutdown, the tool, idle threads, and the rest."""
     paths, wall = source.paths, source.tree.wall_s
     if paths.wall_s is None:
@@ -141,7 +141,7 @@ def _outside(source: _Source) -> dict[str, FloatArray]:
     return {name: seconds for name, seconds in found.items() if seconds.any()}
 
 
-def _status(source: _Source) -> dict[str, Status]:
+def _measure_status(source: _ProfileSource) -> dict[str, Status]:
     """Return how each measure came about."""
     guessed = any(call.estimated for call in source.calls)
     split: Status = "estimated" if guessed else source.paths.status
@@ -152,30 +152,30 @@ def _status(source: _Source) -> dict[str, Status]:
     }  # fmt: skip
 
 
-def _counts(source: _Source) -> dict[str, FloatArray]:
+def _build_counts(source: _ProfileSource) -> dict[str, FloatArray]:
     """Return the counts (rows, processors): calls, messages, bytes, I/O operations and what else the tool counted."""
     paths, rows = source.paths, source.rows
-    found = {name: rows.total(values) for name, values in paths.counts.items()}
+    found = {name: rows.sum_by_row(values) for name, values in paths.counts.items()}
     if paths.visits is None:
         return found
-    found["calls"] = rows.total(paths.visits)
+    found["calls"] = rows.sum_by_row(paths.visits)
     role = np.array([node.role for node in paths.nodes])
-    sends = np.array([node.role in (Role.SEND, Role.SENDRECV) or _posts_send(node.name) for node in paths.nodes])
+    sends = np.array([node.role in (Role.SEND, Role.SENDRECV) or _is_posted_send(node.name) for node in paths.nodes])
     groups = {"messages": ("bytes", sends), "collectives": ("", np.isin(role, _COLLECTIVES))}
     for name, (moved, mine) in {**groups, "io_operations": ("io_bytes", role == Role.IO)}.items():
         if not mine.any():
             continue
-        found.setdefault(name, rows.total(np.where(mine[:, None], paths.visits, 0.0)))
+        found.setdefault(name, rows.sum_by_row(np.where(mine[:, None], paths.visits, 0.0)))
         if moved and paths.bytes is not None:
-            found.setdefault(moved, rows.total(np.where(mine[:, None], paths.bytes, 0.0)))
+            found.setdefault(moved, rows.sum_by_row(np.where(mine[:, None], paths.bytes, 0.0)))
     return found
 
 
-def _posts_send(name: str) -> bool:
+def _is_posted_send(name: str) -> bool:
     return name in ("MPI_Isend", "MPI_Ibsend", "MPI_Issend", "MPI_Irsend", "MPI_Isendrecv")
 
 
-def _paradigms(paths: CallPaths) -> tuple[str, ...]:
+def _find_paradigms(paths: CallPaths) -> tuple[str, ...]:
     """Return the programming models that the regions show."""
     used = {node.role for node in paths.nodes}
     models = {"mpi": bool(used & set(_MPI)) or paths.processors[-1].rank > 0, "openmp": bool(used & set(_THREADS))}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class CallPathNode:
     """One call path: the region it ends in, and ``parent``, the node that calls it (-1: none).
 
     A flat profile has only nodes without parents. ``role`` says what the region does; name and role come from
@@ -47,7 +47,7 @@ class CallPaths:
     run: str
     reader: str
     processors: tuple[Processor, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[CallPathNode, ...]
     wall_s: FloatArray | None = None
     cpu_s: FloatArray | None = None
     visits: FloatArray | None = None

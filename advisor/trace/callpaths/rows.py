@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.callpaths.records import CallPaths
-    from advisor.trace.callpaths.tree import Tree
+    from advisor.trace.callpaths.tree import CutTree
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RegionRows:
     """Where each node's values go.
 
     ``nodes`` (R,) is a node that stands for each row, ``threaded`` (R,) whether the row holds what threads execute.
@@ -32,11 +32,11 @@ class Rows:
     worker: IntArray
     workers: npt.NDArray[np.bool_]
 
-    def total(self, values: FloatArray) -> FloatArray:
+    def sum_by_row(self, values: FloatArray) -> FloatArray:
         """Return ``values`` (nodes, processors) added up by row (R, processors)."""
-        return self.sum_of(list(enumerate(values)))
+        return self.sum_node_values(list(enumerate(values)))
 
-    def sum_of(self, parts: Sequence[tuple[int, FloatArray]]) -> FloatArray:
+    def sum_node_values(self, parts: Sequence[tuple[int, FloatArray]]) -> FloatArray:
         """Return values per processor (Q,) of single nodes, given as pairs, added up by row (R, processors)."""
         found = np.zeros((len(self.nodes), len(self.workers)))
         for node, values in parts:
@@ -48,19 +48,19 @@ class Rows:
                 found[worker] += np.where(self.workers, values, 0.0)
         return found
 
-    def of_cells(self, nodes: IntArray, processors: IntArray) -> IntArray:
+    def rows_of_cells(self, nodes: IntArray, processors: IntArray) -> IntArray:
         """Return the rows of nodes on processors, arrays of the same length; -1 for no node."""
         rows = np.where(self.workers[processors], self.worker[nodes], self.master[nodes])
         return np.where(nodes < 0, -1, rows)
 
 
-def lay_out(paths: CallPaths, tree: Tree) -> Rows:
+def build_rows(paths: CallPaths, tree: CutTree) -> RegionRows:
     """Return the rows of the nodes of ``paths``; nodes inside library calls go with these calls."""
     workers = np.array([processor.thread > 0 for processor in paths.processors])
     numbers: dict[tuple[object, ...], int] = {}
     nodes: list[int] = []
 
-    def row(owner: int, threaded: bool) -> int:
+    def number_row(owner: int, threaded: bool) -> int:
         node = paths.nodes[owner]
         key = (node.name, node.role, node.file, node.line, threaded)
         if key not in numbers:
@@ -68,18 +68,18 @@ def lay_out(paths: CallPaths, tree: Tree) -> Rows:
             nodes.append(owner)
         return numbers[key]
 
-    used = _used_by_workers(paths, workers)
-    master = np.array([row(owner, bool(tree.threaded[owner])) for owner in tree.owner.tolist()])
+    used = _has_worker_values(paths, workers)
+    master = np.array([number_row(owner, bool(tree.threaded[owner])) for owner in tree.owner.tolist()])
     worker = np.array(
-        [row(owner, True) if used[owner] else int(master[n]) for n, owner in enumerate(tree.owner.tolist())]
+        [number_row(owner, True) if used[owner] else int(master[n]) for n, owner in enumerate(tree.owner.tolist())]
     )
     threaded = np.zeros(len(nodes), dtype=bool)
     for key, number in numbers.items():
         threaded[number] = bool(key[-1])
-    return Rows(np.array(nodes), threaded, master, worker, workers)
+    return RegionRows(np.array(nodes), threaded, master, worker, workers)
 
 
-def _used_by_workers(paths: CallPaths, workers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _has_worker_values(paths: CallPaths, workers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Return which nodes (nodes,) have values on processors that are not the first thread of their rank."""
     used = np.zeros(len(paths.nodes), dtype=bool)
     if not workers.any():

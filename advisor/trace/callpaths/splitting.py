@@ -17,7 +17,7 @@ from advisor.trace.waits import BLOCKING_ROLES, SYNCHRONIZING_ROLES
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.callpaths.records import CallPaths
-    from advisor.trace.callpaths.tree import Tree
+    from advisor.trace.callpaths.tree import CutTree
 
 #: Roles whose seconds lie in no phase, by the part of the run they belong to.
 OUTSIDE: Final = {Role.INIT: "start-up", Role.FINALIZE: "shutdown", Role.TOOL: "measurement"}
@@ -35,7 +35,7 @@ _KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class LibraryCall:
     """One call path into a library: its node, what it does, and its seconds on each processor (Q,) by category.
 
     ``kind`` says why it waits; ``estimated`` whether waiting was told from the rest by the shortest call.
@@ -51,16 +51,16 @@ class Call:
     estimated: bool
 
 
-def split(paths: CallPaths, tree: Tree) -> tuple[Call, ...]:
+def split_library_calls(paths: CallPaths, tree: CutTree) -> tuple[LibraryCall, ...]:
     """Return the calls of the library nodes of ``tree`` that spent time, without start-up and shutdown."""
     if paths.wall_s is None:
         return ()
     nodes = [n for n in tree.calls.tolist() if paths.nodes[n].role not in OUTSIDE and tree.wall_s[n].any()]
-    least = _least(paths, tree, nodes)
-    return tuple(call for n in nodes for call in _calls(paths, tree, n, least[n]))
+    least = _least_call_seconds(paths, tree, nodes)
+    return tuple(call for n in nodes for call in _split_node(paths, tree, n, least[n]))
 
 
-def _calls(paths: CallPaths, tree: Tree, node: int, least: FloatArray) -> list[Call]:
+def _split_node(paths: CallPaths, tree: CutTree, node: int, least: FloatArray) -> list[LibraryCall]:
     """Return the seconds of one node: one call for each kind of waiting that was measured, else a single one."""
     role = paths.nodes[node].role
     total, zero = tree.wall_s[node], np.zeros(len(paths.processors))
@@ -71,7 +71,7 @@ def _calls(paths: CallPaths, tree: Tree, node: int, least: FloatArray) -> list[C
         wait, kind, estimated = np.maximum(total - least, 0.0), _KINDS.get(role, "unmatched"), True
     rest = total - wait
     synchronizes, io = role in SYNCHRONIZING_ROLES, role == Role.IO
-    found = Call(
+    found = LibraryCall(
         node, role, kind, wait if estimated else zero, rest if synchronizes else zero,
         zero if synchronizes or io else rest, rest if io else zero, estimated,
     )  # fmt: skip
@@ -80,11 +80,14 @@ def _calls(paths: CallPaths, tree: Tree, node: int, least: FloatArray) -> list[C
     scale = np.divide(wait, told, out=np.ones_like(total), where=told > 0)
     return [
         found,
-        *(Call(node, role, kind, seconds * scale, zero, zero, zero, False) for kind, seconds in measured.items()),
+        *(
+            LibraryCall(node, role, kind, seconds * scale, zero, zero, zero, False)
+            for kind, seconds in measured.items()
+        ),
     ]
 
 
-def _least(paths: CallPaths, tree: Tree, nodes: list[int]) -> dict[int, FloatArray]:
+def _least_call_seconds(paths: CallPaths, tree: CutTree, nodes: list[int]) -> dict[int, FloatArray]:
     """Return for each node what its calls take at least on each processor, seconds.
 
     That is the shortest mean time of one call among all paths and processors, or the shortest single call where the
@@ -92,15 +95,15 @@ def _least(paths: CallPaths, tree: Tree, nodes: list[int]) -> dict[int, FloatArr
     calls all processors are taken to have called equally often.
     """
     shortest: dict[tuple[str, int], float] = {}
-    groups = {n: (paths.nodes[n].name, _size_class(paths, tree, n)) for n in nodes}
-    visits = {n: _visits(tree, n) for n in nodes}
+    groups = {n: (paths.nodes[n].name, _node_size_class(paths, tree, n)) for n in nodes}
+    visits = {n: _count_visits(tree, n) for n in nodes}
     for n, group in groups.items():
-        here = _shortest(paths, tree, n, visits[n])
+        here = _shortest_call_seconds(paths, tree, n, visits[n])
         shortest[group] = min(here, shortest.get(group, np.inf))
     return {n: visits[n] * shortest[groups[n]] for n in nodes}
 
 
-def _shortest(paths: CallPaths, tree: Tree, node: int, visits: FloatArray) -> float:
+def _shortest_call_seconds(paths: CallPaths, tree: CutTree, node: int, visits: FloatArray) -> float:
     called = visits > 0
     mean = tree.wall_s[node][called] / visits[called]
     if paths.shortest_s is not None:
@@ -108,7 +111,7 @@ def _shortest(paths: CallPaths, tree: Tree, node: int, visits: FloatArray) -> fl
     return float(mean.min(initial=np.inf)) if called.any() else 0.0
 
 
-def _visits(tree: Tree, node: int) -> FloatArray:
+def _count_visits(tree: CutTree, node: int) -> FloatArray:
     """Return how often each processor called; once where that was not counted and the processor spent time."""
     seconds: FloatArray = tree.wall_s[node]
     if tree.visits is None:
@@ -117,12 +120,12 @@ def _visits(tree: Tree, node: int) -> FloatArray:
     return counted
 
 
-def _size_class(paths: CallPaths, tree: Tree, node: int) -> int:
+def _node_size_class(paths: CallPaths, tree: CutTree, node: int) -> int:
     """Return the bit length of the mean bytes of a call of ``node`` over all processors, -1 where it is not known."""
-    return int(size_classes(paths, tree, np.array([node]))[0])
+    return int(compute_size_classes(paths, tree, np.array([node]))[0])
 
 
-def size_classes(paths: CallPaths, tree: Tree, nodes: IntArray) -> IntArray:
+def compute_size_classes(paths: CallPaths, tree: CutTree, nodes: IntArray) -> IntArray:
     """Return the bit length of the mean bytes of one call of each of ``nodes``, -1 where it is not known."""
     if tree.bytes is None or tree.visits is None:
         return np.full(len(nodes), -1, dtype=np.int64)

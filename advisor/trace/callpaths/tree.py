@@ -22,7 +22,7 @@ WORKING: Final = (Role.USER, Role.ROOT, Role.OMP_PARALLEL, Role.OMP_WORK)
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class CutTree:
     """What the nodes of ``CallPaths`` amount to once library calls hold what happens below them.
 
     ``owner`` (nodes,) is the library call that a node happens in, or itself; ``caller`` the nearest working node above
@@ -41,7 +41,7 @@ class Tree:
     waits: Mapping[str, FloatArray]
 
 
-def cut(paths: CallPaths) -> Tree:
+def cut_at_library_calls(paths: CallPaths) -> CutTree:
     """Return the tree of ``paths``; what is done while holding a lock is work, not locking."""
     count = len(paths.nodes)
     owner, caller = np.arange(count), np.full(count, -1)
@@ -56,13 +56,13 @@ def cut(paths: CallPaths) -> Tree:
         owner[n] = owner[above] if inside else n
         caller[n] = caller[above] if inside or not works[above] else above
     shape = (count, len(paths.processors))
-    wall = np.zeros(shape) if paths.wall_s is None else _with_owned(paths.wall_s, owner)
+    wall = np.zeros(shape) if paths.wall_s is None else _add_to_owners(paths.wall_s, owner)
     calls = np.flatnonzero((owner == np.arange(count)) & ~works)
-    waits = {kind: _with_owned(seconds, owner) for kind, seconds in paths.waits.items()}
-    return Tree(owner, caller, calls, threaded, wall, paths.visits, _moved(paths, owner), waits)
+    waits = {kind: _add_to_owners(seconds, owner) for kind, seconds in paths.waits.items()}
+    return CutTree(owner, caller, calls, threaded, wall, paths.visits, _sum_moved_bytes(paths, owner), waits)
 
 
-def _with_owned(seconds: FloatArray, owner: IntArray) -> FloatArray:
+def _add_to_owners(seconds: FloatArray, owner: IntArray) -> FloatArray:
     """Return ``seconds`` with those of owned nodes added to their owners and gone from their own rows."""
     owned = np.flatnonzero(owner != np.arange(len(owner)))
     if not len(owned):
@@ -73,5 +73,5 @@ def _with_owned(seconds: FloatArray, owner: IntArray) -> FloatArray:
     return total
 
 
-def _moved(paths: CallPaths, owner: IntArray) -> FloatArray | None:
-    return None if paths.bytes is None else _with_owned(paths.bytes, owner)
+def _sum_moved_bytes(paths: CallPaths, owner: IntArray) -> FloatArray | None:
+    return None if paths.bytes is None else _add_to_owners(paths.bytes, owner)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Mapping, Sequence
 
-    from advisor.extension.commands import Registry, Services
+    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Gap, Profile
 
 advisor_api = 1  # the version of the plugin contract that this was written for
@@ -57,7 +57,7 @@ def advisor_facts() -> Sequence[Fact]:
 
 
 @hookimpl
-def advisor_commands(register: Registry) -> None:
+def advisor_commands(register: CommandRegistry) -> None:
     """Register ``gapwatch core-hours PATH [--price P]``."""
     arguments = [
         Argument("path", "the profile or trace", Path),
@@ -72,7 +72,7 @@ def advisor_services() -> Mapping[str, Callable[..., object]]:
     return {"core-hours.of": core_hours}
 
 
-def run(args: Namespace, services: Services) -> Report:
+def run(args: Namespace, services: CommandServices) -> Report:
     """Return a table with one row per gap, the costly ones first, and what earlier runs cost."""
     advice = services.advise(args.path)
     columns = [Column("gap"), Column("time", "s"), Column("core hours")]
@@ -85,7 +85,7 @@ def run(args: Namespace, services: Services) -> Report:
     total = core_hours(advice.profile, advice.profile.actual_s)
     costs = Table("", tuple(columns), tuple(rows))
     total_text = Text(f"The whole run took {total:.3g} core hours.")
-    earlier = [run.profile for run in services.history(advice.profile.program) if run.profile.timed]
+    earlier = [run.profile for run in services.load_history(advice.profile.program) if run.profile.has_run_time]
     parts = (costs, total_text, _over_time(earlier)) if earlier else (costs, total_text)
     return Report(f"Core hours of {advice.profile.program}", parts)
 

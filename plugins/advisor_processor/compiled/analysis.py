@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
 from advisor_processor.compiled import binary, executions
-from advisor_processor.compiled.instructions import decode
-from advisor_processor.compiled.schedule import FunctionSchedule, schedule
+from advisor_processor.compiled.instructions import decode_instructions
+from advisor_processor.compiled.schedule import FunctionSchedule, compute_schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ MISSES: Final = {"misses.L1": ("D1mr", "D1mw"), "misses.LL": ("DLmr", "DLmw"), "
 
 
 @dataclass(frozen=True, slots=True)
-class Analysed:
+class FunctionAnalysis:
     """One function on one processor: where it stands, its schedule, and its misses where they were simulated."""
 
     name: str
@@ -37,87 +37,87 @@ class Analysed:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunAnalysis:
     """The functions of all processes, and what could not be looked at."""
 
     program: str
     ranks: int
-    functions: tuple[Analysed, ...]
+    functions: tuple[FunctionAnalysis, ...]
     missing: tuple[str, ...]
 
 
-def analyse(path: Path, machine: Machine, binaries: Sequence[Path] = ()) -> Run:
+def analyse_run(path: Path, machine: Machine, binaries: Sequence[Path] = ()) -> RunAnalysis:
     """Return what the run recorded at ``path`` executed; ``binaries`` replace files that are not where they were.
 
     Raises ``InputError`` where the recording is damaged, or none of its programs is there.
     """
-    processes = executions.read_all(path)
+    processes = executions.read_executions(path)
     named = {file.name: file for file in binaries}
-    functions: list[Analysed] = []
+    functions: list[FunctionAnalysis] = []
     missing: dict[str, None] = {}
     known: dict[str, Binary | None] = {}
     for process in processes:
-        for name in filter(executions.is_work, process.objects):
+        for name in filter(executions.is_computing_object, process.objects):
             file = named.get(PurePath(name).name, Path(name))
             if name not in known:
-                known[name] = _binary(file, missing)
+                known[name] = _read_binary(file, missing)
             if (program := known[name]) is not None:
-                functions += _functions(program, process, name, machine)
+                functions += _analyse_functions(program, process, name, machine)
     if not functions:
         raise InputError(path, f"names no program that can be looked at: {'; '.join(missing) or 'nothing ran'}")
-    return Run(processes[0].program, len(processes), tuple(functions), tuple(missing))
+    return RunAnalysis(processes[0].program, len(processes), tuple(functions), tuple(missing))
 
 
-def static(file: Path, machine: Machine) -> Run:
+def analyse_binary(file: Path, machine: Machine) -> RunAnalysis:
     """Return the functions of a binary that hold loops, each of which went round an unknown number of times."""
-    program = binary.read(file)
-    found = (_static(program, function, machine) for function in program.functions)
-    return Run(file.name, 1, tuple(one for one in found if one.schedule.loops), ())
+    program = binary.read_binary(file)
+    found = (_analyse_function(program, function, machine) for function in program.functions)
+    return RunAnalysis(file.name, 1, tuple(one for one in found if one.schedule.loops), ())
 
 
-def _static(program: Binary, function: Function, machine: Machine) -> Analysed:
-    instructions = list(decode(program.code_of(function), function.begin))
-    file, line = program.declared(function)
-    return Analysed(function.name, file, line, 0, schedule(instructions, None, machine), {}, program)
+def _analyse_function(program: Binary, function: Function, machine: Machine) -> FunctionAnalysis:
+    instructions = list(decode_instructions(program.code_of(function), function.begin))
+    file, line = program.find_declaration(function)
+    return FunctionAnalysis(function.name, file, line, 0, compute_schedule(instructions, None, machine), {}, program)
 
 
-def _binary(file: Path, missing: dict[str, None]) -> Binary | None:
+def _read_binary(file: Path, missing: dict[str, None]) -> Binary | None:
     try:
-        return binary.read(file)
+        return binary.read_binary(file)
     except InputError as error:
         missing[str(error)] = None
         return None
 
 
-def _functions(program: Binary, process: Executions, name: str, machine: Machine) -> Iterator[Analysed]:
-    executed = process.executed(name)
+def _analyse_functions(program: Binary, process: Executions, name: str, machine: Machine) -> Iterator[FunctionAnalysis]:
+    executed = process.instruction_counts(name)
     counts = process.objects[name]
     addresses = sorted(executed)
     for function in program.functions:
-        inside = _between(addresses, function)
+        inside = _select_addresses(addresses, function)
         if not inside:
             continue
         mine = {address: executed[address] for address in inside}
-        instructions = list(decode(program.code_of(function), function.begin))
-        file, line = program.declared(function)
+        instructions = list(decode_instructions(program.code_of(function), function.begin))
+        file, line = program.find_declaration(function)
         misses = {
             miss: sum(counts[address][process.events.index(event)] for address in inside for event in events)
             for miss, events in MISSES.items()
             if set(events) <= set(process.events)
         }
-        yield Analysed(
+        yield FunctionAnalysis(
             function.name,
             file,
             line,
             process.rank,
-            schedule(instructions, mine, machine),
+            compute_schedule(instructions, mine, machine),
             misses,
             program,
             process.last_cache_B,
         )
 
 
-def _between(addresses: Sequence[int], function: Function) -> Sequence[int]:
+def _select_addresses(addresses: Sequence[int], function: Function) -> Sequence[int]:
     from bisect import bisect_left
 
     return addresses[bisect_left(addresses, function.begin) : bisect_left(addresses, function.end)]

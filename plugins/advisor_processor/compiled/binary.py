@@ -47,18 +47,18 @@ class Binary:
                 return data[function.begin - address : function.end - address]
         return b""
 
-    def declared(self, function: Function) -> tuple[str | None, int | None]:
+    def find_declaration(self, function: Function) -> tuple[str | None, int | None]:
         """Return file and line where a function begins, None for both without debug information."""
         begin, end = (find(self.line_starts, function.begin) for find in (bisect_left, bisect_right))
         return next((row for row in self.lines[begin:end] if row[1] > 0), (None, None))
 
-    def line_of(self, address: int) -> tuple[str, int] | None:
+    def find_line(self, address: int) -> tuple[str, int] | None:
         """Return file and line of an instruction, None without debug information."""
         place = bisect_right(self.line_starts, address) - 1
         return self.lines[place] if place >= 0 and self.lines[place][1] > 0 else None
 
 
-def read(path: Path) -> Binary:
+def read_binary(path: Path) -> Binary:
     """Return the program or library at ``path``; raises ``InputError`` for what is none, or is not for x86-64."""
     try:
         import capstone  # noqa: F401 (needed next; say so before anything is read)
@@ -75,11 +75,11 @@ def read(path: Path) -> Binary:
             if machine not in MACHINES:
                 raise InputError(path, f"holds code for {machine}; only x86-64 is analysed")
             code = tuple(
-                (section["sh_addr"], section.data()) for section in elf.iter_sections() if _executable(section)
+                (section["sh_addr"], section.data()) for section in elf.iter_sections() if _is_executable(section)
             )
-            functions = tuple(_functions(elf))
+            functions = tuple(_iterate_functions(elf))
             try:
-                rows = sorted(_lines(elf))
+                rows = sorted(_iterate_lines(elf))
             except (DWARFError, KeyError, IndexError, AttributeError, ValueError):
                 rows = []
     except (ELFError, OSError, AssertionError, UnicodeDecodeError) as error:
@@ -88,12 +88,12 @@ def read(path: Path) -> Binary:
     return Binary(path, code, functions, tuple(row[0] for row in rows), tuple(row[1] for row in rows))
 
 
-def _executable(section: object) -> bool:
+def _is_executable(section: object) -> bool:
     header = section.header  # type: ignore[attr-defined]
     return bool(header.sh_flags & 4) and header.sh_type == "SHT_PROGBITS"
 
 
-def _functions(elf: ELFFile) -> Iterator[Function]:
+def _iterate_functions(elf: ELFFile) -> Iterator[Function]:
     """Yield the functions with code of their own, by address; of several names of one the first."""
     from elftools.elf.sections import SymbolTableSection
 
@@ -109,7 +109,7 @@ def _functions(elf: ELFFile) -> Iterator[Function]:
     yield from (found[begin] for begin in sorted(found))
 
 
-def _lines(elf: ELFFile) -> Iterator[tuple[int, tuple[str, int]]]:
+def _iterate_lines(elf: ELFFile) -> Iterator[tuple[int, tuple[str, int]]]:
     """Yield where each source line begins in the code; line 0 where a sequence ends."""
     if not elf.has_dwarf_info():
         return
@@ -117,11 +117,11 @@ def _lines(elf: ELFFile) -> Iterator[tuple[int, tuple[str, int]]]:
     for unit in dwarf.iter_CUs():
         program = dwarf.line_program_for_CU(unit)
         if program is not None:
-            yield from _lines_of(unit, program)
+            yield from _iterate_unit_lines(unit, program)
 
 
-def _lines_of(unit: CompileUnit, program: LineProgram) -> Iterator[tuple[int, tuple[str, int]]]:
-    names = [_text(entry.name) for entry in program["file_entry"]]
+def _iterate_unit_lines(unit: CompileUnit, program: LineProgram) -> Iterator[tuple[int, tuple[str, int]]]:
+    names = [_decode_name(entry.name) for entry in program["file_entry"]]
     first = 0 if unit["version"] >= 5 else 1
     for entry in program.get_entries():
         state = entry.state
@@ -132,5 +132,5 @@ def _lines_of(unit: CompileUnit, program: LineProgram) -> Iterator[tuple[int, tu
         yield state.address, (name, 0 if state.end_sequence else state.line)
 
 
-def _text(name: bytes | str) -> str:
+def _decode_name(name: bytes | str) -> str:
     return name.decode("utf-8", "surrogateescape") if isinstance(name, bytes) else name

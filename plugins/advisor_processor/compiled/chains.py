@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor.analysis.machines.records import FunctionalUnit, Machine
-    from advisor_processor.compiled.instructions import Instruction, Place
+    from advisor_processor.compiled.instructions import Instruction, MemoryOperand
 
 #: So many iterations are followed; the second half tells the pace.
 ROUNDS: Final = 48
@@ -22,27 +22,27 @@ _INTEGER_CYCLES: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Flow:
+class _MemoryFlow:
     """Instruction ``reader`` loads what ``writer`` stored ``distance`` iterations before."""
 
     writer: int
     distance: int
 
 
-def chain_cycles(body: Sequence[Instruction], machine: Machine) -> float:
+def compute_chain_cycles(body: Sequence[Instruction], machine: Machine) -> float:
     """Return the cycles per iteration that dependences from iteration to iteration take at least."""
     if not body:
         return 0.0
-    flows = _flows(body)
+    flows = _find_memory_flows(body)
     times: dict[str, tuple[float, str | None]] = {}
     stored: list[list[float]] = [[] for _ in body]
     ends: list[float] = []
     for turn in range(ROUNDS):
         latest = 0.0
         for number, one in enumerate(body):
-            ready = _operands(one, number, turn, times, (flows, stored), machine)
+            ready = _compute_ready_cycle(one, number, turn, times, (flows, stored), machine)
             for register in one.writes:
-                times[register] = (ready, one.unit) if not one.copy else (ready, _source_unit(one, times))
+                times[register] = (ready, one.unit) if not one.copy else (ready, _find_source_unit(one, times))
             if one.store is not None:
                 stored[number].append(ready)
             latest = max(latest, ready)
@@ -51,58 +51,60 @@ def chain_cycles(body: Sequence[Instruction], machine: Machine) -> float:
     return max((ends[-1] - ends[half - 1]) / (ROUNDS - half), 0.0)
 
 
-def _operands(
+def _compute_ready_cycle(
     one: Instruction,
     number: int,
     turn: int,
     times: Mapping[str, tuple[float, str | None]],
-    memory: tuple[Mapping[int, _Flow], Sequence[Sequence[float]]],
+    memory: tuple[Mapping[int, _MemoryFlow], Sequence[Sequence[float]]],
     machine: Machine,
 ) -> float:
     """Return when the result of an instruction is there."""
     ready = 0.0
     for register in one.data:
         since, unit = times.get(register, (0.0, None))
-        ready = max(ready, since + _latency(machine, one, unit))
+        ready = max(ready, since + _result_latency(machine, one, unit))
     if one.load is not None:
         loaded = max((times.get(name, (0.0, None))[0] for name in one.load.registers), default=0.0)
-        loaded += _cycles(_unit(machine, "load"))
+        loaded += _unit_latency(_find_unit(machine, "load"))
         flows, stored = memory
         flow = flows.get(number)
         if flow and 0 <= turn - flow.distance < len(stored[flow.writer]):
-            loaded = max(loaded, stored[flow.writer][turn - flow.distance] + _cycles(_unit(machine, "store")))
-        ready = max(ready, loaded + _latency(machine, one, None))
+            loaded = max(
+                loaded, stored[flow.writer][turn - flow.distance] + _unit_latency(_find_unit(machine, "store"))
+            )
+        ready = max(ready, loaded + _result_latency(machine, one, None))
     if one.store is not None:
         return ready
     return ready
 
 
-def _source_unit(one: Instruction, times: Mapping[str, tuple[float, str | None]]) -> str | None:
+def _find_source_unit(one: Instruction, times: Mapping[str, tuple[float, str | None]]) -> str | None:
     """Return the unit whose result a copy passes on."""
     return next((times[name][1] for name in one.data if name in times), None)
 
 
-def _latency(machine: Machine, one: Instruction, source: str | None) -> float:
+def _result_latency(machine: Machine, one: Instruction, source: str | None) -> float:
     """Return the cycles from an operand, computed by the unit ``source``, to the result."""
     if one.copy or (one.unit is None and (one.load is not None or one.store is not None)):
         return 0.0
     if one.unit is None or one.unit == "int":
         return _INTEGER_CYCLES
-    unit = _unit(machine, one.unit)
+    unit = _find_unit(machine, one.unit)
     if unit is not None and source == one.unit and unit.chained_latency:
         return float(unit.chained_latency)
-    return _cycles(unit)
+    return _unit_latency(unit)
 
 
-def _cycles(unit: FunctionalUnit | None) -> float:
+def _unit_latency(unit: FunctionalUnit | None) -> float:
     return float(unit.latency) if unit is not None and unit.latency else 0.0
 
 
-def _unit(machine: Machine, name: str) -> FunctionalUnit | None:
+def _find_unit(machine: Machine, name: str) -> FunctionalUnit | None:
     return {str(key): unit for key, unit in machine.units.items()}.get(name)
 
 
-def strides(body: Sequence[Instruction]) -> dict[str, int]:
+def find_strides(body: Sequence[Instruction]) -> dict[str, int]:
     """Return by how much each register moves per iteration, 0 for those that do not; others are left out."""
     written: dict[str, int] = {}
     for one in body:
@@ -116,7 +118,7 @@ def strides(body: Sequence[Instruction]) -> dict[str, int]:
     return found
 
 
-def wanderers(body: Sequence[Instruction]) -> frozenset[str]:
+def find_variable_strides(body: Sequence[Instruction]) -> frozenset[str]:
     """Return the registers that each iteration moves by another one that does not change: by a stride of a variable."""
     written = [register for one in body for register in one.writes]
     return frozenset(
@@ -128,46 +130,46 @@ def wanderers(body: Sequence[Instruction]) -> frozenset[str]:
     )
 
 
-def _flows(body: Sequence[Instruction]) -> dict[int, _Flow]:
+def _find_memory_flows(body: Sequence[Instruction]) -> dict[int, _MemoryFlow]:
     """Return for each load that reads what a store of the loop wrote where that comes from: the latest such store."""
-    moves = strides(body)
-    found: dict[int, _Flow] = {}
+    moves = find_strides(body)
+    found: dict[int, _MemoryFlow] = {}
     for reader, one in enumerate(body):
         if one.load is None or not one.load.registers <= moves.keys():
             continue
         for writer, other in enumerate(body):
-            flow = _flow(body, (writer, other.store), (reader, one.load), moves)
-            if flow and (reader not in found or _later(flow, found[reader])):
+            flow = _match_memory_flow(body, (writer, other.store), (reader, one.load), moves)
+            if flow and (reader not in found or _is_later(flow, found[reader])):
                 found[reader] = flow
     return found
 
 
-def _later(flow: _Flow, other: _Flow) -> bool:
+def _is_later(flow: _MemoryFlow, other: _MemoryFlow) -> bool:
     return (flow.distance, -flow.writer) < (other.distance, -other.writer)
 
 
-def _flow(
+def _match_memory_flow(
     body: Sequence[Instruction],
-    writer: tuple[int, Place | None],
-    reader: tuple[int, Place],
+    writer: tuple[int, MemoryOperand | None],
+    reader: tuple[int, MemoryOperand],
     moves: Mapping[str, int],
-) -> _Flow | None:
+) -> _MemoryFlow | None:
     store, load = writer[1], reader[1]
     if store is None or store.size != load.size:
         return None
     if (store.base, store.index, store.scale) != (load.base, load.index, load.scale):
         return None
-    apart = _offset(body, writer[0], store, moves) - _offset(body, reader[0], load, moves)
+    apart = _compute_offset(body, writer[0], store, moves) - _compute_offset(body, reader[0], load, moves)
     stride = moves.get(load.base, 0) + load.scale * moves.get(load.index, 0)
     if stride == 0:
-        return _Flow(writer[0], 0 if writer[0] < reader[0] else 1) if apart == 0 else None
+        return _MemoryFlow(writer[0], 0 if writer[0] < reader[0] else 1) if apart == 0 else None
     distance, rest = divmod(apart, stride)
     if rest or distance < 0 or (distance == 0 and writer[0] >= reader[0]):
         return None
-    return _Flow(writer[0], distance)
+    return _MemoryFlow(writer[0], distance)
 
 
-def _offset(body: Sequence[Instruction], number: int, place: Place, moves: Mapping[str, int]) -> int:
+def _compute_offset(body: Sequence[Instruction], number: int, place: MemoryOperand, moves: Mapping[str, int]) -> int:
     """Return the displacement of a place from where its registers stand when the iteration begins."""
     moved = {one.step[0]: moves[one.step[0]] for one in body[:number] if one.step and one.step[0] in moves}
     return place.displacement + moved.get(place.base, 0) + place.scale * moved.get(place.index, 0)

@@ -37,22 +37,22 @@ class Executions:
     objects: Mapping[str, Mapping[int, list[float]]]
     last_cache_B: float | None = None
 
-    def executed(self, path: str) -> dict[int, float]:
+    def instruction_counts(self, path: str) -> dict[int, float]:
         """Return how often each instruction of an object was executed."""
         column = self.events.index("Ir")
         return {address: counts[column] for address, counts in self.objects.get(path, {}).items()}
 
 
-def read_all(path: Path) -> tuple[Executions, ...]:
+def read_executions(path: Path) -> tuple[Executions, ...]:
     """Return the processes recorded at ``path``, an output of callgrind or a directory of them, by rank.
 
     Ranks are what the files' names end in where these are 0, 1, 2 …, else the order of the process ids. Raises
     ``InputError`` for what was not recorded by instruction, and for what is damaged.
     """
-    files = [file for file in ([path] if path.is_file() else _inside(path)) if _is_output(file)]
+    files = [file for file in ([path] if path.is_file() else _list_files(path)) if _is_callgrind_output(file)]
     if not files:
         raise InputError(path, f"holds no output of callgrind; {_HOW}")
-    found = {file: _read(file) for file in files}
+    found = {file: _read_output(file) for file in files}
     busiest = max(found.values(), key=lambda one: sum(len(each) for each in one.objects.values())).program
     mine = {file: one for file, one in found.items() if one.program == busiest}
     names = {file: int(match[0]) for file in mine if (match := _NUMBER.search(file.name))}
@@ -64,19 +64,19 @@ def read_all(path: Path) -> tuple[Executions, ...]:
     return tuple(sorted(ranked, key=lambda one: one.rank))
 
 
-def is_work(path: str) -> bool:
+def is_computing_object(path: str) -> bool:
     """Return whether an object file is the program's own or a library that computes."""
     return path.startswith("/") and (not _SYSTEM.match(path) or bool(_COMPUTING.match(PurePath(path).name)))
 
 
-def _inside(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     try:
         return [file for _, file in zip(range(_FILES), sorted(folder.iterdir()), strict=False) if file.is_file()]
     except OSError as error:
         raise InputError(folder, error.strerror or "may not be read") from error
 
 
-def _is_output(path: Path) -> bool:
+def _is_callgrind_output(path: Path) -> bool:
     try:
         with path.open("rb") as stream:
             return _MAGIC.match(stream.read(200)) is not None
@@ -84,14 +84,14 @@ def _is_output(path: Path) -> bool:
         raise InputError(path, error.strerror or "may not be read") from error
 
 
-def _read(path: Path) -> Executions:
+def _read_output(path: Path) -> Executions:
     if path.stat().st_size > _LARGEST:
         raise InputError(path, "is larger than 1 GiB")
     with path.open(encoding="utf-8", errors="surrogateescape") as stream:
-        return _Reader(path).read(stream)
+        return _CallgrindReader(path).read_lines(stream)
 
 
-class _Reader:
+class _CallgrindReader:
     """Reads one output line by line: addresses are written as differences to the line before."""
 
     def __init__(self, path: Path) -> None:
@@ -103,12 +103,12 @@ class _Reader:
         self._object: Counts = {}
         self._width = 0
 
-    def read(self, lines: Iterator[str]) -> Executions:
+    def read_lines(self, lines: Iterator[str]) -> Executions:
         """Return what the file holds."""
         inclusive = False
         for number, line in enumerate(lines, 1):
             try:
-                inclusive = self._line(line.rstrip("\n"), inclusive)
+                inclusive = self._parse_line(line.rstrip("\n"), inclusive)
             except (ValueError, IndexError, KeyError) as error:
                 raise InputError(self._path, f"is damaged ({error})", str(number)) from error
         if "totals" not in self._header:
@@ -119,24 +119,24 @@ class _Reader:
         pid, last = int(self._header.get("pid", "0")), _SIMULATED.match(self._header.get("LL cache", ""))
         return Executions(program, pid, 0, events, self._objects, float(last[1]) if last else None)
 
-    def _line(self, line: str, inclusive: bool) -> bool:
+    def _parse_line(self, line: str, inclusive: bool) -> bool:
         """Read one line; returns whether the next one holds the cost of a call, which is counted where it is spent."""
         if line[:1] in "0123456789+-*" and line:
-            self._cost(line, inclusive)
+            self._add_cost(line, inclusive)
             return False
         key, equals, value = line.partition("=")
         if equals and key == "ob":
-            self._object = self._objects.setdefault(self._name(value), {})
+            self._object = self._objects.setdefault(self._resolve_name(value), {})
         elif equals and key == "cob":
-            self._name(value)
+            self._resolve_name(value)
         elif equals and key == "calls":
             return True
         name, colon, rest = line.partition(": ")
         if colon and not equals:
-            self._note(name, rest.strip())
+            self._store_header(name, rest.strip())
         return inclusive
 
-    def _note(self, name: str, value: str) -> None:
+    def _store_header(self, name: str, value: str) -> None:
         if name == "desc":
             name, _, value = value.partition(": ")
         self._header.setdefault(name, value)
@@ -147,7 +147,7 @@ class _Reader:
             if "Ir" not in value.split():
                 raise InputError(self._path, "holds no number of executed instructions (Ir)")
 
-    def _cost(self, line: str, inclusive: bool) -> None:
+    def _add_cost(self, line: str, inclusive: bool) -> None:
         if "positions" not in self._header:
             raise InputError(self._path, f"holds no counts by instruction; {_HOW}")
         words = line.split()
@@ -163,7 +163,7 @@ class _Reader:
         for column, word in enumerate(words[skip:]):
             row[column] += int(word)
 
-    def _name(self, value: str) -> str:
+    def _resolve_name(self, value: str) -> str:
         match = _NAMED.fullmatch(value)
         if match is None:
             return value

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from advisor_processor.compiled.units import COPIES, is_gather, unit_of
+from advisor_processor.compiled.functional_units import COPIES, find_unit, is_gather
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ _STACK: Final = ("rsp", "rbp")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryOperand:
     """An address in memory, ``base + index * scale + displacement``, and how many bytes are accessed there."""
 
     base: str
@@ -43,7 +43,7 @@ class Place:
         return frozenset(name for name in (self.base, self.index) if name)
 
     @property
-    def on_stack(self) -> bool:
+    def is_on_stack(self) -> bool:
         """Whether it is a place in the function's own frame."""
         return self.base in _STACK and not self.index
 
@@ -65,8 +65,8 @@ class Instruction:
     bits: int
     data: frozenset[str]
     writes: frozenset[str]
-    load: Place | None
-    store: Place | None
+    load: MemoryOperand | None
+    store: MemoryOperand | None
     elements: int
     step: tuple[str, int] | None
     target: int | None
@@ -85,20 +85,20 @@ class Instruction:
         return f"{self.mnemonic} {self.operands}".strip()
 
 
-def decode(code: bytes, address: int) -> Iterator[Instruction]:
+def decode_instructions(code: bytes, address: int) -> Iterator[Instruction]:
     """Yield the instructions of ``code``, which begins at ``address``; bytes that are none are skipped."""
-    decoder = _decoder()
+    decoder = _make_decoder()
     offset = 0
     while offset < len(code):
         end = offset
         for found in decoder.disasm(code[offset:], address + offset):
-            yield _instruction(found)
+            yield _convert_instruction(found)
             end = found.address + found.size - address
         offset = end + 1 if end < len(code) else end
 
 
 @lru_cache(maxsize=1)
-def _decoder() -> Cs:
+def _make_decoder() -> Cs:
     from capstone import CS_ARCH_X86, CS_MODE_64, Cs
 
     decoder = Cs(CS_ARCH_X86, CS_MODE_64)
@@ -106,21 +106,25 @@ def _decoder() -> Cs:
     return decoder
 
 
-def _instruction(found: CsInsn) -> Instruction:
+def _convert_instruction(found: CsInsn) -> Instruction:
     from capstone import CS_AC_READ, CS_GRP_CALL, CS_GRP_JUMP, CS_GRP_RET
     from capstone.x86 import X86_OP_IMM, X86_OP_MEM, X86_OP_REG
 
     operands = found.operands
-    unit, packed = unit_of(found.mnemonic)
+    unit, packed = find_unit(found.mnemonic)
     jump, call = found.group(CS_GRP_JUMP), found.group(CS_GRP_CALL)
-    memory = None if found.mnemonic.startswith(("lea", "nop", "prefetch")) or jump or call else _memory(found)
+    memory = (
+        None if found.mnemonic.startswith(("lea", "nop", "prefetch")) or jump or call else _find_memory_operand(found)
+    )
     first = bool(operands) and operands[0].type == X86_OP_MEM
-    read, written = access(found.mnemonic, first) if memory else (False, False)
-    registers = [_whole(found, op.reg) for op in operands if op.type == X86_OP_REG]
-    reads, writes = (frozenset(_whole(found, each) for each in names) for names in found.regs_access())
+    read, written = classify_access(found.mnemonic, first) if memory else (False, False)
+    registers = [_full_register(found, op.reg) for op in operands if op.type == X86_OP_REG]
+    reads, writes = (frozenset(_full_register(found, each) for each in names) for names in found.regs_access())
     data = reads - memory.registers if memory else reads
     if memory:
-        data |= frozenset(_whole(found, op.reg) for op in operands if op.type == X86_OP_REG and op.access & CS_AC_READ)
+        data |= frozenset(
+            _full_register(found, op.reg) for op in operands if op.type == X86_OP_REG and op.access & CS_AC_READ
+        )
     if _is_zeroing(found.mnemonic, registers):
         data -= {registers[0]}
     return Instruction(
@@ -130,13 +134,13 @@ def _instruction(found: CsInsn) -> Instruction:
         operands=found.op_str,
         unit=unit,
         packed=packed,
-        bits=_bits(found),
+        bits=_operand_bits(found),
         data=data,
         writes=writes,
         load=memory if read else None,
         store=memory if written else None,
-        elements=_elements(found) if is_gather(found.mnemonic) else 1,
-        step=_step(found, registers),
+        elements=_count_elements(found) if is_gather(found.mnemonic) else 1,
+        step=_find_step(found, registers),
         target=operands[0].imm if jump and operands and operands[0].type == X86_OP_IMM else None,
         conditional=jump and found.mnemonic != "jmp",
         copy=bool(COPIES.fullmatch(found.mnemonic)) and memory is None,
@@ -144,7 +148,7 @@ def _instruction(found: CsInsn) -> Instruction:
     )
 
 
-def access(mnemonic: str, first: bool) -> tuple[bool, bool]:
+def classify_access(mnemonic: str, first: bool) -> tuple[bool, bool]:
     """Return whether a memory operand is read and written; ``first`` where it is the first operand.
 
     Told by the mnemonic: capstone calls many stores of vectors loads.
@@ -165,7 +169,7 @@ _PARTS: Final = {
 } | {part: f"r{name}" for name in ("si", "di", "bp", "sp") for part in (f"e{name}", name, f"{name}l")}
 
 
-def _whole(found: CsInsn, register: int) -> str:
+def _full_register(found: CsInsn, register: int) -> str:
     """Return the name of the whole register that ``register`` is a part of."""
     name: str = found.reg_name(register) or ""
     if name[1:3] == "mm" and name[0] in "xyz":
@@ -177,18 +181,18 @@ def _whole(found: CsInsn, register: int) -> str:
     return _PARTS.get(name, name)
 
 
-def _memory(found: CsInsn) -> Place | None:
+def _find_memory_operand(found: CsInsn) -> MemoryOperand | None:
     from capstone.x86 import X86_OP_MEM
 
     for op in found.operands:
         if op.type == X86_OP_MEM:
-            base, index = (_whole(found, each) if each else "" for each in (op.mem.base, op.mem.index))
+            base, index = (_full_register(found, each) if each else "" for each in (op.mem.base, op.mem.index))
             shift = found.address + found.size if base == "rip" else 0
-            return Place("" if base == "rip" else base, index, op.mem.scale, op.mem.disp + shift, op.size)
+            return MemoryOperand("" if base == "rip" else base, index, op.mem.scale, op.mem.disp + shift, op.size)
     return None
 
 
-def _bits(found: CsInsn) -> int:
+def _operand_bits(found: CsInsn) -> int:
     """Return the bits of the widest vector register or memory operand."""
     from capstone.x86 import X86_OP_MEM, X86_OP_REG
 
@@ -203,9 +207,9 @@ def _bits(found: CsInsn) -> int:
     return bits if not found.mnemonic.endswith(("sd", "ss")) else 64
 
 
-def _elements(found: CsInsn) -> int:
+def _count_elements(found: CsInsn) -> int:
     """Return how many numbers a gather loads: as many as its destination holds."""
-    return max(_bits(found) // (64 if found.mnemonic.endswith(("pd", "qq", "dq")) else 32), 1)
+    return max(_operand_bits(found) // (64 if found.mnemonic.endswith(("pd", "qq", "dq")) else 32), 1)
 
 
 def _is_zeroing(mnemonic: str, registers: list[str]) -> bool:
@@ -213,7 +217,7 @@ def _is_zeroing(mnemonic: str, registers: list[str]) -> bool:
     return word.startswith(_ZEROING) and len(registers) > 1 and len(set(registers)) == 1
 
 
-def _step(found: CsInsn, registers: list[str]) -> tuple[str, int] | None:
+def _find_step(found: CsInsn, registers: list[str]) -> tuple[str, int] | None:
     from capstone.x86 import X86_OP_IMM, X86_OP_MEM
 
     operands, word = found.operands, found.mnemonic
@@ -223,6 +227,6 @@ def _step(found: CsInsn, registers: list[str]) -> tuple[str, int] | None:
         return registers[0], operands[1].imm if word == "add" else -operands[1].imm
     if word == "lea" and operands[1].type == X86_OP_MEM and not operands[1].mem.index and operands[1].mem.base:
         place = operands[1].mem
-        if _whole(found, place.base) == registers[0]:
+        if _full_register(found, place.base) == registers[0]:
             return registers[0], place.disp
     return None

@@ -29,14 +29,14 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
-class Trips:
+class TripCounts:
     """How often a loop went round, and how often it was entered."""
 
     iterations: float
     entries: float
 
 
-def innermost(instructions: Sequence[Instruction]) -> tuple[Loop, ...]:
+def find_innermost_loops(instructions: Sequence[Instruction]) -> tuple[Loop, ...]:
     """Return the innermost loops of a function, in the order of their addresses.
 
     A jump back over a return is none: code that is seldom run lies behind the function and jumps back into it.
@@ -57,17 +57,17 @@ def innermost(instructions: Sequence[Instruction]) -> tuple[Loop, ...]:
     )
 
 
-def trips(loop: Loop, executed: Mapping[int, float]) -> Trips:
+def count_trips(loop: Loop, executed: Mapping[int, float]) -> TripCounts:
     """Return how often a loop ran, from how often each instruction was executed.
 
     It was left as often as the instruction behind it ran at most; where that is not known, once.
     """
     iterations = max(executed.get(loop.begin, 0.0), 0.0)
     left = executed.get(loop.end, 0.0)
-    return Trips(iterations, min(max(left, 1.0), iterations) if iterations else 0.0)
+    return TripCounts(iterations, min(max(left, 1.0), iterations) if iterations else 0.0)
 
 
-def always(loop: Loop, executed: Mapping[int, float] | None) -> tuple[Instruction, ...]:
+def select_unconditional(loop: Loop, executed: Mapping[int, float] | None) -> tuple[Instruction, ...]:
     """Return the instructions that run in every iteration, all of them where executions are not known."""
     if not executed:
         return loop.body

@@ -49,7 +49,7 @@ class Remark:
     kind: Kind
 
 
-def read(paths: Iterable[Path]) -> tuple[Remark, ...]:
+def read_remarks(paths: Iterable[Path]) -> tuple[Remark, ...]:
     """Return the remarks of reports; other lines are left out. Raises ``InputError`` where one can't be read."""
     found: list[Remark] = []
     for path in paths:
@@ -59,12 +59,12 @@ def read(paths: Iterable[Path]) -> tuple[Remark, ...]:
             text = path.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise InputError(path, error.strerror or "may not be read") from error
-        kinds = ((match, _kind(match["sort"], match["text"])) for match in _LINE.finditer(text))
+        kinds = ((match, _classify_remark(match["sort"], match["text"])) for match in _LINE.finditer(text))
         found += [Remark(PurePath(match["file"]).name, int(match["line"]), kind) for match, kind in kinds if kind]
     return tuple(found)
 
 
-def _kind(sort: str, text: str) -> Kind | None:
+def _classify_remark(sort: str, text: str) -> Kind | None:
     if _VECTORIZED.search(text):
         return "vectorized"
     meaning = next((kind for kind, pattern in _MEANINGS if pattern.search(text)), None)
@@ -73,9 +73,9 @@ def _kind(sort: str, text: str) -> Kind | None:
     return None
 
 
-def of_loop(loop: Loop, program: Binary, remarks: Sequence[Remark]) -> Kind | None:
+def find_loop_remark(loop: Loop, program: Binary, remarks: Sequence[Remark]) -> Kind | None:
     """Return what the compiler says of the source lines of a loop: the most telling of its remarks."""
-    places = {program.line_of(one.address) for one in loop.body}
+    places = {program.find_line(one.address) for one in loop.body}
     lines = {(PurePath(place[0]).name, place[1]) for place in places if place}
     kinds = {remark.kind for remark in remarks if (remark.file, remark.line) in lines}
     return next((kind for kind in WORDS if kind in kinds), None)

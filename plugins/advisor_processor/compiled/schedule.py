@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor_processor.compiled.chains import chain_cycles, strides, wanderers
-from advisor_processor.compiled.loops import Loop, Trips, always, innermost, trips
-from advisor_processor.compiled.throughput import busy_cycles, operations
+from advisor_processor.compiled.chains import compute_chain_cycles, find_strides, find_variable_strides
+from advisor_processor.compiled.loops import Loop, TripCounts, count_trips, find_innermost_loops, select_unconditional
+from advisor_processor.compiled.throughput import compute_busy_cycles, count_unit_operations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor.analysis.machines import Machine
-    from advisor_processor.compiled.instructions import Instruction, Place
+    from advisor_processor.compiled.instructions import Instruction, MemoryOperand
 
 #: Instructions that the largest cores of today hold at once: by so many a loop may overlap with what comes after it.
 WINDOW: Final = 512
@@ -26,7 +26,7 @@ class LoopSchedule:
     loop: Loop
     busy: Mapping[str, float]
     chain: float
-    trips: Trips | None
+    trips: TripCounts | None
 
     @property
     def throughput(self) -> float:
@@ -84,7 +84,7 @@ class FunctionSchedule:
         return max(sum(loop.cycles for loop in self.loops), max(self.busy.values(), default=0.0))
 
 
-def schedule(
+def compute_schedule(
     instructions: Sequence[Instruction], executed: Mapping[int, float] | None, machine: Machine
 ) -> FunctionSchedule:
     """Return the schedule of a function; without ``executed`` (times each instruction ran) of one iteration each."""
@@ -92,65 +92,65 @@ def schedule(
     units: dict[str, float] = {}
     numbers: dict[str, float] = {}
     for one, count in counted:
-        for unit, times in operations(one).items():
+        for unit, times in count_unit_operations(one).items():
             units[unit] = units.get(unit, 0.0) + count * times
             numbers[unit] = numbers.get(unit, 0.0) + count * times * one.bits / 64
     return FunctionSchedule(
         operations=units,
         numbers=numbers,
         vectorized=sum(count for one, count in counted if one.packed),
-        spilled=_spilled(instructions, executed),
+        spilled=_count_spilled_loads(instructions, executed),
         gathered=sum(count * one.elements for one, count in counted if one.elements > 1),
-        strided=_strided(instructions, executed),
+        strided=_count_strided_loads(instructions, executed),
         instructions=sum(count for _, count in counted),
-        loops=tuple(loop_schedule(loop, executed, machine) for loop in innermost(instructions)),
-        busy=busy_cycles(counted, machine),
+        loops=tuple(compute_loop_schedule(loop, executed, machine) for loop in find_innermost_loops(instructions)),
+        busy=compute_busy_cycles(counted, machine),
     )
 
 
-def loop_schedule(loop: Loop, executed: Mapping[int, float] | None, machine: Machine) -> LoopSchedule:
+def compute_loop_schedule(loop: Loop, executed: Mapping[int, float] | None, machine: Machine) -> LoopSchedule:
     """Return the limits of one loop: what runs in every iteration, and in its share of iterations what does not."""
-    found = trips(loop, executed) if executed else None
+    found = count_trips(loop, executed) if executed else None
     if executed and found and found.iterations:
         shares = [(one, executed.get(one.address, 0.0) / found.iterations) for one in loop.body]
     else:
         shares = [(one, 1.0) for one in loop.body]
-    chain = chain_cycles(always(loop, executed if found and found.iterations else None), machine)
-    return LoopSchedule(loop, busy_cycles(shares, machine), chain, found)
+    chain = compute_chain_cycles(select_unconditional(loop, executed if found and found.iterations else None), machine)
+    return LoopSchedule(loop, compute_busy_cycles(shares, machine), chain, found)
 
 
-def _spilled(instructions: Sequence[Instruction], executed: Mapping[int, float] | None) -> float:
+def _count_spilled_loads(instructions: Sequence[Instruction], executed: Mapping[int, float] | None) -> float:
     """Return how often innermost loops loaded from the function's own frame: values that found no register."""
     if not executed:
         return 0.0
-    bodies = [one for loop in innermost(instructions) for one in loop.body]
-    return sum(executed.get(one.address, 0.0) for one in bodies if one.load is not None and one.load.on_stack)
+    bodies = [one for loop in find_innermost_loops(instructions) for one in loop.body]
+    return sum(executed.get(one.address, 0.0) for one in bodies if one.load is not None and one.load.is_on_stack)
 
 
-def _strided(instructions: Sequence[Instruction], executed: Mapping[int, float] | None) -> float:
+def _count_strided_loads(instructions: Sequence[Instruction], executed: Mapping[int, float] | None) -> float:
     """Return how often innermost loops loaded from places that lie further apart than what they load."""
     if not executed:
         return 0.0
     total = 0.0
-    for loop in innermost(instructions):
-        moves, wandering = strides(loop.body), wanderers(loop.body)
+    for loop in find_innermost_loops(instructions):
+        moves, wandering = find_strides(loop.body), find_variable_strides(loop.body)
         for one in loop.body:
-            if one.load is not None and _steps_over(one.load, loop, moves, wandering):
+            if one.load is not None and _is_strided(one.load, loop, moves, wandering):
                 total += executed.get(one.address, 0.0)
     return total
 
 
-def _steps_over(place: Place, loop: Loop, moves: Mapping[str, int], wandering: frozenset[str]) -> bool:
+def _is_strided(place: MemoryOperand, loop: Loop, moves: Mapping[str, int], wandering: frozenset[str]) -> bool:
     """Return whether a load moves on by more than what the loop loads there in an iteration."""
     if place.registers & wandering:
         return True
     if not place.registers or not place.registers <= moves.keys():
         return False
     step = moves.get(place.base, 0) + place.scale * moves.get(place.index, 0)
-    unrolled = sum(other.load is not None and _beside(place, other.load) for other in loop.body)
+    unrolled = sum(other.load is not None and _has_same_registers(place, other.load) for other in loop.body)
     return abs(step) > place.size * unrolled
 
 
-def _beside(one: Place, other: Place) -> bool:
+def _has_same_registers(one: MemoryOperand, other: MemoryOperand) -> bool:
     """Return whether two places are named by the same registers: an unrolled loop loads neighbours one by one."""
     return (one.base, one.index, one.scale, one.size) == (other.base, other.index, other.scale, other.size)

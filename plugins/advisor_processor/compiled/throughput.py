@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _FUSED: Final = frozenset(("cmp", "test", "add", "sub", "inc", "dec", "and"))
 
 
-def busy_cycles(instructions: Iterable[tuple[Instruction, float]], machine: Machine) -> dict[str, float]:
+def compute_busy_cycles(instructions: Iterable[tuple[Instruction, float]], machine: Machine) -> dict[str, float]:
     """Return for each unit the cycles that instructions, each with how often it runs, keep it busy.
 
     Units that share pipes add up; ``issue`` is the number of instructions that a core starts in a cycle. What the model
@@ -24,10 +24,10 @@ def busy_cycles(instructions: Iterable[tuple[Instruction, float]], machine: Mach
     slots = 0.0
     before: Instruction | None = None
     for one, count in instructions:
-        for unit, times in _uses(one).items():
-            if (known := _unit(machine, unit)) is not None:
+        for unit, times in _count_unit_uses(one).items():
+            if (known := _find_unit(machine, unit)) is not None:
                 pipes = known.pipes or unit
-                busy[pipes] = busy.get(pipes, 0.0) + count * times / _rate(known, one.bits)
+                busy[pipes] = busy.get(pipes, 0.0) + count * times / _issue_rate(known, one.bits)
         fused = before is not None and one.conditional and before.mnemonic in _FUSED
         slots += 0.0 if fused else count
         before = one
@@ -36,15 +36,15 @@ def busy_cycles(instructions: Iterable[tuple[Instruction, float]], machine: Mach
     return busy
 
 
-def operations(instruction: Instruction) -> dict[str, int]:
+def count_unit_operations(instruction: Instruction) -> dict[str, int]:
     """Return how often an instruction occupies each kind of unit: what ``compiled_ops`` counts."""
-    found = _uses(instruction)
+    found = _count_unit_uses(instruction)
     if instruction.target is not None or instruction.conditional:
         found["branch"] = 1
     return found
 
 
-def _uses(one: Instruction) -> dict[str, int]:
+def _count_unit_uses(one: Instruction) -> dict[str, int]:
     found = {one.unit: 1} if one.unit else {}
     if one.load is not None:
         found["load"] = one.elements
@@ -53,12 +53,12 @@ def _uses(one: Instruction) -> dict[str, int]:
     return found
 
 
-def _unit(machine: Machine, name: str) -> FunctionalUnit | None:
+def _find_unit(machine: Machine, name: str) -> FunctionalUnit | None:
     units: Mapping[str, FunctionalUnit] = {str(key): unit for key, unit in machine.units.items()}
     return units.get(name)
 
 
-def _rate(unit: FunctionalUnit, bits: int) -> float:
+def _issue_rate(unit: FunctionalUnit, bits: int) -> float:
     """Return how many instructions of a width start per cycle: narrow ones may be more than full ones.
 
     Full width is taken to be no worse per number than less: a divider works on two, four or eight numbers in turn.

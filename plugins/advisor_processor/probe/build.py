@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import UsageError
-from advisor_processor.programs import output
+from advisor_processor.programs import run_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ _BUILD_S: Final = 60.0
 _COMPILERS: Final = ("cc", "gcc", "clang")
 
 
-def compiler() -> str:
+def find_compiler() -> str:
     """Return the user's C compiler, ``$CC`` if set; raises ``UsageError`` where there is none."""
     named = os.environ.get("CC", "").split()
     for name in (*named[:1], *_COMPILERS):
@@ -32,26 +32,26 @@ def compiler() -> str:
     raise UsageError("no C compiler was found (cc, gcc, clang or $CC); on Debian: apt install gcc")
 
 
-def kernels(folder: Path) -> tuple[Path, tuple[str, ...]]:
+def build_kernels(folder: Path) -> tuple[Path, tuple[str, ...]]:
     """Return the program of all kernels, built in ``folder``, and the options; raises ``UsageError``."""
     source = folder / "kernels.c"
-    source.write_text(_source("kernels.c"), encoding="utf-8")
-    target, cc, said = folder / "kernels", compiler(), ""
+    source.write_text(_load_source("kernels.c"), encoding="utf-8")
+    target, cc, said = folder / "kernels", find_compiler(), ""
     for options in _OPTIONS:
-        code, said = output([cc, *options, str(source), "-o", str(target)], _BUILD_S)
+        code, said = run_program([cc, *options, str(source), "-o", str(target)], _BUILD_S)
         if code == 0:
             return target, options
     raise UsageError(f"{cc} can't build the kernels: {said.strip()[-300:]}")
 
 
-def messages(folder: Path) -> Path | None:
+def build_messages(folder: Path) -> Path | None:
     """Return the program that sends messages, None where there is no MPI to build it with."""
     if not shutil.which("mpicc") or not shutil.which("mpirun"):
         return None
     source, target = folder / "messages.c", folder / "messages"
-    source.write_text(_source("messages.c"), encoding="utf-8")
-    return target if output(["mpicc", "-O2", str(source), "-o", str(target)], _BUILD_S)[0] == 0 else None
+    source.write_text(_load_source("messages.c"), encoding="utf-8")
+    return target if run_program(["mpicc", "-O2", str(source), "-o", str(target)], _BUILD_S)[0] == 0 else None
 
 
-def _source(name: str) -> str:
+def _load_source(name: str) -> str:
     return (files("advisor_processor.probe") / name).read_text(encoding="utf-8")

@@ -12,17 +12,17 @@ from advisor.analysis import machines
 from advisor.analysis.machines import local_machine
 from advisor.model.errors import UsageError
 from advisor.model.reports import Column, Report, Table, Text
-from advisor.support.whole_files import replacing
-from advisor_processor.probe import build, document, measure, tools
-from advisor_processor.probe.machine import machine_of
-from advisor_processor.probe.samples import NOISY, all_noise
+from advisor.support.atomic_write import atomic_write
+from advisor_processor.probe import build, measure, model_document, tools
+from advisor_processor.probe.machine_model import build_machine
+from advisor_processor.probe.samples import NOISY, describe_noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from advisor.analysis.machines import Machine
-    from advisor_processor.probe.machine import Found
+    from advisor_processor.probe.machine_model import Found
 
     Working = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
 
@@ -32,47 +32,47 @@ ROUNDS: Final = 5
 _NEEDED: Final = ("clock", "issue")
 
 
-def probe(name: str, folder: Path, working: Working) -> Report:
+def run_probe(name: str, folder: Path, working: Working) -> Report:
     """Measure this machine, write ``folder/NAME.yaml``, and return what was found.
 
     Raises ``UsageError`` for a name that can't be a file's, and where there is no compiler to build the kernels.
     """
     if not _NAME.fullmatch(name) or name == machines.HOST:
         raise UsageError(f"a machine model can't be called {name!r}: letters, digits, dots, dashes, and not 'host'")
-    host = tools.with_caches(local_machine.detect())
+    host = tools.add_caches(local_machine.detect_machine())
     with tempfile.TemporaryDirectory(prefix="gapwatch-probe-") as place:
-        found, width, lacking = _measure(host, Path(place), working)
-    machine = machine_of(name, host, found, measure.working_sets(host), width)
-    target = _write(document.text_of(machine), folder / f"{name}.yaml")
-    machines.load(target)
-    return _report(machine, found, target, lacking)
+        found, width, lacking = _measure_kernels(host, Path(place), working)
+    machine = build_machine(name, host, found, measure.choose_working_sets(host), width)
+    target = _write_model(model_document.render_machine(machine), folder / f"{name}.yaml")
+    machines.load_machine(target)
+    return _build_report(machine, found, target, lacking)
 
 
-def _measure(host: Machine, place: Path, working: Working) -> tuple[Found, int, list[str]]:
-    program, options = build.kernels(place)
-    kernels = measure.kernels(host, _threads())
+def _measure_kernels(host: Machine, place: Path, working: Working) -> tuple[Found, int, list[str]]:
+    program, options = build.build_kernels(place)
+    kernels = measure.list_kernels(host, _count_threads())
     found: Found = {}
     lacking = [] if "-fopenmp" in options else ["no OpenMP: barriers and all cores' bandwidth were not measured"]
     rounds = [kernel for _ in range(ROUNDS) for kernel in kernels]
     steps = len(rounds) + 1 + len(tools.BANDWIDTHS)
     with working("measuring this machine", steps) as done:
         for number, kernel in enumerate(rounds):
-            samples = measure.samples_of(program, kernel)
+            samples = measure.measure_kernel(program, kernel)
             if samples:
-                found[kernel.name] = samples.joined(found.get(kernel.name))
+                found[kernel.name] = samples.merge_samples(found.get(kernel.name))
             done(number + 1)
-        found |= _messages(place, lacking)
+        found |= _measure_messages(place, lacking)
         done(len(rounds) + 1)
-        found |= _bandwidths(measure.working_sets(host)["memory"], measure.width_bits(program))
+        found |= _measure_bandwidths(measure.choose_working_sets(host)["memory"], measure.vector_width_bits(program))
         done(steps)
     if missing := [name for name in _NEEDED if name not in found]:
         raise UsageError(f"the kernels do not run on this machine: nothing measured of {', '.join(missing)}")
-    return found, measure.width_bits(program), lacking
+    return found, measure.vector_width_bits(program), lacking
 
 
-def _messages(place: Path, lacking: list[str]) -> Found:
-    program = build.messages(place)
-    times = measure.messages(program) if program else {}
+def _measure_messages(place: Path, lacking: list[str]) -> Found:
+    program = build.build_messages(place)
+    times = measure.measure_messages(program) if program else {}
     if not times:
         why = "mpirun could not start two processes" if program else "no MPI was found (mpicc, mpirun)"
         lacking.append(f"{why}: messages were not measured; on Debian: apt install openmpi-bin libopenmpi-dev")
@@ -80,27 +80,27 @@ def _messages(place: Path, lacking: list[str]) -> Found:
     return {"message": times["latency"], "transfer": times["transfer"]}
 
 
-def _bandwidths(size: int, width: int) -> Found:
+def _measure_bandwidths(size: int, width: int) -> Found:
     """Return what likwid-bench finds of the memory, where it is installed."""
     tried = {
-        name: tools.bandwidth(kernel, size, _threads() if together else 1, width)
+        name: tools.measure_bandwidth(kernel, size, _count_threads() if together else 1, width)
         for name, kernel, together in tools.BANDWIDTHS
     }
     return {name: samples for name, samples in tried.items() if samples}
 
 
-def _threads() -> int:
+def _count_threads() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _write(text: str, target: Path) -> Path:
+def _write_model(text: str, target: Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(target) as partial:
+    with atomic_write(target) as partial:
         partial.write_text(text, encoding="utf-8")
     return target
 
 
-def _report(machine: Machine, found: Found, target: Path, lacking: list[str]) -> Report:
+def _build_report(machine: Machine, found: Found, target: Path, lacking: list[str]) -> Report:
     rows = tuple((name, one.best_s, round(one.cycles, 2), one.spread, len(one.seconds)) for name, one in found.items())
     columns = (
         Column("kernel"),
@@ -110,7 +110,7 @@ def _report(machine: Machine, found: Found, target: Path, lacking: list[str]) ->
         Column("samples"),
     )
     parts = [Text(f"Written to {target}; use it with --machine {machine.name}")]
-    if noise := all_noise(list(found.items())):
+    if noise := describe_noise(list(found.items())):
         text = (
             f"The machine was not quiet: {len(noise)} of {len(found)} measurements have a middle half wider than "
             f"{NOISY:.0%}. The best sample counts; run the probe again when nothing else runs."

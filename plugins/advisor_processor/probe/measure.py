@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor_processor.probe.samples import Samples, parsed
-from advisor_processor.programs import output
+from advisor_processor.probe.samples import Samples, parse_samples
+from advisor_processor.programs import run_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Kernel:
     argument: int = 0
 
 
-def kernels(host: Machine, threads: int) -> tuple[Kernel, ...]:
+def list_kernels(host: Machine, threads: int) -> tuple[Kernel, ...]:
     """Return everything to measure on a machine with these caches and so many cores."""
     units = [Kernel(f"{u}.{kind}", f"{u}.{kind}", 15) for u in _UNITS for kind in ("wide", "narrow", "latency")]
     names = ("load.wide", "load.narrow", "store.wide", "store.narrow", "int.narrow", "issue")
@@ -39,7 +39,7 @@ def kernels(host: Machine, threads: int) -> tuple[Kernel, ...]:
         for name in (*names, "mixed.wide", "mixed.narrow", "mixed.latency", "forward", "forward.moving")
     ]
     clocks = [Kernel("clock", "clock", 60)]
-    sizes = working_sets(host)
+    sizes = choose_working_sets(host)
     memory = [Kernel(f"{level}.latency", "chase", 9, size) for level, size in sizes.items()]
     memory += [Kernel(f"{level}.read", "read", 9, size) for level, size in sizes.items()]
     teams = sorted({1, *(2**n for n in range(1, 12) if 2**n < threads), threads})
@@ -49,7 +49,7 @@ def kernels(host: Machine, threads: int) -> tuple[Kernel, ...]:
     return (*clocks, *units, *others, *memory, *parallel)
 
 
-def working_sets(host: Machine) -> dict[str, int]:
+def choose_working_sets(host: Machine) -> dict[str, int]:
     """Return how many bytes to walk through for each cache and for the memory.
 
     Half of a cache, but of a shared one not more than eight times the one before it: others use the rest.
@@ -66,25 +66,25 @@ def working_sets(host: Machine) -> dict[str, int]:
     return found
 
 
-def samples_of(program: Path, kernel: Kernel) -> Samples | None:
+def measure_kernel(program: Path, kernel: Kernel) -> Samples | None:
     """Return the samples of a kernel, None where the program does not know it or fails."""
     words = [str(program), kernel.kernel, str(kernel.samples), str(kernel.argument)]
-    code, text = output(words, _LIMIT_S, extra={"OMP_DYNAMIC": "false"})
+    code, text = run_program(words, _LIMIT_S, extra={"OMP_DYNAMIC": "false"})
     try:
-        return parsed(text) if code == 0 else None
+        return parse_samples(text) if code == 0 else None
     except ValueError:
         return None
 
 
-def width_bits(program: Path) -> int:
+def vector_width_bits(program: Path) -> int:
     """Return the bits of the widest vectors that the kernels were built for."""
-    return int(output([str(program), "wide"], _LIMIT_S)[1])
+    return int(run_program([str(program), "wide"], _LIMIT_S)[1])
 
 
-def messages(program: Path) -> Mapping[str, Samples]:
+def measure_messages(program: Path) -> Mapping[str, Samples]:
     """Return the samples of short (``latency``) and long (``transfer``) messages; nothing where MPI fails."""
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
-    code, text = output(["mpirun", "-n", "2", str(program)], _LIMIT_S, extra=allowed)
+    code, text = run_program(["mpirun", "-n", "2", str(program)], _LIMIT_S, extra=allowed)
     if code != 0:
         return {}
     rows = [line.split() for line in text.splitlines()]

@@ -48,23 +48,23 @@ class Samples:
         return (high - low) / middle
 
     @property
-    def usual_s(self) -> float:
+    def typical_s(self) -> float:
         """The first quartile of the times of one operation: what is usual when nothing disturbs."""
         return quantiles(self.seconds, n=4, method="inclusive")[0] if len(self.seconds) > 1 else self.seconds[0]
 
-    def joined(self, other: Samples | None) -> Samples:
+    def merge_samples(self, other: Samples | None) -> Samples:
         """Return these samples with those of another round."""
         if other is None:
             return self
         return Samples(self.seconds + other.seconds, self.cycle_s + other.cycle_s)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """How many samples there were and how far they lay apart."""
         return f"best of {len(self.seconds)} samples, middle half within {self.spread:.1%}"
 
 
-def parsed(text: str) -> Samples:
+def parse_samples(text: str) -> Samples:
     """Return what a kernel printed, a line ``nanoseconds nanoseconds`` per sample; raises ``ValueError``."""
     rows = [tuple(map(float, line.split())) for line in text.splitlines()]
     if not rows or any(len(row) != 2 or not all(math.isfinite(x) and x > 0 for x in row) for row in rows):
@@ -72,22 +72,22 @@ def parsed(text: str) -> Samples:
     return Samples(tuple(row[0] * 1e-9 for row in rows), tuple(row[1] * 1e-9 for row in rows))
 
 
-def rate_of(cycles: float) -> float:
+def round_rate(cycles: float) -> float:
     """Return how many operations start per cycle when one takes ``cycles``: what hardware can do, not less than seen.
 
     Units start a whole number of operations in a cycle, or one in a whole number of half cycles, and noise only makes
     them look slower: the next such number above is a rate that times computed from it stay lower bounds.
     """
     if cycles > 0.9:
-        return 1 / whole_cycles(cycles, 0.5)
+        return 1 / round_cycles(cycles, 0.5)
     return float(math.ceil(1 / cycles - _CLOSE))
 
 
-def whole_cycles(cycles: float, step: float = 1.0) -> float:
+def round_cycles(cycles: float, step: float = 1.0) -> float:
     """Return the largest number of ``step`` cycles that is not above ``cycles`` by more than noise, at least one."""
     return max(math.floor(cycles / step + _CLOSE) * step, step)
 
 
-def all_noise(found: Sequence[tuple[str, Samples]]) -> list[str]:
+def describe_noise(found: Sequence[tuple[str, Samples]]) -> list[str]:
     """Return which measurements were disturbed, in words."""
     return [f"{name}: middle half of the samples within {one.spread:.0%}" for name, one in found if one.spread > NOISY]

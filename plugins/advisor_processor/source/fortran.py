@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from advisor_processor.source.declared_types import iterate_descendants, node_text
 from advisor_processor.source.records import Block, Insertion, Loop, Reference, Source, Work
-from advisor_processor.source.types import descendants, text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -31,19 +31,19 @@ _INTRINSIC: Final = frozenset({
 _LEAVING: Final = re.compile(r"(exit|cycle|return|stop|goto|go to)\b", re.IGNORECASE)
 
 
-def analyse(code: bytes, file: str, root: Node, language: str) -> Source:
+def analyse_fortran_source(code: bytes, file: str, root: Node, language: str) -> Source:
     """Return what a file holds; procedures and loops in the order of the source."""
     source = Source(file, language)
-    for node in descendants(root):
+    for node in iterate_descendants(root):
         if node.is_named and node.type in _PROCEDURES:
-            _Procedure(source, node).walk()
+            _ProcedureWalker(source, node).walk_procedure()
     if root.has_error:
-        place = next((one for one in descendants(root) if one.type == "ERROR" or one.is_missing), root)
+        place = next((one for one in iterate_descendants(root) if one.type == "ERROR" or one.is_missing), root)
         source.problems.append(f"{file}:{place.start_point[0] + 1}: is not understood, and not counted")
     return source
 
 
-class _Procedure:
+class _ProcedureWalker:
     """Walks one program, subroutine or function."""
 
     def __init__(self, source: Source, node: Node) -> None:
@@ -51,108 +51,110 @@ class _Procedure:
         self._node = node
         head = node.named_children[0]
         name = head.child_by_field_name("name")
-        self._name = "program" if node.type == "program" else text(name).lower()
+        self._name = "program" if node.type == "program" else node_text(name).lower()
         self._floating: set[str] = set()
         self._arrays: dict[str, int] = {}
         for one in node.named_children:
             if one.type == "variable_declaration":
-                self._declare(one)
+                self._add_declaration(one)
 
-    def _declare(self, node: Node) -> None:
-        written = text(node.child_by_field_name("type"))
+    def _add_declaration(self, node: Node) -> None:
+        written = node_text(node.child_by_field_name("type"))
         size = 4 if re.fullmatch(r"real|real\s*\(\s*4\s*\)|integer.*|logical.*", written, re.IGNORECASE) else 8
-        everywhere = "dimension" in text(node).lower()
+        everywhere = "dimension" in node_text(node).lower()
         for declarator in node.children_by_field_name("declarator"):
-            name = re.match(r"\w+", text(declarator))
+            name = re.match(r"\w+", node_text(declarator))
             if name is None:
                 continue
             if _FLOATING.match(written):
                 self._floating.add(name[0].lower())
-            if everywhere or "(" in text(declarator).split("=")[0]:
+            if everywhere or "(" in node_text(declarator).split("=")[0]:
                 self._arrays[name[0].lower()] = size
 
-    def walk(self) -> None:
+    def walk_procedure(self) -> None:
         """Add the procedure's blocks and loops to the source."""
-        head = text(self._node.named_children[0]).lower()
+        head = node_text(self._node.named_children[0]).lower()
         first = next((one for one in self._node.named_children if one.type not in _SPECIFYING), None)
         if first is None or re.search(r"\b(pure|elemental)\b", head):
             self._source.problems.append(f"{self._source.file}: {self._name} is pure: counters can't be put into it")
             return
         self._source.parameters[self._name] = ()
-        block = self._block(first, None, None)
-        self._tick(first.start_byte, block, before=True)
-        self._statements([one for one in self._node.named_children if one.type not in _SPECIFYING], block, None)
+        block = self._add_block(first, None, None)
+        self._insert_tick(first.start_byte, block, before=True)
+        self._walk_statements([one for one in self._node.named_children if one.type not in _SPECIFYING], block, None)
 
-    def _block(self, node: Node, loop: Loop | None, parent: Block | None, branch: bool = False) -> Block:
+    def _add_block(self, node: Node, loop: Loop | None, parent: Block | None, branch: bool = False) -> Block:
         block = Block(len(self._source.blocks), self._name, node.start_point[0] + 1, loop, parent, branch=branch)
         self._source.blocks.append(block)
         return block
 
-    def _insert(self, offset: int, words: str, order: int = 0) -> None:
+    def _insert_text(self, offset: int, words: str, order: int = 0) -> None:
         self._source.insertions.append(Insertion(offset, words, order))
 
-    def _tick(self, offset: int, block: Block, before: bool = False, order: int = 0) -> None:
+    def _insert_tick(self, offset: int, block: Block, before: bool = False, order: int = 0) -> None:
         words = f"call gapwatch_tick_@FILE@({block.number})"
-        self._insert(offset, f"{words}\n" if before else f"\n{words}\n", order)
+        self._insert_text(offset, f"{words}\n" if before else f"\n{words}\n", order)
 
-    def _statements(self, nodes: list[Node], block: Block, loop: Loop | None) -> None:
+    def _walk_statements(self, nodes: list[Node], block: Block, loop: Loop | None) -> None:
         for node in nodes:
             if node.type == "internal_procedures" or node.type in _PROCEDURES:
                 continue
-            self._statement(node, block, loop)
+            self._walk_statement(node, block, loop)
             if node.type in ("if_statement", "select_case_statement") and _may_leave(node):
-                block = self._block(node, loop, block)
-                self._tick(node.end_byte, block, order=1)
+                block = self._add_block(node, loop, block)
+                self._insert_tick(node.end_byte, block, order=1)
 
-    def _statement(self, node: Node, block: Block, loop: Loop | None) -> None:
+    def _walk_statement(self, node: Node, block: Block, loop: Loop | None) -> None:
         if node.type in ("do_loop", "do_loop_statement"):
-            self._loop(node, block)
+            self._walk_loop(node, block)
         elif node.type == "if_statement":
-            self._if(node, block, loop)
+            self._walk_if(node, block, loop)
         elif node.type == "assignment_statement":
-            self._assignment(node, block.work)
+            self._count_assignment(node, block.work)
         elif not node.type.startswith("end_"):
-            self._expression(node, block.work)
+            self._count_expression(node, block.work)
 
-    def _if(self, node: Node, block: Block, loop: Loop | None) -> None:
+    def _walk_if(self, node: Node, block: Block, loop: Loop | None) -> None:
         condition, *rest = [one for one in node.named_children if one.type != "comment"]
-        self._expression(condition, block.work)
+        self._count_expression(condition, block.work)
         if not any(child.type == "then" for child in node.children):
-            inner = self._block(rest[0], loop, block, branch=True)
-            self._insert(rest[0].start_byte, f" then\ncall gapwatch_tick_@FILE@({inner.number})\n")
-            self._insert(node.end_byte, "\nend if\n", -1)
-            self._statements(rest, inner, loop)
+            inner = self._add_block(rest[0], loop, block, branch=True)
+            self._insert_text(rest[0].start_byte, f" then\ncall gapwatch_tick_@FILE@({inner.number})\n")
+            self._insert_text(node.end_byte, "\nend if\n", -1)
+            self._walk_statements(rest, inner, loop)
             return
         clauses = [one for one in rest if one.type in ("elseif_clause", "else_clause")]
         then = [one for one in rest if one not in clauses and one.type != "end_if_statement"]
-        self._branch(then, block, loop)
+        self._walk_branch(then, block, loop)
         for clause in clauses:
             inside = [one for one in clause.named_children if one.type != "comment"]
             if clause.type == "elseif_clause":
-                self._expression(inside.pop(0), block.work)
-            self._branch(inside, block, loop)
+                self._count_expression(inside.pop(0), block.work)
+            self._walk_branch(inside, block, loop)
 
-    def _branch(self, nodes: list[Node], block: Block, loop: Loop | None) -> None:
+    def _walk_branch(self, nodes: list[Node], block: Block, loop: Loop | None) -> None:
         if nodes:
-            inner = self._block(nodes[0], loop, block, branch=True)
-            self._tick(nodes[0].start_byte, inner, before=True)
-            self._statements(nodes, inner, loop)
+            inner = self._add_block(nodes[0], loop, block, branch=True)
+            self._insert_tick(nodes[0].start_byte, inner, before=True)
+            self._walk_statements(nodes, inner, loop)
 
-    def _loop(self, node: Node, block: Block) -> None:
+    def _walk_loop(self, node: Node, block: Block) -> None:
         head, *body = node.named_children
         body = [one for one in body if not one.type.startswith("end_do")]
         loop = Loop(len(self._source.loops), self._name, node.start_point[0] + 1, "do", "", "", "<=", "", "", block)
         control = next((one for one in head.named_children if one.type == "loop_control_expression"), None)
         if control is not None:
-            parts = [text(one).lower() for one in control.named_children]
+            parts = [node_text(one).lower() for one in control.named_children]
             loop.variable, loop.initial, loop.final = parts[:3]
             loop.step = parts[3] if len(parts) > 3 else "1"
             loop.comparison = ">=" if loop.step.startswith("-") else "<="
             names = set(re.findall(r"[a-z_]\w*", " ".join(parts[1:]))) - {loop.variable}
             plain = not re.search(r"\w\s*\(|%", " ".join(parts[1:]))
             loop.symbols = tuple(sorted(names)) if plain else ()
-        assigned = [one.child_by_field_name("left") for one in descendants(node) if one.type == "assignment_statement"]
-        loop.changed = frozenset(text(one).lower() for one in assigned)
+        assigned = [
+            one.child_by_field_name("left") for one in iterate_descendants(node) if one.type == "assignment_statement"
+        ]
+        loop.changed = frozenset(node_text(one).lower() for one in assigned)
         first = sum(len(other.symbols) for other in self._source.loops)
         self._source.loops.append(loop)
         outer = block.loop
@@ -160,47 +162,47 @@ class _Procedure:
             outer.inner, outer = False, outer.block.loop
         loop.inner = True
         for place, name in enumerate(loop.symbols):
-            self._insert(node.start_byte, f"call gapwatch_value_@FILE@({first + place}, int({name}, 8))\n", 2)
-        loop.body = self._block(node, loop, None)
-        self._tick(head.end_byte, loop.body)
+            self._insert_text(node.start_byte, f"call gapwatch_value_@FILE@({first + place}, int({name}, 8))\n", 2)
+        loop.body = self._add_block(node, loop, None)
+        self._insert_tick(head.end_byte, loop.body)
         for one in head.named_children:
             if one.type != "loop_control_expression":
-                self._expression(one, loop.body.work)
-        self._statements(body, loop.body, loop)
+                self._count_expression(one, loop.body.work)
+        self._walk_statements(body, loop.body, loop)
 
-    def _assignment(self, node: Node, work: Work) -> None:
+    def _count_assignment(self, node: Node, work: Work) -> None:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        self._expression(right, work)
+        self._count_expression(right, work)
         if left is None:
             return
         if left.type == "call_expression":
-            self._access(left, work, write=True)
-        elif text(left).lower() in self._arrays:
+            self._add_access(left, work, write=True)
+        elif node_text(left).lower() in self._arrays:
             place = f"{self._source.file}:{node.start_point[0] + 1}"
             self._source.problems.append(f"{place}: works on a whole array, which is counted as one operation")
 
-    def _expression(self, node: Node | None, work: Work) -> None:
+    def _count_expression(self, node: Node | None, work: Work) -> None:
         if node is None:
             return
         if node.type == "call_expression":
-            self._access(node, work, write=False)
+            self._add_access(node, work, write=False)
             return
         for child in node.named_children:
-            self._expression(child, work)
+            self._count_expression(child, work)
         if node.type == "subroutine_call":
-            work.calls.append((text(node.child_by_field_name("subroutine")).lower(), ()))
+            work.calls.append((node_text(node.child_by_field_name("subroutine")).lower(), ()))
         elif node.type == "math_expression" and self._is_floating(node):
-            self._operation(node, work)
+            self._count_operation(node, work)
 
-    def _operation(self, node: Node, work: Work) -> None:
+    def _count_operation(self, node: Node, work: Work) -> None:
         operator = next((child.type for child in node.children if child.type in ("+", "-", "*", "/", "**")), "")
         if operator == "**":
-            work.add("fp_mul" if text(node.child_by_field_name("right")) == "2" else "power")
+            work.add_operations("fp_mul" if node_text(node.child_by_field_name("right")) == "2" else "power")
         elif operator in "+-" and any(self._is_product(node.child_by_field_name(key)) for key in ("left", "right")):
-            work.add("fp_mul", -1)
-            work.add("fp_fma")
+            work.add_operations("fp_mul", -1)
+            work.add_operations("fp_fma")
         elif operator in _UNITS:
-            work.add(_UNITS[operator])
+            work.add_operations(_UNITS[operator])
 
     def _is_product(self, node: Node | None) -> bool:
         while node is not None and node.type == "parenthesized_expression":
@@ -209,33 +211,35 @@ class _Procedure:
 
     def _is_floating(self, node: Node) -> bool:
         if node.type == "identifier":
-            return text(node).lower() in self._floating
+            return node_text(node).lower() in self._floating
         if node.type == "number_literal":
-            return bool(_LITERAL.fullmatch(text(node)))
+            return bool(_LITERAL.fullmatch(node_text(node)))
         if node.type == "call_expression":
-            name = text(node.named_children[0]).lower()
+            name = node_text(node.named_children[0]).lower()
             return name in self._floating or (
                 name in _INTRINSIC and any(map(self._is_floating, node.named_children[1:]))
             )
         return any(self._is_floating(child) for child in node.named_children)
 
-    def _access(self, node: Node, work: Work, write: bool) -> None:
+    def _add_access(self, node: Node, work: Work, write: bool) -> None:
         """Add an array element, or a call of a function: Fortran writes both alike."""
-        name = text(node.named_children[0]).lower()
+        name = node_text(node.named_children[0]).lower()
         given = node.named_children[1].named_children if len(node.named_children) > 1 else []
         if not write:
             for each in given:
-                self._expression(each, work)
+                self._count_expression(each, work)
         if name in self._arrays or write:
-            subscripts = tuple(text(each).lower() for each in given)
+            subscripts = tuple(node_text(each).lower() for each in given)
             reference = Reference(name, subscripts, self._arrays.get(name, 8), write, name in self._floating)
             work.references.append(reference)
         else:
             work.calls.append((name, ()))
             if name == "sqrt":
-                work.add("fp_div")
+                work.add_operations("fp_div")
 
 
 def _may_leave(node: Node) -> bool:
     """Return whether a statement holds one that leaves the block it stands in, or the loop around that."""
-    return any(one.type == "keyword_statement" and bool(_LEAVING.match(text(one))) for one in descendants(node))
+    return any(
+        one.type == "keyword_statement" and bool(_LEAVING.match(node_text(one))) for one in iterate_descendants(node)
+    )

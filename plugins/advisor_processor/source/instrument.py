@@ -21,14 +21,14 @@ LANGUAGES: Final = {
 }  # fmt: skip
 
 
-def language_of(path: Path) -> str:
+def detect_language(path: Path) -> str:
     """Return the language of a file by its name; raises ``UsageError`` for others."""
     if path.suffix not in LANGUAGES:
         raise UsageError(f"{path}: only C, C++ and free-form Fortran are counted ({', '.join(sorted(LANGUAGES))})")
     return LANGUAGES[path.suffix]
 
 
-def parse(code: bytes, language: str) -> Node:
+def parse_source(code: bytes, language: str) -> Node:
     """Return the syntax tree of a file; raises ``UsageError`` where the grammars are not installed."""
     from importlib import import_module
 
@@ -41,7 +41,7 @@ def parse(code: bytes, language: str) -> Node:
     return root
 
 
-def instrumented(code: bytes, source: Source, number: int) -> bytes:
+def instrument_source(code: bytes, source: Source, number: int) -> bytes:
     """Return the text of file ``number`` with its counters; in C and C++ line numbers stay what they are."""
     parts: list[bytes] = []
     last = 0
@@ -50,11 +50,11 @@ def instrumented(code: bytes, source: Source, number: int) -> bytes:
         last = insertion.offset
     text = b"".join([*parts, code[last:]])
     if source.language == "fortran":
-        return text + _runtime("counters.f90", source, number)
-    return _runtime("counters.h", source, number) + f'#line 1 "{source.file}"\n'.encode() + text
+        return text + _load_runtime("counters.f90", source, number)
+    return _load_runtime("counters.h", source, number) + f'#line 1 "{source.file}"\n'.encode() + text
 
 
-def _runtime(name: str, source: Source, number: int) -> bytes:
+def _load_runtime(name: str, source: Source, number: int) -> bytes:
     """Return the source of the counters of a file."""
     values = sum(len(loop.symbols) for loop in source.loops)
     text = (files("advisor_processor.source") / name).read_text(encoding="utf-8").replace("@FILE@", str(number))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from advisor_processor.source.essential import essential
-from advisor_processor.source.symbols import Expressions, expression, name_of
+from advisor_processor.source.essential_accesses import count_essential_accesses
+from advisor_processor.source.symbols import LoopExpressions, parse_expression, symbol_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from advisor_processor.source.counting import Counted
+    from advisor_processor.source.instrumented_run import SourceCounts
     from advisor_processor.source.records import Block, Loop, Source
 
 
@@ -66,7 +66,7 @@ class LoopCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class SourceModel:
     """The parameters of a program (names with one value), its loops, and all its blocks."""
 
     parameters: Mapping[str, int]
@@ -75,33 +75,33 @@ class Model:
     blocks: tuple[BlockCount, ...]
 
 
-def model_of(counted: Counted) -> Model:
+def build_model(counted: SourceCounts) -> SourceModel:
     """Return the model of a program from its sources and the counts of a run."""
-    parameters = _parameters(counted)
-    known = {**parameters, **_iterations(counted)}
+    parameters = _find_parameters(counted)
+    known = {**parameters, **_loop_iterations(counted)}
     loops: list[LoopCount] = []
     everything: list[BlockCount] = []
-    calls = _calls(counted.sources)
+    calls = _count_calls(counted.sources)
     for source, counts in zip(counted.sources, counted.blocks, strict=True):
-        expressions = Expressions(source, calls)
-        blocks = [_block(source, block, counts, expressions, known) for block in source.blocks]
+        expressions = LoopExpressions(source, calls)
+        blocks = [_count_block(source, block, counts, expressions, known) for block in source.blocks]
         everything += blocks
-        loops += [_loop(loop, blocks, expressions, known) for loop in source.loops if loop.body is not None]
-    return Model(parameters, counted.ranks, tuple(loops), tuple(everything))
+        loops += [_count_loop(loop, blocks, expressions, known) for loop in source.loops if loop.body is not None]
+    return SourceModel(parameters, counted.ranks, tuple(loops), tuple(everything))
 
 
-def _parameters(counted: Counted) -> dict[str, int]:
+def _find_parameters(counted: SourceCounts) -> dict[str, int]:
     """Return the symbols that had one value wherever a loop named them."""
     found: dict[str, set[int]] = {}
     for source, values in zip(counted.sources, counted.values, strict=True):
-        names = (name_of(symbol) for loop in source.loops for symbol in loop.symbols)
+        names = (symbol_name(symbol) for loop in source.loops for symbol in loop.symbols)
         for name, span in zip(names, values, strict=True):
             if span is not None:
                 found.setdefault(name, set()).update(span)
     return {name: next(iter(values)) for name, values in sorted(found.items()) if len(values) == 1}
 
 
-def _iterations(counted: Counted) -> dict[str, int]:
+def _loop_iterations(counted: SourceCounts) -> dict[str, int]:
     """Return how often the loops ran whose control does not tell: symbols whose values only a run gives."""
     return {
         f"iterations_{loop.line}": counts[loop.body.number][0]
@@ -111,7 +111,7 @@ def _iterations(counted: Counted) -> dict[str, int]:
     }
 
 
-def _calls(sources: tuple[Source, ...]) -> dict[str, Any]:
+def _count_calls(sources: tuple[Source, ...]) -> dict[str, Any]:
     """Return how often each function runs: the main program once, others as their callers call them."""
     import sympy
 
@@ -123,27 +123,30 @@ def _calls(sources: tuple[Source, ...]) -> dict[str, Any]:
                 sites.setdefault(name, []).append((source, block))
     active: set[str] = set()
 
-    def times(function: str) -> Any:  # noqa: ANN401 (sympy has no types)
+    def count_function(function: str) -> Any:  # noqa: ANN401 (sympy has no types)
         if function in found:
             return found[function]
         if function in active:
             return None
         active.add(function)
-        counts = [Expressions(source, _Lazy(times)).block(block) for source, block in sites.get(function, [])]
+        counts = [
+            LoopExpressions(source, _LazyCalls(count_function)).count_block_runs(block)
+            for source, block in sites.get(function, [])
+        ]
         unknown = not counts or any(count is None for count in counts)
         found[function] = sympy.Integer(1) if function in _MAIN else None if unknown else sum(counts)
         return found[function]
 
     for source in sources:
         for function in source.parameters:
-            times(function)
+            count_function(function)
     return found
 
 
 _MAIN = ("main", "program")
 
 
-class _Lazy(dict[str, Any]):
+class _LazyCalls(dict[str, Any]):
     """Calls of functions, found when they are asked for."""
 
     def __init__(self, times: Any) -> None:  # noqa: ANN401
@@ -155,18 +158,18 @@ class _Lazy(dict[str, Any]):
         return self._times(key)
 
 
-def _block(
+def _count_block(
     source: Source,
     block: Block,
     counts: tuple[tuple[int, ...], ...],
-    expressions: Expressions,
+    expressions: LoopExpressions,
     values: Mapping[str, int],
 ) -> BlockCount:
-    loads, stores, touched = essential(block)
+    loads, stores, touched = count_essential_accesses(block)
     operations = {unit: times for unit, times in block.work.operations.items() if times}
     operations |= {unit: times for unit, times in (("load", loads), ("store", stores)) if times}
     written = sum(each.write for each in block.work.references)
-    found = expressions.block(block)
+    found = expressions.count_block_runs(block)
     executed = counts[block.number]
     parent = sum(counts[block.parent.number]) if block.branch and block.parent else 0
     return BlockCount(
@@ -177,44 +180,46 @@ def _block(
         (len(block.work.references) - written, written),
         touched,
         None if found is None else str(found),
-        _agrees(found, executed, values),
+        _matches_counts(found, executed, values),
         sum(executed) / parent if parent else None,
         tuple(
-            CallCount(name, given, tuple(_mean(each, block, executed, expressions, values) for each in given))
+            CallCount(name, given, tuple(_mean_argument(each, block, executed, expressions, values) for each in given))
             for name, given in block.work.calls
         ),
     )
 
 
-def _mean(
-    written: str, block: Block, executed: tuple[int, ...], expressions: Expressions, values: Mapping[str, int]
+def _mean_argument(
+    written: str, block: Block, executed: tuple[int, ...], expressions: LoopExpressions, values: Mapping[str, int]
 ) -> float | None:
     """Return the mean of an argument over the executions of its block, None where the sources do not tell it.
 
     What depends on the loops around is summed over them, if the block ran a whole number of times as often as they say.
     """
-    each = expression(written)
+    each = parse_expression(written)
     if each is None:
         return None
-    alone = _evaluated(each, values)
+    alone = _evaluate_expression(each, values)
     if alone is not None:
         return alone
-    times, total = (_evaluated(expressions.total(block, one), values) for one in (each / each, each))
+    times, total = (_evaluate_expression(expressions.sum_over_block(block, one), values) for one in (each / each, each))
     if not times or total is None or any(count % times for count in executed):
         return None
     return total / times
 
 
-def _evaluated(found: Any, values: Mapping[str, int]) -> float | None:  # noqa: ANN401
+def _evaluate_expression(found: Any, values: Mapping[str, int]) -> float | None:  # noqa: ANN401
     """Return the value of an expression of parameters; None where it holds what no parameter tells."""
     if found is None or any(str(symbol) not in values for symbol in found.free_symbols):
         return None
     return float(found.subs({symbol: values[str(symbol)] for symbol in found.free_symbols}))
 
 
-def _loop(loop: Loop, blocks: list[BlockCount], expressions: Expressions, values: Mapping[str, int]) -> LoopCount:
+def _count_loop(
+    loop: Loop, blocks: list[BlockCount], expressions: LoopExpressions, values: Mapping[str, int]
+) -> LoopCount:
     body = loop.body
-    found = expressions.iterations(loop)
+    found = expressions.count_iterations(loop)
     executed = blocks[body.number].executions if body is not None else ()
     inside = tuple(one for one in blocks if one.block.loop is loop)
     return LoopCount(
@@ -222,20 +227,20 @@ def _loop(loop: Loop, blocks: list[BlockCount], expressions: Expressions, values
         loop,
         executed,
         None if found is None else str(found),
-        _agrees(found, executed, values),
+        _matches_counts(found, executed, values),
         inside,
     )
 
 
-def _agrees(found: Any, executed: tuple[int, ...], values: Mapping[str, int]) -> bool | None:  # noqa: ANN401
+def _matches_counts(found: Any, executed: tuple[int, ...], values: Mapping[str, int]) -> bool | None:  # noqa: ANN401
     """Return whether an expression gives what each rank counted; None where it holds what no parameter tells."""
-    number = _evaluated(found, values)
+    number = _evaluate_expression(found, values)
     if number is None:
         return None
     return all(max(int(number), 0) == count for count in executed if count or len(executed) == 1)
 
 
-def rows(model: Model) -> Iterator[tuple[tuple[str, str | None, int | None], int, dict[str, float]]]:
+def iterate_rows(model: SourceModel) -> Iterator[tuple[tuple[str, str | None, int | None], int, dict[str, float]]]:
     """Yield for each function and rank the operations of the source, as counts of a recording."""
     first: dict[tuple[str, str], int] = {}
     for one in model.blocks:
@@ -248,17 +253,17 @@ def rows(model: Model) -> Iterator[tuple[tuple[str, str | None, int | None], int
             yield place, rank, counts
 
 
-def plain(model: Model) -> dict[str, object]:
+def to_plain(model: SourceModel) -> dict[str, object]:
     """Return the model as numbers and texts: what other plugins get."""
     return {
         "parameters": dict(model.parameters),
         "ranks": model.ranks,
-        "loops": [_plain_loop(loop) for loop in model.loops],
-        "blocks": [_plain_block(block) for block in model.blocks],
+        "loops": [_convert_loop(loop) for loop in model.loops],
+        "blocks": [_convert_block(block) for block in model.blocks],
     }
 
 
-def _plain_loop(one: LoopCount) -> dict[str, object]:
+def _convert_loop(one: LoopCount) -> dict[str, object]:
     loop = one.loop
     return {
         "name": loop.name,
@@ -278,7 +283,7 @@ def _plain_loop(one: LoopCount) -> dict[str, object]:
     }
 
 
-def _plain_block(one: BlockCount) -> dict[str, object]:
+def _convert_block(one: BlockCount) -> dict[str, object]:
     return {
         "function": one.block.function,
         "file": one.source.file,

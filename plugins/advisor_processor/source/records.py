@@ -24,7 +24,7 @@ class Work:
     references: list[Reference] = field(default_factory=list)
     calls: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
-    def add(self, unit: str, times: int = 1) -> None:
+    def add_operations(self, unit: str, times: int = 1) -> None:
         """Note so many operations of a unit."""
         self.operations[unit] = self.operations.get(unit, 0) + times
 

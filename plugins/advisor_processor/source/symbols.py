@@ -19,13 +19,13 @@ _LONGEST: Final = 300
 _ALLOWED: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.USub, ast.UAdd)
 
 
-def name_of(written: str) -> str:
+def symbol_name(written: str) -> str:
     """Return a name for a symbol such as ``grid->n``."""
     return written.replace("->", ".")
 
 
 @lru_cache(maxsize=4096)
-def expression(written: str) -> Any:  # noqa: ANN401 (sympy has no types)
+def parse_expression(written: str) -> Any:  # noqa: ANN401 (sympy has no types)
     """Return an expression of integers as sympy sees it, None for calls, subscripts and what else is none.
 
     Names of members keep their dots. Divisions are those of integers.
@@ -34,19 +34,19 @@ def expression(written: str) -> Any:  # noqa: ANN401 (sympy has no types)
         return None
     names: dict[str, str] = {}
 
-    def hidden(match: re.Match[str]) -> str:
+    def hide_member(match: re.Match[str]) -> str:
         return names.setdefault(match[0], f"member_{len(names)}_")
 
-    text = re.sub(r"[A-Za-z_]\w*(?:(?:->|\.)[A-Za-z_]\w*)+", hidden, _CAST.sub("", written))
+    text = re.sub(r"[A-Za-z_]\w*(?:(?:->|\.)[A-Za-z_]\w*)+", hide_member, _CAST.sub("", written))
     text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", text)
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-        return _built(tree, {short: name_of(long) for long, short in names.items()})
+        return _build_expression(tree, {short: symbol_name(long) for long, short in names.items()})
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
 
 
-def _built(node: ast.expr, names: Mapping[str, str]) -> Any:  # noqa: ANN401
+def _build_expression(node: ast.expr, names: Mapping[str, str]) -> Any:  # noqa: ANN401
     import sympy
 
     if isinstance(node, ast.Name):
@@ -54,10 +54,10 @@ def _built(node: ast.expr, names: Mapping[str, str]) -> Any:  # noqa: ANN401
     if isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool):
         return sympy.Integer(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, _ALLOWED):
-        value = _built(node.operand, names)
+        value = _build_expression(node.operand, names)
         return -value if isinstance(node.op, ast.USub) else value
     if isinstance(node, ast.BinOp) and isinstance(node.op, _ALLOWED):
-        left, right = _built(node.left, names), _built(node.right, names)
+        left, right = _build_expression(node.left, names), _build_expression(node.right, names)
         if isinstance(node.op, ast.Add):
             return left + right
         if isinstance(node.op, ast.Sub):
@@ -66,11 +66,11 @@ def _built(node: ast.expr, names: Mapping[str, str]) -> Any:  # noqa: ANN401
     raise ValueError("no expression of integers")
 
 
-def trips(loop: Loop) -> Any:  # noqa: ANN401
+def trip_expression(loop: Loop) -> Any:  # noqa: ANN401
     """Return how often a loop repeats its body each time it is reached, None where its control does not tell."""
     import sympy
 
-    initial, final, step = (expression(text) for text in (loop.initial, loop.final, loop.step))
+    initial, final, step = (parse_expression(text) for text in (loop.initial, loop.final, loop.step))
     if not loop.variable or initial is None or final is None or step is None or not step.is_number or step == 0:
         return None
     down = step < 0
@@ -83,48 +83,48 @@ def trips(loop: Loop) -> Any:  # noqa: ANN401
     return sympy.expand(distance) if size == 1 else sympy.ceiling(distance / size)
 
 
-class Expressions:
+class LoopExpressions:
     """Expressions of how often blocks run in all; what the control of loops does not tell is a symbol of its own."""
 
     def __init__(self, source: Source, calls: Mapping[str, Any]) -> None:
         self._source = source
         self._calls = calls
 
-    def block(self, block: Block) -> Any:  # noqa: ANN401
+    def count_block_runs(self, block: Block) -> Any:  # noqa: ANN401
         """Return how often a block runs; None for branches, whose share only a run tells."""
         if block.branch:
             return None
         if block.parent is not None:
-            return self.block(block.parent)
+            return self.count_block_runs(block.parent)
         if block.loop is None or block.loop.body is not block:
             return self._calls.get(block.function)
-        return self.iterations(block.loop)
+        return self.count_iterations(block.loop)
 
-    def iterations(self, loop: Loop) -> Any:  # noqa: ANN401
+    def count_iterations(self, loop: Loop) -> Any:  # noqa: ANN401
         """Return how often the body of a loop runs in all."""
         import sympy
 
-        return self._over(loop, sympy.Integer(1))
+        return self._sum_over_loop(loop, sympy.Integer(1))
 
-    def total(self, block: Block, each: Any) -> Any:  # noqa: ANN401
+    def sum_over_block(self, block: Block, each: Any) -> Any:  # noqa: ANN401
         """Return the sum of ``each``, an expression of the names in the block, over all times that the block runs."""
         if block.branch:
             return None
         if block.parent is not None:
-            return self.total(block.parent, each)
+            return self.sum_over_block(block.parent, each)
         if block.loop is None or block.loop.body is not block:
             calls = self._calls.get(block.function)
             return None if calls is None else each * calls
-        return self._over(block.loop, each)
+        return self._sum_over_loop(block.loop, each)
 
-    def _over(self, loop: Loop, each: Any) -> Any:  # noqa: ANN401
+    def _sum_over_loop(self, loop: Loop, each: Any) -> Any:  # noqa: ANN401
         """Return the sum of ``each`` over all iterations of a loop."""
         import sympy
 
-        count = trips(loop)
+        count = trip_expression(loop)
         if count is None:
             return each * sympy.Symbol(f"iterations_{loop.line}", integer=True) if each.is_number else None
-        count = count if each == 1 else _summed(each, loop, count)
+        count = count if each == 1 else _sum_iterations(each, loop, count)
         around: Block | None = loop.block
         while around is not None:
             if around.branch:
@@ -138,22 +138,22 @@ class Expressions:
                 return None if calls is None else sympy.expand(count * calls)
             if outer.body is not around:
                 return None
-            times = trips(outer)
+            times = trip_expression(outer)
             if times is None:
                 whole = sympy.Symbol(f"iterations_{outer.line}", integer=True)
                 return sympy.expand(count * whole)
-            count = _summed(count, outer, times)
+            count = _sum_iterations(count, outer, times)
             around = outer.block
         return None
 
 
-def _summed(count: Any, outer: Loop, times: Any) -> Any:  # noqa: ANN401
+def _sum_iterations(count: Any, outer: Loop, times: Any) -> Any:  # noqa: ANN401
     """Return the sum of ``count`` over the iterations of the loop around it."""
     import sympy
 
-    variable = expression(outer.variable)
+    variable = parse_expression(outer.variable)
     if variable is None or variable not in count.free_symbols:
         return sympy.expand(count * times)
     turn = sympy.Symbol("turn_", integer=True, nonnegative=True)
-    value = expression(outer.initial) + turn * expression(outer.step)
+    value = parse_expression(outer.initial) + turn * parse_expression(outer.step)
     return sympy.expand(sympy.summation(count.subs(variable, value), (turn, 0, times - 1)))

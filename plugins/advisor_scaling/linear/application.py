@@ -32,7 +32,7 @@ class ArrayUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
+class ApplicationModel:
     """Counts on one processor as formulas of ``parameters``; ``costs`` in seconds of what no machine model states."""
 
     name: str
@@ -53,29 +53,29 @@ class Application:
             (("counts", column), text) for column, text in self.counts.items()
         ]
         formulas += [(("arrays",), text) for each in self.arrays for text in (each.bytes, each.passes)]
-        problems += [(place, wrong) for place, text in formulas if (wrong := _mistake(text, self.parameters))]
+        problems += [(place, wrong) for place, text in formulas if (wrong := _find_mistake(text, self.parameters))]
         doubled = [column for column in ("misses", "page_faults") if column in self.counts and self.arrays]
         problems += [(("counts", column), f"{column} follow from arrays; state either") for column in doubled]
         if problems:
             raise FieldErrors(problems)
 
 
-def _mistake(text: str, parameters: tuple[str, ...]) -> str | None:
+def _find_mistake(text: str, parameters: tuple[str, ...]) -> str | None:
     """Return what is wrong with a formula."""
     try:
-        expressions.parse(text, parameters)
+        expressions.parse_formula(text, parameters)
     except ValueError as error:
         return str(error)
     return None
 
 
-def load(path: Path) -> Application:
+def read_application(path: Path) -> ApplicationModel:
     """Return the model in the file; ``DocumentError`` with every mistake in it."""
-    return documents.load(path, Application)
+    return documents.load_document(path, ApplicationModel)
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class MemorySizes:
     """Bytes of cache and memory of one processor, of a line and of a page."""
 
     cache: float | None = None
@@ -84,13 +84,13 @@ class Sizes:
     page: float = 4096.0
 
 
-def sizes_of(machine: Machine) -> Sizes:
+def machine_sizes(machine: Machine) -> MemorySizes:
     """Return the sizes of a machine model: the largest cache that one core has to itself, memory of one core."""
     own = [cache for cache in machine.caches.values() if cache.size and (cache.shared_by or 1) == 1]
     largest = max(own, key=lambda cache: float(cache.size or 0.0), default=None)
     memory = machine.memory
     cores = (machine.sockets or 1) * (machine.cores_per_socket or 1)
-    return Sizes(
+    return MemorySizes(
         cache=float(largest.size) if largest and largest.size else None,
         memory=float(memory.size) / cores if memory and memory.size else None,
         line=float(largest.line) if largest and largest.line else 64.0,
@@ -98,28 +98,30 @@ def sizes_of(machine: Machine) -> Sizes:
     )
 
 
-def counts(application: Application, sizes: Sizes) -> dict[Column, sympy.Expr]:
+def build_counts(application: ApplicationModel, sizes: MemorySizes) -> dict[Column, sympy.Expr]:
     """Return the columns of X as expressions of the parameters.
 
     Misses by the rule of the source, section 2.2: a loop over more bytes than the cache holds misses on all of its
     lines in every pass, otherwise on none. Pages of memory likewise. Where a size is unknown the column is absent.
     """
-    found = {column: expressions.parse(text, application.parameters) for column, text in application.counts.items()}
+    found = {
+        column: expressions.parse_formula(text, application.parameters) for column, text in application.counts.items()
+    }
     rules: tuple[tuple[Column, float | None, float], ...] = (
         ("misses", sizes.cache, sizes.line), ("page_faults", sizes.memory, sizes.page)
     )  # fmt: skip
     for column, capacity, unit in rules:
         if application.arrays and capacity is not None:
-            found[column] = _missed(application, capacity, unit)
+            found[column] = _count_missed_lines(application, capacity, unit)
     return {column: found[column] for column in COLUMNS if column in found}
 
 
-def _missed(application: Application, capacity: float, unit: float) -> sympy.Expr:
-    sympy = expressions.symbols()
+def _count_missed_lines(application: ApplicationModel, capacity: float, unit: float) -> sympy.Expr:
+    sympy = expressions.require_sympy()
     total = sympy.Integer(0)
     for each in application.arrays:
-        size = expressions.parse(each.bytes, application.parameters)
-        passes = expressions.parse(each.passes, application.parameters)
+        size = expressions.parse_formula(each.bytes, application.parameters)
+        passes = expressions.parse_formula(each.passes, application.parameters)
         lines = size / round(unit)
         total += sympy.Piecewise((passes * lines, size > round(capacity)), (0, True))
     return total

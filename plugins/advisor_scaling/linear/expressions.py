@@ -28,7 +28,7 @@ _LONGEST: Final = 2000
 _HIGHEST_POWER: Final = 64
 
 
-def symbols() -> Any:  # noqa: ANN401
+def require_sympy() -> Any:  # noqa: ANN401
     """Return the module ``sympy``; ``UsageError`` with the way to get it where it is missing."""
     try:
         import sympy
@@ -37,12 +37,12 @@ def symbols() -> Any:  # noqa: ANN401
     return sympy
 
 
-def symbol(name: str) -> sympy.Symbol:
+def make_symbol(name: str) -> sympy.Symbol:
     """Return the symbol of a parameter; all are positive, so that roots and logarithms simplify."""
-    return symbols().Symbol(name, positive=True)
+    return require_sympy().Symbol(name, positive=True)
 
 
-def parse(text: str, names: Collection[str]) -> sympy.Expr:
+def parse_formula(text: str, names: Collection[str]) -> sympy.Expr:
     """Return the formula as an expression of the parameters ``names``.
 
     ``ValueError`` where it is none: only numbers, the names, ``+ - * / **`` (also ``^``) and ``log2 log sqrt ceil floor
@@ -52,48 +52,48 @@ def parse(text: str, names: Collection[str]) -> sympy.Expr:
         raise ValueError(f"the formula is longer than {_LONGEST} characters")
     try:
         tree = ast.parse(text.replace("^", "**"), mode="eval")
-        found = symbols().sympify(_converted(tree.body, frozenset(names)))
+        found = require_sympy().sympify(_convert_node(tree.body, frozenset(names)))
     except (SyntaxError, MemoryError, RecursionError):
         raise ValueError(f"{text!r} is no formula") from None
     except ZeroDivisionError:
         raise ValueError(f"{text!r} divides by zero") from None
-    if found.has(symbols().zoo, symbols().nan, symbols().oo, -symbols().oo):
+    if found.has(require_sympy().zoo, require_sympy().nan, require_sympy().oo, -require_sympy().oo):
         raise ValueError(f"{text!r} divides by zero")
     return found
 
 
-def _converted(node: ast.expr, names: frozenset[str]) -> Any:  # noqa: ANN401
+def _convert_node(node: ast.expr, names: frozenset[str]) -> Any:  # noqa: ANN401
     if isinstance(node, ast.Constant):
-        return _number(node.value)
+        return _convert_number(node.value)
     if isinstance(node, ast.Name):
         if node.id not in names:
             raise ValueError(f"{node.id!r} is no parameter; there are {', '.join(sorted(names))}")
-        return symbol(node.id)
+        return make_symbol(node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_converted(node.operand, names)
+        return -_convert_node(node.operand, names)
     if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-        left, right = _converted(node.left, names), _converted(node.right, names)
-        if isinstance(node.op, ast.Pow) and not _bearable(left, right):
+        left, right = _convert_node(node.left, names), _convert_node(node.right, names)
+        if isinstance(node.op, ast.Pow) and not _is_bearable(left, right):
             raise ValueError(f"a power beyond {_HIGHEST_POWER}")
         return _BINARY[type(node.op)](left, right)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-        return _called(node.func.id, [_converted(each, names) for each in node.args])
+        return _convert_call(node.func.id, [_convert_node(each, names) for each in node.args])
     raise ValueError(f"{ast.unparse(node)!r} may not stand in a formula")
 
 
-def _number(value: object) -> Any:  # noqa: ANN401
+def _convert_number(value: object) -> Any:  # noqa: ANN401
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{value!r} is no number")
-    return symbols().nsimplify(value, rational=True) if isinstance(value, int) or value == int(value) else value
+    return require_sympy().nsimplify(value, rational=True) if isinstance(value, int) or value == int(value) else value
 
 
-def _bearable(base: Any, power: Any) -> bool:  # noqa: ANN401
+def _is_bearable(base: Any, power: Any) -> bool:  # noqa: ANN401
     number = getattr(power, "is_number", True)
     return not number or abs(float(power)) <= _HIGHEST_POWER
 
 
-def _called(name: str, given: list[Any]) -> Any:  # noqa: ANN401
-    sympy = symbols()
+def _convert_call(name: str, given: list[Any]) -> Any:  # noqa: ANN401
+    sympy = require_sympy()
     one: dict[str, Callable[[Any], Any]] = {
         "log2": lambda x: sympy.log(x, 2),
         "log": sympy.log,
@@ -108,20 +108,20 @@ def _called(name: str, given: list[Any]) -> Any:  # noqa: ANN401
     raise ValueError(f"there is no function {name!r} of {len(given)} arguments; there are {', '.join(one)}, min, max")
 
 
-def written(expression: sympy.Expr) -> str:
+def format_expression(expression: sympy.Expr) -> str:
     """Return an expression as a user would write it: ``log2(P)``, not ``log(P)/log(2)``.
 
     What begins beyond a knee, ``x > k``, is written with ``1 - floor(min(1, k/x))``, 0 up to there and 1 behind.
     """
-    sympy = symbols()
-    flat = expression.replace(sympy.Piecewise, _flat)
+    sympy = require_sympy()
+    flat = expression.replace(sympy.Piecewise, _flatten_step)
     text = re.sub(r"log\((\w+)\)/log\(2\)", r"log2(\1)", str(flat))
     return re.sub(r"\b(Min|Max|ceiling)\(", lambda found: {"ceiling(": "ceil("}.get(found[0], found[0].lower()), text)
 
 
-def _flat(*parts: Any) -> Any:  # noqa: ANN401
+def _flatten_step(*parts: Any) -> Any:  # noqa: ANN401
     """Return a step at a knee as a formula."""
-    sympy = symbols()
+    sympy = require_sympy()
     value, beyond = parts[0]
     if len(parts) != 2 or parts[1][0] != 0 or not isinstance(beyond, sympy.StrictGreaterThan):
         return sympy.Piecewise(*parts)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from advisor.analysis.machines import Machine
     from advisor.model.records import FloatArray
-    from advisor_scaling.linear.application import Application
+    from advisor_scaling.linear.application import ApplicationModel
 
 #: What a cost is made of, for the derivatives by parameters of the machine.
 MACHINE_PARAMETERS: Final[dict[str, Column]] = {
@@ -50,38 +50,42 @@ class LinearModel:
     @property
     def expression(self) -> sympy.Expr:
         """T as one expression of the parameters."""
-        return sum((self.x[column] * self.beta[column] for column in self.columns), expressions.symbols().Integer(0))
+        return sum(
+            (self.x[column] * self.beta[column] for column in self.columns), expressions.require_sympy().Integer(0)
+        )
 
-    def parts(self, points: FloatArray) -> FloatArray:
+    def column_seconds(self, points: FloatArray) -> FloatArray:
         """Return the seconds of each column (columns, t) at ``points`` (t, m)."""
         costs = np.array([self.beta[column] for column in self.columns])
-        return np.asarray(matrix(self.x, self.columns, self.parameters, points).T * costs[:, None])
+        return np.asarray(build_matrix(self.x, self.columns, self.parameters, points).T * costs[:, None])
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """Return the seconds (t,) at ``points`` (t, m)."""
-        return np.asarray(self.parts(points).sum(axis=0))
+        return np.asarray(self.column_seconds(points).sum(axis=0))
 
 
-def matrix(
+def build_matrix(
     x: Mapping[Column, sympy.Expr], columns: Sequence[Column], parameters: Sequence[str], points: FloatArray
 ) -> FloatArray:  # fmt: skip
     """Return X (t, columns) at ``points`` (t, m)."""
     rows = []
     for column in columns:
-        function = _compiled(x[column], tuple(parameters))
+        function = _compile_expression(x[column], tuple(parameters))
         rows.append(np.broadcast_to(np.asarray(function(*points.T), dtype=float), (len(points),)))
     return np.stack(rows, axis=1) if rows else np.zeros((len(points), 0))
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(expression: sympy.Expr, parameters: tuple[str, ...]) -> Callable[..., object]:
+def _compile_expression(expression: sympy.Expr, parameters: tuple[str, ...]) -> Callable[..., object]:
     """Return the expression as a function of arrays."""
-    given = [expressions.symbol(name) for name in parameters]
-    function: Callable[..., object] = expressions.symbols().lambdify(given, expression, modules="numpy", dummify=True)
+    given = [expressions.make_symbol(name) for name in parameters]
+    function: Callable[..., object] = expressions.require_sympy().lambdify(
+        given, expression, modules="numpy", dummify=True
+    )
     return function
 
 
-def fitted(
+def fit_costs(
     x: Mapping[Column, sympy.Expr],
     parameters: tuple[str, ...],
     points: FloatArray,
@@ -94,7 +98,7 @@ def fitted(
     """
     columns = [column for column in COLUMNS if column in x]
     free = [column for column in columns if column not in (known or {})]
-    design = matrix(x, columns, parameters, points)
+    design = build_matrix(x, columns, parameters, points)
     rest = np.array(seconds, dtype=float)
     for column, cost in (known or {}).items():
         rest = rest - design[:, columns.index(column)] * cost
@@ -104,7 +108,7 @@ def fitted(
     return LinearModel(parameters, x, {**(known or {}), **dict(zip(free, (costs / size).tolist(), strict=True))})
 
 
-def costs_of(machine: Machine, application: Application) -> dict[Column, float]:
+def machine_costs(machine: Machine, application: ApplicationModel) -> dict[Column, float]:
     """Return beta from a machine model: seconds of an operation, a missed line, a message, a byte.
 
     What the application states goes first: loops and page faults are in no machine model. ``UsageError`` names what
@@ -114,10 +118,10 @@ def costs_of(machine: Machine, application: Application) -> dict[Column, float]:
     lines = [cache.line for cache in machine.caches.values() if cache.line]
     rate = machine.frequency * machine.flops_per_cycle if machine.frequency and machine.flops_per_cycle else None
     found: dict[Column, float | None] = {
-        "operations": _inverse(rate),
-        "misses": _miss(memory.latency, memory.sustained or memory.bandwidth, lines) if memory else None,
+        "operations": _inverse_rate(rate),
+        "misses": _miss_seconds(memory.latency, memory.sustained or memory.bandwidth, lines) if memory else None,
         "messages": network.latency if network else None,
-        "bytes": _inverse(network.bandwidth) if network else None,
+        "bytes": _inverse_rate(network.bandwidth) if network else None,
     }
     found |= application.costs
     known = {column: float(cost) for column, cost in found.items() if cost is not None}
@@ -130,23 +134,23 @@ def costs_of(machine: Machine, application: Application) -> dict[Column, float]:
     return known
 
 
-def _inverse(rate: float | None) -> float | None:
+def _inverse_rate(rate: float | None) -> float | None:
     return 1.0 / rate if rate else None
 
 
-def _miss(latency: float | None, bandwidth: float | None, lines: Sequence[float]) -> float | None:
+def _miss_seconds(latency: float | None, bandwidth: float | None, lines: Sequence[float]) -> float | None:
     """Return the seconds of a line from memory: streaming where bandwidth is known, else the latency."""
     if bandwidth and lines:
         return max(lines) / bandwidth
     return latency
 
 
-def elasticities(model: LinearModel, points: FloatArray) -> dict[str, FloatArray]:
+def compute_elasticities(model: LinearModel, points: FloatArray) -> dict[str, FloatArray]:
     """Return d log T / d log of each parameter of the machine (t,): the per cent T changes by when it grows by one.
 
     T is linear in beta, so that of a cost is its part of T; of a rate (1 / cost) it is minus that.
     """
-    parts = model.parts(points)
+    parts = model.column_seconds(points)
     total = parts.sum(axis=0)
     shares = {column: part / total for column, part in zip(model.columns, parts, strict=True)}
     return {
@@ -156,23 +160,23 @@ def elasticities(model: LinearModel, points: FloatArray) -> dict[str, FloatArray
     }
 
 
-def derivative(model: LinearModel, column: Column) -> sympy.Expr:
+def compute_derivative(model: LinearModel, column: Column) -> sympy.Expr:
     """Return dT / d beta of a column as an expression of the parameters: the column of X itself (source, section 4)."""
-    beta = expressions.symbol("beta")
-    return expressions.symbols().diff(model.x[column] * beta, beta)
+    beta = expressions.make_symbol("beta")
+    return expressions.require_sympy().diff(model.x[column] * beta, beta)
 
 
-def doubled(model: LinearModel, points: FloatArray, larger: LinearModel) -> FloatArray:
+def compute_size_gain(model: LinearModel, points: FloatArray, larger: LinearModel) -> FloatArray:
     """Return the share of T (t,) that is won by another machine's sizes, such as a cache twice as large."""
     return np.asarray(1.0 - larger(points) / model(points))
 
 
-def exported(model: LinearModel, language: str) -> str:
+def export_model(model: LinearModel, language: str) -> str:
     """Return the equation as text, latex, python, c or json."""
-    sympy = expressions.symbols()
+    sympy = expressions.require_sympy()
     whole = model.expression
     if language == "latex":
-        return f"T({', '.join(model.parameters)}) = {sympy.latex(_readable(whole))}"
+        return f"T({', '.join(model.parameters)}) = {sympy.latex(_round_numbers(whole))}"
     if language == "python":
         return f"import math\n\n\ndef seconds({', '.join(model.parameters)}):\n    return {sympy.pycode(whole)}\n"
     if language == "c":
@@ -182,15 +186,15 @@ def exported(model: LinearModel, language: str) -> str:
         import json
 
         columns = {
-            column: {"count": expressions.written(model.x[column]), "cost": model.beta[column]}
+            column: {"count": expressions.format_expression(model.x[column]), "cost": model.beta[column]}
             for column in model.columns
         }
         return json.dumps({"name": model.name, "parameters": list(model.parameters), "columns": columns}, indent=2)
-    return f"T({', '.join(model.parameters)}) = {expressions.written(_readable(whole))}"
+    return f"T({', '.join(model.parameters)}) = {expressions.format_expression(_round_numbers(whole))}"
 
 
-def _readable(expression: sympy.Expr) -> sympy.Expr:
+def _round_numbers(expression: sympy.Expr) -> sympy.Expr:
     """Return an expression with numbers of six digits, as people read them."""
-    real = expressions.symbols().Float
+    real = expressions.require_sympy().Float
     found: sympy.Expr = expression.xreplace({each: real(each, 6) for each in expression.atoms(real)})
     return found

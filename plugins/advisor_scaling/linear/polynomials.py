@@ -33,7 +33,7 @@ _EXACT: Final = 1e-9
 _DENOMINATOR: Final = 240
 
 
-def exact(parameters: Sequence[str], points: FloatArray, values: FloatArray) -> sympy.Expr | None:
+def find_exact_polynomial(parameters: Sequence[str], points: FloatArray, values: FloatArray) -> sympy.Expr | None:
     """Return the expression that gives ``values`` (n,) at ``points`` (n, m) exactly; None where none is found.
 
     With one size and, at most, one number of ranks. Of several expressions it is the one with the fewest terms. Each
@@ -45,22 +45,22 @@ def exact(parameters: Sequence[str], points: FloatArray, values: FloatArray) -> 
         return None
     size = points[:, sizes[0]]
     ranks = np.delete(points, sizes[0], axis=1)[:, 0] if len(parameters) > 1 else np.ones(len(points))
-    over = _over(ranks) if len(parameters) > 1 else {"": np.ones(len(points))}
-    for shape in _shapes(list(over), len(np.unique(size)) - 1, len(np.unique(ranks))):
+    over = _rank_dependences(ranks) if len(parameters) > 1 else {"": np.ones(len(points))}
+    for shape in _iterate_shapes(list(over), len(np.unique(size)) - 1, len(np.unique(ranks))):
         columns = np.stack([size**power * over[kind] for kind, powers in shape.items() for power in powers], axis=1)
-        found = _fractions(columns, values)
+        found = _solve_fractions(columns, values)
         if found is not None:
             names = parameters[sizes[0]], next((each for each in parameters if each != parameters[sizes[0]]), "")
-            return _expression(shape, found, *names)
+            return _build_expression(shape, found, *names)
     return None
 
 
-def _over(ranks: FloatArray) -> dict[str, FloatArray]:
+def _rank_dependences(ranks: FloatArray) -> dict[str, FloatArray]:
     """Return how parts may depend on the ranks: not, shared by them, by the steps of a tree, from two ranks on."""
     return {"": np.ones(len(ranks)), "/": 1.0 / ranks, "log": np.log2(ranks), ">": (ranks > 1).astype(float)}
 
 
-def _shapes(kinds: Sequence[str], most: int, different: int) -> Iterator[Shape]:
+def _iterate_shapes(kinds: Sequence[str], most: int, different: int) -> Iterator[Shape]:
     """Yield all shapes with at most so many powers in a part, those with the fewest terms first."""
     powers = [each for n in range(1, most + 1) for each in combinations(range(_HIGHEST + 1), n)]
     found = [
@@ -72,7 +72,7 @@ def _shapes(kinds: Sequence[str], most: int, different: int) -> Iterator[Shape]:
     yield from sorted(found, key=lambda shape: (sum(map(len, shape.values())), len(shape)))
 
 
-def _fractions(columns: FloatArray, values: FloatArray) -> list[Fraction] | None:
+def _solve_fractions(columns: FloatArray, values: FloatArray) -> list[Fraction] | None:
     """Return the coefficients of the columns as fractions; None where they do not meet all values."""
     scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
     solved = np.linalg.lstsq(columns / scale, values, rcond=None)[0] / scale
@@ -81,24 +81,24 @@ def _fractions(columns: FloatArray, values: FloatArray) -> list[Fraction] | None
     return found if (np.abs(met - values) <= _EXACT * np.maximum(np.abs(values), 1.0)).all() else None
 
 
-def _expression(shape: Shape, found: Sequence[Fraction], size: str, ranks: str) -> sympy.Expr:
-    sympy = expressions.symbols()
-    name, left, total = expressions.symbol(size), iter(found), sympy.Integer(0)
+def _build_expression(shape: Shape, found: Sequence[Fraction], size: str, ranks: str) -> sympy.Expr:
+    sympy = expressions.require_sympy()
+    name, left, total = expressions.make_symbol(size), iter(found), sympy.Integer(0)
     for kind, powers in shape.items():
         part: Any = sympy.Integer(0)
         for power, each in zip(powers, left, strict=False):
             part += sympy.Rational(each.numerator, each.denominator) * name**power
-        total += part if not kind else _shared(part, kind, expressions.symbol(ranks))
+        total += part if not kind else _scale_by_ranks(part, kind, expressions.make_symbol(ranks))
     return total
 
 
-def _shared(part: Any, kind: str, ranks: sympy.Symbol) -> Any:  # noqa: ANN401
-    sympy = expressions.symbols()
+def _scale_by_ranks(part: Any, kind: str, ranks: sympy.Symbol) -> Any:  # noqa: ANN401
+    sympy = expressions.require_sympy()
     if kind == ">":
         return sympy.Piecewise((part, ranks > 1), (0, True))
     return sympy.expand(part / ranks if kind == "/" else part * sympy.log(ranks, 2))
 
 
-def in_words(expression: sympy.Expr) -> str:
+def format_polynomial(expression: sympy.Expr) -> str:
     """Return an expression as the tables of equations write it."""
-    return expressions.written(expression).replace("**", "^").replace("*", " * ")
+    return expressions.format_expression(expression).replace("**", "^").replace("*", " * ")

@@ -13,7 +13,7 @@ from capstone import CS_ARCH_ARM64, CS_MODE_ARM, Cs, arm64_const
 
 from advisor_similarity.classes import FINE_INDEX
 from advisor_similarity.instructions.arm64_groups import NOTHING, fine_class
-from advisor_similarity.instructions.disassembled import UNKNOWN, classified, only, seen
+from advisor_similarity.instructions.capstone_types import UNKNOWN, class_or_unknown, first_instruction, hide_locations
 from advisor_similarity.steps import (
     CARRY,
     FP_CONTROL,
@@ -33,7 +33,7 @@ from advisor_similarity.steps import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from advisor_similarity.instructions.disassembled import Disassembled, Operand
+    from advisor_similarity.instructions.capstone_types import CapstoneInstruction, Operand
 
 _STACK: Final = 31
 _LINK: Final = 30
@@ -48,7 +48,7 @@ _ACCUMULATES: Final = re.compile(
 )
 
 
-def _registers() -> Mapping[str, tuple[int, ...]]:
+def _build_locations() -> Mapping[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {
         "sp": (_STACK,),
         "wsp": (_STACK,),
@@ -65,10 +65,10 @@ def _registers() -> Mapping[str, tuple[int, ...]]:
     return found | {"nzcv": _FLAGS, "fpcr": (FP_CONTROL,)}
 
 
-_LOCATIONS: Final = _registers()
+_LOCATIONS: Final = _build_locations()
 
 
-class Arm64:
+class Arm64Decoder:
     """Decodes AArch64."""
 
     def __init__(self, follow_stack: bool = True) -> None:
@@ -76,24 +76,26 @@ class Arm64:
         self._disassembler.detail = True
         self._hidden = frozenset() if follow_stack else frozenset((_STACK,))
 
-    def decode(self, code: bytes) -> Template:
+    def decode_instruction(self, code: bytes) -> Template:
         """Return what the instruction does; see ``Decoder``."""
-        insn = only(self._disassembler, code)
+        insn = first_instruction(self._disassembler, code)
         if insn is None:
             return UNKNOWN
         if NOTHING.fullmatch(insn.mnemonic):
             return Template(insn.mnemonic, ())
         found = fine_class(insn.mnemonic)
-        return Template(insn.mnemonic, seen(_steps(insn, classified(found)), self._hidden), found is not None)
+        return Template(
+            insn.mnemonic, hide_locations(_build_steps(insn, class_or_unknown(found)), self._hidden), found is not None
+        )
 
 
-def _steps(insn: Disassembled, fine: int) -> list[Step]:
+def _build_steps(insn: CapstoneInstruction, fine: int) -> list[Step]:
     operands = list(insn.operands)
     memory = [operand for operand in operands if operand.type == arm64_const.ARM64_OP_MEM]
     registers = [operand for operand in operands if operand.type == arm64_const.ARM64_OP_REG]
     if memory:
-        return _memory(insn, memory[0], registers)
-    read, written = _accesses(insn, registers)
+        return _memory_steps(insn, memory[0], registers)
+    read, written = _find_accesses(insn, registers)
     if insn.mnemonic in ("bl", "blr"):
         written = [_LINK]
     if insn.mnemonic == "ret" and not registers:
@@ -105,11 +107,11 @@ def _steps(insn: Disassembled, fine: int) -> list[Step]:
     return [Step(OPERATE, fine, tuple(read), tuple(written))]
 
 
-def _accesses(insn: Disassembled, registers: list[Operand]) -> tuple[list[int], list[int]]:
+def _find_accesses(insn: CapstoneInstruction, registers: list[Operand]) -> tuple[list[int], list[int]]:
     """Return the locations read and written without memory: capstone tells them wrongly for aliases such as cmp."""
-    places = [list(_named(insn, operand.reg)) for operand in registers]
+    places = [list(_find_locations(insn, operand.reg)) for operand in registers]
     first_is_source = _ONLY_READS.fullmatch(insn.mnemonic) is not None
-    written = [] if first_is_source or not places else _cleared(places[0])
+    written = [] if first_is_source or not places else _add_upper_halves(places[0])
     sources = places if first_is_source or _ACCUMULATES.fullmatch(insn.mnemonic) else places[1:]
     read = [place for named in sources for place in named]
     if _SETS_FLAGS.fullmatch(insn.mnemonic):
@@ -119,11 +121,11 @@ def _accesses(insn: Disassembled, registers: list[Operand]) -> tuple[list[int], 
     return read, written
 
 
-def _memory(insn: Disassembled, memory: Operand, registers: list[Operand]) -> list[Step]:
+def _memory_steps(insn: CapstoneInstruction, memory: Operand, registers: list[Operand]) -> list[Step]:
     """Return the steps of a load or store: its own, and the addition that moves the base along."""
-    base = list(_named(insn, memory.mem.base))
-    address = [*base, *_named(insn, memory.mem.index)]
-    values = [place for operand in registers for place in _named(insn, operand.reg)]
+    base = list(_find_locations(insn, memory.mem.base))
+    address = [*base, *_find_locations(insn, memory.mem.index)]
+    values = [place for operand in registers for place in _find_locations(insn, operand.reg)]
     steps: list[Step] = []
     load, store = FINE_INDEX["load"], FINE_INDEX["store"]
     if _ATOMIC.fullmatch(insn.mnemonic):
@@ -132,18 +134,18 @@ def _memory(insn: Disassembled, memory: Operand, registers: list[Operand]) -> li
         status = values[:1] if _EXCLUSIVE.fullmatch(insn.mnemonic) else []
         steps.append(Step(STORE, store, (*address, *values), tuple(status)))
     else:
-        steps.append(Step(LOAD, load, tuple(address), tuple(_cleared(values))))
+        steps.append(Step(LOAD, load, tuple(address), tuple(_add_upper_halves(values))))
     if getattr(insn, "writeback", False):
         steps.append(Step(OPERATE, FINE_INDEX["int add"], tuple(base), tuple(base)))
     return steps
 
 
-def _cleared(written: Iterable[int]) -> list[int]:
+def _add_upper_halves(written: Iterable[int]) -> list[int]:
     """Return the places with the upper halves of vector registers of which the lower ones are written."""
     places = list(dict.fromkeys(written))
     halves = [place + VECTOR_REST - VECTOR_LOW for place in places if VECTOR_LOW <= place < VECTOR_REST]
     return list(dict.fromkeys((*places, *halves)))
 
 
-def _named(insn: Disassembled, register: int) -> tuple[int, ...]:
+def _find_locations(insn: CapstoneInstruction, register: int) -> tuple[int, ...]:
     return _LOCATIONS.get(insn.reg_name(register) or "", ()) if register else ()

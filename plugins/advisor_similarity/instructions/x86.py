@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from capstone import CS_AC_READ, CS_AC_WRITE, CS_ARCH_X86, CS_MODE_64, Cs, x86_const
 
 from advisor_similarity.classes import FINE_INDEX
-from advisor_similarity.instructions.disassembled import UNKNOWN, classified, only, seen
+from advisor_similarity.instructions.capstone_types import UNKNOWN, class_or_unknown, first_instruction, hide_locations
 from advisor_similarity.instructions.x86_groups import NOTHING, fine_class
 from advisor_similarity.instructions.x86_registers import (
     EXTENDED,
@@ -46,7 +46,7 @@ from advisor_similarity.steps import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from advisor_similarity.instructions.disassembled import Disassembled, Operand
+    from advisor_similarity.instructions.capstone_types import CapstoneInstruction, Operand
 
 _STACK: Final = 7
 _MOVES: Final = re.compile(
@@ -65,7 +65,7 @@ _STRING: Final = re.compile(r"(movs|stos|lods|cmps|scas)[bwdq]")
 _PREFIX: Final = re.compile(r"(rep\w*|lock|notrack|bnd|xacquire|xrelease|data16|addr32)\s+")
 
 
-class X86:
+class X86Decoder:
     """Decodes x86-64; one object decodes a run, as equal bytes always mean the same."""
 
     def __init__(self, follow_stack: bool = True) -> None:
@@ -73,46 +73,46 @@ class X86:
         self._disassembler.detail = True
         self._hidden = frozenset() if follow_stack else frozenset((_STACK,))
 
-    def decode(self, code: bytes) -> Template:
+    def decode_instruction(self, code: bytes) -> Template:
         """Return what the instruction does; see ``Decoder``."""
-        insn = only(self._disassembler, code)
+        insn = first_instruction(self._disassembler, code)
         if insn is None:
             return UNKNOWN
         full = f"{insn.mnemonic}"
         mnemonic = _PREFIX.sub("", full)
         if mnemonic in NOTHING:
             return Template(mnemonic, ())
-        return _Instruction(insn, mnemonic, full, self._hidden).template()
+        return _X86Instruction(insn, mnemonic, full, self._hidden).build_template()
 
 
-class _Instruction:
+class _X86Instruction:
     """One instruction on its way to steps."""
 
-    def __init__(self, insn: Disassembled, mnemonic: str, full: str, hidden: frozenset[int]) -> None:
+    def __init__(self, insn: CapstoneInstruction, mnemonic: str, full: str, hidden: frozenset[int]) -> None:
         self.insn, self.mnemonic, self.full, self.hidden = insn, mnemonic, full, hidden
         found = fine_class(mnemonic)
         self.known = found is not None
-        self.fine = classified(found)
+        self.fine = class_or_unknown(found)
         self.operands = list(insn.operands)
-        self.loads, self.stores = self._memory()
+        self.loads, self.stores = self._memory_access()
 
-    def template(self) -> Template:
+    def build_template(self) -> Template:
         """Return all steps."""
         if self.mnemonic == "lea":
-            return self._made(self._operate(self._address(), self._written()))
+            return self._make_template(self._operate_step(self._address_locations(), self._written_locations()))
         if self.mnemonic.startswith("prefetch"):
             return Template(self.mnemonic, ())
-        return self._made(*self._implicit_stack() or self._split())
+        return self._make_template(*self._stack_steps() or self._build_steps())
 
-    def _made(self, *steps: Step) -> Template:
+    def _make_template(self, *steps: Step) -> Template:
         quiet = self.full.startswith("rep") and self._is_string()
         kept = (replace(step, if_touched=quiet) for step in steps)
-        return Template(self.mnemonic, seen(kept, self.hidden), self.known)
+        return Template(self.mnemonic, hide_locations(kept, self.hidden), self.known)
 
-    def _operate(self, reads: Iterable[int], writes: Iterable[int]) -> Step:
+    def _operate_step(self, reads: Iterable[int], writes: Iterable[int]) -> Step:
         return Step(OPERATE, self.fine, tuple(reads), tuple(writes))
 
-    def _memory(self) -> tuple[bool, bool]:
+    def _memory_access(self) -> tuple[bool, bool]:
         """Return whether memory is read, and whether it is written."""
         places = [
             (number, operand) for number, operand in enumerate(self.operands) if operand.type == x86_const.X86_OP_MEM
@@ -130,29 +130,29 @@ class _Instruction:
             loads = True
         return loads, stores
 
-    def _address(self) -> list[int]:
+    def _address_locations(self) -> list[int]:
         places: list[int] = []
         for operand in self.operands:
             if operand.type == x86_const.X86_OP_MEM:
                 parts = (operand.mem.segment, operand.mem.base, operand.mem.index)
-                places += [place for part in parts if part for place in self._named(part)]
+                places += [place for part in parts if part for place in self._find_locations(part)]
         return places
 
-    def _named(self, register: int) -> tuple[int, ...]:
+    def _find_locations(self, register: int) -> tuple[int, ...]:
         return LOCATIONS.get(self.insn.reg_name(register) or "", ())
 
     def _register_operands(self) -> list[Operand]:
         return [operand for operand in self.operands if operand.type == x86_const.X86_OP_REG]
 
-    def _read(self) -> list[int]:
+    def _read_locations(self) -> list[int]:
         """Return the registers and flags that are read as values, without those of addresses."""
         if self._is_zero_idiom():
             return []
         explicit = [place for operand in self._register_operands() if self._is_read(operand)
-                    for place in self._lanes(self._named(operand.reg), source=True)]  # fmt: skip
-        implicit = [place for register in self.insn.regs_read for place in self._named(register)]
+                    for place in self._select_lanes(self._find_locations(operand.reg), source=True)]  # fmt: skip
+        implicit = [place for register in self.insn.regs_read for place in self._find_locations(register)]
         implicit += IMPLIED_READS.get(self.mnemonic, [X87] if self.fine == EXTENDED else [])
-        return [*explicit, *implicit, *self._flags(FLAG_READS)]
+        return [*explicit, *implicit, *self._flag_locations(FLAG_READS)]
 
     def _is_read(self, operand: Operand) -> bool:
         if operand.access & CS_AC_READ or not operand.access:
@@ -164,7 +164,7 @@ class _Instruction:
     def _is_low_only(self) -> bool:
         return _SCALAR.fullmatch(self.mnemonic) is not None
 
-    def _lanes(self, places: tuple[int, ...], source: bool) -> tuple[int, ...]:
+    def _select_lanes(self, places: tuple[int, ...], source: bool) -> tuple[int, ...]:
         """Return the parts of a vector register that the instruction works on."""
         if len(places) != 2 or places[0] >= LOW_BYTE:
             return places
@@ -184,14 +184,14 @@ class _Instruction:
             _NO_INPUT.fullmatch(self.mnemonic) is not None
         )  # fmt: skip
 
-    def _written(self) -> list[int]:
+    def _written_locations(self) -> list[int]:
         explicit = [place for operand in self._register_operands() if operand.access & CS_AC_WRITE
-                    for place in self._lanes(self._named(operand.reg), source=False)]  # fmt: skip
-        implicit = [place for register in self.insn.regs_write for place in self._named(register)]
+                    for place in self._select_lanes(self._find_locations(operand.reg), source=False)]  # fmt: skip
+        implicit = [place for register in self.insn.regs_write for place in self._find_locations(register)]
         implicit += IMPLIED_WRITES.get(self.mnemonic, [X87] if self.fine == EXTENDED else [])
-        return [*explicit, *implicit, *self._flags(FLAG_WRITES)]
+        return [*explicit, *implicit, *self._flag_locations(FLAG_WRITES)]
 
-    def _flags(self, masks: tuple[tuple[int, int], ...]) -> list[int]:
+    def _flag_locations(self, masks: tuple[tuple[int, int], ...]) -> list[int]:
         if self.mnemonic == "syscall":
             return []
         if self.fine == EXTENDED and not re.fullmatch(r"fu?comip?|fcmov\w+", self.mnemonic):
@@ -202,43 +202,43 @@ class _Instruction:
             return [CARRY, OVERFLOW, ZERO_SIGN] if masks is FLAG_READS else []
         return list(dict.fromkeys(place for mask, place in masks if self.insn.eflags & mask))
 
-    def _split(self) -> list[Step]:
+    def _build_steps(self) -> list[Step]:
         """Return load, operate and store of an ordinary instruction."""
-        address, reads, writes = self._address(), self._read(), self._written()
+        address, reads, writes = self._address_locations(), self._read_locations(), self._written_locations()
         if self._is_string():
-            return self._string(reads, writes)
+            return self._string_steps(reads, writes)
         if not (self.loads or self.stores):
-            return [self._operate(reads, writes)]
+            return [self._operate_step(reads, writes)]
         load = Step(LOAD, FINE_INDEX["load"], tuple(address), (LOADED,))
         if _MOVES.fullmatch(self.mnemonic) and not (self.loads and self.stores):
-            return self._move(address, reads, writes, load)
+            return self._move_steps(address, reads, writes, load)
         steps = [load] if self.loads else []
         taken = [*reads, LOADED] if self.loads else reads
-        steps.append(self._operate(taken, [*writes, RESULT] if self.stores else writes))
+        steps.append(self._operate_step(taken, [*writes, RESULT] if self.stores else writes))
         if self.stores:
             steps.append(Step(STORE, FINE_INDEX["store"], (*address, RESULT)))
         return steps
 
     def _is_string(self) -> bool:
         """Tell ``movsd`` and ``cmpsd`` of memory at rsi and rdi from those of vector registers."""
-        places = (place for operand in self._register_operands() for place in self._named(operand.reg))
+        places = (place for operand in self._register_operands() for place in self._find_locations(operand.reg))
         vectors = any(VECTOR_LOW <= place < MASKS for place in places)
         return _STRING.fullmatch(self.mnemonic) is not None and not vectors
 
-    def _move(self, address: list[int], reads: list[int], writes: list[int], load: Step) -> list[Step]:
+    def _move_steps(self, address: list[int], reads: list[int], writes: list[int], load: Step) -> list[Step]:
         if self.loads:
             if self.fine == FINE_INDEX["branch jump"]:
-                return [load, self._operate([LOADED], [])]
-            return [Step(LOAD, load.fine, (*address, *self._merged(reads)), tuple(writes))]
+                return [load, self._operate_step([LOADED], [])]
+            return [Step(LOAD, load.fine, (*address, *self._merged_locations(reads)), tuple(writes))]
         if self.mnemonic.startswith("set"):
-            return [self._operate(reads, [RESULT]), Step(STORE, FINE_INDEX["store"], (*address, RESULT))]
+            return [self._operate_step(reads, [RESULT]), Step(STORE, FINE_INDEX["store"], (*address, RESULT))]
         return [Step(STORE, FINE_INDEX["store"], (*address, *reads))]
 
     @staticmethod
-    def _merged(reads: list[int]) -> list[int]:
+    def _merged_locations(reads: list[int]) -> list[int]:
         return [place for place in reads if place < VECTOR_LOW and place >= LOW_BYTE]
 
-    def _string(self, reads: list[int], writes: list[int]) -> list[Step]:
+    def _string_steps(self, reads: list[int], writes: list[int]) -> list[Step]:
         """Return one round of a string instruction; a repeated one moves its elements side by side and counts none."""
         pointers = [place for place in dict.fromkeys(writes) if place in (GENERAL + 5, GENERAL + 4, GENERAL + 2)]
         values = [place for place in reads if place not in pointers and place not in (4, 5)]
@@ -252,29 +252,34 @@ class _Instruction:
             steps.append(Step(STORE, FINE_INDEX["store"], (5, LOADED) if moves == "movs" else (5, *values)))
         if moves in ("cmps", "scas"):
             flags = [place for place in writes if place in (CARRY, OVERFLOW, ZERO_SIGN)]
-            steps.append(self._operate([LOADED, *(values if moves == "scas" else ())], flags))
+            steps.append(self._operate_step([LOADED, *(values if moves == "scas" else ())], flags))
         if self.full.startswith("rep"):
             return steps
         return steps + [Step(OPERATE, add, (pointer, DIRECTION), (pointer,)) for pointer in pointers]
 
-    def _implicit_stack(self) -> list[Step] | None:
+    def _stack_steps(self) -> list[Step] | None:
         """Return the steps of instructions that push and pop, None for others."""
         add, load, store = FINE_INDEX["int add"], FINE_INDEX["load"], FINE_INDEX["store"]
         moved = Step(OPERATE, add, (_STACK,), (_STACK,))
-        address, name = tuple(self._address()), self.mnemonic
-        values = tuple(place for place in self._read() if place != _STACK)
+        address, name = tuple(self._address_locations()), self.mnemonic
+        values = tuple(place for place in self._read_locations() if place != _STACK)
         if name.startswith("push"):
             first = [Step(LOAD, load, address, (LOADED,))] if self.loads else []
             return [*first, moved, Step(STORE, store, (_STACK, *((LOADED,) if first else values)))]
         if name.startswith("pop") and name != "popcnt":
-            written = tuple(place for place in self._written() if place != _STACK)
+            written = tuple(place for place in self._written_locations() if place != _STACK)
             last = [Step(STORE, store, (*address, LOADED))] if self.stores else []
             return [Step(LOAD, load, (_STACK,), (LOADED,) if last else written or (LOADED,)), moved, *last]
         if name == "call":
             first = [Step(LOAD, load, address, (LOADED,))] if self.loads else []
-            return [*first, moved, Step(STORE, store, (_STACK,)), self._operate((LOADED,) if first else values, ())]
+            return [
+                *first,
+                moved,
+                Step(STORE, store, (_STACK,)),
+                self._operate_step((LOADED,) if first else values, ()),
+            ]
         if name.startswith("ret"):
-            return [Step(LOAD, load, (_STACK,), (LOADED,)), moved, self._operate((LOADED,), ())]
+            return [Step(LOAD, load, (_STACK,), (LOADED,)), moved, self._operate_step((LOADED,), ())]
         if name == "leave":
             return [Step(LOAD, load, (6,), (6,)), Step(OPERATE, add, (6,), (_STACK,))]
         return None

@@ -58,7 +58,7 @@ FLAG_WRITES: Final = _flag_masks(("MODIFY", "RESET", "SET", "UNDEFINED"), (*_FLA
 FLAG_READS: Final = _flag_masks(("TEST", "PRIOR"), _FLAGS)
 
 
-def _registers() -> Mapping[str, tuple[int, ...]]:
+def _build_locations() -> Mapping[str, tuple[int, ...]]:
     """Return the locations behind each register's name."""
     found: dict[str, tuple[int, ...]] = {}
     for number in range(16):
@@ -80,4 +80,4 @@ def _registers() -> Mapping[str, tuple[int, ...]]:
     return found | {"fpsw": (X87,), "fs": (SEGMENTS,), "gs": (SEGMENTS,), "mxcsr": (FP_CONTROL,)}
 
 
-LOCATIONS: Final = _registers()
+LOCATIONS: Final = _build_locations()

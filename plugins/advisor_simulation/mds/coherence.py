@@ -22,7 +22,7 @@ from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.mds.references import Stream
+    from advisor_simulation.mds.references import ReferenceStream
 
 Bits = npt.NDArray[np.uint64]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -38,7 +38,7 @@ MOST_PROCESSORS: Final = 64
 LARGEST: Final = 2**31
 
 
-def _compiled(function: Function, inline: str = "never") -> Function:
+def _compile_function(function: Function, inline: str = "never") -> Function:
     if find_spec("numba") is None:
         return function
     writable = os.access(Path(__file__).parent, os.W_OK)
@@ -46,12 +46,12 @@ def _compiled(function: Function, inline: str = "never") -> Function:
     return made
 
 
-def _inlined(function: Function) -> Function:
+def _compile_inlined(function: Function) -> Function:
     """Compile what every reference goes through: handing over the state would take longer than the work."""
-    return _compiled(function, "always")
+    return _compile_function(function, "always")
 
 
-class Caches(NamedTuple):
+class CacheState(NamedTuple):
     """The state of all caches and words; ``line`` is in words.
 
     By line: ``holders`` (bits), ``dirty`` (the processor that wrote it last and alone holds it, or -1). By line and
@@ -74,14 +74,14 @@ class Caches(NamedTuple):
     clock: IntArray
 
 
-def caches(words: int, line: int, processors: int, sets: int = 0, ways: int = 0) -> Caches:
+def make_caches(words: int, line: int, processors: int, sets: int = 0, ways: int = 0) -> CacheState:
     """Return empty caches over ``words`` words; ``sets`` of ``ways`` lines each, or infinite ones for 0."""
     if processors > MOST_PROCESSORS:
         raise UsageError(f"data references are simulated for at most {MOST_PROCESSORS} processors, not {processors}")
     lines = -(-words // line) + 1
     if lines * (21 * line + 9 * processors + 16) > LARGEST:
         raise UsageError(f"{lines:,} lines on {processors} processors do not fit into memory; make the arrays smaller")
-    return Caches(
+    return CacheState(
         line=line,
         holders=np.zeros(lines, dtype=np.uint64),
         dirty=np.full(lines, -1, dtype=np.int64),
@@ -109,7 +109,7 @@ class Traffic(NamedTuple):
     overwritten: IntArray
 
 
-class Prices(NamedTuple):
+class MissPrices(NamedTuple):
     """What a miss costs that memory, a processor of the same ``node`` (P,) or one of another node serves."""
 
     memory: float
@@ -118,7 +118,7 @@ class Prices(NamedTuple):
     node: IntArray
 
 
-def refer(state: Caches, parts: Stream, processor: IntArray, prices: Prices) -> Traffic:
+def simulate_references(state: CacheState, parts: ReferenceStream, processor: IntArray, prices: MissPrices) -> Traffic:
     """Make all references of a stream; ``processor`` (sub-domains,) runs each sub-domain. Changes ``state``."""
     count = state.lost.shape[1]
     made = Traffic(
@@ -127,12 +127,12 @@ def refer(state: Caches, parts: Stream, processor: IntArray, prices: Prices) -> 
         np.zeros((count, count), dtype=np.int64),
         np.zeros((count, count), dtype=np.int64),
     )
-    _run(state, parts.word, parts.words, parts.write, parts.sub, processor, prices, made)
+    _run_stream(state, parts.word, parts.words, parts.write, parts.sub, processor, prices, made)
     return made
 
 
-@_compiled
-def _why_missed(state: Caches, p: int, line: int, start: int, stop: int, sub: int) -> int:
+@_compile_function
+def _classify_miss(state: CacheState, p: int, line: int, start: int, stop: int, sub: int) -> int:
     """Return the kind of a miss."""
     fresh, foreign = False, False
     for w in range(start, stop):
@@ -146,8 +146,8 @@ def _why_missed(state: Caches, p: int, line: int, start: int, stop: int, sub: in
     return _CAPACITY if state.evicted[line, p] else _FALSE
 
 
-@_compiled
-def _price(dirty: int, p: int, kind: int, state: Caches, line: int, prices: Prices) -> float:
+@_compile_function
+def _miss_price(dirty: int, p: int, kind: int, state: CacheState, line: int, prices: MissPrices) -> float:
     """Return what a miss costs: the way to the processor that has the line, or to memory."""
     if dirty >= 0 and dirty != p:
         return prices.near if prices.node[dirty] == prices.node[p] else prices.far
@@ -160,8 +160,8 @@ def _price(dirty: int, p: int, kind: int, state: Caches, line: int, prices: Pric
     return prices.near if near else prices.far
 
 
-@_compiled
-def _why_shared(state: Caches, p: int, start: int, stop: int, sub: int) -> int:
+@_compile_function
+def _classify_sharing(state: CacheState, p: int, start: int, stop: int, sub: int) -> int:
     """Return why others have a line that is about to be written."""
     bit = np.uint64(1) << np.uint64(p)
     for w in range(start, stop):
@@ -173,9 +173,9 @@ def _why_shared(state: Caches, p: int, start: int, stop: int, sub: int) -> int:
     return _FALSE
 
 
-@_inlined
-def _write(
-    state: Caches, p: int, line: int, start: int, stop: int, sub: int, held: bool, prices: Prices, made: Traffic
+@_compile_inlined
+def _store_words(
+    state: CacheState, p: int, line: int, start: int, stop: int, sub: int, held: bool, prices: MissPrices, made: Traffic
 ) -> None:
     """Write words; the line is taken from everybody else, which costs if this processor did not miss it anyway."""
     bit = np.uint64(1) << np.uint64(p)
@@ -187,7 +187,7 @@ def _write(
                 far = far or prices.node[q] != prices.node[p]
                 state.lost[line, q] = state.clock[0] - 1
         if held:
-            kind = _why_shared(state, p, start, stop, sub)
+            kind = _classify_sharing(state, p, start, stop, sub)
             made.counts[p, kind] += 1
             made.cost[p, kind] += prices.far if far else prices.near
         state.holders[line] = bit
@@ -205,8 +205,8 @@ def _write(
         state.readers[w] = bit
 
 
-@_inlined
-def _keep(state: Caches, p: int, line: int) -> None:
+@_compile_inlined
+def _update_cache_set(state: CacheState, p: int, line: int) -> None:
     """Note the use of a line in a finite cache; the line least recently used of its set goes if there is no room.
 
     A line that another processor has taken away leaves room.
@@ -234,25 +234,33 @@ def _keep(state: Caches, p: int, line: int) -> None:
     state.used[p, chosen, oldest] = state.clock[0]
 
 
-@_inlined
-def _touch(
-    state: Caches, p: int, line: int, start: int, stop: int, write: bool, sub: int, prices: Prices, made: Traffic
+@_compile_inlined
+def _access_line(
+    state: CacheState,
+    p: int,
+    line: int,
+    start: int,
+    stop: int,
+    write: bool,
+    sub: int,
+    prices: MissPrices,
+    made: Traffic,
 ) -> None:
     """Read or write words of one line."""
     bit = np.uint64(1) << np.uint64(p)
     held = state.holders[line] & bit != 0
     if not held:
-        kind = _why_missed(state, p, line, start, stop, sub)
+        kind = _classify_miss(state, p, line, start, stop, sub)
         made.counts[p, kind] += 1
-        made.cost[p, kind] += _price(state.dirty[line], p, kind, state, line, prices)
+        made.cost[p, kind] += _miss_price(state.dirty[line], p, kind, state, line, prices)
         if state.dirty[line] >= 0 and state.dirty[line] != p:
             state.dirty[line] = -1
         state.holders[line] |= bit
         state.evicted[line, p] = False
     if state.tags.shape[1] > 0:
-        _keep(state, p, line)
+        _update_cache_set(state, p, line)
     if write:
-        _write(state, p, line, start, stop, sub, held, prices, made)
+        _store_words(state, p, line, start, stop, sub, held, prices, made)
         return
     for w in range(start, stop):
         if state.readers[w] & bit == 0 and state.writer[w] >= 0 and state.writer[w] != p:
@@ -260,10 +268,11 @@ def _touch(
         state.readers[w] |= bit
 
 
-@_compiled
-def _run(
-    state: Caches, word: IntArray, words: IntArray, write: npt.NDArray[np.bool_], sub: IntArray, processor: IntArray,
-    prices: Prices, made: Traffic,
+@_compile_function
+def _run_stream(
+    state: CacheState, word: IntArray, words: IntArray, write: npt.NDArray[np.bool_], sub: IntArray,
+    processor: IntArray,
+    prices: MissPrices, made: Traffic,
 ) -> None:  # fmt: skip
     """Make references one after the other, line by line."""
     for k in range(len(word)):
@@ -274,5 +283,5 @@ def _run(
             line = here // state.line
             stop = min(end, (line + 1) * state.line)
             state.clock[0] += 1
-            _touch(state, p, line, here, stop, write[k], sub[k], prices, made)
+            _access_line(state, p, line, here, stop, write[k], sub[k], prices, made)
             here = stop

@@ -10,11 +10,11 @@ from advisor.extension.commands import Argument
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from advisor.extension.commands import Registry, Services
+    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.reports import Report
 
 
-def register(registry: Registry) -> None:
+def register_command(registry: CommandRegistry) -> None:
     """Register the command."""
     registry(
         "simulate",
@@ -28,12 +28,12 @@ def register(registry: Registry) -> None:
             Argument("--save", "write the simulated run to this file, a profile that gapwatch reads", Path),
             Argument("--addresses", "write all references to this file", Path),
         ),
-        run,
+        run_simulate,
     )
 
 
-def run(args: Namespace, services: Services) -> Report:
+def run_simulate(args: Namespace, services: CommandServices) -> Report:
     """Return bounds, gaps, coherence and flow of the simulated run."""
-    from advisor_simulation.mds.report import simulated
+    from advisor_simulation.mds.report import build_report
 
-    return simulated(args, services)
+    return build_report(args, services)

@@ -36,34 +36,35 @@ class MachineCosts:
     assumed: tuple[str, ...]
 
 
-def costs_of(model: Model, machine: Machine | None, processors: int, finite: bool = False) -> MachineCosts:
+def resolve_costs(model: Model, machine: Machine | None, processors: int, finite: bool = False) -> MachineCosts:
     """Return what things take; what nobody states costs nothing and is named.
 
     Raises UsageError where cycles can't become seconds, or a finite cache is asked for whose size nobody states.
     """
     own = model.costs
-    second = 1.0 if model.unit == "s" else _cycle(machine)
+    second = 1.0 if model.unit == "s" else _cycle_seconds(machine)
     assumed: list[str] = []
-    memory = _first(own.memory, _latency(machine, second), "memory", assumed)
+    memory = _first_known(own.memory, _memory_latency(machine, second), "memory", assumed)
     near = own.near if own.near is not None else memory
-    far = _first(own.far, _remote(machine, second, near), "far", assumed) if own.far is None else own.far
+    far = _first_known(own.far, _remote_latency(machine, second, near), "far", assumed) if own.far is None else own.far
     cache = machine.caches.get("L1") if machine else None
     line = int(own.line or (cache.line if cache and cache.line else LINE))
-    sets, ways = _sets(own, machine, line) if finite else (0, 0)
+    sets, ways = _cache_geometry(own, machine, line) if finite else (0, 0)
     return MachineCosts(
         second=second, hit=own.hit, memory=memory, near=near, far=far, line=line,
-        node=own.node or _node(machine, processors), barrier=_barrier(own, machine, processors, second, assumed),
+        node=own.node or _node_size(machine, processors), barrier=_barrier_cost(own, machine, processors, second,
+        assumed),
         signal=own.signal, dispatch=own.dispatch, fork=own.fork, sets=sets, ways=ways, assumed=tuple(assumed),
     )  # fmt: skip
 
 
-def _cycle(machine: Machine | None) -> float:
+def _cycle_seconds(machine: Machine | None) -> float:
     if machine is None or machine.frequency is None:
         raise UsageError("the model counts cycles, and the machine model knows no clock; try --machine convex-spp1600")
     return 1.0 / float(machine.frequency)
 
 
-def _first(given: float | None, known: float | None, name: str, assumed: list[str]) -> float:
+def _first_known(given: float | None, known: float | None, name: str, assumed: list[str]) -> float:
     if given is not None:
         return given
     if known is None:
@@ -72,25 +73,25 @@ def _first(given: float | None, known: float | None, name: str, assumed: list[st
     return known
 
 
-def _latency(machine: Machine | None, second: float) -> float | None:
+def _memory_latency(machine: Machine | None, second: float) -> float | None:
     memory = machine.memory if machine else None
     return float(memory.latency) / second if memory and memory.latency else None
 
 
-def _remote(machine: Machine | None, second: float, near: float) -> float | None:
+def _remote_latency(machine: Machine | None, second: float, near: float) -> float | None:
     network = machine.network if machine else None
     if network is None:
         return near
     return float(network.latency) / second if network.latency else None
 
 
-def _node(machine: Machine | None, processors: int) -> int:
+def _node_size(machine: Machine | None, processors: int) -> int:
     if machine is None or machine.cores_per_socket is None:
         return processors
     return int(machine.cores_per_socket) * int(machine.sockets or 1)
 
 
-def _barrier(own: Costs, machine: Machine | None, processors: int, second: float, assumed: list[str]) -> float:
+def _barrier_cost(own: Costs, machine: Machine | None, processors: int, second: float, assumed: list[str]) -> float:
     if processors == 1:
         return 0.0
     doublings = log2(processors)
@@ -103,7 +104,7 @@ def _barrier(own: Costs, machine: Machine | None, processors: int, second: float
     return (float(known.base or 0.0) + float(known.per_doubling) * doublings) / second
 
 
-def _sets(own: Costs, machine: Machine | None, line: int) -> tuple[int, int]:
+def _cache_geometry(own: Costs, machine: Machine | None, line: int) -> tuple[int, int]:
     """Return sets and ways of a processor's cache: the model's own, else the largest that no other core shares."""
     if own.cache is not None:
         size, ways = int(own.cache.size), own.cache.ways

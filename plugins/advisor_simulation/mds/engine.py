@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model.errors import DocumentError, UsageError
-from advisor_simulation.mds.coherence import COHERENCE, Prices, Traffic, caches, refer
-from advisor_simulation.mds.log import Entry, Log, Span, entry
-from advisor_simulation.mds.references import Stream, granule_of, stream, working_sets
-from advisor_simulation.mds.scheduling import Assignment, assign, migrated
+from advisor_simulation.mds.coherence import COHERENCE, MissPrices, Traffic, make_caches, simulate_references
+from advisor_simulation.mds.log import RegionEntry, SimulationLog, SyncSpan, make_entry
+from advisor_simulation.mds.references import ReferenceStream, build_stream, compute_working_sets, find_granule
+from advisor_simulation.mds.scheduling import Assignment, assign_indices, migrate_subdomains
 from advisor_simulation.model import records
 
 if TYPE_CHECKING:
@@ -36,16 +36,16 @@ MOST_STEPS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SimulationSettings:
     """What is simulated: ``data`` references at all; ``trace`` gets each stream with the processors of its
     sub-domains."""
 
     data: bool = True
-    trace: Callable[[str, Stream, IntArray], None] | None = None
+    trace: Callable[[str, ReferenceStream, IntArray], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Share:
+class _LoopShare:
     """A loop as it is going to be executed: its indices, their weights, who does them, where sub-domains run."""
 
     chosen: IntArray
@@ -57,20 +57,20 @@ class _Share:
 class Simulation:
     """One run of a model."""
 
-    def __init__(self, world: World, costs: MachineCosts, settings: Settings | None = None) -> None:
-        self.world, self.costs, self.settings = world, costs, settings or Settings()
+    def __init__(self, world: World, costs: MachineCosts, settings: SimulationSettings | None = None) -> None:
+        self.world, self.costs, self.settings = world, costs, settings or SimulationSettings()
         self.processors = world.processors
         self.time = np.zeros(self.processors)
-        self.log = Log()
-        self._open: list[Entry] = []
+        self.log = SimulationLog()
+        self._open: list[RegionEntry] = []
         self._began = 0.0
         self._taken = 0
         self._relaxed: str | None = None
         self._reached: dict[int, int] = {}
-        self._streams: dict[int, Stream] = {}
+        self._streams: dict[int, ReferenceStream] = {}
         self._random = np.random.default_rng(world.model.seed)
         self._data = self.settings.data and bool(world.arrays)
-        self._granule = granule_of(world)
+        self._granule = find_granule(world)
         if self._data:
             self._prepare_caches()
 
@@ -81,156 +81,160 @@ class Simulation:
         private = any(array.private for array in self.world.arrays.values())
         reach = self.world.end * (1 + self.processors * private)
         words = -(-reach // self._granule) + costs.line
-        self._caches = caches(words, costs.line // self._granule, self.processors, costs.sets, costs.ways)
+        self._caches = make_caches(words, costs.line // self._granule, self.processors, costs.sets, costs.ways)
         node = np.arange(self.processors, dtype=np.int64) // costs.node
-        self._prices = Prices(costs.memory, costs.near, costs.far, node)
+        self._prices = MissPrices(costs.memory, costs.near, costs.far, node)
 
-    def run(self) -> Log:
+    def run_simulation(self) -> SimulationLog:
         """Return what happened; raises DocumentError for what the model gets wrong, with its place."""
-        self._steps(self.world.model.control, self.world.names)
+        self._run_steps(self.world.model.control, self.world.names)
         if self._open:
-            self._close("the end", 0.0)
+            self._close_span("the end", 0.0)
         return self.log
 
-    def _steps(self, steps: Iterable[Step], scope: Scope) -> None:
+    def _run_steps(self, steps: Iterable[Step], scope: Scope) -> None:
         for step in steps:
-            self._count()
+            self._count_step()
             if isinstance(step, records.Loop):
-                for turn in range(max(self.world.whole(step.times, scope), 0)):
-                    self._count()
-                    self._steps(step.do, {**scope, step.index: np.float64(turn)})
+                for turn in range(max(self.world.evaluate_whole(step.times, scope), 0)):
+                    self._count_step()
+                    self._run_steps(step.do, {**scope, step.index: np.float64(turn)})
             elif isinstance(step, records.When):
-                self._steps(step.do if self._holds(step, scope) else step.else_, scope)
+                self._run_steps(step.do if self._condition_holds(step, scope) else step.else_, scope)
             elif isinstance(step, records.Call):
-                self._steps(self.world.model.procedures[step.call.value], scope)
+                self._run_steps(self.world.model.procedures[step.call.value], scope)
             elif isinstance(step, records.Barrier):
-                self._end(step.kind, step.barrier)
+                self._apply_end(step.kind, step.barrier)
             elif isinstance(step, records.Parallel):
-                self._parallel(step, scope)
-                self._end(step.end, "barrier")
+                self._run_parallel(step, scope)
+                self._apply_end(step.end, "barrier")
             elif isinstance(step, records.Serial):
-                self._serial(step, scope)
+                self._run_serial(step, scope)
             else:
-                self._exchange(step, scope)
+                self._run_exchange(step, scope)
 
-    def _count(self) -> None:
+    def _count_step(self) -> None:
         self._taken += 1
         if self._taken > MOST_STEPS:
-            raise DocumentError([self.world.model.mark.problem(f"the model takes more than {MOST_STEPS:,} steps")])
+            raise DocumentError([self.world.model.mark.make_problem(f"the model takes more than {MOST_STEPS:,} steps")])
 
-    def _holds(self, step: records.When, scope: Scope) -> bool:
+    def _condition_holds(self, step: records.When, scope: Scope) -> bool:
         """Return whether a condition holds; one with a ratio holds evenly spread over the times it is reached."""
         if step.condition is not None:
-            return self.world.number(step.condition, scope) != 0
+            return self.world.evaluate_number(step.condition, scope) != 0
         before = self._reached.get(id(step), 0)
         self._reached[id(step)] = before + 1
         ratio = step.ratio or 0.0
         return int((before + 1) * ratio + 1e-9) > int(before * ratio + 1e-9)
 
-    def _end(self, end: str, name: str) -> None:
+    def _apply_end(self, end: str, name: str) -> None:
         if end in ("barrier", "all"):
-            self._close(name, self.costs.barrier)
+            self._close_span(name, self.costs.barrier)
         elif end != "none":
             self._relaxed = end
 
-    def _close(self, name: str, cost: float) -> None:
+    def _close_span(self, name: str, cost: float) -> None:
         """Let everybody wait for everybody, and begin a new span."""
         if len(self.log.spans) >= MOST_SPANS:
             raise DocumentError(
-                [self.world.model.mark.problem(f"the model synchronizes more than {MOST_SPANS:,} times")]
+                [self.world.model.mark.make_problem(f"the model synchronizes more than {MOST_SPANS:,} times")]
             )
         self._relaxed = None
         arrived = self.time.copy()
         left = float(arrived.max()) + cost
-        waiting = entry(name, self.processors, wait=arrived.max() - arrived, sync=np.full(self.processors, cost))
-        self.log.spans.append(Span((*self._open, waiting), name, self._began, arrived, left))
+        waiting = make_entry(name, self.processors, wait=arrived.max() - arrived, sync=np.full(self.processors, cost))
+        self.log.spans.append(SyncSpan((*self._open, waiting), name, self._began, arrived, left))
         self.time[:] = left
         self._open, self._began = [], left
 
-    def _serial(self, step: Serial, scope: Scope) -> None:
+    def _run_serial(self, step: Serial, scope: Scope) -> None:
         if self._open:
-            self._close("join", 0.0)
+            self._close_span("join", 0.0)
         domain = step.over.value if step.over else None
         count = self.world.sizes[domain] if domain else 1
         chosen = np.arange(count)
         inner = {**scope, step.index: chosen.astype(np.float64)} if domain else scope
-        weight = self.world.values(step.weight, inner, count) if step.weight else np.zeros(count)
-        share = _Share(chosen, weight, Assignment(np.zeros(count, dtype=np.int64), _none(self.processors)), _none(1))
-        made = self._body(step, step.serial, scope, share, True)
+        weight = self.world.evaluate_values(step.weight, inner, count) if step.weight else np.zeros(count)
+        share = _LoopShare(
+            chosen, weight, Assignment(np.zeros(count, dtype=np.int64), _zero_counts(self.processors)), _zero_counts(1)
+        )
+        made = self._run_body(step, step.serial, scope, share, True)
         self.time += made.wall
         self._open.append(made)
-        self._close("join", 0.0)
+        self._close_span("join", 0.0)
 
-    def _exchange(self, step: records.Exchange, scope: Scope) -> None:
+    def _run_exchange(self, step: records.Exchange, scope: Scope) -> None:
         each = np.arange(self.processors, dtype=np.float64)
-        cost = self.world.values(step.cost, {**scope, "p": each}, self.processors)
+        cost = self.world.evaluate_values(step.cost, {**scope, "p": each}, self.processors)
         part = {"transfer": "moved"}.get(step.kind, step.kind)
-        made = entry(step.exchange, self.processors, False, **{part: cost})
+        made = make_entry(step.exchange, self.processors, False, **{part: cost})
         self.time += cost
         self._open.append(made)
 
-    def _parallel(self, step: Parallel, scope: Scope) -> None:
-        share = self._shared(step, scope)
-        made = self._body(step, step.parallel, scope, share, False)
+    def _run_parallel(self, step: Parallel, scope: Scope) -> None:
+        share = self._assign_loop(step, scope)
+        made = self._run_body(step, step.parallel, scope, share, False)
         before = self.time.copy()
         if self._relaxed == "fuzzy":
             done = step.independent * made.work
             through = np.maximum(before + done, float(before.max()) + self.costs.barrier)
-            made = _waiting(made, through - before - done, 0.0)
+            made = _add_waiting(made, through - before - done, 0.0)
         elif self._relaxed == "neighbours":
-            made = self._after_neighbours(made, before)
+            made = self._add_neighbour_wait(made, before)
         self._relaxed = None
         self.time += made.wall
         self._open.append(made)
 
-    def _after_neighbours(self, made: Entry, before: FloatArray) -> Entry:
+    def _add_neighbour_wait(self, made: RegionEntry, before: FloatArray) -> RegionEntry:
         """Return the entry with the wait for those whose data are read, and who have used what is overwritten."""
         needs = self._needs
         np.fill_diagonal(needs, True)
         ready = np.where(needs, before[:, None], -np.inf).max(axis=0)
         partners = needs.sum(axis=0) - 1
-        return _waiting(made, ready - before, np.where(partners > 0, self.costs.signal, 0.0))
+        return _add_waiting(made, ready - before, np.where(partners > 0, self.costs.signal, 0.0))
 
-    def _shared(self, step: Parallel, scope: Scope) -> _Share:
+    def _assign_loop(self, step: Parallel, scope: Scope) -> _LoopShare:
         """Return which indices are executed, at what weight, and by whom."""
         world, domain = self.world, step.over.value
         chosen = np.arange(world.sizes[domain])
         inner: dict[str, object] = {**scope, step.index: chosen.astype(np.float64)}
         if step.where is not None:
-            chosen = chosen[world.values(step.where, inner, len(chosen)) != 0]
+            chosen = chosen[world.evaluate_values(step.where, inner, len(chosen)) != 0]
         if step.ratio is not None:
             turn = np.arange(len(chosen) + 1) * step.ratio + 1e-9
             chosen = chosen[np.diff(turn.astype(np.int64)) > 0]
         inner[step.index] = chosen.astype(np.float64)
-        weight = world.values(step.weight, inner, len(chosen)) if step.weight else np.zeros(len(chosen))
+        weight = world.evaluate_values(step.weight, inner, len(chosen)) if step.weight else np.zeros(len(chosen))
         if step.weight and len(weight) and weight.min() < 0:
-            raise DocumentError([step.weight.mark.problem(f"{step.weight.value.text}: a weight is negative")])
+            raise DocumentError([step.weight.mark.make_problem(f"{step.weight.value.text}: a weight is negative")])
         owner = world.owner[domain][chosen]
-        done = assign(step.schedule, weight, owner, self.time, step.chunk, self.costs.dispatch)
-        place = migrated(self.processors, world.model.migration, self._random)
-        return _Share(chosen, weight, done, place if step.schedule == "static" else np.arange(self.processors))
+        done = assign_indices(step.schedule, weight, owner, self.time, step.chunk, self.costs.dispatch)
+        place = migrate_subdomains(self.processors, world.model.migration, self._random)
+        return _LoopShare(chosen, weight, done, place if step.schedule == "static" else np.arange(self.processors))
 
-    def _body(self, step: Parallel | Serial, name: str, scope: Scope, share: _Share, serial: bool) -> Entry:
+    def _run_body(
+        self, step: Parallel | Serial, name: str, scope: Scope, share: _LoopShare, serial: bool
+    ) -> RegionEntry:
         """Return what the processors do in a loop, their references to data included."""
         sub = share.assignment.owner
         work = np.bincount(share.place[sub], share.weight, minlength=self.processors)
         sync = share.assignment.pieces * self.costs.dispatch + (0.0 if serial else self.costs.fork)
-        made = entry(name, self.processors, serial, work=work, sync=sync)
+        made = make_entry(name, self.processors, serial, work=work, sync=sync)
         self._needs = np.zeros((self.processors, self.processors), dtype=np.bool_)
         if not self._data or not (step.reads or step.writes) or not len(share.chosen):
             return made
-        parts = self._stream(step, scope, share)
-        traffic = refer(self._caches, parts, share.place, self._prices)
+        parts = self._build_stream(step, scope, share)
+        traffic = simulate_references(self._caches, parts, share.place, self._prices)
         self._needs = traffic.flow + traffic.overwritten > 0
         self.log.references += parts.items
-        self._note(name, parts, share.place, traffic)
+        self._record_flow(name, parts, share.place, traffic)
         hits = np.bincount(share.place[parts.sub], parts.words, minlength=self.processors) * self.costs.hit
-        return entry(
+        return make_entry(
             name, self.processors, serial, work=work + hits, sync=sync, traffic=traffic.cost[:, :COHERENCE],
             memory=traffic.cost[:, COHERENCE:].sum(axis=1), counts=traffic.counts,
         )  # fmt: skip
 
-    def _stream(self, step: Parallel | Serial, scope: Scope, share: _Share) -> Stream:
+    def _build_stream(self, step: Parallel | Serial, scope: Scope, share: _LoopShare) -> ReferenceStream:
         """Return the references of a loop; those that are always the same are made once."""
         names = frozenset().union(*(one.value.names for one in (*step.reads, *step.writes)))
         static = not isinstance(step, records.Parallel) or (
@@ -239,27 +243,27 @@ class Simulation:
         kept = static and not any(name in scope and name not in self.world.names for name in names)
         if kept and id(step) in self._streams:
             return self._streams[id(step)]
-        made = stream(
+        made = build_stream(
             self.world, step.reads, step.writes, scope, step.index, share.chosen, share.assignment.owner, self._granule
         )
         if kept:
             self._streams[id(step)] = made
         return made
 
-    def _note(self, name: str, parts: Stream, place: IntArray, traffic: Traffic) -> None:
+    def _record_flow(self, name: str, parts: ReferenceStream, place: IntArray, traffic: Traffic) -> None:
         first = name not in self.log.flows
-        sets = working_sets(parts, place, self.processors) if first else _none(self.processors)
-        self.log.flow(name, traffic.flow, sets, parts.items)
+        sets = compute_working_sets(parts, place, self.processors) if first else _zero_counts(self.processors)
+        self.log.add_flow(name, traffic.flow, sets, parts.items)
         if self.settings.trace is not None:
             self.settings.trace(name, parts, place)
 
 
-def _none(processors: int) -> IntArray:
+def _zero_counts(processors: int) -> IntArray:
     return np.zeros(processors, dtype=np.int64)
 
 
-def _waiting(made: Entry, wait: FloatArray, sync: FloatArray | float) -> Entry:
-    return entry(
+def _add_waiting(made: RegionEntry, wait: FloatArray, sync: FloatArray | float) -> RegionEntry:
+    return make_entry(
         made.region, len(wait), made.serial, work=made.work, memory=made.memory, traffic=made.traffic,
         counts=made.counts, moved=made.moved, io=made.io, sync=made.sync + sync, wait=wait,
     )  # fmt: skip

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegionEntry:
     """One region within a span, in the model's unit by processor (P,): ``work`` without anything that follows it.
 
     ``memory`` is cold and capacity misses, ``traffic`` (P, kinds) what coherence costs by kind and ``counts`` how many
@@ -46,12 +46,12 @@ class Entry:
         return self.work + self.memory + self.transfer + self.io + self.sync + self.wait
 
 
-def entry(region: str, processors: int, serial: bool = False, **parts: npt.NDArray[Any]) -> Entry:
+def make_entry(region: str, processors: int, serial: bool = False, **parts: npt.NDArray[Any]) -> RegionEntry:
     """Return an entry with the ``parts`` given, and zeros for the others."""
     nothing = np.zeros(processors)
     names = ("work", "memory", "moved", "io", "sync", "wait")
     columns: dict[str, FloatArray] = {name: parts.get(name, nothing) for name in names}
-    return Entry(
+    return RegionEntry(
         region=region,
         serial=serial,
         traffic=np.asarray(parts.get("traffic", np.zeros((processors, COHERENCE))), dtype=np.float64),
@@ -61,13 +61,13 @@ def entry(region: str, processors: int, serial: bool = False, **parts: npt.NDArr
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SyncSpan:
     """What happened up to a full synchronization: ``closed_by`` it, after ``duration`` from ``start``, all together.
 
     ``arrived`` (P,) is when each processor came to the synchronization, ``left`` when they went on.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[RegionEntry, ...]
     closed_by: str
     start: float
     arrived: FloatArray
@@ -80,13 +80,13 @@ class Span:
         return "serial" if made and all(one.serial for one in made) else "parallel"
 
     @property
-    def key(self) -> tuple[str, ...]:
+    def phase_key(self) -> tuple[str, ...]:
         """What makes two spans iterations of one phase."""
         return (*(one.region for one in self.entries), self.closed_by)
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class DataFlow:
     """Data that flow through one region: ``words`` (P, P) that q reads and p wrote, working set in bytes (P,)."""
 
     region: str
@@ -96,17 +96,17 @@ class Flow:
 
 
 @dataclass(slots=True)
-class Log:
+class SimulationLog:
     """Everything that a simulation wrote down; times in the model's unit."""
 
-    spans: list[Span] = field(default_factory=list)
-    flows: dict[str, Flow] = field(default_factory=dict)
+    spans: list[SyncSpan] = field(default_factory=list)
+    flows: dict[str, DataFlow] = field(default_factory=dict)
     references: int = 0
 
-    def flow(self, region: str, words: IntArray, working_set: IntArray, items: int) -> None:
+    def add_flow(self, region: str, words: IntArray, working_set: IntArray, items: int) -> None:
         """Add what one execution of a region read, wrote and passed on."""
         known = self.flows.get(region)
         if known is not None:
             words, working_set = words + known.words, np.maximum(working_set, known.working_set)
             items += known.items
-        self.flows[region] = Flow(region, words, working_set, items)
+        self.flows[region] = DataFlow(region, words, working_set, items)

@@ -16,20 +16,22 @@ if TYPE_CHECKING:
 
     from advisor.model.records import FloatArray, Status
     from advisor_simulation.mds.costs import MachineCosts
-    from advisor_simulation.mds.log import Entry, Log, Span
+    from advisor_simulation.mds.log import RegionEntry, SimulationLog, SyncSpan
     from advisor_simulation.model.records import Model
 
 MEASURED: Final = ("wall_s", "cpu_s", "transfer_s", "wait_s", "sync_s", "io_s")
 
 
-def profile_of(model: Model, log: Log, costs: MachineCosts, processors: int, machine: str | None) -> Profile:
+def build_profile(
+    model: Model, log: SimulationLog, costs: MachineCosts, processors: int, machine: str | None
+) -> Profile:
     """Return what a profiler would have recorded of the simulated run; seconds, status ``modelled``."""
-    grouped: dict[tuple[str, ...], list[Span]] = defaultdict(list)
+    grouped: dict[tuple[str, ...], list[SyncSpan]] = defaultdict(list)
     for span in log.spans:
-        grouped[span.key].append(span)
+        grouped[span.phase_key].append(span)
     names = tuple(dict.fromkeys(one.region for span in log.spans for one in span.entries))
     numbers = {name: number for number, name in enumerate(names)}
-    phases = _named([_phase(spans, numbers, costs.second) for spans in grouped.values()])
+    phases = _name_phases([_build_phase(spans, numbers, costs.second) for spans in grouped.values()])
     ended = log.spans[-1].left * costs.second if log.spans else 0.0
     outside = {"start-up": model.startup * costs.second, "shutdown": model.shutdown * costs.second}
     status: Mapping[str, Status] = dict.fromkeys(MEASURED, "modelled")
@@ -46,19 +48,19 @@ def profile_of(model: Model, log: Log, costs: MachineCosts, processors: int, mac
         cores=processors,
         paradigms=("openmp",),
         outside={name: np.full(processors, seconds) for name, seconds in outside.items()},
-        causes=_causes(list(grouped.values()), numbers, costs.second),
-        notes=_notes(costs),
+        causes=_build_causes(list(grouped.values()), numbers, costs.second),
+        notes=_build_notes(costs),
     )
 
 
-def _notes(costs: MachineCosts) -> tuple[Note, ...]:
+def _build_notes(costs: MachineCosts) -> tuple[Note, ...]:
     if not costs.assumed:
         return ()
     listed = ", ".join(costs.assumed)
     return (Note("costs", f"neither model nor machine model says what these cost, so they cost nothing: {listed}"),)
 
 
-def _named(phases: Sequence[Phase]) -> tuple[Phase, ...]:
+def _name_phases(phases: Sequence[Phase]) -> tuple[Phase, ...]:
     """Return the phases with different names."""
     seen: dict[str, int] = defaultdict(int)
     found = []
@@ -70,18 +72,18 @@ def _named(phases: Sequence[Phase]) -> tuple[Phase, ...]:
     return tuple(found)
 
 
-def _phase(spans: Sequence[Span], numbers: Mapping[str, int], second: float) -> Phase:
+def _build_phase(spans: Sequence[SyncSpan], numbers: Mapping[str, int], second: float) -> Phase:
     regions = list(dict.fromkeys(one.region for one in spans[0].entries))
     shape = (len(regions), len(spans[0].arrived), len(spans))
     arrays = {name: np.zeros(shape) for name in MEASURED}
     for turn, span in enumerate(spans):
         for one in span.entries:
-            for name, values in _measures(one).items():
+            for name, values in _entry_measures(one).items():
                 arrays[name][regions.index(one.region), :, turn] += values * second
     main = [one.region for one in spans[0].entries[:-1]]
     closing = spans[0].closed_by
     return Phase(
-        name=f"{_main(spans, main)} to {closing}" if main else f"to {closing}",
+        name=f"{_main_region(spans, main)} to {closing}" if main else f"to {closing}",
         kind=spans[0].kind if main else "parallel",
         regions=np.array([numbers[name] for name in regions], dtype=np.int64),
         arrays=arrays,
@@ -91,7 +93,7 @@ def _phase(spans: Sequence[Span], numbers: Mapping[str, int], second: float) -> 
     )
 
 
-def _main(spans: Sequence[Span], main: Sequence[str]) -> str:
+def _main_region(spans: Sequence[SyncSpan], main: Sequence[str]) -> str:
     """Return the region with most of the work."""
     total = dict.fromkeys(main, 0.0)
     for one in spans[0].entries[:-1]:
@@ -99,7 +101,7 @@ def _main(spans: Sequence[Span], main: Sequence[str]) -> str:
     return max(total, key=lambda name: total[name])
 
 
-def _measures(one: Entry) -> dict[str, FloatArray]:
+def _entry_measures(one: RegionEntry) -> dict[str, FloatArray]:
     return {
         "wall_s": one.wall,
         "cpu_s": one.work + one.memory,
@@ -110,7 +112,7 @@ def _measures(one: Entry) -> dict[str, FloatArray]:
     }
 
 
-def _causes(groups: Sequence[Sequence[Span]], numbers: Mapping[str, int], second: float) -> Causes:
+def _build_causes(groups: Sequence[Sequence[SyncSpan]], numbers: Mapping[str, int], second: float) -> Causes:
     """Return what coherence costs by kind, region and processor, over all iterations of each phase."""
     cost: dict[tuple[int, int], FloatArray] = {}
     count: dict[tuple[int, int], FloatArray] = {}

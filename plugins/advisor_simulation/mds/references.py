@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from advisor_simulation.model.expressions import evaluated
-from advisor_simulation.model.world import at
+from advisor_simulation.model.expressions import evaluate_tree
+from advisor_simulation.model.world import run_at_mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from advisor.model.records import IntArray
     from advisor.support.documents import Marked
     from advisor_simulation.model.expressions import Access
-    from advisor_simulation.model.layout import Placed
+    from advisor_simulation.model.layout import PlacedArray
     from advisor_simulation.model.world import World
 
 _NEIGHBOUR = "_neighbour"
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class ReferenceStream:
     """References in the order in which they reach memory: the k-th index of every sub-domain before the next one.
 
     All columns have one entry for each run of neighbouring words: ``word`` the first word (``granule`` bytes each),
@@ -43,7 +43,7 @@ class Stream:
     granule: int
 
 
-def granule_of(world: World) -> int:
+def find_granule(world: World) -> int:
     """Return the largest size in bytes that all elements and steps of the arrays are multiples of."""
     found = 0
     for array in world.arrays.values():
@@ -51,7 +51,7 @@ def granule_of(world: World) -> int:
     return found or 8
 
 
-def stream(
+def build_stream(
     world: World,
     reads: Sequence[Marked[Access]],
     writes: Sequence[Marked[Access]],
@@ -60,22 +60,22 @@ def stream(
     chosen: IntArray,
     sub: IntArray,
     granule: int,
-) -> Stream:
+) -> ReferenceStream:
     """Return the references of the indices ``chosen`` (sorted), which belong to the sub-domains ``sub``."""
     parts = [
-        _references(world, access, scope, index, chosen, sub, granule, write)
+        _build_references(world, access, scope, index, chosen, sub, granule, write)
         for write, accesses in ((False, reads), (True, writes))
         for access in accesses
     ]
-    place = _turn(sub)
+    place = _turn_numbers(sub)
     element = np.concatenate([part[0] for part in parts])
     order = np.lexsort((sub[element], place[element]))
     word, words = (np.concatenate([part[k] for part in parts])[order] for k in (1, 2))
     write = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])[order]
-    return Stream(word, words, write, sub[element][order], sum(part[4] for part in parts), granule)
+    return ReferenceStream(word, words, write, sub[element][order], sum(part[4] for part in parts), granule)
 
 
-def _turn(sub: IntArray) -> IntArray:
+def _turn_numbers(sub: IntArray) -> IntArray:
     """Return for each index how many of its sub-domain come before it."""
     order = np.argsort(sub, kind="stable")
     ranked = sub[order]
@@ -85,7 +85,7 @@ def _turn(sub: IntArray) -> IntArray:
     return turn
 
 
-def _references(
+def _build_references(
     world: World,
     access: Marked[Access],
     scope: Mapping[str, object],
@@ -97,13 +97,13 @@ def _references(
 ) -> tuple[IntArray, IntArray, IntArray, bool, int]:
     """Return element (place in ``chosen``), first word and number of words of each reference, and single items."""
     array = world.arrays[access.value.array]
-    element, rows, inner = _rows(world, access, scope, index, chosen)
+    element, rows, inner = _resolve_rows(world, access, scope, index, chosen)
     first = np.zeros(len(rows), dtype=np.int64)
     last = np.full(len(rows), array.items, dtype=np.int64)
     if access.value.first is not None and access.value.last is not None:
-        first = _whole(access, access.value.first, inner, len(rows))
-        last = _whole(access, access.value.last, inner, len(rows))
-    at(access.mark, lambda: _within(array, rows, first, last))
+        first = _evaluate_whole(access, access.value.first, inner, len(rows))
+        last = _evaluate_whole(access, access.value.last, inner, len(rows))
+    run_at_mark(access.mark, lambda: _check_bounds(array, rows, first, last))
     base = rows * array.row_step + array.base
     if array.private:
         base = base + world.end * (1 + sub[element])
@@ -117,7 +117,7 @@ def _references(
     return element[repeat], word, np.full(items, array.element // granule), write, items
 
 
-def _rows(
+def _resolve_rows(
     world: World, access: Marked[Access], scope: Mapping[str, object], index: str, chosen: IntArray
 ) -> tuple[IntArray, IntArray, dict[str, object]]:
     """Return the elements and the rows they refer to, a list of neighbours laid out, and the names that go with
@@ -125,59 +125,59 @@ def _rows(
     inner: dict[str, object] = {**scope, index: chosen.astype(np.float64)}
     element = np.arange(len(chosen))
     tree = access.value.rows
-    lists = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript) and _name(node) in world.ragged]
+    lists = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript) and _array_name(node) in world.ragged]
     if len(lists) > 1:
-        at(access.mark, lambda: _refuse("expected one list of neighbours at most"))
+        run_at_mark(access.mark, lambda: _raise_invalid("expected one list of neighbours at most"))
     if lists:
-        table = world.ragged[_name(lists[0])]
+        table = world.ragged[_array_name(lists[0])]
         if isinstance(lists[0].slice, ast.Tuple):
-            at(access.mark, lambda: _refuse("a list of neighbours takes one index"))
-        row = _whole(access, lists[0].slice, inner, len(chosen))
-        at(access.mark, lambda: _known(row, table.rows, access.value.text))
+            run_at_mark(access.mark, lambda: _raise_invalid("a list of neighbours takes one index"))
+        row = _evaluate_whole(access, lists[0].slice, inner, len(chosen))
+        run_at_mark(access.mark, lambda: _check_rows(row, table.rows, access.value.text))
         count = table.first[row + 1] - table.first[row]
         element = np.repeat(element, count)
         place = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + table.first[row][element]
         inner = {**scope, index: chosen[element].astype(np.float64), _NEIGHBOUR: table.values[place].astype(np.float64)}
         tree = copy.deepcopy(tree, {id(lists[0]): ast.Name(_NEIGHBOUR, ast.Load())})
-    return element, _whole(access, tree, inner, len(element)), inner
+    return element, _evaluate_whole(access, tree, inner, len(element)), inner
 
 
-def _name(node: ast.Subscript) -> str:
+def _array_name(node: ast.Subscript) -> str:
     return node.value.id if isinstance(node.value, ast.Name) else ""
 
 
-def _whole(access: Marked[Access], tree: ast.expr, scope: Mapping[str, object], count: int) -> IntArray:
-    values = at(access.mark, lambda: evaluated(tree, scope, access.value.text))
+def _evaluate_whole(access: Marked[Access], tree: ast.expr, scope: Mapping[str, object], count: int) -> IntArray:
+    values = run_at_mark(access.mark, lambda: evaluate_tree(tree, scope, access.value.text))
     found: IntArray = np.broadcast_to(np.rint(values), (count,)).astype(np.int64)
     return found
 
 
-def _within(array: Placed, rows: IntArray, first: IntArray, last: IntArray) -> None:
-    _known(rows, array.rows, array.name)
+def _check_bounds(array: PlacedArray, rows: IntArray, first: IntArray, last: IntArray) -> None:
+    _check_rows(rows, array.rows, array.name)
     if len(rows) and (first.min() < 0 or last.max() > array.items or (last < first).any()):
         raise ValueError(f"{array.name}: items {first.min()} to {last.max() - 1} outside 0 to {array.items - 1}")
 
 
-def _known(rows: IntArray, count: int, name: str) -> None:
+def _check_rows(rows: IntArray, count: int, name: str) -> None:
     if len(rows) and (rows.min() < 0 or rows.max() >= count):
         raise ValueError(f"{name}: row {rows.min()} to {rows.max()} outside 0 to {count - 1}")
 
 
-def _refuse(reason: str) -> None:
+def _raise_invalid(reason: str) -> None:
     raise ValueError(reason)
 
 
-def working_sets(parts: Stream, processor: IntArray, processors: int) -> IntArray:
+def compute_working_sets(parts: ReferenceStream, processor: IntArray, processors: int) -> IntArray:
     """Return how many bytes each processor touches (P,)."""
     found = np.zeros(processors, dtype=np.int64)
     for one in range(processors):
         mine = processor[parts.sub] == one
         starts, lengths = parts.word[mine], parts.words[mine]
-        found[one] = _covered(starts, starts + lengths) * parts.granule
+        found[one] = _count_covered(starts, starts + lengths) * parts.granule
     return found
 
 
-def _covered(start: IntArray, end: IntArray) -> int:
+def _count_covered(start: IntArray, end: IntArray) -> int:
     """Return the number of words in the union of ranges."""
     if not len(start):
         return 0
@@ -187,7 +187,7 @@ def _covered(start: IntArray, end: IntArray) -> int:
     return int(np.maximum(end - np.maximum(start, before), 0).sum())
 
 
-def addresses(parts: Stream) -> Iterable[tuple[int, str, int, int]]:
+def iterate_addresses(parts: ReferenceStream) -> Iterable[tuple[int, str, int, int]]:
     """Yield sub-domain, R or W, address and size in bytes of each reference."""
     for sub, write, word, words in zip(parts.sub, parts.write, parts.word, parts.words, strict=True):
         yield int(sub), "W" if write else "R", int(word) * parts.granule, int(words) * parts.granule

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis import bounds, gaps
-from advisor.formats.writing import write
+from advisor.formats.native_writer import write_profile
 from advisor.model import units
 from advisor.model.errors import UsageError
 from advisor.model.reports import Bar, Bars, Column, HeatMap, Report, Table, Text
-from advisor.support.whole_files import replacing
+from advisor.support.atomic_write import atomic_write
 from advisor_simulation.mds.coherence import COHERENCE, KINDS
-from advisor_simulation.mds.engine import Settings
-from advisor_simulation.mds.references import addresses
-from advisor_simulation.mds.run import simulate
-from advisor_simulation.model.checks import processors_of, read
+from advisor_simulation.mds.engine import SimulationSettings
+from advisor_simulation.mds.references import iterate_addresses
+from advisor_simulation.mds.run import simulate_model
+from advisor_simulation.model.checks import read_model, resolve_processors
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from advisor.extension.commands import Services
+    from advisor.extension.commands import CommandServices
     from advisor.model.records import FloatArray, IntArray, Profile
     from advisor.model.reports import Cell, Part
-    from advisor_simulation.mds.log import Log
-    from advisor_simulation.mds.references import Stream
-    from advisor_simulation.mds.run import Simulated
+    from advisor_simulation.mds.log import SimulationLog
+    from advisor_simulation.mds.references import ReferenceStream
+    from advisor_simulation.mds.run import SimulatedRun
     from advisor_simulation.model.records import Model
     from advisor_simulation.model.world import Profiles
 
@@ -40,26 +40,36 @@ MOST_ADDRESSES: Final = 5_000_000
 _NO_SHARE: Final = 1e-12
 
 
-def simulated(args: Namespace, services: Services) -> Report:
+def build_report(args: Namespace, services: CommandServices) -> Report:
     """Return the report of ``gapwatch simulate``."""
-    model = read(args.model)
-    machine = services.machine(args.machine)
-    count = processors_of(model, args.processors)
-    writer = _Addresses() if args.addresses else None
-    settings = Settings(not args.without_data, writer.add if writer else None)
-    found = simulate(model, args.model.parent, machine, count, args.finite, settings, profiles(services))
+    model = read_model(args.model)
+    machine = services.load_machine(args.machine)
+    count = resolve_processors(model, args.processors)
+    writer = _AddressWriter() if args.addresses else None
+    settings = SimulationSettings(not args.without_data, writer.add_references if writer else None)
+    found = simulate_model(
+        model, args.model.parent, machine, count, args.finite, settings, make_profile_reader(services)
+    )
     if writer is not None:
-        writer.write(args.addresses)
+        writer.write_file(args.addresses)
     if args.save:
         try:
-            write(replace(found.profile, parameters={"model": str(args.model.resolve())}), args.save)
+            write_profile(replace(found.profile, parameters={"model": str(args.model.resolve())}), args.save)
         except OSError as error:
             raise UsageError(f"--save {args.save}: {error.strerror or error}") from None
     title = f"{model.name} on {units.format_count(count, 'processor')} of {machine.name}, simulated"
-    return Report(title, (_summary(found), bars(found.profile), *data_parts(found), *told_holes(model)))
+    return Report(
+        title,
+        (
+            _describe_run(found),
+            build_gap_bars(found.profile),
+            *build_data_parts(found),
+            *describe_missing_inputs(model),
+        ),
+    )
 
 
-def told_holes(model: Model) -> tuple[Text, ...]:
+def describe_missing_inputs(model: Model) -> tuple[Text, ...]:
     """Return what a model says that it lacks, and how to get it; a model of a run has such holes."""
     if not model.holes:
         return ()
@@ -67,16 +77,16 @@ def told_holes(model: Model) -> tuple[Text, ...]:
     return (Text("\n".join(("The model has holes, what lies in them is not simulated:", *told))),)
 
 
-def profiles(services: Services) -> Profiles:
+def make_profile_reader(services: CommandServices) -> Profiles:
     """Return what reads the seconds of a region of a profile, by processor."""
 
-    def seconds(path: str, region: str) -> FloatArray:
-        return seconds_of(services.read(Path(path)), region)
+    def read_seconds(path: str, region: str) -> FloatArray:
+        return region_seconds(services.read(Path(path)), region)
 
-    return seconds
+    return read_seconds
 
 
-def seconds_of(profile: Profile, region: str) -> FloatArray:
+def region_seconds(profile: Profile, region: str) -> FloatArray:
     """Return the work of a region on each processor, seconds (Q,); ValueError where there is no such region."""
     total = np.zeros(len(profile.processors))
     known = False
@@ -90,7 +100,7 @@ def seconds_of(profile: Profile, region: str) -> FloatArray:
     return total
 
 
-def _summary(found: Simulated) -> Text:
+def _describe_run(found: SimulatedRun) -> Text:
     log, profile = found.log, found.profile
     said = f"{units.format_seconds(profile.actual_s)}, {units.format_count(len(log.spans), 'synchronization')}, "
     said += f"{units.format_count(log.references, 'reference')} to data."
@@ -98,25 +108,25 @@ def _summary(found: Simulated) -> Text:
     return Text(f"{said} {notes}".strip())
 
 
-def bars(profile: Profile) -> Bars:
+def build_gap_bars(profile: Profile) -> Bars:
     """Return the lowest known bound and all gaps above it as bars; false sharing and migration named in C'."""
-    levels = bounds.compute(profile)
+    levels = bounds.compute_bounds(profile)
     lowest = next(one for one in levels if one.seconds is not None)
     shown = [Bar(f"{lowest.name} bound", lowest.seconds)]
-    for gap in gaps.attribute(profile, levels):
-        shown.append(Bar(gap.name, gap.seconds, note=units.format_share(_rounded(gap.share))))
+    for gap in gaps.attribute_gaps(profile, levels):
+        shown.append(Bar(gap.name, gap.seconds, note=units.format_share(_round_share(gap.share))))
         if gap.name == "C'":
-            parts = by_kind(profile)
+            parts = coherence_seconds(profile)
             shown += [Bar(f"  {kind}", seconds) for kind, seconds in parts.items() if seconds]
     return Bars("Where the seconds go", "s", tuple(shown))
 
 
-def _rounded(share: float) -> float:
+def _round_share(share: float) -> float:
     """Return a share without what rounding leaves of zero."""
     return share if abs(share) > _NO_SHARE else 0.0
 
 
-def by_kind(profile: Profile) -> dict[str, float]:
+def coherence_seconds(profile: Profile) -> dict[str, float]:
     """Return what each kind of coherence traffic costs, seconds of the run (mean over the processors)."""
     causes = profile.causes
     if causes is None:
@@ -125,14 +135,14 @@ def by_kind(profile: Profile) -> dict[str, float]:
     return dict(zip(causes.kinds, map(float, total), strict=True))
 
 
-def data_parts(found: Simulated) -> tuple[Part, ...]:
+def build_data_parts(found: SimulatedRun) -> tuple[Part, ...]:
     """Return the tables of memory transactions, working sets and flow."""
     if not found.log.flows:
         return ()
-    return (_transactions(found), _sets(found.log), _flow(found.log))
+    return (_transaction_table(found), _working_set_table(found.log), _flow_map(found.log))
 
 
-def _transactions(found: Simulated) -> Table:
+def _transaction_table(found: SimulatedRun) -> Table:
     rows: dict[str, tuple[IntArray, FloatArray]] = {}
     for span in found.log.spans:
         for one in span.entries:
@@ -151,7 +161,7 @@ def _transactions(found: Simulated) -> Table:
     return Table("Transactions of the caches, all processors", columns, cells)
 
 
-def _sets(log: Log) -> Table:
+def _working_set_table(log: SimulationLog) -> Table:
     columns = (
         Column("region"),
         Column("references"),
@@ -172,7 +182,7 @@ def _sets(log: Log) -> Table:
     return Table("Working sets, by processor", columns, rows)
 
 
-def _flow(log: Log) -> HeatMap:
+def _flow_map(log: SimulationLog) -> HeatMap:
     total = sum((flow.words for flow in log.flows.values()), start=np.zeros((1, 1), dtype=np.int64))
     count = min(len(total), SHOWN)
     names = tuple(str(number) for number in range(count))
@@ -180,25 +190,25 @@ def _flow(log: Log) -> HeatMap:
     return HeatMap("Words read after others wrote them, from row to column", "", names, names, cells)
 
 
-class _Addresses:
+class _AddressWriter:
     """Collects references as lines ``region processor R|W address bytes``."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def add(self, region: str, parts: Stream, place: IntArray) -> None:
+    def add_references(self, region: str, parts: ReferenceStream, place: IntArray) -> None:
         """Take in the references of one loop."""
         if len(self.lines) + len(parts.word) > MOST_ADDRESSES:
             raise UsageError(
                 f"these are more than {MOST_ADDRESSES:,} references; make the model smaller for --addresses"
             )
-        for sub, kind, address, size in addresses(parts):
+        for sub, kind, address, size in iterate_addresses(parts):
             self.lines.append(f"{region}\t{place[sub]}\t{kind}\t{address}\t{size}\n")
 
-    def write(self, path: Path) -> None:
+    def write_file(self, path: Path) -> None:
         """Write the file; it appears under its name when it is complete."""
         try:
-            with replacing(path) as partial:
+            with atomic_write(path) as partial:
                 partial.write_text("".join(self.lines), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"--addresses {path}: {error.strerror or error}") from None

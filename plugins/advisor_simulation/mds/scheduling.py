@@ -29,7 +29,7 @@ class Assignment:
     pieces: IntArray
 
 
-def assign(
+def assign_indices(
     policy: str, weight: FloatArray, owner: IntArray, start: FloatArray, chunk: int | None = None, dispatch: float = 0.0
 ) -> Assignment:
     """Return who does what, from the cost of each index, the ``owner`` by decomposition and when each processor is
@@ -46,11 +46,11 @@ def assign(
         return Assignment(dealt, np.bincount(dealt[:: chunk or 1], minlength=processors))
     total = np.r_[0.0, np.cumsum(weight)]
     if policy == "affinity":
-        return _affinity(total, owner, start, dispatch)
-    return _greedy(_pieces(policy, size, processors, chunk), total, start, dispatch)
+        return _assign_by_affinity(total, owner, start, dispatch)
+    return _assign_greedily(_piece_edges(policy, size, processors, chunk), total, start, dispatch)
 
 
-def _pieces(policy: str, size: int, processors: int, chunk: int | None) -> IntArray:
+def _piece_edges(policy: str, size: int, processors: int, chunk: int | None) -> IntArray:
     """Return where the pieces begin, and the end."""
     if policy == "guided":
         edges, least = [0], chunk or 1
@@ -62,7 +62,7 @@ def _pieces(policy: str, size: int, processors: int, chunk: int | None) -> IntAr
     return edges_of
 
 
-def _greedy(edges: IntArray, total: FloatArray, start: FloatArray, dispatch: float) -> Assignment:
+def _assign_greedily(edges: IntArray, total: FloatArray, start: FloatArray, dispatch: float) -> Assignment:
     owner = np.zeros(len(total) - 1, dtype=np.int64)
     count = np.zeros(len(start), dtype=np.int64)
     free = [(float(time), p) for p, time in enumerate(start)]
@@ -75,7 +75,7 @@ def _greedy(edges: IntArray, total: FloatArray, start: FloatArray, dispatch: flo
     return Assignment(owner, count)
 
 
-def _affinity(total: FloatArray, owner: IntArray, start: FloatArray, dispatch: float) -> Assignment:
+def _assign_by_affinity(total: FloatArray, owner: IntArray, start: FloatArray, dispatch: float) -> Assignment:
     processors = len(start)
     weight = np.diff(total)
     queue = [list(np.flatnonzero(owner == p)) for p in range(processors)]
@@ -95,7 +95,7 @@ def _affinity(total: FloatArray, owner: IntArray, start: FloatArray, dispatch: f
     return Assignment(done, count)
 
 
-def migrated(processors: int, share: float, random: np.random.Generator) -> IntArray:
+def migrate_subdomains(processors: int, share: float, random: np.random.Generator) -> IntArray:
     """Return on which processor each sub-domain runs, when a ``share`` of them change places at random."""
     place = np.arange(processors)
     moving = np.flatnonzero(random.random(processors) < share)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.model.tables import Ragged
+    from advisor_simulation.model.tables import RaggedTable
 
     Mask = npt.NDArray[np.bool_]
 
@@ -29,13 +29,13 @@ PASSES = 6
 SLACK = 0.01
 
 
-def owners(
+def compute_owners(
     kind: str,
     size: int,
     parts: int,
     block: int = 1,
     weight: FloatArray | None = None,
-    graph: Ragged | None = None,
+    graph: RaggedTable | None = None,
     given: IntArray | None = None,
 ) -> IntArray:
     """Return the processor of each index (size,); ValueError where that can't be.
@@ -51,20 +51,20 @@ def owners(
             raise ValueError(f"block: expected at least 1, found {block}")
         return index // block % parts
     if kind == "explicit":
-        return _explicit(given, size, parts)
+        return _require_explicit(given, size, parts)
     weight = np.ones(size) if weight is None else weight
     if (weight < 0).any() or weight.sum() <= 0:
         raise ValueError("weight: expected weights that are not negative, and not all zero")
     if kind == "block":
-        return _blocks(index, parts, weight)
+        return _split_blocks(index, parts, weight)
     if graph is None or graph.rows != size:
         raise ValueError(f"graph: expected a table of neighbours with {size} rows")
     if len(graph.values) and not (graph.values.min() >= 0 and graph.values.max() < size):
         raise ValueError(f"graph: expected neighbours from 0 to {size - 1}")
-    return _metis(graph, parts, weight) if kind == "metis" else bisected(graph, parts, weight)
+    return _partition_metis(graph, parts, weight) if kind == "metis" else bisect_graph(graph, parts, weight)
 
 
-def _blocks(index: IntArray, parts: int, weight: FloatArray) -> IntArray:
+def _split_blocks(index: IntArray, parts: int, weight: FloatArray) -> IntArray:
     if (weight == weight[0]).all():
         edges = np.arange(1, parts) * len(index) // parts
         found: IntArray = np.searchsorted(edges, index, side="right").astype(np.int64)
@@ -74,7 +74,7 @@ def _blocks(index: IntArray, parts: int, weight: FloatArray) -> IntArray:
     return part
 
 
-def _explicit(given: IntArray | None, size: int, parts: int) -> IntArray:
+def _require_explicit(given: IntArray | None, size: int, parts: int) -> IntArray:
     if given is None or len(given) != size:
         raise ValueError(f"owner: expected a table of {size} processors")
     if given.min() < 0 or given.max() >= parts:
@@ -82,7 +82,7 @@ def _explicit(given: IntArray | None, size: int, parts: int) -> IntArray:
     return given
 
 
-def _metis(graph: Ragged, parts: int, weight: FloatArray) -> IntArray:
+def _partition_metis(graph: RaggedTable, parts: int, weight: FloatArray) -> IntArray:
     if find_spec("pymetis") is None:
         raise PluginError(f"decomposition by METIS needs pymetis: {install_line('processor')}; 'graph' needs nothing")
     adjacency = [graph.values[a:b] for a, b in zip(graph.first[:-1], graph.first[1:], strict=True)]
@@ -91,7 +91,7 @@ def _metis(graph: Ragged, parts: int, weight: FloatArray) -> IntArray:
     return np.array(found, dtype=np.int64)
 
 
-def bisected(graph: Ragged, parts: int, weight: FloatArray) -> IntArray:
+def bisect_graph(graph: RaggedTable, parts: int, weight: FloatArray) -> IntArray:
     """Return the parts of a graph by recursive bisection, balanced by ``weight``."""
     owner = np.zeros(graph.rows, dtype=np.int64)
     todo = [(np.arange(graph.rows), 0, parts)]
@@ -101,33 +101,33 @@ def bisected(graph: Ragged, parts: int, weight: FloatArray) -> IntArray:
             owner[vertices] = first
             continue
         left = count // 2
-        inside = _half(graph, vertices, weight, left / count)
+        inside = _split_half(graph, vertices, weight, left / count)
         todo += [(vertices[inside], first, left), (vertices[~inside], first + left, count - left)]
     return owner
 
 
-def _half(graph: Ragged, vertices: IntArray, weight: FloatArray, share: float) -> Mask:
+def _split_half(graph: RaggedTable, vertices: IntArray, weight: FloatArray, share: float) -> Mask:
     """Return which of ``vertices`` make up the first part, of ``share`` of the weight (a mask)."""
     local = np.full(graph.rows, -1, dtype=np.int64)
     local[vertices] = np.arange(len(vertices))
-    lists = [_inside(graph, vertex, local) for vertex in vertices]
-    order = _levels(lists, _levels(lists, 0)[-1])
+    lists = [_local_neighbours(graph, vertex, local) for vertex in vertices]
+    order = _order_levels(lists, _order_levels(lists, 0)[-1])
     mass = weight[vertices]
     total = np.cumsum(mass[order])
     mask = np.zeros(len(vertices), dtype=bool)
     mask[order[: max(1, int(np.searchsorted(total, share * total[-1])))]] = True
     for _ in range(PASSES):
-        if not _improve(lists, mask, mass, share):
+        if not _move_border(lists, mask, mass, share):
             break
     return mask
 
 
-def _inside(graph: Ragged, vertex: int, local: IntArray) -> list[int]:
+def _local_neighbours(graph: RaggedTable, vertex: int, local: IntArray) -> list[int]:
     near = local[graph.values[graph.first[vertex] : graph.first[vertex + 1]]]
     return [int(one) for one in near[near >= 0]]
 
 
-def _levels(lists: list[list[int]], start: int) -> list[int]:
+def _order_levels(lists: list[list[int]], start: int) -> list[int]:
     """Return all vertices in breadth-first order from ``start``; separate pieces follow one after the other."""
     seen = bytearray(len(lists))
     order: list[int] = []
@@ -146,7 +146,7 @@ def _levels(lists: list[list[int]], start: int) -> list[int]:
     return order
 
 
-def _improve(lists: list[list[int]], mask: Mask, mass: FloatArray, share: float) -> bool:
+def _move_border(lists: list[list[int]], mask: Mask, mass: FloatArray, share: float) -> bool:
     """Move border vertices to the side where most of their neighbours are; return whether any moved."""
     total = float(mass.sum())
     have = float(mass[mask].sum())

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_simulation.whatif.runs import of_profile
+from advisor_simulation.whatif.measured_run import build_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model.records import FloatArray, Phase, Profile
-    from advisor_simulation.whatif.runs import PhaseRun
+    from advisor_simulation.whatif.measured_run import PhaseRun
 
 #: Numbers in all tables together; beyond that a phase gets its mean by processor.
 MOST: Final = 20_000
@@ -35,7 +35,7 @@ REGIONS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _PhaseStep:
     """One step of a phase: its table, and the lines of the step."""
 
     table: str
@@ -43,42 +43,44 @@ class _Part:
     steps: tuple[str, ...]
 
 
-def model_text(profile: Profile) -> str | None:
+def render_model(profile: Profile) -> str | None:
     """Return a model of ``profile`` as YAML; None where the work of its processors is not known."""
-    run = of_profile(profile)
+    run = build_run(profile)
     if run is None:
         return None
-    shares = [_shares(phase, measured, profile) for phase, measured in zip(run.phases, profile.phases, strict=True)]
+    shares = [
+        _region_shares(phase, measured, profile) for phase, measured in zip(run.phases, profile.phases, strict=True)
+    ]
     numbers = (phase.work.size * (TABLES + len(each)) for phase, each in zip(run.phases, shares, strict=True))
     whole = sum(numbers) <= MOST
     parts = [
-        _parts(phase, measured, each, whole)
+        _build_steps(phase, measured, each, whole)
         for phase, measured, each in zip(run.phases, profile.phases, shares, strict=True)
     ]
     outside = {name: float(seconds.mean()) for name, seconds in profile.outside.items()}
-    lines = [*_head(profile, run.processors, outside, run.outside)]
+    lines = [*_render_head(profile, run.processors, outside, run.outside)]
     lines += ["tables:"]
-    lines += [f"  {part.table}: {{values: {_table(part.values)}}}" for each in parts for part in each]
-    lines += ["domains:", "  processors: {size: P}", "control:", *_control(profile.phases, parts)]
+    lines += [f"  {part.table}: {{values: {_format_table(part.values)}}}" for each in parts for part in each]
+    lines += ["domains:", "  processors: {size: P}", "control:", *_render_control(profile.phases, parts)]
     too_much = -sum(float(np.minimum(phase.inner, 0.0).sum()) for phase in run.phases)
-    lines += ["holes:", *_holes(profile, whole, too_much)]
+    lines += ["holes:", *_render_missing_inputs(profile, whole, too_much)]
     return "\n".join(lines) + "\n"
 
 
-def _head(profile: Profile, processors: int, outside: dict[str, float], rest: float) -> list[str]:
+def _render_head(profile: Profile, processors: int, outside: dict[str, float], rest: float) -> list[str]:
     start = max(outside.get("start-up", 0.0), 0.0)
     return [
         "aml: 1",
-        f"name: {_quoted(profile.program)}",
+        f"name: {_quote_text(profile.program)}",
         f"processors: {processors}  # those of the run that the model was made from",
         "unit: s",
-        f"startup: {_number(start)}",
-        f"shutdown: {_number(max(rest - start, 0.0))}",
+        f"startup: {_format_number(start)}",
+        f"shutdown: {_format_number(max(rest - start, 0.0))}",
         "costs: {barrier: 0}  # what synchronizing took stands in each phase below",
     ]
 
 
-def _shares(phase: PhaseRun, measured: Phase, profile: Profile) -> dict[str, FloatArray]:
+def _region_shares(phase: PhaseRun, measured: Phase, profile: Profile) -> dict[str, FloatArray]:
     """Return the share of each region that counts in the work of each processor (Q,), the largest first."""
     work = measured.arrays["wall_s"].sum(axis=2) if "wall_s" in measured.arrays else np.zeros((0, 0))
     for name in ("wait_s", "transfer_s", "sync_s", "io_s"):
@@ -100,13 +102,13 @@ def _shares(phase: PhaseRun, measured: Phase, profile: Profile) -> dict[str, Flo
     return found
 
 
-def _parts(phase: PhaseRun, measured: Phase, shares: dict[str, FloatArray], whole: bool) -> list[_Part]:
+def _build_steps(phase: PhaseRun, measured: Phase, shares: dict[str, FloatArray], whole: bool) -> list[_PhaseStep]:
     """Return the steps of one phase, for what takes any time in it; waiting and synchronizing are those who decide
     it."""
     lasted = float(phase.durations().sum())
-    main, turn = _quoted(measured.name), "t, " if whole else ""
+    main, turn = _quote_text(measured.name), "t, " if whole else ""
     found = [
-        _work(phase, name, phase.work * share[:, None], place, whole)
+        _build_work_step(phase, name, phase.work * share[:, None], place, whole)
         for place, (name, share) in enumerate(shares.items())
     ]
     who = phase.load.argmax(axis=0)
@@ -117,29 +119,29 @@ def _parts(phase: PhaseRun, measured: Phase, shares: dict[str, FloatArray], whol
         if float(spread.max(axis=0).sum()) > LITTLE * lasted:
             table = f"{kind}_{phase.number}"
             steps = (f"exchange: {main}", f"kind: {kind}", f'cost: "{table}[{turn}p]"')
-            found.append(_Part(table, _kept(spread, whole), steps))
+            found.append(_PhaseStep(table, _shape_table(spread, whole), steps))
     return found
 
 
-def _work(phase: PhaseRun, name: str, work: FloatArray, place: int, whole: bool) -> _Part:
+def _build_work_step(phase: PhaseRun, name: str, work: FloatArray, place: int, whole: bool) -> _PhaseStep:
     """Return the step of a region: what one processor or all of them do."""
     table = f"work_{phase.number}_{place}"
     if phase.serial:
         values = work.max(axis=0)
         entry = f"{table}[t]" if whole else f"{table}[0]"
-        steps = (f"serial: {_quoted(name)}", f'weight: "{entry}"')
-        return _Part(table, values if whole else values.mean(keepdims=True), steps)
+        steps = (f"serial: {_quote_text(name)}", f'weight: "{entry}"')
+        return _PhaseStep(table, values if whole else values.mean(keepdims=True), steps)
     entry = f"{table}[t, i]" if whole else f"{table}[i]"
-    each = (f"parallel: {_quoted(name)}", "over: processors", f'weight: "{entry}"', "end: none")
-    return _Part(table, _kept(work, whole), each)
+    each = (f"parallel: {_quote_text(name)}", "over: processors", f'weight: "{entry}"', "end: none")
+    return _PhaseStep(table, _shape_table(work, whole), each)
 
 
-def _kept(values: FloatArray, whole: bool) -> FloatArray:
+def _shape_table(values: FloatArray, whole: bool) -> FloatArray:
     """Return a table by iteration and processor, or the mean by processor."""
     return np.maximum(values.T if whole else values.mean(axis=1), 0.0)
 
 
-def _control(phases: Sequence[Phase], parts: Sequence[Sequence[_Part]]) -> list[str]:
+def _render_control(phases: Sequence[Phase], parts: Sequence[Sequence[_PhaseStep]]) -> list[str]:
     lines = []
     numbered = list(enumerate(zip(phases, parts, strict=True), 1))
     for count, group in groupby(numbered, key=lambda one: one[1][0].iterations):
@@ -147,11 +149,11 @@ def _control(phases: Sequence[Phase], parts: Sequence[Sequence[_Part]]) -> list[
         lines += [f"  - loop: {count} times from phase {members[0][0]}", f"    times: {count}", "    do:"]
         for _, (phase, steps) in members:
             lines += ["      - {" + ", ".join(part.steps) + "}" for part in steps]
-            lines.append("      - {barrier: " + _quoted(phase.closed_by or "end") + "}")
+            lines.append("      - {barrier: " + _quote_text(phase.closed_by or "end") + "}")
     return lines
 
 
-def _holes(profile: Profile, whole: bool, too_much: float) -> list[str]:
+def _render_missing_inputs(profile: Profile, whole: bool, too_much: float) -> list[str]:
     """Return what a model needs that this profile does not tell; its loads are ``too_much`` for its time (seconds)."""
     holes = [
         ("references to data", "arrays, reads and writes: no caches, sharing or decomposition can be simulated", ""),
@@ -160,31 +162,33 @@ def _holes(profile: Profile, whole: bool, too_much: float) -> list[str]:
     if too_much > EXCESS * profile.actual_s:
         words = f"the times do not fit together: what processors did takes {too_much:.4g} s longer than the run"
         holes.append(("times", words, "record a trace"))
-    if not profile.has("transfer_s"):
+    if not profile.has_measure("transfer_s"):
         holes.append(("moving data", "the time of communication, which stands in the weights", "record an MPI trace"))
-    if not profile.has("io_s"):
+    if not profile.has_measure("io_s"):
         holes.append(("input and output", "their time, which stands in the weights", "record a trace with posixio"))
     if not profile.has_phases:
         holes.append(("synchronizations", "all of them: the run is one phase", "record a trace"))
     if not whole:
         holes.append(("iterations", "how weights change; too many to write down, so means stand here", ""))
     return [
-        f"  - {{at: {_quoted(at)}, missing: {_quoted(missing)}" + (f", collect: {_quoted(how)}" if how else "") + "}"
+        f"  - {{at: {_quote_text(at)}, missing: {_quote_text(missing)}"
+        + (f", collect: {_quote_text(how)}" if how else "")
+        + "}"
         for at, missing, how in holes
     ]
 
 
-def _table(values: FloatArray) -> str:
+def _format_table(values: FloatArray) -> str:
     if values.ndim == 1:
-        return "[" + ", ".join(map(_number, values)) + "]"
-    return "[" + ", ".join(_table(row) for row in values) + "]"
+        return "[" + ", ".join(map(_format_number, values)) + "]"
+    return "[" + ", ".join(_format_table(row) for row in values) + "]"
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{float(value):.9g}"
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     """Return text as a quoted YAML scalar: names come from a profile and may hold anything."""
     plain = "".join(sign if sign.isprintable() and sign.isascii() else "?" for sign in text)
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"')[:200] + '"'

@@ -19,7 +19,7 @@ LARGEST = 2**40
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedArray:
     """Where an array lies: item (r, c) has the address ``base + r * row_step + c * item_step``, bytes."""
 
     name: str
@@ -32,7 +32,9 @@ class Placed:
     private: bool = False
 
 
-def place(model: Model, whole: Callable[[Marked[Expression]], int], line: int) -> tuple[dict[str, Placed], int]:
+def place_arrays(
+    model: Model, whole: Callable[[Marked[Expression]], int], line: int
+) -> tuple[dict[str, PlacedArray], int]:
     """Return where the arrays lie, one after the other in the order of the model, and the end.
 
     An array begins at a multiple of ``align`` (default: ``line``). Grouped arrays share rows: row r of all of them lies
@@ -40,53 +42,55 @@ def place(model: Model, whole: Callable[[Marked[Expression]], int], line: int) -
     """
     groups = [[name.value for name in group] for group in model.groups]
     group_of = {name: group for group in groups for name in group}
-    found: dict[str, Placed] = {}
+    found: dict[str, PlacedArray] = {}
     end = 0
     for name in model.arrays:
         if name in found:
             continue
         members = group_of.get(name, [name])
-        alone = [_alone(one, model.arrays[one], whole) for one in members]
-        start = _up(end, max(int(model.arrays[one].align or line) for one in members))
-        grouped, end = _together(alone, start) if len(alone) > 1 else _single(alone[0], start)
+        alone = [_lay_out_array(one, model.arrays[one], whole) for one in members]
+        start = _round_up(end, max(int(model.arrays[one].align or line) for one in members))
+        grouped, end = _place_group(alone, start) if len(alone) > 1 else _place_single(alone[0], start)
         found |= {one.name: one for one in grouped}
     if end > LARGEST:
-        raise DocumentError([model.mark.problem(f"the arrays take {end:,} bytes; at most {LARGEST:,} can be modelled")])
+        raise DocumentError(
+            [model.mark.make_problem(f"the arrays take {end:,} bytes; at most {LARGEST:,} can be modelled")]
+        )
     return found, end
 
 
-def _alone(name: str, array: Array, whole: Callable[[Marked[Expression]], int]) -> Placed:
+def _lay_out_array(name: str, array: Array, whole: Callable[[Marked[Expression]], int]) -> PlacedArray:
     sides = [whole(side) for side in array.shape]
     if min(sides) < 1:
-        raise DocumentError([array.mark.problem(f"{name}: expected at least one row and one item")])
+        raise DocumentError([array.mark.make_problem(f"{name}: expected at least one row and one item")])
     rows, items = sides[0], sides[1] if len(sides) > 1 else 1
     element = int(array.element)
     if element < 1 or element != array.element:
-        raise DocumentError([array.mark.problem(f"{name}: expected an element of whole bytes")])
+        raise DocumentError([array.mark.make_problem(f"{name}: expected an element of whole bytes")])
     steps = (
         ((items + array.pad) * element, element) if array.order == "row" else (element, (rows + array.pad) * element)
     )
-    return Placed(name, 0, *steps, element, rows, items, array.private)
+    return PlacedArray(name, 0, *steps, element, rows, items, array.private)
 
 
-def _single(array: Placed, start: int) -> tuple[list[Placed], int]:
+def _place_single(array: PlacedArray, start: int) -> tuple[list[PlacedArray], int]:
     last = (array.rows - 1) * array.row_step + (array.items - 1) * array.item_step + array.element
     size = max(last, array.rows * array.row_step if array.row_step > array.item_step else last)
-    return [_moved(array, start, array.row_step)], start + size
+    return [_move_array(array, start, array.row_step)], start + size
 
 
-def _together(arrays: list[Placed], start: int) -> tuple[list[Placed], int]:
+def _place_group(arrays: list[PlacedArray], start: int) -> tuple[list[PlacedArray], int]:
     step = sum(one.row_step for one in arrays)
     found, offset = [], start
     for one in arrays:
-        found.append(_moved(one, offset, step))
+        found.append(_move_array(one, offset, step))
         offset += one.row_step
     return found, start + step * max(one.rows for one in arrays)
 
 
-def _moved(one: Placed, base: int, step: int) -> Placed:
-    return Placed(one.name, base, step, one.item_step, one.element, one.rows, one.items, one.private)
+def _move_array(one: PlacedArray, base: int, step: int) -> PlacedArray:
+    return PlacedArray(one.name, base, step, one.item_step, one.element, one.rows, one.items, one.private)
 
 
-def _up(address: int, multiple: int) -> int:
+def _round_up(address: int, multiple: int) -> int:
     return -(-address // multiple) * multiple

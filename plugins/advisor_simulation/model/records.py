@@ -237,7 +237,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
+class MissingInput:
     """Something that the data behind a model did not tell: what, and how to get it."""
 
     at: str
@@ -273,4 +273,4 @@ class Model:
     seed: int = 1
     startup: float = 0.0
     shutdown: float = 0.0
-    holes: tuple[Hole, ...] = ()
+    holes: tuple[MissingInput, ...] = ()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from advisor.model.errors import DocumentError
-from advisor_simulation.model.decompose import owners
-from advisor_simulation.model.layout import Placed, place
-from advisor_simulation.model.tables import Ragged, read_tables
+from advisor_simulation.model.decompose import compute_owners
+from advisor_simulation.model.layout import PlacedArray, place_arrays
+from advisor_simulation.model.tables import RaggedTable, read_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,56 +41,56 @@ class World:
     model: Model
     processors: int
     names: Mapping[str, object]
-    ragged: Mapping[str, Ragged]
+    ragged: Mapping[str, RaggedTable]
     sizes: Mapping[str, int]
     owner: Mapping[str, IntArray]
-    arrays: Mapping[str, Placed]
+    arrays: Mapping[str, PlacedArray]
     spread: Mapping[str, FloatArray]
     end: int
 
-    def number(self, formula: Marked[Expression], scope: Mapping[str, object]) -> float:
+    def evaluate_number(self, formula: Marked[Expression], scope: Mapping[str, object]) -> float:
         """Return the value of a formula; DocumentError at its place where it has none."""
-        full = self._with_weights(formula, scope)
-        return at(formula.mark, lambda: formula.value.number(full))
+        full = self._add_weights(formula, scope)
+        return run_at_mark(formula.mark, lambda: formula.value.evaluate_number(full))
 
-    def whole(self, formula: Marked[Expression], scope: Mapping[str, object]) -> int:
+    def evaluate_whole(self, formula: Marked[Expression], scope: Mapping[str, object]) -> int:
         """Return the whole-numbered value of a formula; DocumentError at its place where it has none."""
-        return at(formula.mark, lambda: formula.value.whole(scope))
+        return run_at_mark(formula.mark, lambda: formula.value.evaluate_whole(scope))
 
-    def values(self, formula: Marked[Expression], scope: Mapping[str, object], count: int) -> Values:
+    def evaluate_values(self, formula: Marked[Expression], scope: Mapping[str, object], count: int) -> Values:
         """Return the values of a formula, one for each of ``count`` indices; DocumentError at its place."""
-        full = self._with_weights(formula, scope)
-        return np.broadcast_to(at(formula.mark, lambda: formula.value.value(full)), (count,))
+        full = self._add_weights(formula, scope)
+        return np.broadcast_to(run_at_mark(formula.mark, lambda: formula.value.evaluate_values(full)), (count,))
 
-    def _with_weights(self, formula: Marked[Expression], scope: Mapping[str, object]) -> Mapping[str, object]:
+    def _add_weights(self, formula: Marked[Expression], scope: Mapping[str, object]) -> Mapping[str, object]:
         used = formula.value.names & self.model.weights.keys()
-        return {**scope, **{name: self._weight(name, scope) for name in used}} if used else scope
+        return {**scope, **{name: self._evaluate_weight(name, scope) for name in used}} if used else scope
 
-    def _weight(self, name: str, scope: Mapping[str, object]) -> object:
+    def _evaluate_weight(self, name: str, scope: Mapping[str, object]) -> object:
         weight = self.model.weights[name]
         if weight.constant is not None:
             return np.float64(weight.constant)
         if weight.expression is not None:
             formula = weight.expression
-            return at(formula.mark, lambda: formula.value.value(scope))
+            return run_at_mark(formula.mark, lambda: formula.value.evaluate_values(scope))
         table = self.spread[name]
         index = np.asarray(scope.get("i", 0), dtype=np.int64)
         if index.size and int(index.max()) >= len(table):
             raise DocumentError(
-                [weight.mark.problem(f"'{name}' has {len(table)} entries, index {index.max()} has none")]
+                [weight.mark.make_problem(f"'{name}' has {len(table)} entries, index {index.max()} has none")]
             )
         return table[index]
 
 
-def at(mark: Mark, make: Callable[[], T]) -> T:
+def run_at_mark(mark: Mark, make: Callable[[], T]) -> T:
     """Return what ``make`` returns; its ValueError becomes a mistake at ``mark``."""
     try:
         return make()
     except (ValueError, KeyError) as error:
-        raise DocumentError([mark.problem(str(error).strip("'"))]) from None
+        raise DocumentError([mark.make_problem(str(error).strip("'"))]) from None
 
 
-def build(model: Model, folder: Path, processors: int, profiles: Profiles | None = None, line: int = 64) -> World:
+def build_world(model: Model, folder: Path, processors: int, profiles: Profiles | None = None, line: int = 64) -> World:
     """Return the world of ``model`` on ``processors`` processors; files are looked for in ``folder``.
 
     ``line`` (bytes) is what arrays are aligned to. Raises DocumentError for values that make no sense.
@@ -100,36 +100,38 @@ def build(model: Model, folder: Path, processors: int, profiles: Profiles | None
     flat, ragged = read_tables(model, folder, names)
     names |= flat
     first = World(model, processors, names, ragged, {}, {}, {}, {}, 0)
-    sizes = {name: _size(first, domain) for name, domain in model.domains.items()}
+    sizes = {name: _domain_size(first, domain) for name, domain in model.domains.items()}
     spread = {
-        name: _spread(first, weight, sizes, profiles) for name, weight in model.weights.items() if _tabled(weight)
+        name: _weight_by_index(first, weight, sizes, profiles)
+        for name, weight in model.weights.items()
+        if _is_tabled(weight)
     }
-    arrays, end = place(model, lambda formula: first.whole(formula, names), line)
+    arrays, end = place_arrays(model, lambda formula: first.evaluate_whole(formula, names), line)
     world = World(model, processors, names, ragged, sizes, {}, arrays, spread, end)
-    owner = {name: _owner(world, domain, sizes[name]) for name, domain in model.domains.items()}
+    owner = {name: _domain_owner(world, domain, sizes[name]) for name, domain in model.domains.items()}
     return replace(world, owner=owner)
 
 
-def _tabled(weight: Weight) -> bool:
+def _is_tabled(weight: Weight) -> bool:
     return weight.table is not None or weight.profile is not None
 
 
-def _size(world: World, domain: Domain) -> int:
-    size = world.whole(domain.size, world.names)
+def _domain_size(world: World, domain: Domain) -> int:
+    size = world.evaluate_whole(domain.size, world.names)
     if not 1 <= size <= LARGEST:
-        raise DocumentError([domain.size.mark.problem(f"size: expected 1 to {LARGEST:,}, found {size:,}")])
+        raise DocumentError([domain.size.mark.make_problem(f"size: expected 1 to {LARGEST:,}, found {size:,}")])
     return size
 
 
-def _spread(world: World, weight: Weight, sizes: Mapping[str, int], profiles: Profiles | None) -> FloatArray:
+def _weight_by_index(world: World, weight: Weight, sizes: Mapping[str, int], profiles: Profiles | None) -> FloatArray:
     """Return a weight by index: a table, or a profile's seconds shared equally by the indices of each block."""
     if weight.table is not None:
         table = np.asarray(world.names.get(weight.table.value, np.zeros(0)), dtype=np.float64)
         if table.ndim != 1 or not len(table):
-            raise DocumentError([weight.table.mark.problem("expected a table with one row of numbers")])
+            raise DocumentError([weight.table.mark.make_problem("expected a table with one row of numbers")])
         return table
     if profiles is None or weight.profile is None or weight.region is None or weight.domain is None:
-        raise DocumentError([weight.mark.problem("profiles can't be read here")])
+        raise DocumentError([weight.mark.make_problem("profiles can't be read here")])
     seconds = profiles(weight.profile, weight.region)
     count = sizes[weight.domain.value]
     part = np.arange(count) * len(seconds) // count
@@ -137,19 +139,21 @@ def _spread(world: World, weight: Weight, sizes: Mapping[str, int], profiles: Pr
     return share
 
 
-def _owner(world: World, domain: Domain, size: int) -> IntArray:
+def _domain_owner(world: World, domain: Domain, size: int) -> IntArray:
     parts = domain.decomposition
     if parts is None:
-        return owners("block", size, world.processors)
+        return compute_owners("block", size, world.processors)
     scope = {**world.names, "i": np.arange(size, dtype=np.float64)}
-    block = world.whole(parts.block, world.names) if parts.block else 1
-    weight = np.asarray(world.values(parts.weight, scope, size)) if parts.weight else np.ones(size)
+    block = world.evaluate_whole(parts.block, world.names) if parts.block else 1
+    weight = np.asarray(world.evaluate_values(parts.weight, scope, size)) if parts.weight else np.ones(size)
     graph = world.ragged.get(parts.graph.value) if parts.graph else None
-    given = _given(world, parts)
-    return at(parts.mark, lambda: owners(parts.kind, size, world.processors, block, weight, graph, given))
+    given = _given_owner(world, parts)
+    return run_at_mark(
+        parts.mark, lambda: compute_owners(parts.kind, size, world.processors, block, weight, graph, given)
+    )
 
 
-def _given(world: World, parts: Decomposition) -> IntArray | None:
+def _given_owner(world: World, parts: Decomposition) -> IntArray | None:
     if parts.owner is None:
         return None
     return np.asarray(world.names.get(parts.owner.value, np.zeros(0)), dtype=np.int64).ravel()

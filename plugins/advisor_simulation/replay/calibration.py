@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.errors import UsageError
-from advisor_simulation.replay import engine, spans
+from advisor_simulation.replay import computing_span, engine
 from advisor_simulation.replay.simplex import minimize_simplex
 
 if TYPE_CHECKING:
@@ -50,43 +50,43 @@ class Calibration:
     known_bandwidth: bool
 
     @property
-    def error(self) -> float:
+    def prediction_error(self) -> float:
         """The error of the prediction of the other half, as share of it."""
         return self.predicted_s[1] / self.predicted_s[0] - 1.0
 
     @property
-    def worst(self) -> float:
+    def worst_error(self) -> float:
         """The larger of the errors of both halves, 0 or more: the fit follows most pieces, not the odd ones."""
-        return max(abs(self.error), abs(self.fitted_s[1] / self.fitted_s[0] - 1.0))
+        return max(abs(self.prediction_error), abs(self.fitted_s[1] / self.fitted_s[0] - 1.0))
 
 
-def calibrate(program: Program, base: Network, done: Callable[[int], None] | None = None) -> Calibration:
+def calibrate_network(program: Program, base: Network, done: Callable[[int], None] | None = None) -> Calibration:
     """Return the network that fits half of the run; raises ``UsageError`` where nothing was timed."""
-    if base.contended:
+    if base.is_contended:
         raise UsageError("--calibrate looks for latency and bandwidth without links and buses")
     if program.end_s is None or not len(program.source) + len(program.collectives):
         raise UsageError("--calibrate needs a trace with times, messages or collective operations")
-    marks = _marks(program)
-    recorded = _pieces(program.end_s, marks)
-    plan = engine.prepared(program, base)
+    marks = _find_marks(program)
+    recorded = _piece_seconds(program.end_s, marks)
+    plan = engine.prepare_program(program, base)
     tried = 0
 
-    def misfit(logs: tuple[float, float]) -> float:
+    def compute_misfit(logs: tuple[float, float]) -> float:
         nonlocal tried
         tried += 1
         if done:
             done(tried)
-        found = _pieces(_ends(plan, program, _at(base, logs)), marks)
+        found = _piece_seconds(_replay_ends(plan, program, _network_at(base, logs)), marks)
         off = (found - recorded)[::2]
         return float(np.abs(off).sum()) / float(recorded[::2].sum())
 
-    best = _least(misfit)
-    network = _at(base, best)
-    found = _pieces(_ends(plan, program, network), marks)
+    best = _minimize_misfit(compute_misfit)
+    network = _network_at(base, best)
+    found = _piece_seconds(_replay_ends(plan, program, network), marks)
     whole = max(float(found[::2].sum()), 1e-300)
 
-    def matters(logs: tuple[float, float]) -> bool:
-        other = _pieces(_ends(plan, program, _at(base, logs)), marks)
+    def is_sensitive(logs: tuple[float, float]) -> bool:
+        other = _piece_seconds(_replay_ends(plan, program, _network_at(base, logs)), marks)
         return abs(float(other[::2].sum()) / whole - 1.0) >= 1e-3
 
     shift = math.log10(1.5)
@@ -94,35 +94,35 @@ def calibrate(program: Program, base: Network, done: Callable[[int], None] | Non
         network,
         (float(recorded[::2].sum()), float(found[::2].sum())),
         (float(recorded[1::2].sum()), float(found[1::2].sum())),
-        matters((best[0] + shift, best[1])),
-        matters((best[0], best[1] - shift)),
+        is_sensitive((best[0] + shift, best[1])),
+        is_sensitive((best[0], best[1] - shift)),
     )
 
 
-def _at(base: Network, logs: tuple[float, float]) -> Network:
+def _network_at(base: Network, logs: tuple[float, float]) -> Network:
     return replace(base, latency_s=10.0 ** logs[0], bandwidth=10.0 ** logs[1])
 
 
-def _ends(plan: engine.Ordered, program: Program, network: Network) -> FloatArray:
-    return engine.op_ends(plan, engine.run(plan, network, replays=_STEPS), program)
+def _replay_ends(plan: engine.OrderedSteps, program: Program, network: Network) -> FloatArray:
+    return engine.operation_ends(plan, engine.replay_steps(plan, network, replays=_STEPS), program)
 
 
-def _marks(program: Program) -> IntArray:
+def _find_marks(program: Program) -> IntArray:
     """Return (marks, ranks): operations of each rank that cut its span into pieces of as many operations each."""
-    span = spans.computing(program)
+    span = computing_span.find_computing_span(program)
     shares = np.linspace(0.0, 1.0, PIECES + 1)[:, None]
     result: IntArray = (span.first + np.rint(shares * (span.last - span.first))).astype(np.int64)
     return result
 
 
-def _pieces(end_s: FloatArray, marks: IntArray) -> FloatArray:
+def _piece_seconds(end_s: FloatArray, marks: IntArray) -> FloatArray:
     """Return how long the ranks take from mark to mark on average (moments - 1,)."""
     result: FloatArray = np.diff(end_s[marks].mean(axis=1))
     return result
 
 
-def _least(misfit: Callable[[tuple[float, float]], float]) -> tuple[float, float]:
-    """Return the logarithms of latency and bandwidth where ``misfit`` is least: a grid, then a simplex."""
+def _minimize_misfit(misfit: Callable[[tuple[float, float]], float]) -> tuple[float, float]:
+    """Return the logarithms of latency and bandwidth where ``compute_misfit`` is least: a grid, then a simplex."""
     grid = product(np.linspace(*LATENCIES, 6).tolist(), np.linspace(*BANDWIDTHS, 6).tolist())
     start = min(grid, key=misfit)
     found = minimize_simplex(

@@ -39,60 +39,60 @@ SETS: Final = {"dimemas": DIMEMAS, "today": TODAY}
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class CollectiveCost:
     """``latencies`` L + ``bytes`` / BW, from the moment when ``everyone`` is there (else: from when the root is)."""
 
     latencies: float
     bytes: float
 
 
-def chosen(models: Models, name: str, size: float) -> Algorithm:
+def choose_algorithm(models: Models, name: str, size: float) -> Algorithm:
     """Return the algorithm for an operation."""
     if size >= LONG_BYTES and f"{name}:long" in models:
         return models[f"{name}:long"]
     return models.get(name, models.get("*", "dimemas"))
 
 
-def cost(algorithm: Algorithm, name: str, role: int, members: int, size: float) -> Cost:
+def compute_cost(algorithm: Algorithm, name: str, role: int, members: int, size: float) -> CollectiveCost:
     """Return what an operation of ``members`` ranks costs; nothing for one rank alone."""
     if members < 2:
-        return Cost(0.0, 0.0)
+        return CollectiveCost(0.0, 0.0)
     steps = math.ceil(math.log2(members))
     if algorithm == "dimemas":
-        return _dimemas(name, members, size)
+        return _dimemas_cost(name, members, size)
     if role == Role.BARRIER:
-        return Cost(float(members - 1 if algorithm in ("linear", "ring") else steps), 0.0)
+        return CollectiveCost(float(members - 1 if algorithm in ("linear", "ring") else steps), 0.0)
     if algorithm in ("linear", "pairwise"):
-        return Cost(float(members - 1), (members - 1) * size)
+        return CollectiveCost(float(members - 1), (members - 1) * size)
     if algorithm == "ring":
-        return _ring(name, members, size)
+        return _ring_cost(name, members, size)
     if name in ("gather", "scatter", "allgather", "reduce_scatter"):
-        return Cost(float(steps), (members - 1) * size)
+        return CollectiveCost(float(steps), (members - 1) * size)
     if name == "alltoall":
-        return Cost(float(steps), steps * size * members / 2)
-    return Cost(float(steps), steps * size)
+        return CollectiveCost(float(steps), steps * size * members / 2)
+    return CollectiveCost(float(steps), steps * size)
 
 
-def _ring(name: str, members: int, size: float) -> Cost:
+def _ring_cost(name: str, members: int, size: float) -> CollectiveCost:
     """Pieces go round: twice where a result is first made and then handed on."""
     if name == "allreduce":
-        return Cost(2.0 * (members - 1), 2.0 * (members - 1) / members * size)
+        return CollectiveCost(2.0 * (members - 1), 2.0 * (members - 1) / members * size)
     if name in ("gather", "scatter", "allgather", "alltoall"):
-        return Cost(float(members - 1), (members - 1) * size)
-    return Cost(float(members - 1), (members - 1) / members * size)
+        return CollectiveCost(float(members - 1), (members - 1) * size)
+    return CollectiveCost(float(members - 1), (members - 1) / members * size)
 
 
-def _dimemas(name: str, members: int, size: float) -> Cost:
+def _dimemas_cost(name: str, members: int, size: float) -> CollectiveCost:
     """Return log2 P steps in with what the largest sender sends, and as many out with what the largest receiver gets.
 
     A reduction to one rank has no way out. Found from runs of Dimemas with its own default.
     """
     steps = math.log2(members)
     if name == "reduce":
-        return Cost(steps, steps * size)
+        return CollectiveCost(steps, steps * size)
     if name in ("gather", "scatter", "allgather"):
-        return Cost(2.0 * steps, steps * (1 + members) * size)
-    return Cost(2.0 * steps, 2.0 * steps * size * (members if name == "alltoall" else 1))
+        return CollectiveCost(2.0 * steps, steps * (1 + members) * size)
+    return CollectiveCost(2.0 * steps, 2.0 * steps * size * (members if name == "alltoall" else 1))
 
 
 def short_name(call: str) -> str:
@@ -108,7 +108,7 @@ _KNOWN: Final = (
 )  # fmt: skip
 
 
-def parse(texts: Sequence[str]) -> Models:
+def parse_models(texts: Sequence[str]) -> Models:
     """Return the models of ``--collectives``: a set (``dimemas``, ``today``) and pairs such as ``allreduce=ring``.
 
     Raises ``UsageError`` naming what is known.

@@ -10,7 +10,7 @@ from advisor.extension.commands import Argument
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from advisor.extension.commands import Registry, Services
+    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.reports import Report
 
 NETWORK = (
@@ -48,7 +48,7 @@ MANY = (
 )
 
 
-def register(registry: Registry) -> None:
+def register_command(registry: CommandRegistry) -> None:
     """Register the command."""
     registry(
         "replay",
@@ -64,12 +64,12 @@ def register(registry: Registry) -> None:
             ),
             Argument("--picture", "draw the time line of the replayed run and its critical path (.svg)", Path),
         ),
-        run,
+        run_replay,
     )
 
 
-def run(args: Namespace, services: Services) -> Report:
+def run_replay(args: Namespace, services: CommandServices) -> Report:
     """Return what the options ask for."""
-    from advisor_simulation.replay import asked
+    from advisor_simulation.replay import options
 
-    return asked.report(args, services)
+    return options.build_report(args, services)

@@ -17,10 +17,10 @@ from advisor_simulation.replay.program import Op
 if TYPE_CHECKING:
     from advisor.model.records import IntArray
     from advisor.trace.events import Trace
-    from advisor_simulation.replay.scanning import Rows
+    from advisor_simulation.replay.scanning import ScannedRows
 
 
-def of_sends(trace: Trace, rows: Rows, rank: IntArray) -> tuple[IntArray, IntArray]:
+def match_completions(trace: Trace, rows: ScannedRows, rank: IntArray) -> tuple[IntArray, IntArray]:
     """Return rows of waits in which nothing is recorded, and the row of the send that each completes."""
     nothing = np.zeros(0, dtype=np.int64)
     sends = np.flatnonzero((rows.op == Op.ISEND) & (rows.event >= 0))
@@ -35,10 +35,10 @@ def of_sends(trace: Trace, rows: Rows, rank: IntArray) -> tuple[IntArray, IntArr
     waits = np.flatnonzero(waiting & ~test & (for_all | (rows.op == Op.FIXED)))
     everything = np.sort(np.r_[sends, waits])
     columns = rank[everything], rows.op[everything], for_all[everything]
-    return _first_come(everything, *(column.tolist() for column in columns))
+    return _match_in_order(everything, *(column.tolist() for column in columns))
 
 
-def _first_come(row: IntArray, rank: list[int], op: list[int], for_all: list[bool]) -> tuple[IntArray, IntArray]:
+def _match_in_order(row: IntArray, rank: list[int], op: list[int], for_all: list[bool]) -> tuple[IntArray, IntArray]:
     """Go through sends and waits in the order of each rank."""
     waits, completed = [], []
     open_: deque[int] = deque()

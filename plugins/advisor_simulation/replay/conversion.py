@@ -10,33 +10,33 @@ import numpy as np
 from advisor.model.errors import InputError
 from advisor.trace import clocks, locations, matching, nesting
 from advisor.trace.clock_constraints import are_clocks_consistent, collect_constraints
-from advisor_simulation.replay import completions, joining, pairing
+from advisor_simulation.replay import collective_matching, completions, message_matching
 from advisor_simulation.replay.program import Op, Program
-from advisor_simulation.replay.scanning import SETTING_UP, Rows
+from advisor_simulation.replay.scanning import SETTING_UP, ScannedRows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Trace
-    from advisor_simulation.replay.joining import Joint
+    from advisor_simulation.replay.collective_matching import MatchedCollectives
 
 _COLUMNS = ("time_s", "kind", "region", "comm", "partner", "tag", "size", "request")
 
 
-def program(trace: Trace) -> Program:
+def convert_trace(trace: Trace) -> Program:
     """Return the program that ``trace`` records; raises ``InputError`` where there is nothing to replay."""
-    trace = _first_threads(trace)
+    trace = _select_first_threads(trace)
     if not len(trace.time_s) or (np.diff(trace.first) == 0).any():
         raise InputError(trace.program or "trace", "a process without events: there is nothing to replay")
-    trace = replace(trace, time_s=_on_one_clock(trace))
-    return _Converter(trace).program()
+    trace = replace(trace, time_s=_align_times(trace))
+    return _TraceConverter(trace).build_program()
 
 
-def _first_threads(trace: Trace) -> Trace:
+def _select_first_threads(trace: Trace) -> Trace:
     """Return the trace with the first thread of each process, in the order of ranks; a replay knows no others."""
     kept = np.flatnonzero(locations.are_first_threads(trace))
-    kept = kept[np.argsort(locations.ranks(trace)[kept], kind="stable")]
+    kept = kept[np.argsort(locations.ranks_of_locations(trace)[kept], kind="stable")]
     if np.array_equal(kept, np.arange(len(trace.locations))):
         return trace
     parts = [np.arange(trace.first[each], trace.first[each + 1]) for each in kept.tolist()]
@@ -48,10 +48,10 @@ def _first_threads(trace: Trace) -> Trace:
     )  # fmt: skip
 
 
-def _on_one_clock(trace: Trace) -> FloatArray:
+def _align_times(trace: Trace) -> FloatArray:
     """Return times from 0 on, on one clock, that never step back on a process."""
-    calls = nesting.pair(trace)
-    joint, messages = matching.collectives(trace, calls), matching.messages(trace, calls)
+    calls = nesting.pair_calls(trace)
+    joint, messages = matching.match_collectives(trace, calls), matching.match_messages(trace, calls)
     time_s = np.array(trace.time_s)
     if not are_clocks_consistent(calls, joint, messages, trace.ticks_s):
         found = collect_constraints(trace, calls, joint, messages)
@@ -63,13 +63,13 @@ def _on_one_clock(trace: Trace) -> FloatArray:
     return result
 
 
-class _Converter:
+class _TraceConverter:
     """The rows of all ranks, and the numbers of the messages and collective operations they take part in."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._rows = Rows(trace)
-        self._ranks = locations.ranks(trace)
+        self._rows = ScannedRows(trace)
+        self._ranks = locations.ranks_of_locations(trace)
         self._rank = np.repeat(np.arange(len(self._ranks)), np.diff(self._rows.first))
         self._position = np.full(int(self._ranks.max()) + 1, -1, dtype=np.int64)
         self._position[self._ranks] = np.arange(len(self._ranks))
@@ -77,12 +77,12 @@ class _Converter:
         self._value = np.zeros(len(self._rows.op))
         self._left_out: list[str] = []
 
-    def program(self) -> Program:
+    def build_program(self) -> Program:
         """Return the program."""
         rows, trace = self._rows, self._trace
-        source, target = self._messages()
-        joint = self._collectives()
-        begin = self._begin()
+        source, target = self._match_messages()
+        joint = self._match_collectives()
+        begin = self._begin_times()
         lost = (self._link < 0) & ~np.isin(rows.op, (Op.BURST, Op.FIXED))
         rows.op[lost] = Op.FIXED
         spent = np.diff(rows.end_s, prepend=0.0)
@@ -92,110 +92,112 @@ class _Converter:
         return Program(
             first=rows.first, op=rows.op, value=self._value, link=self._link.astype(np.int32), call=rows.call,
             region=rows.region, source=source, target=target, collectives=joint.collectives,
-            communicators=tuple(self._members(group) for group in trace.communicators),
+            communicators=tuple(self._member_positions(group) for group in trace.communicators),
             names=tuple(region.name for region in trace.regions), title=trace.program, end_s=rows.end_s,
             hosts=tuple(location.host for location in trace.locations), left_out=tuple(self._left_out),
             start_s=begin,
         )  # fmt: skip
 
-    def _members(self, group: tuple[int, ...]) -> tuple[int, ...]:
+    def _member_positions(self, group: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(int(self._position[rank]) for rank in group)
 
-    def _of_events(self, column: npt.NDArray[np.generic], rows: IntArray) -> IntArray:
+    def _event_column(self, column: npt.NDArray[np.generic], rows: IntArray) -> IntArray:
         return column[self._rows.event[rows]].astype(np.int64)
 
-    def _partners(self, rows: IntArray) -> IntArray:
-        partner = self._of_events(self._trace.partner, rows)
+    def _partner_positions(self, rows: IntArray) -> IntArray:
+        partner = self._event_column(self._trace.partner, rows)
         known = (partner >= 0) & (partner < len(self._position))
         return np.where(known, self._position[np.where(known, partner, 0)], -1)
 
-    def _messages(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def _match_messages(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Match sends and receives, number the messages, and return their sources and targets."""
         op = self._rows.op
         sends = np.flatnonzero(np.isin(op, (Op.SEND, Op.ISEND)))
         got = np.flatnonzero(np.isin(op, (Op.RECV, Op.DONE)))
-        group = self._requests()
-        posts = self._posts(got, group)
+        group = self._request_groups()
+        posts = self._find_posts(got, group)
         order = np.argsort(posts, kind="stable")
         got, posts = got[order], posts[order]
-        there, here = self._partners(sends), self._partners(got)
+        there, here = self._partner_positions(sends), self._partner_positions(got)
         everything = len(sends) + len(got)
         sends, got, posts = sends[there >= 0], got[here >= 0], posts[here >= 0]
-        label = pairing.labels(
-            *(self._of_events(column, np.r_[sends, got]) for column in (self._trace.comm, self._trace.tag))
+        label = message_matching.number_labels(
+            *(self._event_column(column, np.r_[sends, got]) for column in (self._trace.comm, self._trace.tag))
         )
-        channel = pairing.channels(
+        channel = message_matching.number_channels(
             np.r_[self._rank[sends], here[here >= 0]], np.r_[there[there >= 0], self._rank[got]], label
         )
-        left, right = pairing.pair(channel[: len(sends)], channel[len(sends) :])
-        self._number(sends[left], got[right], posts[right], group)
+        left, right = message_matching.match_ends(channel[: len(sends)], channel[len(sends) :])
+        self._number_messages(sends[left], got[right], posts[right], group)
         lost = everything - 2 * len(left)
         if lost:
             self._left_out.append(f"{lost} ends of messages without the other end")
         return self._rank[sends[left]].astype(np.int32), self._rank[got[right]].astype(np.int32)
 
-    def _requests(self) -> IntArray:
+    def _request_groups(self) -> IntArray:
         """Return one number per row, equal where rank and request are."""
         event = self._rows.event
         request = np.where(event >= 0, self._trace.request[np.maximum(event, 0)], np.uint64(0))
         known, number = np.unique(request, return_inverse=True)
         return self._rank * len(known) + number
 
-    def _posts(self, got: IntArray, group: IntArray) -> IntArray:
+    def _find_posts(self, got: IntArray, group: IntArray) -> IntArray:
         """Return the row that posted each receive: its mate, the latest post of the request, or itself."""
         posts = np.where(self._rows.mate[got] >= 0, self._rows.mate[got], got)
         waits = np.flatnonzero((self._rows.op[got] == Op.DONE) & (self._rows.mate[got] < 0))
         sources = np.flatnonzero((self._rows.op == Op.IRECV) & (self._rows.event >= 0))
-        found = pairing.latest(group, sources, got[waits])
+        found = message_matching.find_latest(group, sources, got[waits])
         posts[waits] = np.where(found >= 0, found, got[waits])
         return posts
 
-    def _number(self, sends: IntArray, got: IntArray, posts: IntArray, group: IntArray) -> None:
+    def _number_messages(self, sends: IntArray, got: IntArray, posts: IntArray, group: IntArray) -> None:
         """Give the number of a message to all operations on it."""
         op, number = self._rows.op, np.arange(len(sends))
         self._link[posts] = number
         self._link[got] = number
         self._link[sends] = number
         op[got[posts == got]] = Op.RECV
-        self._value[sends] = np.maximum(self._of_events(self._trace.size, sends), 0)
+        self._value[sends] = np.maximum(self._event_column(self._trace.size, sends), 0)
         closing = np.flatnonzero((op == Op.SENT) & (self._rows.mate >= 0))
         self._link[closing] = self._link[self._rows.mate[closing]]
-        silent, completed = completions.of_sends(self._trace, self._rows, self._rank)
+        silent, completed = completions.match_completions(self._trace, self._rows, self._rank)
         silent, completed = silent[self._link[completed] >= 0], completed[self._link[completed] >= 0]
         ends = np.flatnonzero((op == Op.SENT) & (self._rows.mate < 0))
-        found = pairing.latest(group, np.flatnonzero((op == Op.ISEND) & (self._rows.event >= 0)), ends)
+        found = message_matching.find_latest(group, np.flatnonzero((op == Op.ISEND) & (self._rows.event >= 0)), ends)
         self._link[ends] = np.where(found >= 0, self._link[np.maximum(found, 0)], -1)
         op[silent], self._link[silent] = Op.SENT, self._link[completed]
 
-    def _collectives(self) -> Joint:
+    def _match_collectives(self) -> MatchedCollectives:
         """Number the collective operations; those of setting up take their own time once all are there."""
         rows, trace = self._rows, self._trace
         at = np.flatnonzero(rows.op == Op.JOIN)
         role = np.array([region.role for region in trace.regions], dtype=np.int64)
         at = at[np.isin(role[rows.call[at]], (*matching.COLLECTIVE_ROLES, *SETTING_UP))]
-        root = np.maximum(self._of_events(trace.partner, at), -1)
+        root = np.maximum(self._event_column(trace.partner, at), -1)
         position = np.where((root >= 0) & (root < len(self._position)), self._position[np.maximum(root, 0)], -1)
-        comm, size = self._of_events(trace.comm, at), self._of_events(trace.size, at)
-        joint = joining.joined(trace, self._rank[at], comm, rows.call[at].astype(np.int64), position, size)
+        comm, size = self._event_column(trace.comm, at), self._event_column(trace.size, at)
+        joint = collective_matching.match_collectives(
+            trace, self._rank[at], comm, rows.call[at].astype(np.int64), position, size
+        )
         self._link[at] = joint.link
-        self._divide(np.flatnonzero((rows.op == Op.FIXED) & (rows.mate >= 0)), joint)
+        self._divide_setup(np.flatnonzero((rows.op == Op.FIXED) & (rows.mate >= 0)), joint)
         lost = joint.lost + int((rows.op == Op.JOIN).sum()) - len(at)
         if lost:
             self._left_out.append(f"{lost} calls of collective operations that not all members took part in")
         return joint
 
-    def _divide(self, rests: IntArray, joint: Joint) -> None:
+    def _divide_setup(self, rests: IntArray, joint: MatchedCollectives) -> None:
         """Let the operations of setting up end when the last rank is there, and their rests take the time behind."""
         rows = self._rows
         joins = rows.mate[rests]
         known = self._link[joins] >= 0
         rests, joins = rests[known], joins[known]
-        begin = np.where(np.isin(joins, rows.first[:-1]), self._begin()[self._rank[joins]], rows.end_s[joins - 1])
+        begin = np.where(np.isin(joins, rows.first[:-1]), self._begin_times()[self._rank[joins]], rows.end_s[joins - 1])
         latest = np.full(len(joint.collectives), -np.inf)
         np.maximum.at(latest, self._link[joins], begin)
         rows.end_s[joins] = np.clip(latest[self._link[joins]], begin, rows.end_s[rests])
 
-    def _begin(self) -> FloatArray:
+    def _begin_times(self) -> FloatArray:
         """Return when each process began, seconds."""
         result: FloatArray = self._trace.time_s[self._trace.first[:-1]]
         return result

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_simulation.replay import engine, outcome, spans
+from advisor_simulation.replay import computing_span, engine, outcome
 from advisor_simulation.replay.network import IDEAL
 from advisor_simulation.replay.program import Op
 
@@ -31,7 +31,7 @@ _HALVINGS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class NetworkCosts:
     """Seconds between start-up and shutdown: recorded, without a network, with balanced ranks as well, and computing.
 
     Each run counts as long as the rank that is longest between the two.
@@ -47,41 +47,43 @@ class Costs:
     mean_s: float
 
     @property
-    def transfer(self) -> float:
+    def transfer_efficiency(self) -> float:
         """Transfer efficiency, 0 to 1."""
         return min(self.ideal_s / max(self.recorded_s, 1e-300), 1.0)
 
     @property
-    def serialization(self) -> float:
+    def serialization_efficiency(self) -> float:
         """Serialization efficiency, 0 to 1."""
         return min(self.longest_s / max(self.ideal_s, 1e-300), 1.0)
 
 
-def costs(program: Program) -> Costs | None:
+def compute_costs(program: Program) -> NetworkCosts | None:
     """Return what the network costs; None where the recording holds no times of calls."""
-    if program.end_s is None or outcome.measured_s(program) is None:
+    if program.end_s is None or outcome.recorded_time_s(program) is None:
         return None
-    span = spans.computing(program)
-    recorded = spans.lasting_s(program, program.end_s, span)
-    plan = engine.prepared(program, IDEAL)
-    ends = engine.op_ends(plan, engine.run(plan, IDEAL), program)
-    ideal = spans.lasting_s(program, ends, span)
-    computed = spans.computed_s(program, ends, span)
+    span = computing_span.find_computing_span(program)
+    recorded = computing_span.longest_span_s(program, program.end_s, span)
+    plan = engine.prepare_program(program, IDEAL)
+    ends = engine.operation_ends(plan, engine.replay_steps(plan, IDEAL), program)
+    ideal = computing_span.longest_span_s(program, ends, span)
+    computed = computing_span.span_computing_s(program, ends, span)
     mean = float(computed.mean())
-    even = replace(IDEAL, rank_ratios=_levelling(computed))
-    other = engine.prepared(program, even)
-    balanced = spans.lasting_s(program, engine.op_ends(other, engine.run(other, even), program), span)
-    return Costs(recorded, ideal, balanced, float(computed.max()), mean)
+    even = replace(IDEAL, rank_ratios=_levelling_factors(computed))
+    other = engine.prepare_program(program, even)
+    balanced = computing_span.longest_span_s(
+        program, engine.operation_ends(other, engine.replay_steps(other, even), program), span
+    )
+    return NetworkCosts(recorded, ideal, balanced, float(computed.max()), mean)
 
 
-def _levelling(computed_s: FloatArray) -> dict[int, float]:
+def _levelling_factors(computed_s: FloatArray) -> dict[int, float]:
     """Return the factor on the computation of each rank that makes all of them the mean."""
     mean = float(computed_s.mean())
     return {rank: mean / each if each > 0 else 1.0 for rank, each in enumerate(computed_s.tolist())}
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class PathShare:
     """Seconds that a region's messages and collectives take on the critical path, for latencies and for bytes.
 
     ``size`` is the largest power of two that is no larger than the bytes of most of them (0: none have bytes).
@@ -94,33 +96,33 @@ class Share:
     transfer_s: float
 
     @property
-    def bound(self) -> str:
+    def bound_by(self) -> str:
         """What most of it is spent on: ``latency`` or ``bandwidth``."""
         return "latency" if self.latency_s >= self.transfer_s else "bandwidth"
 
 
-def on_path(program: Program, network: Network) -> list[Share]:
+def find_path_shares(program: Program, network: Network) -> list[PathShare]:
     """Return what latencies and bytes on the critical path take, by region, call and size, the largest first."""
-    found = outcome.replay(program, network)
+    found = outcome.replay_program(program, network)
     if found.path is None:
         return []
     path = found.path
     sizes = np.where(path.bytes > 0, np.exp2(np.floor(np.log2(np.maximum(path.bytes, 1)))), 0).astype(np.int64)
-    sent = np.where(program.link[path.op] >= 0, _bytes(program)[path.op], 0)
+    sent = np.where(program.link[path.op] >= 0, _operation_bytes(program)[path.op], 0)
     sizes = np.where(sent > 0, np.exp2(np.floor(np.log2(np.maximum(sent, 1)))), sizes).astype(np.int64)
     shares: dict[tuple[str, str, int], list[float]] = {}
     columns = (path.op, sizes, path.latencies * network.latency_s, path.bytes * network.gaps[0])
     for op, size, latency, transfer in zip(*(column.tolist() for column in columns), strict=True):
         if latency or transfer:
-            key = program.name(int(program.region[op])), program.name(int(program.call[op])), size
+            key = program.find_name(int(program.region[op])), program.find_name(int(program.call[op])), size
             share = shares.setdefault(key, [0.0, 0.0])
             share[0] += latency
             share[1] += transfer
-    made = [Share(*key, *share) for key, share in shares.items()]
+    made = [PathShare(*key, *share) for key, share in shares.items()]
     return sorted(made, key=lambda share: -(share.latency_s + share.transfer_s))
 
 
-def _bytes(program: Program) -> FloatArray:
+def _operation_bytes(program: Program) -> FloatArray:
     """Return the bytes of the message or collective operation of each operation."""
     result = np.zeros(len(program.op))
     linked = (program.link >= 0) & (program.op != Op.JOIN)
@@ -130,29 +132,29 @@ def _bytes(program: Program) -> FloatArray:
     return result
 
 
-def enough_latency(program: Program, network: Network) -> float:
+def find_enough_latency(program: Program, network: Network) -> float:
     """Return the latency (s) up to which the run takes at most ``ENOUGH`` longer than without latency."""
-    plan = engine.prepared(program, network)
+    plan = engine.prepare_program(program, network)
 
-    def time(latency_s: float) -> float:
-        return engine.run(plan, replace(network, latency_s=latency_s), keep=False, replays=_HALVINGS).time_s
+    def replay_time(latency_s: float) -> float:
+        return engine.replay_steps(plan, replace(network, latency_s=latency_s), keep=False, replays=_HALVINGS).time_s
 
-    return _highest(time, 1e-9, 1e-1)
+    return _find_highest(replay_time, 1e-9, 1e-1)
 
 
-def enough_bandwidth(program: Program, network: Network) -> float:
+def find_enough_bandwidth(program: Program, network: Network) -> float:
     """Return the bandwidth (B/s) from which on the run takes at most ``ENOUGH`` longer than with an infinite one."""
-    plan = engine.prepared(program, network)
+    plan = engine.prepare_program(program, network)
 
-    def time(gap: float) -> float:
-        return engine.run(
-            plan, replace(network, bandwidth=engine.bandwidth_of(gap)), keep=False, replays=_HALVINGS
+    def replay_time(gap: float) -> float:
+        return engine.replay_steps(
+            plan, replace(network, bandwidth=engine.to_bandwidth(gap)), keep=False, replays=_HALVINGS
         ).time_s
 
-    return engine.bandwidth_of(_highest(time, 1e-13, 1e-3))
+    return engine.to_bandwidth(_find_highest(replay_time, 1e-13, 1e-3))
 
 
-def _highest(time: Callable[[float], float], low: float, high: float) -> float:
+def _find_highest(time: Callable[[float], float], low: float, high: float) -> float:
     """Return the largest cost between ``low`` and ``high`` with which the run is hardly longer than without it."""
     limit = time(0.0) * (1.0 + ENOUGH)
     if time(high) <= limit:

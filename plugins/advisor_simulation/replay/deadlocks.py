@@ -26,10 +26,10 @@ class DeadlockError(AdvisorError):
         super().__init__(f"the replay ends in a deadlock: {named}{more}")
 
 
-def error(program: Program, places: Sequence[int]) -> DeadlockError:
+def build_error(program: Program, places: Sequence[int]) -> DeadlockError:
     """Return the error for the operations in which ranks are stuck."""
     rank = program.rank
-    found = [(int(rank[at]), program.describe(at)) for at in places]
+    found = [(int(rank[at]), program.describe_operation(at)) for at in places]
     members = [at for at in places if program.op[at] == Op.JOIN]
     missing = {int(program.link[at]) for at in members}
     if missing:
@@ -37,10 +37,10 @@ def error(program: Program, places: Sequence[int]) -> DeadlockError:
         comm = program.collectives.comm
         lost = {link: sorted(set(program.communicators[int(comm[link])]) - there[link]) for link in missing}
         calls = {int(rank[at]): lost[int(program.link[at])] for at in members}
-        found = [(who, f"{call}, without {_ranks(calls[who])}" if who in calls else call) for who, call in found]
+        found = [(who, f"{call}, without {_format_ranks(calls[who])}" if who in calls else call) for who, call in found]
     return DeadlockError(tuple(found))
 
 
-def _ranks(ranks: Sequence[int]) -> str:
+def _format_ranks(ranks: Sequence[int]) -> str:
     named = ", ".join(map(str, ranks[:NAMED_AT_MOST]))
     return f"ranks {named}{' …' if len(ranks) > NAMED_AT_MOST else ''}"

@@ -26,7 +26,7 @@ _SPEED, _INNER_LATENCY, _INNER_BANDWIDTH, _LATENCY, _LINKS_IN, _LINKS_OUT = 4, 5
 _ENVIRONMENT_VALUES, _NODE_VALUES = 7, 14
 
 
-def read(path: Path, base: Network | None = None) -> Network:
+def read_config(path: Path, base: Network | None = None) -> Network:
     """Return the network that a configuration describes, the rest as in ``base``; raises ``InputError``."""
     try:
         if path.stat().st_size > _LARGEST:
@@ -39,27 +39,27 @@ def read(path: Path, base: Network | None = None) -> Network:
     records: dict[str, list[list[str]]] = {}
     for kind, values in _RECORD.findall(text):
         records.setdefault(kind, []).append([value.strip().strip('"') for value in values.split(",")])
-    machine = _only(path, records, ("environment information",), _ENVIRONMENT_VALUES)
-    node = _only(path, records, ("multi node information", "node information"), _NODE_VALUES)
-    inner = _number(path, node[_INNER_BANDWIDTH]) * MEGABYTE
-    speed = _number(path, node[_SPEED])
+    machine = _require_record(path, records, ("environment information",), _ENVIRONMENT_VALUES)
+    node = _require_record(path, records, ("multi node information", "node information"), _NODE_VALUES)
+    inner = _parse_number(path, node[_INNER_BANDWIDTH]) * MEGABYTE
+    speed = _parse_number(path, node[_SPEED])
     if speed <= 0:
         raise InputError(path, f"the speed of processors must be above 0, not {speed:g}")
     return replace(
         base or Network(),
-        latency_s=_number(path, node[_LATENCY]),
-        bandwidth=_number(path, machine[_BANDWIDTH]) * MEGABYTE or math.inf,
-        intra_latency_s=_number(path, node[_INNER_LATENCY]),
+        latency_s=_parse_number(path, node[_LATENCY]),
+        bandwidth=_parse_number(path, machine[_BANDWIDTH]) * MEGABYTE or math.inf,
+        intra_latency_s=_parse_number(path, node[_INNER_LATENCY]),
         intra_bandwidth=inner or math.inf,
-        links_in=int(_number(path, node[_LINKS_IN])),
-        links_out=int(_number(path, node[_LINKS_OUT])),
-        buses=int(_number(path, machine[_BUSES])),
+        links_in=int(_parse_number(path, node[_LINKS_IN])),
+        links_out=int(_parse_number(path, node[_LINKS_OUT])),
+        buses=int(_parse_number(path, machine[_BUSES])),
         ranks_per_node=_tasks_per_node(path, records.get("predefined mapping information", [])),
         cpu_ratio=1.0 / speed,
     )
 
 
-def _only(path: Path, records: dict[str, list[list[str]]], kinds: tuple[str, ...], values: int) -> list[str]:
+def _require_record(path: Path, records: dict[str, list[list[str]]], kinds: tuple[str, ...], values: int) -> list[str]:
     """Return the values of the record of one of ``kinds``; several must agree but for their numbers."""
     found = [record for kind in kinds for record in records.get(kind, [])]
     if not found or any(len(record) != values for record in found):
@@ -69,7 +69,7 @@ def _only(path: Path, records: dict[str, list[list[str]]], kinds: tuple[str, ...
     return found[0]
 
 
-def _number(path: Path, text: str) -> float:
+def _parse_number(path: Path, text: str) -> float:
     try:
         value = float(text)
     except ValueError:

@@ -10,16 +10,16 @@ import numpy as np
 from advisor.model import units
 from advisor.model.errors import UsageError
 from advisor.model.reports import Text
-from advisor.support.whole_files import replacing
+from advisor.support.atomic_write import atomic_write
+from advisor_simulation.replay.outcome_report import spread_intervals
 from advisor_simulation.replay.program import Op
-from advisor_simulation.replay.sections import spread
-from advisor_simulation.replay.waits import starts
+from advisor_simulation.replay.waits import operation_starts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.replay.outcome import Outcome
+    from advisor_simulation.replay.outcome import ReplayOutcome
 
 #: Columns of time, and rows of ranks at most; more ranks share rows.
 COLUMNS: Final = 1000
@@ -30,17 +30,17 @@ STATES: Final = (("computation", "#3b6ea5"), ("communication", "#f2c14e"), ("wai
 _PATH_COLOUR: Final = "#111111"
 
 
-def write(found: Outcome, path: Path) -> Text:
+def write_picture(found: ReplayOutcome, path: Path) -> Text:
     """Write the picture, and say so; raises ``UsageError`` where that fails."""
     try:
-        with replacing(path) as partial:
-            partial.write_text(svg(found), encoding="utf-8")
+        with atomic_write(path) as partial:
+            partial.write_text(draw_timeline(found), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--picture {path}: {error.strerror or error}") from None
     return Text(f"The time line is drawn in {path.name}.")
 
 
-def svg(found: Outcome) -> str:
+def draw_timeline(found: ReplayOutcome) -> str:
     """Return the picture: of each row and column of time the state that takes most of it."""
     ranks = found.program.ranks
     rows = min(ranks, ROWS)
@@ -52,20 +52,20 @@ def svg(found: Outcome) -> str:
         'font-family="sans-serif" font-size="12">',
         f"<title>{escape(title)}</title>",
         f'<text x="{_LEFT}" y="16" font-size="14">{escape(title)}</text>',
-        *_legend(found),
-        *_names(row, rows),
-        *_bars(shares(found, row, rows)),
-        *_axis(found.time_s, height - 22),
-        *_critical(found, row),
+        *_draw_legend(found),
+        *_draw_names(row, rows),
+        *_draw_bars(compute_shares(found, row, rows)),
+        *_draw_axis(found.time_s, height - 22),
+        *_draw_critical_path(found, row),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def shares(found: Outcome, row: IntArray, rows: int) -> FloatArray:
+def compute_shares(found: ReplayOutcome, row: IntArray, rows: int) -> FloatArray:
     """Return (states, rows, columns): the part of each column that the ranks of a row spend in each state."""
     program, width = found.program, max(found.time_s, 1e-300) / COLUMNS
-    begin, end = starts(program, found.end_s), found.end_s
+    begin, end = operation_starts(program, found.end_s), found.end_s
     waited = begin + found.waits.seconds
     computes = program.op == Op.BURST
     result = np.zeros((len(STATES), rows, COLUMNS))
@@ -75,12 +75,12 @@ def shares(found: Outcome, row: IntArray, rows: int) -> FloatArray:
         (2, begin, waited, ~computes),
     ):
         at = np.flatnonzero(chosen & (high > low))
-        result[state] = spread(row[program.rank[at]], low[at] / width, high[at] / width, rows, COLUMNS)
+        result[state] = spread_intervals(row[program.rank[at]], low[at] / width, high[at] / width, rows, COLUMNS)
     result /= np.bincount(row, minlength=rows)[None, :, None]
     return result
 
 
-def _bars(parts: FloatArray) -> list[str]:
+def _draw_bars(parts: FloatArray) -> list[str]:
     """Return a rectangle for each stretch of columns with one state; where nothing happens there is none."""
     state = np.where(parts.sum(axis=0) > 0.5, parts.argmax(axis=0), -1)
     drawn = []
@@ -88,22 +88,22 @@ def _bars(parts: FloatArray) -> list[str]:
         edges = np.flatnonzero(np.r_[True, line[1:] != line[:-1], True])
         for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             if line[low] >= 0:
-                drawn.append(_rectangle(_LEFT + low, _y(row), high - low, STATES[int(line[low])][1]))
+                drawn.append(_draw_rectangle(_LEFT + low, _row_top(row), high - low, STATES[int(line[low])][1]))
     return drawn
 
 
-def _rectangle(x: int, y: int, width: int, colour: str) -> str:
+def _draw_rectangle(x: int, y: int, width: int, colour: str) -> str:
     return f'<rect x="{x}" y="{y}" width="{width}" height="{_ROW}" fill="{colour}"/>'
 
 
-def _y(row: int) -> int:
+def _row_top(row: int) -> int:
     return _TOP + row * (_ROW + _GAP)
 
 
-def _legend(found: Outcome) -> list[str]:
+def _draw_legend(found: ReplayOutcome) -> list[str]:
     drawn, x = [], _LEFT
     for name, colour in STATES:
-        drawn += [_rectangle(x, 24, 14, colour), f'<text x="{x + 19}" y="36">{name}</text>']
+        drawn += [_draw_rectangle(x, 24, 14, colour), f'<text x="{x + 19}" y="36">{name}</text>']
         x += 130
     if found.path is not None:
         drawn.append(f'<line x1="{x}" y1="31" x2="{x + 14}" y2="31" stroke="{_PATH_COLOUR}" stroke-width="2"/>')
@@ -111,16 +111,16 @@ def _legend(found: Outcome) -> list[str]:
     return drawn
 
 
-def _names(row: IntArray, rows: int) -> list[str]:
+def _draw_names(row: IntArray, rows: int) -> list[str]:
     drawn = []
     for each in range(rows):
         ranks = np.flatnonzero(row == each)
         name = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]}-{ranks[-1]}"
-        drawn.append(f'<text x="{_LEFT - 6}" y="{_y(each) + 11}" text-anchor="end">{name}</text>')
+        drawn.append(f'<text x="{_LEFT - 6}" y="{_row_top(each) + 11}" text-anchor="end">{name}</text>')
     return drawn
 
 
-def _axis(time_s: float, y: int) -> list[str]:
+def _draw_axis(time_s: float, y: int) -> list[str]:
     drawn = []
     for tick in range(6):
         x = _LEFT + tick * COLUMNS // 5
@@ -130,7 +130,7 @@ def _axis(time_s: float, y: int) -> list[str]:
     return drawn
 
 
-def _critical(found: Outcome, row: IntArray) -> list[str]:
+def _draw_critical_path(found: ReplayOutcome, row: IntArray) -> list[str]:
     """Return the critical path as a line from rank to rank; corners closer than half a column are left out."""
     if found.path is None or not len(found.path.op):
         return []

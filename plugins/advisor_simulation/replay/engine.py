@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_simulation.replay import deadlocks, kernels
-from advisor_simulation.replay.compiling import fitting
-from advisor_simulation.replay.lowering import lowered
+from advisor_simulation.replay.lowering import lower_program
+from advisor_simulation.replay.numba_compiler import choose_compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ _CACHED: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class OrderedSteps:
     """Steps in an order in which each finds what it reads; valid for all speeds of one protocol.
 
     ``kind``, ``value`` and ``slot`` (steps,) are in that order, stretch after stretch: ``stretch_rank`` is whose it is,
@@ -47,7 +47,7 @@ class Ordered:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ReplayRun:
     """A replay at one point: the end of each step, and whether it waited for another rank until then."""
 
     end_s: FloatArray
@@ -60,36 +60,36 @@ class Run:
         return float(self.clock.max(initial=0.0))
 
 
-def ordered(steps: Steps, program: Program) -> Ordered:
+def order_steps(steps: Steps, program: Program) -> OrderedSteps:
     """Return the order of the steps; raises ``DeadlockError`` where ranks wait for each other."""
     kind = steps.kind.copy()
     joint = len(steps.needed)
     reads = (kind & 15) >= kernels.RECEIVE
     condition = steps.condition[reads].astype(np.int64)
     base = np.where(condition >= 2 * steps.messages, condition - steps.messages, condition >> 1)
-    marks = _marks(steps, np.bincount(base, minlength=steps.messages + joint).astype(np.int32))
+    marks = _make_marks(steps, np.bincount(base, minlength=steps.messages + joint).astype(np.int32))
     room = len(condition) + steps.ranks
     stretch_rank = np.zeros(room, dtype=np.int32)
     begin, end = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
     slot = np.zeros(len(kind), dtype=np.int32)
     place = np.zeros(steps.ranks, dtype=np.int64)
-    count = fitting(kernels.order, len(kind))(
+    count = choose_compiled(kernels.order_stretches, len(kind))(
         steps.first, kind, steps.condition, steps.messages, marks, slot, stretch_rank, begin, end, place
     )
     stuck = place < steps.first[1:]
     if stuck.any():
         last = np.searchsorted(np.maximum.accumulate(steps.last), place[stuck])
-        raise deadlocks.error(program, last.tolist())
+        raise deadlocks.build_error(program, last.tolist())
     begin, end = begin[:count].copy(), end[:count].copy()
     arranged = np.empty_like(kind), np.empty_like(steps.value), np.empty_like(slot)
-    fitting(kernels.arrange, len(kind))(begin, end, kind, steps.value, slot, arranged)
-    return Ordered(steps, *arranged, stretch_rank[:count].copy(), begin, end, int(marks.counts[2]))
+    choose_compiled(kernels.arrange_steps, len(kind))(begin, end, kind, steps.value, slot, arranged)
+    return OrderedSteps(steps, *arranged, stretch_rank[:count].copy(), begin, end, int(marks.counts[2]))
 
 
-def _marks(steps: Steps, left: npt.NDArray[np.int32]) -> kernels.Marks:
+def _make_marks(steps: Steps, left: npt.NDArray[np.int32]) -> kernels.OrderMarks:
     """Return that nothing has happened yet; the first two slots are for what nobody reads."""
     joint = len(steps.needed)
-    return kernels.Marks(
+    return kernels.OrderMarks(
         waiter=np.full(2 * steps.messages + joint, -1, dtype=np.int32),
         next_waiter=np.full(steps.ranks, -1, dtype=np.int32),
         left=left,
@@ -101,29 +101,29 @@ def _marks(steps: Steps, left: npt.NDArray[np.int32]) -> kernels.Marks:
     )
 
 
-def prepared(program: Program, network: Network) -> Ordered:
+def prepare_program(program: Program, network: Network) -> OrderedSteps:
     """Return the program ready for sweeps with the protocols of ``network``; raises ``DeadlockError``."""
-    return ordered(lowered(program, network), program)
+    return order_steps(lower_program(program, network), program)
 
 
-def run(plan: Ordered, network: Network, keep: bool = True, replays: int = 1) -> Run:
+def replay_steps(plan: OrderedSteps, network: Network, keep: bool = True, replays: int = 1) -> ReplayRun:
     """Return the replay at one point; without ``keep`` only the clocks of the ranks at the end.
 
     ``replays`` is how many times this will be asked: whether compiling pays.
     """
-    latency, flight, gap = speeds([network])
-    cost = prices(plan.steps, latency + flight, gap)[:, 0]
+    latency, flight, gap = network_speeds([network])
+    cost = collective_prices(plan.steps, latency + flight, gap)[:, 0]
     count = len(plan.kind) if keep else 0
     end_s, waited, clock = np.zeros(count), np.zeros(count, dtype=bool), plan.steps.start_s.copy()
-    fitting(kernels.run, len(plan.kind) * replays)(
+    choose_compiled(kernels.sweep_point, len(plan.kind) * replays)(
         plan.stretch_rank, plan.stretch_begin, plan.stretch_end, plan.kind, plan.value, plan.slot,
         float(network.cpu_ratio), latency[:, 0].copy(), flight[:, 0].copy(), gap[:, 0].copy(), cost.copy(), clock,
         np.zeros(plan.slots), end_s, waited, keep,
     )  # fmt: skip
-    return Run(end_s, waited, clock)
+    return ReplayRun(end_s, waited, clock)
 
 
-def op_ends(plan: Ordered, found: Run, program: Program) -> FloatArray:
+def operation_ends(plan: OrderedSteps, found: ReplayRun, program: Program) -> FloatArray:
     """Return the end of every operation of the program, seconds."""
     last = plan.steps.last
     ends = np.repeat(plan.steps.start_s, np.diff(program.first))
@@ -131,21 +131,24 @@ def op_ends(plan: Ordered, found: Run, program: Program) -> FloatArray:
     return ends
 
 
-def times(
-    plan: Ordered, networks: Sequence[Network], done: Callable[[int], None] | None = None, together: int | None = None
+def replay_times(
+    plan: OrderedSteps,
+    networks: Sequence[Network],
+    done: Callable[[int], None] | None = None,
+    together: int | None = None,
 ) -> FloatArray:
     """Return the run time at each point (points,), seconds; the points share protocols, algorithms and nodes."""
     size = together or min(TOGETHER, max(_CACHED // max(plan.steps.ranks + plan.slots, 1), 4))
     result = np.zeros(len(networks))
-    sweep = fitting(kernels.sweep, len(plan.kind) * len(networks))
+    sweep = choose_compiled(kernels.sweep_points, len(plan.kind) * len(networks))
     for low in range(0, len(networks), size):
         part = networks[low : low + size]
-        latency, flight, gap = speeds(part)
+        latency, flight, gap = network_speeds(part)
         clock = np.repeat(plan.steps.start_s[:, None], len(part), axis=1)
         sweep(
             plan.stretch_rank, plan.stretch_end, plan.kind, plan.value, plan.slot,
             np.array([each.cpu_ratio for each in part]), latency, flight, gap,
-            prices(plan.steps, latency + flight, gap), clock, np.zeros((plan.slots, len(part))),
+            collective_prices(plan.steps, latency + flight, gap), clock, np.zeros((plan.slots, len(part))),
         )  # fmt: skip
         result[low : low + len(part)] = clock.max(axis=0)
         if done:
@@ -153,7 +156,7 @@ def times(
     return result
 
 
-def speeds(networks: Sequence[Network]) -> tuple[FloatArray, FloatArray, FloatArray]:
+def network_speeds(networks: Sequence[Network]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return startup, flight and seconds per byte, each (2, points): between nodes and within one."""
     latency = np.array([each.latencies for each in networks], dtype=np.float64).T
     gap = np.array([each.gaps for each in networks], dtype=np.float64).T
@@ -162,13 +165,13 @@ def speeds(networks: Sequence[Network]) -> tuple[FloatArray, FloatArray, FloatAr
     return np.where(on_wire, nothing, latency), np.where(on_wire, latency, nothing), np.ascontiguousarray(gap)
 
 
-def prices(steps: Steps, latency: FloatArray, gap: FloatArray) -> FloatArray:
+def collective_prices(steps: Steps, latency: FloatArray, gap: FloatArray) -> FloatArray:
     """Return seconds of each shape of collective operation (shapes, points)."""
     inner = steps.inner_shape.astype(np.int64)
     result: FloatArray = steps.costs[:, :1] * latency[inner] + steps.costs[:, 1:] * gap[inner]
     return result
 
 
-def bandwidth_of(seconds_per_byte: float) -> float:
+def to_bandwidth(seconds_per_byte: float) -> float:
     """Return bytes a second, infinite for 0 seconds per byte."""
     return 1.0 / seconds_per_byte if seconds_per_byte > 0 else math.inf

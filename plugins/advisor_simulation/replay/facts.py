@@ -12,83 +12,86 @@ if TYPE_CHECKING:
     from advisor.advice.facts.vocabulary import TraceCompute, Unit
     from advisor.model.records import Profile
     from advisor.trace.events import Trace
-    from advisor_simulation.replay.costs import Share
-    from advisor_simulation.replay.told import Told
+    from advisor_simulation.replay.costs import PathShare
+    from advisor_simulation.replay.diagnosis import ReplayDiagnosis
 
 _COMMAND: Final = "rebuild with scorep before the compiler, then SCOREP_ENABLE_TRACING=true {launch}./PROGRAM"
 _NEEDS: Final = ("wait_s", "causes")
 
 
-def facts() -> tuple[Fact, ...]:
+def build_facts() -> tuple[Fact, ...]:
     """Return the facts that the replay adds to the vocabulary."""
     return (
-        _run("network.transfer_efficiency", "run time replayed on an ideal network / recorded run time",
-             lambda told: told.costs.transfer),
-        _run("network.serialization_efficiency", "longest computation / run time replayed on an ideal network",
-             lambda told: told.costs.serialization),
-        _run("network.eager_share", "what the replayed run is shorter if all messages are sent at once / run time",
+        _make_run_fact("network.transfer_efficiency", "run time replayed on an ideal network / recorded run time",
+             lambda told: told.costs.transfer_efficiency),
+        _make_run_fact("network.serialization_efficiency",
+        "longest computation / run time replayed on an ideal network",
+             lambda told: told.costs.serialization_efficiency),
+        _make_run_fact("network.eager_share",
+        "what the replayed run is shorter if all messages are sent at once / run time",
              lambda told: None if told.network is None else told.network.eager_s / told.costs.recorded_s),
-        _phase("network.latency_share", "share", "latencies on the replayed critical path / run time",
+        _make_phase_fact("network.latency_share", "share", "latencies on the replayed critical path / run time",
                lambda share: share.latency_s),
-        _phase("network.bandwidth_share", "share", "bytes / bandwidth on the replayed critical path / run time",
+        _make_phase_fact("network.bandwidth_share", "share",
+        "bytes / bandwidth on the replayed critical path / run time",
                lambda share: share.transfer_s),
         Fact("network.message_B", "B", "phase", _NEEDS, _COMMAND,
              "size of the messages that take most of the replayed critical path, to a power of two",
-             of_trace=_size),
+             of_trace=_dominant_size),
     )  # fmt: skip
 
 
-def _run(name: str, formula: str, value: Callable[[Told], float | None]) -> Fact:
-    def compute(profile: Profile, trace: Trace, phase: int | None) -> float | None:
-        found = _told(trace)
+def _make_run_fact(name: str, formula: str, value: Callable[[ReplayDiagnosis], float | None]) -> Fact:
+    def compute_value(profile: Profile, trace: Trace, phase: int | None) -> float | None:
+        found = _find_diagnosis(trace)
         return None if found is None else value(found)
 
-    return _fact(name, "share", "run", formula, compute)
+    return _make_fact(name, "share", "run", formula, compute_value)
 
 
-def _phase(name: str, unit: Unit, formula: str, seconds: Callable[[Share], float]) -> Fact:
-    def compute(profile: Profile, trace: Trace, phase: int | None) -> float | None:
-        found = _told(trace)
+def _make_phase_fact(name: str, unit: Unit, formula: str, seconds: Callable[[PathShare], float]) -> Fact:
+    def compute_share(profile: Profile, trace: Trace, phase: int | None) -> float | None:
+        found = _find_diagnosis(trace)
         if found is None or found.network is None or phase is None:
             return None
-        here = _weights(profile, phase, found.network.shares)
+        here = _phase_weights(profile, phase, found.network.shares)
         total = sum(weight * seconds(share) for weight, share in zip(here, found.network.shares, strict=True))
         return float(total) / found.costs.recorded_s
 
-    return _fact(name, unit, "phase", formula, compute)
+    return _make_fact(name, unit, "phase", formula, compute_share)
 
 
-def _fact(name: str, unit: Unit, scope: str, formula: str, compute: TraceCompute) -> Fact:
+def _make_fact(name: str, unit: Unit, scope: str, formula: str, compute: TraceCompute) -> Fact:
     return Fact(name, unit, "run" if scope == "run" else "phase", _NEEDS, _COMMAND, formula, of_trace=compute)
 
 
-def _size(profile: Profile, trace: Trace, phase: int | None) -> float | None:
+def _dominant_size(profile: Profile, trace: Trace, phase: int | None) -> float | None:
     """Return the size of the messages that take most of the critical path in a phase; None without any."""
-    found = _told(trace)
+    found = _find_diagnosis(trace)
     if found is None or found.network is None or phase is None:
         return None
     by_size: dict[int, float] = {}
     shares = found.network.shares
-    for weight, share in zip(_weights(profile, phase, shares), shares, strict=True):
+    for weight, share in zip(_phase_weights(profile, phase, shares), shares, strict=True):
         if share.size:
             by_size[share.size] = by_size.get(share.size, 0.0) + weight * (share.latency_s + share.transfer_s)
     known = {size: seconds for size, seconds in by_size.items() if seconds > 0}
     return float(max(known, key=known.__getitem__)) if known else None
 
 
-def _told(trace: Trace) -> Told | None:
-    from advisor_simulation.replay import told
+def _find_diagnosis(trace: Trace) -> ReplayDiagnosis | None:
+    from advisor_simulation.replay import diagnosis
 
-    return told.told(trace)
+    return diagnosis.diagnose_replay(trace)
 
 
-def _weights(profile: Profile, phase: int, shares: tuple[Share, ...]) -> list[float]:
+def _phase_weights(profile: Profile, phase: int, shares: tuple[PathShare, ...]) -> list[float]:
     """Return of each share which part of it belongs to a phase: by the seconds of its call in the phases.
 
     Where phases hold the region as well, only those count.
     """
     names = [{profile.regions[region].name for region in each.regions.tolist()} for each in profile.phases]
-    seconds: dict[str, list[float]] = {share.call: _seconds(profile, share.call) for share in shares}
+    seconds: dict[str, list[float]] = {share.call: _call_seconds(profile, share.call) for share in shares}
     result = []
     for share in shares:
         among = [{share.call, share.region} <= held for held in names]
@@ -99,7 +102,7 @@ def _weights(profile: Profile, phase: int, shares: tuple[Share, ...]) -> list[fl
     return result
 
 
-def _seconds(profile: Profile, call: str) -> list[float]:
+def _call_seconds(profile: Profile, call: str) -> list[float]:
     """Return the wall time of a call in each phase."""
     found = []
     for phase in profile.phases:

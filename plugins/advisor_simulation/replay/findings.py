@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
 from advisor.model.records import Finding
-from advisor_simulation.replay import costs, told
+from advisor_simulation.replay import costs, diagnosis
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
     from advisor.trace.events import Trace
-    from advisor_simulation.replay.costs import Costs, Share
-    from advisor_simulation.replay.told import OnNetwork, Told
+    from advisor_simulation.replay.costs import NetworkCosts, PathShare
+    from advisor_simulation.replay.diagnosis import NetworkDiagnosis, ReplayDiagnosis
 
 _PLUGIN: Final = "simulation"
 #: Shares of the run time from which on something is worth telling.
@@ -20,25 +20,25 @@ _TELLING: Final = 0.01
 _SITES: Final = 3
 
 
-def of_trace(trace: Trace | None, machine: Machine | None) -> tuple[Finding, ...]:
+def build_findings(trace: Trace | None, machine: Machine | None) -> tuple[Finding, ...]:
     """Return the findings of a replay of ``trace``; none where it can't be replayed or holds no times of calls."""
-    found = None if trace is None else told.told(trace, machine)
+    found = None if trace is None else diagnosis.diagnose_replay(trace, machine)
     if found is None:
         return ()
-    return (*_efficiencies(found.costs), *_savings(found.costs), *_sites(found))
+    return (*_efficiency_findings(found.costs), *_saving_findings(found.costs), *_site_findings(found))
 
 
-def _efficiencies(found: Costs) -> tuple[Finding, ...]:
+def _efficiency_findings(found: NetworkCosts) -> tuple[Finding, ...]:
     ideal = units.format_seconds(found.ideal_s)
     transfer = f"replayed without latency and with infinite bandwidth the run takes {ideal}"
     serialization = f"the longest computation is {units.format_seconds(found.longest_s)} of {ideal} on an ideal network"
     return (
-        Finding(_PLUGIN, "efficiency", "transfer", transfer, {"value": found.transfer}),
-        Finding(_PLUGIN, "efficiency", "serialization", serialization, {"value": found.serialization}),
+        Finding(_PLUGIN, "efficiency", "transfer", transfer, {"value": found.transfer_efficiency}),
+        Finding(_PLUGIN, "efficiency", "serialization", serialization, {"value": found.serialization_efficiency}),
     )
 
 
-def _savings(found: Costs) -> tuple[Finding, ...]:
+def _saving_findings(found: NetworkCosts) -> tuple[Finding, ...]:
     """Return what an ideal network, and balanced ranks on it, would save."""
     network = max(found.recorded_s - found.ideal_s, 0.0)
     balance = max(found.ideal_s - found.balanced_s, 0.0)
@@ -54,33 +54,34 @@ def _savings(found: Costs) -> tuple[Finding, ...]:
     return tuple(results)
 
 
-def _sites(found: Told) -> tuple[Finding, ...]:
+def _site_findings(found: ReplayDiagnosis) -> tuple[Finding, ...]:
     """Return where on the critical path latencies and bytes take their time, and from when on they would not matter."""
     on = found.network
     if on is None:
         return ()
-    telling = [share for share in on.shares if _seconds(share) >= _TELLING * found.costs.recorded_s]
-    return tuple(_site(share, on) for share in telling[:_SITES])
+    telling = [share for share in on.shares if _path_seconds(share) >= _TELLING * found.costs.recorded_s]
+    return tuple(_build_site_finding(share, on) for share in telling[:_SITES])
 
 
-def _seconds(share: Share) -> float:
+def _path_seconds(share: PathShare) -> float:
     return share.latency_s + share.transfer_s
 
 
-def _site(share: Share, on: OnNetwork) -> Finding:
+def _build_site_finding(share: PathShare, on: NetworkDiagnosis) -> Finding:
     size = f"of {units.format_bytes(share.size)} to {units.format_bytes(2 * share.size)} " if share.size else ""
     limits = {
         "latency": f"up to a latency of {units.format_seconds(on.enough_latency_s)}",
         "bandwidth": f"from a bandwidth of {units.format_bytes(on.enough_bandwidth)}/s on",
     }
     text = (
-        f"{share.call or 'communication'} {size}in {share.region or 'the program'} is bound by {share.bound}: "
-        f"{units.format_seconds(_seconds(share))} on the critical path; {limits[share.bound]} the run would take at "
+        f"{share.call or 'communication'} {size}in {share.region or 'the program'} is bound by {share.bound_by}: "
+        f"{units.format_seconds(_path_seconds(share))} on the critical path; {limits[share.bound_by]} "
+        f"the run would take at "
         f"most {units.format_share(costs.ENOUGH)} longer than without it"
     )
     measures = {
-        "seconds": _seconds(share), "latency_seconds": share.latency_s, "transfer_seconds": share.transfer_s,
+        "seconds": _path_seconds(share), "latency_seconds": share.latency_s, "transfer_seconds": share.transfer_s,
         "size_B": float(share.size), "latency_s": on.network.latency_s, "bandwidth_Bps": on.network.bandwidth,
         "enough_latency_s": on.enough_latency_s, "enough_bandwidth_Bps": on.enough_bandwidth,
     }  # fmt: skip
-    return Finding(_PLUGIN, f"{share.bound} bound", f"{share.call} in {share.region}".strip(), text, measures)
+    return Finding(_PLUGIN, f"{share.bound_by} bound", f"{share.call} in {share.region}".strip(), text, measures)

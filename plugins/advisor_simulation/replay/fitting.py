@@ -36,7 +36,7 @@ class Coefficient:
     p: float
 
     @property
-    def significant(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether it can be told from 0; taken for granted where that can't be tested."""
         return math.isnan(self.p) or self.p <= SIGNIFICANT
 
@@ -49,14 +49,14 @@ class Plane:
     beta: Coefficient
     gamma: Coefficient
 
-    def at(self, latency_s: FloatArray, gap: FloatArray) -> FloatArray:
+    def predict_times(self, latency_s: FloatArray, gap: FloatArray) -> FloatArray:
         """Return T at points (latencies, seconds per byte), seconds."""
         result: FloatArray = self.alpha.value + self.beta.value * latency_s + self.gamma.value * gap
         return result
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CoefficientLine:
     """A coefficient over P: ``constant`` + ``slope`` times 1 / P or P.
 
     Over 1 / P both terms belong to the form (Amdahl's); over P one that is not significant counts as 0.
@@ -66,44 +66,48 @@ class Line:
     slope: Coefficient
     inverse: bool
 
-    def at(self, processors: float) -> float:
+    def predict_coefficient(self, processors: float) -> float:
         """Return the coefficient for a number of processors."""
         if self.inverse:
             return self.constant.value + self.slope.value / processors
-        slope = self.slope.value if self.slope.significant else 0.0
-        return (self.constant.value if self.constant.significant else 0.0) + slope * processors
+        slope = self.slope.value if self.slope.is_significant else 0.0
+        return (self.constant.value if self.constant.is_significant else 0.0) + slope * processors
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ReplayModel:
     """Formula (2): the lines of alpha', beta' and gamma', and the locality factor of each traced P."""
 
-    alpha: Line
-    beta: Line
-    gamma: Line
+    alpha: CoefficientLine
+    beta: CoefficientLine
+    gamma: CoefficientLine
     locality: dict[int, float]
 
-    def factor(self, processors: int) -> float:
+    def locality_factor(self, processors: int) -> float:
         """Return LF(P): as traced, between traced ones on a line in log P, outside that of the nearest one."""
         known = sorted(self.locality)
         x = np.log([float(each) for each in known])
         return float(np.interp(math.log(processors), x, [self.locality[each] for each in known]))
 
-    def at(self, processors: int, latency_s: float, gap: float) -> float:
+    def predict_time(self, processors: int, latency_s: float, gap: float) -> float:
         """Return T(P, L, BW), seconds; ``gap`` is 1 / BW in seconds per byte."""
-        fixed = self.alpha.at(processors) * self.factor(processors)
-        return fixed + self.beta.at(processors) * latency_s + self.gamma.at(processors) * gap
+        fixed = self.alpha.predict_coefficient(processors) * self.locality_factor(processors)
+        return (
+            fixed
+            + self.beta.predict_coefficient(processors) * latency_s
+            + self.gamma.predict_coefficient(processors) * gap
+        )
 
 
-def plane(latency_s: FloatArray, gap: FloatArray, time_s: FloatArray) -> Plane:
+def fit_plane(latency_s: FloatArray, gap: FloatArray, time_s: FloatArray) -> Plane:
     """Return formula (0) fitted to replays by least squares; raises ``UsageError`` for fewer than four points."""
     if len(time_s) < 4:
         raise UsageError("a fit of latency and bandwidth needs at least four points")
-    found = _least_squares(np.stack([np.ones(len(time_s)), latency_s, gap], axis=1), time_s)
+    found = _fit_least_squares(np.stack([np.ones(len(time_s)), latency_s, gap], axis=1), time_s)
     return Plane(*found)
 
 
-def line(processors: Sequence[float], values: Sequence[float], inverse: bool) -> Line:
+def fit_line(processors: Sequence[float], values: Sequence[float], inverse: bool) -> CoefficientLine:
     """Return a coefficient over 1 / P or P; over P what is not significant is left out, and the rest fitted again.
 
     The one that is more in doubt is left out first.
@@ -112,18 +116,18 @@ def line(processors: Sequence[float], values: Sequence[float], inverse: bool) ->
     x = 1.0 / x if inverse else x
     y = np.array(values, dtype=np.float64)
     if len(x) < 2:
-        return Line(Coefficient(float(y[0]), math.nan, math.nan), Coefficient(0.0, math.nan, 1.0), inverse)
-    constant, slope = _least_squares(np.stack([np.ones(len(x)), x], axis=1), y)
+        return CoefficientLine(Coefficient(float(y[0]), math.nan, math.nan), Coefficient(0.0, math.nan, 1.0), inverse)
+    constant, slope = _fit_least_squares(np.stack([np.ones(len(x)), x], axis=1), y)
     if inverse:
-        return Line(constant, slope, inverse)
-    if not slope.significant and (not constant.significant or slope.p >= constant.p):
-        return Line(_least_squares(np.ones((len(x), 1)), y)[0], slope, inverse)
-    if not constant.significant:
-        return Line(constant, _least_squares(x[:, None], y)[0], inverse)
-    return Line(constant, slope, inverse)
+        return CoefficientLine(constant, slope, inverse)
+    if not slope.is_significant and (not constant.is_significant or slope.p >= constant.p):
+        return CoefficientLine(_fit_least_squares(np.ones((len(x), 1)), y)[0], slope, inverse)
+    if not constant.is_significant:
+        return CoefficientLine(constant, _fit_least_squares(x[:, None], y)[0], inverse)
+    return CoefficientLine(constant, slope, inverse)
 
 
-def locality(total_cpu_s: dict[int, float]) -> dict[int, float]:
+def compute_locality(total_cpu_s: dict[int, float]) -> dict[int, float]:
     """Return LF(P) = total CPU time (P) / total CPU time (smallest P), section 2.2."""
     reference = total_cpu_s[min(total_cpu_s)]
     if reference <= 0:
@@ -131,23 +135,23 @@ def locality(total_cpu_s: dict[int, float]) -> dict[int, float]:
     return {processors: total / reference for processors, total in total_cpu_s.items()}
 
 
-def model(planes: dict[int, Plane], factors: dict[int, float]) -> Model:
+def fit_model(planes: dict[int, Plane], factors: dict[int, float]) -> ReplayModel:
     """Return formula (2) from formula (0) of each P, fitted to replays whose bursts were divided by LF(P)."""
     counts = sorted(planes)
-    return Model(
-        line(counts, [planes[each].alpha.value for each in counts], inverse=True),
-        line(counts, [planes[each].beta.value for each in counts], inverse=False),
-        line(counts, [planes[each].gamma.value for each in counts], inverse=False),
+    return ReplayModel(
+        fit_line(counts, [planes[each].alpha.value for each in counts], inverse=True),
+        fit_line(counts, [planes[each].beta.value for each in counts], inverse=False),
+        fit_line(counts, [planes[each].gamma.value for each in counts], inverse=False),
         factors,
     )
 
 
-def largest_error(predicted: FloatArray, replayed: FloatArray) -> float:
+def compute_largest_error(predicted: FloatArray, replayed: FloatArray) -> float:
     """Return the largest relative error over the points, as the paper's table 4 gives it."""
     return float(np.abs(predicted / replayed - 1.0).max(initial=0.0))
 
 
-def _least_squares(design: FloatArray, values: FloatArray) -> list[Coefficient]:
+def _fit_least_squares(design: FloatArray, values: FloatArray) -> list[Coefficient]:
     """Return coefficients with standard errors and p values of Student's t."""
     scale = np.abs(design).max(axis=0)
     scale[scale == 0] = 1.0
@@ -162,12 +166,12 @@ def _least_squares(design: FloatArray, values: FloatArray) -> list[Coefficient]:
     spread = float(residual @ residual) / freedom
     errors = np.sqrt(spread * np.diag(np.linalg.inv(scaled.T @ scaled)))
     return [
-        Coefficient(float(value / unit), float(error / unit), _p(float(value), float(error), freedom))
+        Coefficient(float(value / unit), float(error / unit), _p_value(float(value), float(error), freedom))
         for value, error, unit in zip(solution, errors, scale, strict=True)
     ]
 
 
-def _p(value: float, error: float, freedom: int) -> float:
+def _p_value(value: float, error: float, freedom: int) -> float:
     """Return the probability of so large a value where the true one is 0."""
     if error <= 0:
         return 0.0 if value else 1.0

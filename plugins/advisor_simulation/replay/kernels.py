@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from advisor_simulation.replay.compiling import helper
+from advisor_simulation.replay.numba_compiler import numba_helper
 from advisor_simulation.replay.steps import Step
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ BURST, FIXED, SEND, ANNOUNCE, READY, NOTE = (int(Step(number)) for number in ran
 ARRIVE, RECEIVE, RELEASE, ACCEPT, LEAVE, AFTER = (int(Step(number)) for number in range(6, 12))
 
 
-class Marks(NamedTuple):
+class OrderMarks(NamedTuple):
     """What has happened while the order is found.
 
     By condition ``waiter``: the last rank that waits for it, -1 none, -2 it is fulfilled; by rank ``next_waiter``. By
@@ -46,8 +46,8 @@ class Marks(NamedTuple):
 _RUNNABLE, _FREE, _SLOTS = range(3)
 
 
-@helper
-def take_slot(marks: Marks, base: int) -> None:
+@numba_helper
+def take_slot(marks: OrderMarks, base: int) -> None:
     """Give a message or collective operation a slot, one that is free again where there is one."""
     if marks.counts[_FREE] > 0:
         marks.counts[_FREE] -= 1
@@ -57,8 +57,8 @@ def take_slot(marks: Marks, base: int) -> None:
         marks.counts[_SLOTS] += 2
 
 
-@helper
-def fulfil(marks: Marks, what: int, messages: int) -> None:
+@numba_helper
+def fulfil_condition(marks: OrderMarks, what: int, messages: int) -> None:
     """Note that a condition is fulfilled, or one arrival of it, and let those go on who wait for it."""
     if what >= 2 * messages:
         marks.needed[what - 2 * messages] -= 1
@@ -72,8 +72,8 @@ def fulfil(marks: Marks, what: int, messages: int) -> None:
         other = marks.next_waiter[other]
 
 
-@helper
-def have_read(marks: Marks, base: int) -> None:
+@numba_helper
+def free_slot(marks: OrderMarks, base: int) -> None:
     """Note that a step has read a slot; the last one frees it."""
     marks.left[base] -= 1
     if marks.left[base] == 0:
@@ -81,9 +81,9 @@ def have_read(marks: Marks, base: int) -> None:
         marks.counts[_FREE] += 1
 
 
-@helper
-def advance(
-    rank: int, begin: int, stop: int, kind: Kinds, condition: Numbers, messages: int, marks: Marks, slot: Numbers
+@numba_helper
+def advance_rank(
+    rank: int, begin: int, stop: int, kind: Kinds, condition: Numbers, messages: int, marks: OrderMarks, slot: Numbers
 ) -> int:
     """Execute the steps of a rank from ``begin``; return the one that waits, or ``stop``."""
     for i in range(begin, stop):
@@ -104,18 +104,18 @@ def advance(
         if marks.slots[base] >= 0:
             slot[i] = marks.slots[base] + (0 if joint else what & 1)
         if reads:
-            have_read(marks, base)
+            free_slot(marks, base)
         else:
-            fulfil(marks, what, messages)
+            fulfil_condition(marks, what, messages)
     return stop
 
 
-def order(
+def order_stretches(
     first: IntArray,
     kind: Kinds,
     condition: Numbers,
     messages: int,
-    marks: Marks,
+    marks: OrderMarks,
     slot: Numbers,
     stretch_rank: Numbers,
     stretch_begin: IntArray,
@@ -137,7 +137,7 @@ def order(
         marks.counts[_RUNNABLE] -= 1
         rank = marks.runnable[marks.counts[_RUNNABLE]]
         begin = place[rank]
-        place[rank] = advance(rank, begin, first[rank + 1], kind, condition, messages, marks, slot)
+        place[rank] = advance_rank(rank, begin, first[rank + 1], kind, condition, messages, marks, slot)
         if place[rank] > begin:
             stretch_rank[stretches], stretch_begin[stretches] = rank, begin
             stretch_end[stretches] = place[rank]
@@ -145,7 +145,7 @@ def order(
     return stretches
 
 
-def arrange(
+def arrange_steps(
     stretch_begin: IntArray,
     stretch_end: IntArray,
     kind: Kinds,
@@ -163,7 +163,7 @@ def arrange(
         stretch_end[s] = n
 
 
-def run(
+def sweep_point(
     stretch_rank: Numbers,
     stretch_begin: IntArray,
     stretch_end: IntArray,
@@ -235,7 +235,7 @@ def run(
         clock[stretch_rank[s]] = t
 
 
-def sweep(
+def sweep_points(
     stretch_rank: Numbers,
     stretch_end: IntArray,
     kind: Kinds,

@@ -8,10 +8,10 @@ import numpy as np
 
 from advisor.trace.events import Role
 from advisor_simulation.replay import collectives
-from advisor_simulation.replay.compiling import fitting, helper
-from advisor_simulation.replay.network import nodes
+from advisor_simulation.replay.network import rank_nodes
+from advisor_simulation.replay.numba_compiler import choose_compiled, numba_helper
 from advisor_simulation.replay.program import Op
-from advisor_simulation.replay.steps import INNER, Step, Steps, ratios
+from advisor_simulation.replay.steps import INNER, Step, Steps, computation_ratios
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,7 +32,7 @@ _ONE_TO_ALL, _ALL_TO_ONE = int(Role.ONE_TO_ALL), int(Role.ALL_TO_ONE)
 _MOST: Final = 2
 
 
-class Operations(NamedTuple):
+class OperationColumns(NamedTuple):
     """Columns of a program's operations; ``first`` (ranks + 1,) delimits those of a rank."""
 
     first: IntArray
@@ -41,7 +41,7 @@ class Operations(NamedTuple):
     value: FloatArray
 
 
-class Messages(NamedTuple):
+class MessageColumns(NamedTuple):
     """Of each message its bytes, whether it waits for its receiver, and 1 where it stays within a node."""
 
     sizes: FloatArray
@@ -49,7 +49,7 @@ class Messages(NamedTuple):
     inner: npt.NDArray[np.uint8]
 
 
-class Joint(NamedTuple):
+class CollectiveColumns(NamedTuple):
     """Of each collective operation root, shape of its cost, and its role where one rank waits or is waited for."""
 
     root: IntArray
@@ -57,7 +57,7 @@ class Joint(NamedTuple):
     rooted: IntArray
 
 
-class Columns(NamedTuple):
+class StepColumns(NamedTuple):
     """What is filled: kind, value and condition of the steps, last step of each operation, first of each rank."""
 
     kind: Kinds
@@ -67,22 +67,22 @@ class Columns(NamedTuple):
     first: IntArray
 
 
-def lowered(program: Program, network: Network) -> Steps:
+def lower_program(program: Program, network: Network) -> Steps:
     """Return the steps of ``program`` with the protocols, algorithms and nodes of ``network``; not with its speeds."""
-    shapes = _Shapes(program, network)
+    shapes = _CollectiveShapes(program, network)
     sizes, bursts = program.sizes, np.flatnonzero(program.op == Op.BURST)
     seconds = program.value.copy()
-    seconds[bursts] *= ratios(program, network, bursts)
+    seconds[bursts] *= computation_ratios(program, network, bursts)
     count = len(program.op)
-    found = Columns(
+    found = StepColumns(
         np.empty(_MOST * count, dtype=np.uint8), np.zeros(_MOST * count),
         np.full(_MOST * count, -1, dtype=np.int32), np.empty(count, dtype=np.int64),
         np.zeros(program.ranks + 1, dtype=np.int64),
     )  # fmt: skip
-    filled = fitting(lower, count)(
-        Operations(program.first, program.op, program.link, seconds),
-        Messages(sizes, sizes > network.eager_bytes, _inner(program, network)),
-        Joint(program.collectives.root.astype(np.int64), shapes.number, shapes.rooted),
+    filled = choose_compiled(lower_operations, count)(
+        OperationColumns(program.first, program.op, program.link, seconds),
+        MessageColumns(sizes, sizes > network.eager_bytes, _mark_inner(program, network)),
+        CollectiveColumns(program.collectives.root.astype(np.int64), shapes.number, shapes.rooted),
         found,
     )
     start = np.zeros(program.ranks) if program.start_s is None else program.start_s
@@ -92,31 +92,33 @@ def lowered(program: Program, network: Network) -> Steps:
     )  # fmt: skip
 
 
-@helper
-def put(found: Columns, n: int, kind: int, value: float, condition: int) -> int:
+@numba_helper
+def put_step(found: StepColumns, n: int, kind: int, value: float, condition: int) -> int:
     """Add a step; return how many there are."""
     found.kind[n], found.value[n], found.condition[n] = kind, value, condition
     return n + 1
 
 
-@helper
-def put_message(found: Columns, n: int, op: int, link: int, messages: Messages) -> int:
+@numba_helper
+def put_message(found: StepColumns, n: int, op: int, link: int, messages: MessageColumns) -> int:
     """Add the steps of an operation on a message; return how many there are."""
     inner, size, large = messages.inner[link] * _INNER, messages.sizes[link], messages.large[link]
     if op in (SEND, ISEND):
-        n = put(found, n, inner + (_ANNOUNCE if large else _SEND), size, 2 * link)
+        n = put_step(found, n, inner + (_ANNOUNCE if large else _SEND), size, 2 * link)
     if op == RECV and large:
-        n = put(found, n, inner + _READY, size, 2 * link + 1)
+        n = put_step(found, n, inner + _READY, size, 2 * link + 1)
     if op == IRECV and large:
-        n = put(found, n, inner + _NOTE, size, 2 * link + 1)
+        n = put_step(found, n, inner + _NOTE, size, 2 * link + 1)
     if op in (SEND, SENT) and large:
-        n = put(found, n, inner + _RELEASE, size, 2 * link + 1)
+        n = put_step(found, n, inner + _RELEASE, size, 2 * link + 1)
     if op in (RECV, DONE):
-        n = put(found, n, inner + (_ACCEPT if large else _RECEIVE), size, 2 * link)
+        n = put_step(found, n, inner + (_ACCEPT if large else _RECEIVE), size, 2 * link)
     return n
 
 
-def lower(operations: Operations, messages: Messages, joint: Joint, found: Columns) -> int:
+def lower_operations(
+    operations: OperationColumns, messages: MessageColumns, joint: CollectiveColumns, found: StepColumns
+) -> int:
     """Fill in the steps of all operations; return how many there are."""
     n = 0
     joints = 2 * len(messages.sizes)
@@ -125,13 +127,13 @@ def lower(operations: Operations, messages: Messages, joint: Joint, found: Colum
         for i in range(operations.first[rank], operations.first[rank + 1]):
             op, link = operations.op[i], operations.link[i]
             if op <= FIXED:
-                n = put(found, n, op, operations.value[i], -1)
+                n = put_step(found, n, op, operations.value[i], -1)
             elif op == JOIN:
                 rooted, is_root = joint.rooted[link], joint.root[link] == rank
                 if is_root or rooted != _ONE_TO_ALL:
-                    n = put(found, n, _ARRIVE, 0.0, joints + link)
+                    n = put_step(found, n, _ARRIVE, 0.0, joints + link)
                 if is_root or rooted != _ALL_TO_ONE:
-                    n = put(found, n, _LEAVE, float(joint.shape[link]), joints + link)
+                    n = put_step(found, n, _LEAVE, float(joint.shape[link]), joints + link)
             else:
                 n = put_message(found, n, op, link, messages)
             found.last[i] = n - 1 if n > begin else -1
@@ -139,21 +141,21 @@ def lower(operations: Operations, messages: Messages, joint: Joint, found: Colum
     return n
 
 
-def _inner(program: Program, network: Network) -> npt.NDArray[np.uint8]:
+def _mark_inner(program: Program, network: Network) -> npt.NDArray[np.uint8]:
     """Return 1 for each message within a node, where these have costs of their own."""
-    if network.one_kind:
+    if network.is_uniform:
         return np.zeros(len(program.source), dtype=np.uint8)
-    node = nodes(network, program)
+    node = rank_nodes(network, program)
     same: npt.NDArray[np.uint8] = (node[program.source] == node[program.target]).astype(np.uint8)
     return same
 
 
-class _Shapes:
+class _CollectiveShapes:
     """The distinct costs of collective operations, and who waits in them for how many."""
 
     def __init__(self, program: Program, network: Network) -> None:
         joint = program.collectives
-        node = nodes(network, program)
+        node = rank_nodes(network, program)
         members = [len(group) for group in program.communicators]
         together = [len(set(node[list(group)].tolist())) == 1 for group in program.communicators]
         known: dict[tuple[float, float, bool], int] = {}
@@ -165,9 +167,9 @@ class _Shapes:
         for at, (name, role, comm, size, root) in enumerate(zip(*columns, strict=True)):
             key = (name, role, comm, size, root >= 0)
             if key not in costs:
-                algorithm = collectives.chosen(network.collectives, name, size)
-                found = collectives.cost(algorithm, name, role, members[comm], size)
-                shape = (found.latencies, found.bytes, together[comm] and not network.one_kind)
+                algorithm = collectives.choose_algorithm(network.collectives, name, size)
+                found = collectives.compute_cost(algorithm, name, role, members[comm], size)
+                shape = (found.latencies, found.bytes, together[comm] and not network.is_uniform)
                 rooted = algorithm != "dimemas" and root >= 0 and role in (Role.ONE_TO_ALL, Role.ALL_TO_ONE)
                 costs[key] = known.setdefault(shape, len(known)), rooted
             self.number[at], one_sided = costs[key]

@@ -53,14 +53,14 @@ class Network:
     region_ratios: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check(self.latency_s, "the latency", 0.0)
-        _check(1.0 / self.bandwidth if self.bandwidth else math.nan, "1 / bandwidth", 0.0)
-        _check(self.cpu_ratio, "the CPU ratio", 0.0)
+        _check_value(self.latency_s, "the latency", 0.0)
+        _check_value(1.0 / self.bandwidth if self.bandwidth else math.nan, "1 / bandwidth", 0.0)
+        _check_value(self.cpu_ratio, "the CPU ratio", 0.0)
         if self.intra_latency_s is not None:
-            _check(self.intra_latency_s, "the latency within a node", 0.0)
+            _check_value(self.intra_latency_s, "the latency within a node", 0.0)
 
     @property
-    def contended(self) -> bool:
+    def is_contended(self) -> bool:
         """Whether messages compete for links or buses, so that their order depends on times."""
         return bool(self.links_out or self.links_in or self.buses)
 
@@ -76,12 +76,12 @@ class Network:
         return 1.0 / self.bandwidth, 1.0 / inner
 
     @property
-    def one_kind(self) -> bool:
+    def is_uniform(self) -> bool:
         """Whether messages within a node cost the same as those between nodes."""
         return self.intra_latency_s is None and self.intra_bandwidth is None
 
 
-def _check(value: float, what: str, low: float) -> None:
+def _check_value(value: float, what: str, low: float) -> None:
     if not (math.isfinite(value) and value >= low):
         raise UsageError(f"{what} must be a number from {low:g} on, not {value:g}")
 
@@ -90,7 +90,7 @@ def _check(value: float, what: str, low: float) -> None:
 IDEAL: Final = Network(eager_bytes=math.inf)
 
 
-def nodes(network: Network, program: Program) -> IntArray:
+def rank_nodes(network: Network, program: Program) -> IntArray:
     """Return the node of each rank (ranks,)."""
     if network.ranks_per_node:
         return np.arange(program.ranks) // network.ranks_per_node
@@ -99,7 +99,7 @@ def nodes(network: Network, program: Program) -> IntArray:
     return np.arange(program.ranks)
 
 
-def of_machine(machine: Machine, latency_s: float | None = None, bandwidth: float | None = None) -> Network:
+def from_machine(machine: Machine, latency_s: float | None = None, bandwidth: float | None = None) -> Network:
     """Return the network of a machine model, with another latency or bandwidth where they are given.
 
     Raises ``UsageError`` where the model and the arguments leave one of them open.

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor_simulation.replay import contention, engine, path, recording
-from advisor_simulation.replay.waits import computed_s, waits
+from advisor_simulation.replay import contended_replay, critical_path, engine, recording
+from advisor_simulation.replay.waits import compute_waits, rank_computing_s
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
+    from advisor_simulation.replay.critical_path import CriticalPath
     from advisor_simulation.replay.network import Network
-    from advisor_simulation.replay.path import Path
     from advisor_simulation.replay.program import Program
-    from advisor_simulation.replay.waits import Waits
+    from advisor_simulation.replay.waits import WaitTimes
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReplayOutcome:
     """A replayed run: ``time_s``, the end of each operation, waits by cause, the critical path where one is known.
 
     With links or buses there is no path: who waits for whom is then not told by the program alone. ``compute_s``
@@ -30,33 +30,39 @@ class Outcome:
     network: Network
     time_s: float
     end_s: FloatArray
-    waits: Waits
-    path: Path | None
+    waits: WaitTimes
+    path: CriticalPath | None
     compute_s: FloatArray
 
 
-def replay(program: Program, network: Network) -> Outcome:
+def replay_program(program: Program, network: Network) -> ReplayOutcome:
     """Return the replay of ``program`` on ``network``; raises ``DeadlockError``."""
-    if network.contended:
-        found = contention.replay(program, network)
-        lost = waits(program, found.end_s, found.resource_s)
-        return Outcome(program, network, found.time_s, found.end_s, lost, None, computed_s(program, found.end_s))
-    return _followed(program, network, engine.prepared(program, network))
+    if network.is_contended:
+        found = contended_replay.replay_contended(program, network)
+        lost = compute_waits(program, found.end_s, found.resource_s)
+        return ReplayOutcome(
+            program, network, found.time_s, found.end_s, lost, None, rank_computing_s(program, found.end_s)
+        )
+    return _replay_with_path(program, network, engine.prepare_program(program, network))
 
 
-def recorded(program: Program, network: Network) -> Outcome:
+def replay_recorded(program: Program, network: Network) -> ReplayOutcome:
     """Return the replay with the recorded times of calls, computation as ``network`` says; raises ``UsageError``."""
-    return _followed(program, network, engine.ordered(recording.as_recorded(program, network), program))
+    return _replay_with_path(
+        program, network, engine.order_steps(recording.build_recorded_steps(program, network), program)
+    )
 
 
-def _followed(program: Program, network: Network, plan: engine.Ordered) -> Outcome:
-    found = engine.run(plan, network)
-    ends = engine.op_ends(plan, found, program)
-    critical = path.critical(plan, found, network, program)
-    return Outcome(program, network, found.time_s, ends, waits(program, ends), critical, computed_s(program, ends))
+def _replay_with_path(program: Program, network: Network, plan: engine.OrderedSteps) -> ReplayOutcome:
+    found = engine.replay_steps(plan, network)
+    ends = engine.operation_ends(plan, found, program)
+    critical = critical_path.find_critical_path(plan, found, network, program)
+    return ReplayOutcome(
+        program, network, found.time_s, ends, compute_waits(program, ends), critical, rank_computing_s(program, ends)
+    )
 
 
-def measured_s(program: Program) -> float | None:
+def recorded_time_s(program: Program) -> float | None:
     """Return how long the recorded run took, seconds; None where the recording holds no times of calls."""
     if program.end_s is None or not len(program.end_s):
         return None

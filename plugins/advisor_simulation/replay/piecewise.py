@@ -33,7 +33,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Piecewise:
+class PiecewiseTime:
     """T(L, x) = max over planes of alpha + beta L + gamma x, x = 1 / BW; ``planes`` (planes, 3).
 
     Holds for L in ``latencies_s`` and x in ``gaps`` (seconds per byte). ``below`` is by how much T may exceed it,
@@ -46,40 +46,40 @@ class Piecewise:
     below: float
     replays: int
 
-    def at(self, latency_s: FloatArray | float, gap: FloatArray | float) -> FloatArray:
+    def evaluate_times(self, latency_s: FloatArray | float, gap: FloatArray | float) -> FloatArray:
         """Return T, seconds, at points of one shape."""
         latency, x = np.asarray(latency_s, dtype=np.float64), np.asarray(gap, dtype=np.float64)
         values = self.planes[:, 0] + self.planes[:, 1] * latency[..., None] + self.planes[:, 2] * x[..., None]
         result: FloatArray = values.max(axis=-1)
         return result
 
-    def plane_at(self, latency_s: float, gap: float) -> FloatArray:
+    def find_plane(self, latency_s: float, gap: float) -> FloatArray:
         """Return alpha, beta and gamma of the plane that holds at a point."""
         values = self.planes @ np.array([1.0, latency_s, gap])
         result: FloatArray = self.planes[int(values.argmax())]
         return result
 
 
-def explore(
+def explore_planes(
     program: Program,
     base: Network,
     latencies_s: tuple[float, float],
     gaps: tuple[float, float],
     most: int = PLANES,
     done: Callable[[int], None] | None = None,
-) -> Piecewise:
+) -> PiecewiseTime:
     """Return T over the rectangle; raises ``UsageError`` for links and buses, ``DeadlockError``."""
-    if base.contended:
+    if base.is_contended:
         raise UsageError("with links or buses the run time is not piecewise linear; leave out --links and --buses")
-    plan = engine.prepared(program, base)
+    plan = engine.prepare_program(program, base)
     planes: list[tuple[float, float, float]] = []
     met: dict[Point, float] = {}
     corners = [(latency, gap) for latency in latencies_s for gap in gaps]
     while True:
         fresh = [corner for corner in corners if corner not in met]
         for corner in fresh:
-            plane, met[corner] = _touch(plan, base, corner)
-            if not planes or met[corner] - _value(planes, corner) > EXACT * met[corner]:
+            plane, met[corner] = _critical_plane(plan, base, corner)
+            if not planes or met[corner] - _evaluate_planes(planes, corner) > EXACT * met[corner]:
                 planes.append(plane)
             if done:
                 done(len(planes))
@@ -87,24 +87,24 @@ def explore(
                 break
         if not fresh or len(planes) >= most:
             break
-        corners = _corners(planes, latencies_s, gaps)
-    open_ = [corner for corner in _corners(planes, latencies_s, gaps) if corner not in met]
-    below = _gap_at(plan, base, open_, planes) if open_ else _worst(planes, met)
-    return Piecewise(np.array(planes), latencies_s, gaps, below, len(met) + len(open_))
+        corners = _find_corners(planes, latencies_s, gaps)
+    open_ = [corner for corner in _find_corners(planes, latencies_s, gaps) if corner not in met]
+    below = _find_excess(plan, base, open_, planes) if open_ else _worst_excess(planes, met)
+    return PiecewiseTime(np.array(planes), latencies_s, gaps, below, len(met) + len(open_))
 
 
-def _touch(plan: engine.Ordered, base: Network, at: Point) -> tuple[tuple[float, float, float], float]:
+def _critical_plane(plan: engine.OrderedSteps, base: Network, at: Point) -> tuple[tuple[float, float, float], float]:
     """Return the plane of the critical path at a point, and T there."""
-    point = replace(base, latency_s=at[0], bandwidth=engine.bandwidth_of(at[1]))
-    time, alpha, beta, gamma = slopes.coefficients(plan, point, _REPLAYS)
+    point = replace(base, latency_s=at[0], bandwidth=engine.to_bandwidth(at[1]))
+    time, alpha, beta, gamma = slopes.compute_coefficients(plan, point, _REPLAYS)
     return (alpha, beta, gamma), time
 
 
-def _value(planes: list[tuple[float, float, float]], at: Point) -> float:
+def _evaluate_planes(planes: list[tuple[float, float, float]], at: Point) -> float:
     return float((np.array(planes) @ np.array([1.0, *at])).max())
 
 
-def _worst(planes: list[tuple[float, float, float]], met: dict[Point, float]) -> float:
+def _worst_excess(planes: list[tuple[float, float, float]], met: dict[Point, float]) -> float:
     known, worst = np.array(planes), 0.0
     for at, t in met.items():
         if t > 0:
@@ -112,16 +112,16 @@ def _worst(planes: list[tuple[float, float, float]], met: dict[Point, float]) ->
     return worst
 
 
-def _gap_at(
-    plan: engine.Ordered, base: Network, corners: list[Point], planes: list[tuple[float, float, float]]
+def _find_excess(
+    plan: engine.OrderedSteps, base: Network, corners: list[Point], planes: list[tuple[float, float, float]]
 ) -> float:
     """Return by how much T exceeds the planes at corners that were not looked at before, at most, as share of T."""
-    points = [replace(base, latency_s=latency, bandwidth=engine.bandwidth_of(gap)) for latency, gap in corners]
-    times = engine.times(plan, points).tolist()
-    return _worst(planes, dict(zip(corners, times, strict=True)))
+    points = [replace(base, latency_s=latency, bandwidth=engine.to_bandwidth(gap)) for latency, gap in corners]
+    times = engine.replay_times(plan, points).tolist()
+    return _worst_excess(planes, dict(zip(corners, times, strict=True)))
 
 
-def _corners(
+def _find_corners(
     planes: list[tuple[float, float, float]], latencies_s: tuple[float, float], gaps: tuple[float, float]
 ) -> list[Point]:
     """Return the corners of the parts of the rectangle in which one plane each is the largest."""
@@ -129,11 +129,11 @@ def _corners(
     known = np.array(planes)
     found: dict[Point, None] = {}
     for number in range(len(planes)):
-        found.update(dict.fromkeys(_part(known, number, box)))
+        found.update(dict.fromkeys(_plane_region(known, number, box)))
     return list(found)
 
 
-def _part(planes: FloatArray, number: int, box: list[Point]) -> list[Point]:
+def _plane_region(planes: FloatArray, number: int, box: list[Point]) -> list[Point]:
     """Return the part of the rectangle in which a plane is the largest: cut by what is higher until nothing is."""
     part = box
     open_ = np.ones(len(planes), dtype=bool)
@@ -145,11 +145,11 @@ def _part(planes: FloatArray, number: int, box: list[Point]) -> list[Point]:
         if over[highest] <= 0.0:
             break
         open_[highest] = False
-        part = _cut(part, tuple((planes[number] - planes[highest]).tolist()))
+        part = _cut_polygon(part, tuple((planes[number] - planes[highest]).tolist()))
     return part
 
 
-def _cut(polygon: list[Point], over: tuple[float, ...]) -> list[Point]:
+def _cut_polygon(polygon: list[Point], over: tuple[float, ...]) -> list[Point]:
     """Return the part of a convex polygon in which over[0] + over[1] L + over[2] x is not negative."""
     values = [over[0] + over[1] * latency + over[2] * gap for latency, gap in polygon]
     kept: list[Point] = []

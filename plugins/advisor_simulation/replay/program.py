@@ -103,14 +103,14 @@ class Program:
         sizes[self.link[sending]] = self.value[sending]
         return sizes
 
-    def name(self, number: int) -> str:
+    def find_name(self, number: int) -> str:
         """The name of a call or region, empty for -1."""
         return self.names[number] if number >= 0 else ""
 
-    def describe(self, at: int) -> str:
+    def describe_operation(self, at: int) -> str:
         """Return an operation as text, with its call and partner."""
         op, link = Op(self.op[at]), int(self.link[at])
-        call = self.name(int(self.call[at])) or _PLAIN[op]
+        call = self.find_name(int(self.call[at])) or _PLAIN[op]
         if op in (Op.BURST, Op.FIXED):
             return call
         if op == Op.JOIN:
@@ -134,7 +134,7 @@ _PLAIN: Final = {
 }
 
 
-def last_ops(program: Program, kinds: tuple[Op, ...]) -> IntArray:
+def find_last_ops(program: Program, kinds: tuple[Op, ...]) -> IntArray:
     """Return for each message the operation of one of ``kinds``, -1 where there is none."""
     found = np.full(len(program.source), -1, dtype=np.int64)
     at = np.flatnonzero(np.isin(program.op, kinds))
@@ -142,12 +142,12 @@ def last_ops(program: Program, kinds: tuple[Op, ...]) -> IntArray:
     return found
 
 
-def total_burst_s(program: Program) -> float:
+def sum_burst_s(program: Program) -> float:
     """Return the total CPU time: the sum of all bursts of all ranks (seed 002, section 2.2)."""
     return float(program.value[program.op == Op.BURST].sum())
 
 
-def no_collectives() -> Collectives:
+def empty_collectives() -> Collectives:
     """Return the collective operations of a program that has none."""
     none = np.zeros(0, dtype=np.int64)
     return Collectives(none, none, none, np.zeros(0), ())

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.trace.events import Kind, Location, Role, Trace, TraceRegion
-from advisor.trace.regions import classify
+from advisor.trace.regions import classify_region
 from advisor_simulation.replay.program import Op
-from advisor_simulation.replay.waits import starts
+from advisor_simulation.replay.waits import operation_starts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,14 +29,14 @@ _NAMES: Final = {
 _ROOT: Final = "PROGRAM"
 
 
-def trace(program: Program, end_s: FloatArray) -> Trace:
+def rebuild_trace(program: Program, end_s: FloatArray) -> Trace:
     """Return the events of the run in which each operation ends at ``end_s``: enter, what happened, leave.
 
     Operations of one call of waiting or exchanging follow each other in one call. Times begin at 0.
     """
-    begin = starts(program, end_s)
-    regions, number = _regions(program)
-    merged = _continued(program, number, regions)
+    begin = operation_starts(program, end_s)
+    regions, number = _build_regions(program)
+    merged = _find_continued(program, number, regions)
     happens = np.array([_KINDS.get(op, 0) for op in Op])[program.op]
     opening, closing = ~merged, np.r_[~merged[1:], True][: len(merged)]
     times = np.stack([begin, end_s, end_s], axis=1).ravel()
@@ -45,22 +45,22 @@ def trace(program: Program, end_s: FloatArray) -> Trace:
     sent = np.isin(kinds, (Kind.SEND, Kind.ISEND))
     times[sent] = times[np.flatnonzero(sent) - 1]
     at = np.repeat(np.arange(len(begin)), 3)[kept]
-    columns = _columns(program, at, kinds[kept], number)
-    return _with_roots(program, regions, at, times[kept], columns, (begin, end_s))
+    columns = _event_columns(program, at, kinds[kept], number)
+    return _add_roots(program, regions, at, times[kept], columns, (begin, end_s))
 
 
-def _regions(program: Program) -> tuple[list[TraceRegion], IntArray]:
+def _build_regions(program: Program) -> tuple[list[TraceRegion], IntArray]:
     """Return the regions, and the one of each operation: its call, or the region of the program it computes in."""
     names = list(program.names)
     plain = {op: len(names) + at for at, op in enumerate(Op)}
     names += [_NAMES[op] for op in Op]
     known = np.where(program.call >= 0, program.call, program.region)
     number = np.where(known >= 0, known, np.array([plain[op] for op in Op])[program.op])
-    regions = [TraceRegion(*classify(name)) for name in names]
+    regions = [TraceRegion(*classify_region(name)) for name in names]
     return [*regions, TraceRegion(_ROOT, Role.ROOT)], number.astype(np.int64)
 
 
-def _continued(program: Program, number: IntArray, regions: list[TraceRegion]) -> npt.NDArray[np.bool_]:
+def _find_continued(program: Program, number: IntArray, regions: list[TraceRegion]) -> npt.NDArray[np.bool_]:
     """Return whether an operation belongs to the same call as the one before it."""
     role = np.array([region.role for region in regions])[number]
     several = np.isin(role, (Role.WAIT, Role.SENDRECV)) & (program.op >= Op.SEND)
@@ -69,7 +69,7 @@ def _continued(program: Program, number: IntArray, regions: list[TraceRegion]) -
     return same
 
 
-def _columns(program: Program, at: IntArray, kinds: IntArray, number: IntArray) -> dict[str, IntArray]:
+def _event_columns(program: Program, at: IntArray, kinds: IntArray, number: IntArray) -> dict[str, IntArray]:
     """Return what events say beside their times."""
     link = program.link[at].astype(np.int64)
     nothing = np.full(len(at), -1, dtype=np.int64)
@@ -91,7 +91,7 @@ def _columns(program: Program, at: IntArray, kinds: IntArray, number: IntArray) 
     }  # fmt: skip
 
 
-def _with_roots(
+def _add_roots(
     program: Program,
     regions: list[TraceRegion],
     at: IntArray,
@@ -106,23 +106,27 @@ def _with_roots(
     owner = np.r_[filled, rank, filled]
     order = np.argsort(owner, kind="stable")
 
-    def around(column: IntArray, value: int, after: int) -> IntArray:
+    def wrap_column(column: IntArray, value: int, after: int) -> IntArray:
         found: IntArray = np.r_[np.full(len(filled), value), column, np.full(len(filled), after)][order]
         return found
 
     root = len(regions) - 1
-    filled_in = {name: around(column, -1, -1) for name, column in columns.items() if name not in ("kind", "region")}
+    filled_in = {
+        name: wrap_column(column, -1, -1) for name, column in columns.items() if name not in ("kind", "region")
+    }
     return Trace(
         program=program.title,
         tool="replay",
-        locations=tuple(Location(f"rank {each}", each, host=_host(program, each)) for each in range(program.ranks)),
+        locations=tuple(
+            Location(f"rank {each}", each, host=_rank_host(program, each)) for each in range(program.ranks)
+        ),
         regions=tuple(regions),
         communicators=program.communicators,
         files=(),
         first=np.r_[0, np.cumsum(np.bincount(owner, minlength=program.ranks))].astype(np.int64),
         time_s=np.r_[edges[0][low], times, edges[1][high]][order],
-        kind=around(columns["kind"], Kind.ENTER, Kind.LEAVE).astype(np.uint8),
-        region=around(columns["region"], root, root).astype(np.int32),
+        kind=wrap_column(columns["kind"], Kind.ENTER, Kind.LEAVE).astype(np.uint8),
+        region=wrap_column(columns["region"], root, root).astype(np.int32),
         comm=filled_in["comm"].astype(np.int32),
         partner=filled_in["partner"].astype(np.int32),
         tag=filled_in["tag"].astype(np.int32),
@@ -131,5 +135,5 @@ def _with_roots(
     )
 
 
-def _host(program: Program, rank: int) -> str | None:
+def _rank_host(program: Program, rank: int) -> str | None:
     return program.hosts[rank] if rank < len(program.hosts) else None

@@ -14,7 +14,7 @@ import numpy as np
 from advisor.model.errors import UsageError
 from advisor.trace.events import Role
 from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op
-from advisor_simulation.replay.steps import Lowering, Step, Steps, ratios
+from advisor_simulation.replay.steps import Step, StepLayout, Steps, computation_ratios
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 _PARTS = 3
 
 
-def as_recorded(program: Program, network: Network | None = None) -> Steps:
+def build_recorded_steps(program: Program, network: Network | None = None) -> Steps:
     """Return the steps of the recorded run; raises ``UsageError`` where the recording holds no times."""
     if program.end_s is None or program.start_s is None:
         raise UsageError("the recording holds no times of calls; name a latency and a bandwidth")
     ends = program.end_s
     starts = np.r_[0.0, ends[:-1]]
     starts[program.first[:-1][np.diff(program.first) > 0]] = program.start_s[np.diff(program.first) > 0]
-    lowering = Lowering.of(program, np.full(len(program.op), _PARTS, dtype=np.int64))
-    kind, value, condition = lowering.columns()
+    lowering = StepLayout.from_counts(program, np.full(len(program.op), _PARTS, dtype=np.int64))
+    kind, value, condition = lowering.empty_columns()
     kind[:] = Step.FIXED
     tell, own, wait = (np.arange(len(program.op)) * _PARTS + part for part in range(_PARTS))
     value[own] = np.where(program.op <= Op.FIXED, program.value, ends - starts)
     bursts = np.flatnonzero(program.op == Op.BURST)
-    value[own[bursts]] *= 1.0 if network is None else ratios(program, network, bursts)
+    value[own[bursts]] *= 1.0 if network is None else computation_ratios(program, network, bursts)
     kind[own[program.op == Op.BURST]] = Step.BURST
-    told, awaited = _conditions(program)
+    told, awaited = _find_conditions(program)
     noting = np.flatnonzero(told >= 0)
     kind[tell[noting]] = np.where(program.op[noting] == Op.JOIN, Step.ARRIVE, Step.NOTE)
     condition[tell[noting]] = told[noting]
-    begun = _when(program, starts, told)
+    begun = _fulfilment_times(program, starts, told)
     waits = np.flatnonzero(awaited >= 0)
     waits = waits[(begun[awaited[waits]] > starts[waits]) & (begun[awaited[waits]] <= ends[waits])]
     value[own[waits]] = 0.0
@@ -54,12 +54,13 @@ def as_recorded(program: Program, network: Network | None = None) -> Steps:
     needed = members[program.collectives.comm]
     needed[(program.collectives.role == Role.ONE_TO_ALL) & (program.collectives.root >= 0)] = 1
     return Steps(
-        lowering.first(), kind, value, condition, lowering.last(), len(program.source), needed.astype(np.int32),
+        lowering.rank_starts(), kind, value, condition, lowering.last_steps(), len(program.source),
+        needed.astype(np.int32),
         np.zeros((0, 2)), np.zeros(0, dtype=bool), program.start_s,
     )  # fmt: skip
 
 
-def _conditions(program: Program) -> tuple[IntArray, IntArray]:
+def _find_conditions(program: Program) -> tuple[IntArray, IntArray]:
     """Return of each operation the condition that it fulfils when it begins, and the one it may wait for; -1 none."""
     op, link = program.op, program.link.astype(np.int64)
     told, awaited = np.full(len(op), -1, dtype=np.int64), np.full(len(op), -1, dtype=np.int64)
@@ -76,7 +77,7 @@ def _conditions(program: Program) -> tuple[IntArray, IntArray]:
     return told, awaited
 
 
-def _when(program: Program, starts: FloatArray, told: IntArray) -> FloatArray:
+def _fulfilment_times(program: Program, starts: FloatArray, told: IntArray) -> FloatArray:
     """Return when each condition was fulfilled."""
     count = 2 * len(program.source) + len(program.collectives)
     found = np.full(count, -np.inf)

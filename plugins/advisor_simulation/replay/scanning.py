@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.trace.events import Kind, Role
-from advisor_simulation.replay.compiling import fitting, helper
+from advisor_simulation.replay.numba_compiler import choose_compiled, numba_helper
 from advisor_simulation.replay.program import Op
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _OPS: Final = {
 }  # fmt: skip
 
 
-class Rows:
+class ScannedRows:
     """Operations by rank: ``first``, ``op``, ``event`` and ``mate`` (row) or -1, ``call``, ``region``, ``end_s``."""
 
     def __init__(self, trace: Trace) -> None:
@@ -51,7 +51,7 @@ class Rows:
         kinds = np.full(max(Kind) + 1, -1, dtype=np.int64)
         kinds[list(_OPS)] = list(_OPS.values())
         fixed = np.isin(role, SETTING_UP)
-        scan = fitting(scan_locations, len(trace.time_s))
+        scan = choose_compiled(scan_locations, len(trace.time_s))
         count = scan(
             trace.first, trace.time_s, trace.kind, trace.region, kinds, np.isin(role, _MPI), fixed,
             role == SENDRECV, role == Role.LOCAL, np.full(DEEPEST, -1, dtype=np.int64),
@@ -61,7 +61,7 @@ class Rows:
             setattr(self, name, getattr(self, name)[:count].copy())
 
 
-@helper
+@numba_helper
 def end_call(
     n: int,
     opened: int,
@@ -108,7 +108,7 @@ def scan_locations(
     within: npt.NDArray[np.int32],
     end_s: FloatArray,
 ) -> int:
-    """Fill the columns of ``Rows`` and return how many rows there are; ``stack`` is room for nested regions."""
+    """Fill the columns of ``ScannedRows`` and return how many rows there are; ``stack`` is room for nested regions."""
     n = 0
     for location in range(len(first) - 1):
         begins[location] = n

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor_simulation.replay.compiling import fitting
-from advisor_simulation.replay.engine import prices, speeds
+from advisor_simulation.replay.engine import collective_prices, network_speeds
 from advisor_simulation.replay.kernels import (
     ACCEPT,
     ANNOUNCE,
@@ -21,12 +20,13 @@ from advisor_simulation.replay.kernels import (
     RELEASE,
     SEND,
 )
+from advisor_simulation.replay.numba_compiler import choose_compiled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.replay.engine import Ordered
+    from advisor_simulation.replay.engine import OrderedSteps
     from advisor_simulation.replay.network import Network
 
     Kinds = npt.NDArray[np.uint8]
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 _T, _ALPHA, _BETA, _GAMMA = range(4)
 
 
-def coefficients(plan: Ordered, network: Network, replays: int = 1) -> tuple[float, float, float, float]:
+def compute_coefficients(plan: OrderedSteps, network: Network, replays: int = 1) -> tuple[float, float, float, float]:
     """Return T, alpha, beta and gamma at a point: T = alpha + beta L + gamma / BW on its critical path.
 
     The same numbers as ``path.critical`` gives, where several paths are critical those of one of them. ``replays`` is
     how many times this will be asked.
     """
-    latency, flight, gap = speeds([network])
-    cost = prices(plan.steps, latency + flight, gap)[:, 0].copy()
+    latency, flight, gap = network_speeds([network])
+    cost = collective_prices(plan.steps, latency + flight, gap)[:, 0].copy()
     clock = np.zeros((plan.steps.ranks, 4))
     clock[:, _T] = clock[:, _ALPHA] = plan.steps.start_s
     made = np.where(plan.steps.inner_shape[:, None], 0.0, plan.steps.costs)
-    fitting(carry, len(plan.kind) * replays)(
+    choose_compiled(carry_coefficients, len(plan.kind) * replays)(
         plan.stretch_rank, plan.stretch_end, plan.kind, plan.value, plan.slot, float(network.cpu_ratio),
         latency[:, 0].copy(), flight[:, 0].copy(), gap[:, 0].copy(), cost, made, clock, np.zeros((plan.slots, 4)),
         float(network.startup == "processor"),
@@ -56,7 +56,7 @@ def coefficients(plan: Ordered, network: Network, replays: int = 1) -> tuple[flo
     return float(last[_T]), float(last[_ALPHA]), float(last[_BETA]), float(last[_GAMMA])
 
 
-def carry(
+def carry_coefficients(
     stretch_rank: Numbers,
     stretch_end: IntArray,
     kind: Kinds,

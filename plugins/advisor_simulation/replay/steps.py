@@ -44,10 +44,10 @@ WAITING: Final = (Step.RECEIVE, Step.RELEASE, Step.ACCEPT, Step.LEAVE, Step.AFTE
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of all ranks; ``first`` (ranks + 1,), columns ``kind``, ``value``, ``condition`` (-1 none).
+    """The steps of all ranks; ``rank_starts`` (ranks + 1,), columns ``kind``, ``value``, ``condition`` (-1 none).
 
-    ``last`` (operations,) is the step with which each operation of the program ends (-1: it has none on its rank, and
-    ends where the one before it does). ``needed`` (collectives,) counts the arrivals that fulfil the condition,
+    ``last_steps`` (operations,) is the step with which each operation of the program ends (-1: it has none on its rank,
+    and ends where the one before it does). ``needed`` (collectives,) counts the arrivals that fulfil the condition,
     ``costs`` (shapes, 2) holds latencies and bytes of collective operations, ``inner_shape`` (shapes,) whether they
     stay within a node. ``messages`` is M.
     """
@@ -70,7 +70,7 @@ class Steps:
 
 
 @dataclass(slots=True)
-class Lowering:
+class StepLayout:
     """Columns that are being filled: how many steps each operation has, and what they are."""
 
     program: Program
@@ -78,27 +78,27 @@ class Lowering:
     end: IntArray
 
     @classmethod
-    def of(cls, program: Program, count: IntArray) -> Lowering:
+    def from_counts(cls, program: Program, count: IntArray) -> StepLayout:
         """Room for ``count`` steps of each operation."""
         return cls(program, count, np.cumsum(count))
 
-    def columns(self) -> tuple[npt.NDArray[np.uint8], FloatArray, npt.NDArray[np.int32]]:
+    def empty_columns(self) -> tuple[npt.NDArray[np.uint8], FloatArray, npt.NDArray[np.int32]]:
         """Return empty columns."""
         total = int(self.end[-1]) if len(self.end) else 0
         return np.zeros(total, dtype=np.uint8), np.zeros(total), np.full(total, -1, dtype=np.int32)
 
-    def first(self) -> IntArray:
+    def rank_starts(self) -> IntArray:
         """Return where the steps of each rank begin."""
         found: IntArray = np.r_[0, self.end][self.program.first].astype(np.int64)
         return found
 
-    def last(self) -> IntArray:
+    def last_steps(self) -> IntArray:
         """Return the last step of each operation, or of the latest before it on its rank; -1 for none."""
         last = self.end - 1
-        return np.where(last >= np.repeat(self.first()[:-1], np.diff(self.program.first)), last, -1)
+        return np.where(last >= np.repeat(self.rank_starts()[:-1], np.diff(self.program.first)), last, -1)
 
 
-def ratios(program: Program, network: Network, at: IntArray) -> FloatArray:
+def computation_ratios(program: Program, network: Network, at: IntArray) -> FloatArray:
     """Return the factors on computation that are the same at all points: of ranks and regions."""
     of_rank = np.array([network.rank_ratios.get(rank, 1.0) for rank in range(program.ranks)])
     of_region = np.array([*(network.region_ratios.get(name, 1.0) for name in program.names), 1.0])

@@ -12,7 +12,7 @@ import numpy as np
 
 from advisor.model.errors import UsageError
 from advisor.support.extras import install_line
-from advisor_simulation.replay import contention, engine
+from advisor_simulation.replay import contended_replay, engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,16 +37,16 @@ class Ranges:
     cpu_ratios: tuple[float, float] = (1.0, 1.0)
 
 
-def random_points(base: Network, ranges: Ranges, count: int, seed: int) -> list[Network]:
+def make_random_points(base: Network, ranges: Ranges, count: int, seed: int) -> list[Network]:
     """Return ``count`` points: latency and ratio uniform, 1 / bandwidth uniform, as the model is linear in them."""
     generator = np.random.default_rng(seed)
     latency = generator.uniform(*ranges.latencies_s, count)
     gap = generator.uniform(1.0 / ranges.bandwidths[1], 1.0 / ranges.bandwidths[0], count)
     ratio = generator.uniform(*ranges.cpu_ratios, count)
-    return _points(base, latency, gap, ratio)
+    return _make_points(base, latency, gap, ratio)
 
 
-def grid_points(base: Network, ranges: Ranges, count: int) -> list[Network]:
+def make_grid_points(base: Network, ranges: Ranges, count: int) -> list[Network]:
     """Return the points of the largest grid of at most ``count`` points, as many along each axis that varies."""
     varying = [low < high for low, high in (ranges.latencies_s, ranges.bandwidths, ranges.cpu_ratios)]
     side = max(math.floor(count ** (1.0 / max(sum(varying), 1)) + 1e-9), 1)
@@ -54,32 +54,32 @@ def grid_points(base: Network, ranges: Ranges, count: int) -> list[Network]:
     gaps = 1.0 / ranges.bandwidths[1], 1.0 / ranges.bandwidths[0]
     axes = [np.linspace(*ends, n) for ends, n in zip((ranges.latencies_s, gaps, ranges.cpu_ratios), sides, strict=True)]
     latency, gap, ratio = (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
-    return _points(base, latency, gap, ratio)
+    return _make_points(base, latency, gap, ratio)
 
 
-def _points(base: Network, latency: FloatArray, gap: FloatArray, ratio: FloatArray) -> list[Network]:
+def _make_points(base: Network, latency: FloatArray, gap: FloatArray, ratio: FloatArray) -> list[Network]:
     columns = zip(latency.tolist(), gap.tolist(), (ratio * base.cpu_ratio).tolist(), strict=True)
-    return [replace(base, latency_s=a, bandwidth=engine.bandwidth_of(b), cpu_ratio=c) for a, b, c in columns]
+    return [replace(base, latency_s=a, bandwidth=engine.to_bandwidth(b), cpu_ratio=c) for a, b, c in columns]
 
 
-def times(program: Program, points: Sequence[Network], done: Callable[[int], None] | None = None) -> FloatArray:
+def sweep_times(program: Program, points: Sequence[Network], done: Callable[[int], None] | None = None) -> FloatArray:
     """Return the run time at each point, seconds; the points share all but speeds. Raises ``DeadlockError``."""
     if not points:
         return np.zeros(0)
-    if points[0].contended:
+    if points[0].is_contended:
         found = np.zeros(len(points))
         for at, point in enumerate(points):
-            found[at] = contention.replay(program, point).time_s
+            found[at] = contended_replay.replay_contended(program, point).time_s
             if done:
                 done(at + 1)
         return found
-    return engine.times(engine.prepared(program, points[0]), points, done)
+    return engine.replay_times(engine.prepare_program(program, points[0]), points, done)
 
 
-def times_on_cluster(
+def sweep_on_cluster(
     program: Program, points: Sequence[Network], address: str, done: Callable[[int], None] | None = None
 ) -> FloatArray:
-    """Return what ``times`` returns, computed by the workers of a Dask cluster; raises ``UsageError``."""
+    """Return what ``sweep_times`` returns, computed by the workers of a Dask cluster; raises ``UsageError``."""
     if find_spec("distributed") is None:
         raise UsageError(f"--cluster needs dask.distributed: {install_line('cluster')}")
     distributed: Any = import_module("distributed")
@@ -91,7 +91,7 @@ def times_on_cluster(
     with client:
         sent = client.scatter(program, broadcast=True)
         portions = [list(points[low : low + PORTION]) for low in range(0, len(points), PORTION)]
-        futures = {client.submit(times, sent, part, pure=False): at for at, part in enumerate(portions)}
+        futures = {client.submit(sweep_times, sent, part, pure=False): at for at, part in enumerate(portions)}
         finished = 0
         for future in distributed.as_completed(list(futures)):
             low = futures[future] * PORTION

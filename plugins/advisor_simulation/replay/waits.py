@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, last_ops
+from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, find_last_ops
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
@@ -18,21 +18,21 @@ LATE_SENDER, LATE_RECEIVER, COLLECTIVE, RESOURCE = range(len(CAUSES))
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class WaitTimes:
     """Per operation: ``cause`` (index into ``CAUSES``, -1 none), ``seconds`` waited, ``transfer_s`` of the network."""
 
     cause: IntArray
     seconds: FloatArray
     transfer_s: FloatArray
 
-    def by_cause(self) -> FloatArray:
+    def sum_by_cause(self) -> FloatArray:
         """Return seconds per cause, over all ranks."""
         kept = self.cause >= 0
         found: FloatArray = np.bincount(self.cause[kept], self.seconds[kept], minlength=len(CAUSES)).astype(np.float64)
         return found
 
 
-def starts(program: Program, end_s: FloatArray) -> FloatArray:
+def operation_starts(program: Program, end_s: FloatArray) -> FloatArray:
     """Return when each operation began: when the one before it on its rank ended."""
     begin = np.zeros(program.ranks) if program.start_s is None else program.start_s
     result: FloatArray = np.r_[0.0, end_s[:-1]]
@@ -41,19 +41,19 @@ def starts(program: Program, end_s: FloatArray) -> FloatArray:
     return result
 
 
-def waits(program: Program, end_s: FloatArray, resource_s: FloatArray | None = None) -> Waits:
+def compute_waits(program: Program, end_s: FloatArray, resource_s: FloatArray | None = None) -> WaitTimes:
     """Return waiting and transfer of every operation that ended at ``end_s``.
 
     A receive waits for a late sender until the send begins, a send for a late receiver until the receive is posted,
     a member of a collective operation until the last one is there; ``resource_s`` (messages,) is how long
     each message waited for links and buses.
     """
-    begin = starts(program, end_s)
+    begin = operation_starts(program, end_s)
     spent = end_s - begin
     cause = np.full(len(spent), -1, dtype=np.int64)
     waited = np.zeros(len(spent))
     op, link = program.op, program.link
-    send, post = last_ops(program, SENDING), last_ops(program, POSTING)
+    send, post = find_last_ops(program, SENDING), find_last_ops(program, POSTING)
     for kinds, other, why in ((RECEIVED, send, LATE_SENDER), ((Op.SEND, Op.SENT), post, LATE_RECEIVER)):
         at = np.flatnonzero(np.isin(op, kinds))
         cause[at] = why
@@ -65,11 +65,11 @@ def waits(program: Program, end_s: FloatArray, resource_s: FloatArray | None = N
     calling = ~np.isin(op, (Op.BURST, Op.FIXED))
     transfer = np.where(calling, spent - waited, 0.0)
     if resource_s is not None:
-        cause, waited, transfer = _with_resources(program, (cause, waited, transfer), resource_s)
-    return Waits(np.where(waited > 0, cause, -1), waited, transfer)
+        cause, waited, transfer = _add_resource_waits(program, (cause, waited, transfer), resource_s)
+    return WaitTimes(np.where(waited > 0, cause, -1), waited, transfer)
 
 
-def _with_resources(
+def _add_resource_waits(
     program: Program, found: tuple[IntArray, FloatArray, FloatArray], resource_s: FloatArray
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Call waiting for links and buses so, where that is longer than waiting for the other rank."""
@@ -82,8 +82,8 @@ def _with_resources(
     return cause, waited, transfer
 
 
-def computed_s(program: Program, end_s: FloatArray) -> FloatArray:
+def rank_computing_s(program: Program, end_s: FloatArray) -> FloatArray:
     """Return the seconds that each rank computes (ranks,)."""
-    spent = (end_s - starts(program, end_s)) * (program.op == Op.BURST)
+    spent = (end_s - operation_starts(program, end_s)) * (program.op == Op.BURST)
     found: FloatArray = np.bincount(program.rank, spent, minlength=program.ranks).astype(np.float64)
     return found

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from advisor.extension.commands import Registry, Services
+    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.reports import Report
 
 
@@ -23,7 +23,7 @@ _OF_NODES = ("latency", "bandwidth", "machine")
 _OF_CHANGES = ("action", "region", "plan")
 
 
-def register(registry: Registry) -> None:
+def register_command(registry: CommandRegistry) -> None:
     """Register the command."""
     registry(
         "whatif",
@@ -44,38 +44,38 @@ def register(registry: Registry) -> None:
             Argument("--processors", "processors of an application model (default: those it states, else 4)", int),
             Argument("--finite", "models with caches of the size that the machine has", bool, False),
         ),
-        run,
+        run_whatif,
     )
 
 
-def run(args: Namespace, services: Services) -> Report:
+def run_whatif(args: Namespace, services: CommandServices) -> Report:
     """Return expected gains with intervals, side effects, conflicts, and the plan that was asked for.
 
     Raises UsageError for options that would be ignored.
     """
     if args.path.suffix in (".yaml", ".yml"):
-        from advisor_simulation.whatif.models import report as of_model
+        from advisor_simulation.whatif.model_report import build_report as of_model
 
-        _refused(args, _OF_RUNS, "is asked of recorded runs, not of application models")
+        _check_refused(args, _OF_RUNS, "is asked of recorded runs, not of application models")
         return of_model(args, services)
-    _refused(args, _OF_MODELS, "is asked of application models (.yaml), not of recorded runs")
+    _check_refused(args, _OF_MODELS, "is asked of application models (.yaml), not of recorded runs")
     machine = [name for name in ("network", "processor") if getattr(args, name) is not None]
     if args.ranks_per_node is None:
-        _refused(args, _OF_NODES, "belongs to --ranks-per-node; --network 2 makes all messages twice as fast")
+        _check_refused(args, _OF_NODES, "belongs to --ranks-per-node; --network 2 makes all messages twice as fast")
     else:
-        _refused(args, (*_OF_CHANGES, *machine), "can't be combined with --ranks-per-node")
+        _check_refused(args, (*_OF_CHANGES, *machine), "can't be combined with --ranks-per-node")
     if machine:
-        _refused(args, _OF_CHANGES, f"can't be combined with --{machine[0]}")
+        _check_refused(args, _OF_CHANGES, f"can't be combined with --{machine[0]}")
     if args.ranks_per_node is not None:
-        from advisor_simulation.whatif.mapping import report as mapped
+        from advisor_simulation.whatif.mapping import build_report as mapped
 
         return mapped(args, services)
-    from advisor_simulation.whatif.report import report
+    from advisor_simulation.whatif.run_report import build_report
 
-    return report(args, services)
+    return build_report(args, services)
 
 
-def _refused(args: Namespace, names: Sequence[str], why: str) -> None:
+def _check_refused(args: Namespace, names: Sequence[str], why: str) -> None:
     for name in names:
         if getattr(args, name) not in (None, False):
             raise UsageError(f"--{name.replace('_', '-')} {why}")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_simulation.whatif.trial import Trial, changed
+from advisor_simulation.whatif.trial import Trial, apply_change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor_simulation.whatif.runs import Run
+    from advisor_simulation.whatif.measured_run import MeasuredRun
 
 #: Half width of an 80 % interval in standard deviations.
 EIGHTY: Final = 1.2816
@@ -24,7 +24,7 @@ ENOUGH: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ChangeGain:
     """A change and what it wins: ``expected_s`` with the 80 % interval ``low_s`` to ``high_s``, seconds."""
 
     expected_s: float
@@ -33,59 +33,59 @@ class Tried:
     unchanged: Trial
     changed: Trial
 
-    def moved(self) -> dict[str, float]:
+    def gap_changes(self) -> dict[str, float]:
         """Return by how much each gap grows (negative: shrinks), seconds."""
         before, after = Trial(self.unchanged.run), Trial(self.changed.run)
-        if self.changed.replayed:
+        if self.changed.is_replayed:
             before, after = self.unchanged, self.changed
-        now = after.gaps()
-        return {name: now[name] - seconds for name, seconds in before.gaps().items() if name in now}
+        now = after.compute_gaps()
+        return {name: now[name] - seconds for name, seconds in before.compute_gaps().items() if name in now}
 
 
-def tried(trial: Trial, words: Mapping[str, str], chosen: set[int] | None = None) -> Tried | None:
+def try_change(trial: Trial, words: Mapping[str, str], chosen: set[int] | None = None) -> ChangeGain | None:
     """Return what a rule's change wins in the ``chosen`` phases (all, if none); None where it can't be simulated."""
-    after = changed(trial, words, chosen or set())
-    return compared(trial, after) if after is not None else None
+    after = apply_change(trial, words, chosen or set())
+    return compare_trials(trial, after) if after is not None else None
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class JointGain:
     """What several changes win together, and the places of those that could not be made behind the others."""
 
-    tried: Tried
+    gain: ChangeGain
     left_out: tuple[int, ...]
 
 
-def joint(trial: Trial, changes: Sequence[tuple[Mapping[str, str], set[int]]]) -> Joint:
+def try_jointly(trial: Trial, changes: Sequence[tuple[Mapping[str, str], set[int]]]) -> JointGain:
     """Return what several changes win together, carried out one after the other."""
     now, left_out = trial, []
     for place, (words, chosen) in enumerate(changes):
-        after = changed(now, words, chosen)
+        after = apply_change(now, words, chosen)
         if after is None:
             left_out.append(place)
         now = after or now
-    return Joint(compared(trial, now), tuple(left_out))
+    return JointGain(compare_trials(trial, now), tuple(left_out))
 
 
-def compared(before: Trial, after: Trial) -> Tried:
+def compare_trials(before: Trial, after: Trial) -> ChangeGain:
     """Return the gain of one run over another.
 
     The interval adds up, as independent: how the gain varies between iterations, how two runs of the same program
     differ (the scatter of all instances, twice), the model's own error on the unchanged run, and the doubt about the
     remedy.
     """
-    gain = before.total() - after.total()
-    if after.replayed:
-        own = abs(before.total() - before.run.profile.actual_s)
+    gain = before.total_seconds() - after.total_seconds()
+    if after.is_replayed:
+        own = abs(before.total_seconds() - before.run.profile.actual_s)
     else:
-        gain = before.run.total() - after.run.total()
-        own = float(np.hypot(_noise(before.run, after.run), _share_of_error(before.run, after.run)))
-    parts = (own, np.sqrt(2.0) * _scatter(before.run), REMEDY * gain)
+        gain = before.run.total_seconds() - after.run.total_seconds()
+        own = float(np.hypot(_gain_noise(before.run, after.run), _model_error(before.run, after.run)))
+    parts = (own, np.sqrt(2.0) * _run_deviation(before.run), REMEDY * gain)
     spread = EIGHTY * float(np.sqrt(np.sum(np.square(parts))))
-    return Tried(gain, gain - spread, gain + spread, before, after)
+    return ChangeGain(gain, gain - spread, gain + spread, before, after)
 
 
-def _scatter(run: Run) -> float:
+def _run_deviation(run: MeasuredRun) -> float:
     """Return the standard deviation of a run's time, as the scatter of its instances tells it, seconds.
 
     From differences of neighbours, so that a slow drift of the work is no scatter (von Neumann 1941).
@@ -98,7 +98,7 @@ def _scatter(run: Run) -> float:
     return float(np.sqrt(variance))
 
 
-def _noise(before: Run, after: Run) -> float:
+def _gain_noise(before: MeasuredRun, after: MeasuredRun) -> float:
     """Return the standard error of the gain from how it varies between the iterations of each changed phase,
     seconds."""
     kept = {phase.number: phase for phase in after.phases}
@@ -113,10 +113,10 @@ def _noise(before: Run, after: Run) -> float:
     return float(np.sqrt(variance))
 
 
-def _share_of_error(before: Run, after: Run) -> float:
+def _model_error(before: MeasuredRun, after: MeasuredRun) -> float:
     """Return the model's own error on the unchanged run, in proportion to the time in the phases that change,
     seconds."""
     kept = {phase.number: phase for phase in after.phases}
     touched = sum(float(p.durations().sum()) for p in before.phases if kept.get(p.number) is not p)
-    inside = before.total() - before.outside
+    inside = before.total_seconds() - before.outside
     return before.error_s * touched / inside if inside > 0 else before.error_s

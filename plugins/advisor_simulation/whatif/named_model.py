@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model.errors import AdvisorError
-from advisor_simulation.model.checks import read
+from advisor_simulation.model.checks import read_model
 from advisor_simulation.whatif.gains import EIGHTY, REMEDY
-from advisor_simulation.whatif.modelled.table import CHANGES
-from advisor_simulation.whatif.models import Bench
+from advisor_simulation.whatif.model_report import ModelBench
+from advisor_simulation.whatif.modelled.change_table import CHANGES
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from advisor_simulation.model.records import Model
 
 
-class Modelled:
+class NamedModel:
     """The model of a run, and what its changes win."""
 
-    def __init__(self, profile: Profile, model: Model, bench: Bench) -> None:
+    def __init__(self, profile: Profile, model: Model, bench: ModelBench) -> None:
         self.profile, self.model, self.bench = profile, model, bench
-        self.setting = bench.setting(model)
+        self.setting = bench.build_setting(model)
 
-    def expected(self, action: str) -> tuple[float, float, float] | None:
+    def estimate_gain(self, action: str) -> tuple[float, float, float] | None:
         """Return what an action is expected to win with its 80 % interval, seconds; None where it changes nothing."""
         change = next((one for one in CHANGES if action in one.actions), None)
         try:
             made = change.make(self.model, self.setting) if change is not None else None
             if made is None:
                 return None
-            before, after = self.bench.total(self.model), self.bench.total(made)
+            before, after = self.bench.total_seconds(self.model), self.bench.total_seconds(made)
         except AdvisorError:
             return None
         actual = self.profile.actual_s
@@ -45,15 +45,15 @@ class Modelled:
         return gain, gain - spread, gain + spread
 
 
-def of_profile(profile: Profile, machine: Machine | None) -> Modelled | None:
+def find_named_model(profile: Profile, machine: Machine | None) -> NamedModel | None:
     """Return the model that a run names, None where it names none that can be read and simulated."""
     named = profile.parameters.get("model")
     if not isinstance(named, str) or not Path(named).is_file():
         return None
     path = Path(named)
     try:
-        model = read(path)
-        bench = Bench(path.parent, machine, len(profile.processors))
-        return Modelled(profile, model, bench) if bench.total(model) > 0 else None
+        model = read_model(path)
+        bench = ModelBench(path.parent, machine, len(profile.processors))
+        return NamedModel(profile, model, bench) if bench.total_seconds(model) > 0 else None
     except (AdvisorError, OSError):
         return None

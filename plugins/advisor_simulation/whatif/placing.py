@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PASSES: Final = 8
 
 
-def placed(exchanged: npt.NDArray[np.generic], per_node: int) -> IntArray:
+def place_by_exchange(exchanged: npt.NDArray[np.generic], per_node: int) -> IntArray:
     """Return the place of each (n,), 0 to n - 1; node k has the places ``k * per_node`` up to the next node's.
 
     ``exchanged`` (n, n) is what goes from each to each. Nodes are filled one after the other with whoever exchanges
@@ -27,20 +27,20 @@ def placed(exchanged: npt.NDArray[np.generic], per_node: int) -> IntArray:
     np.fill_diagonal(both, 0.0)
     count = len(both)
     given = np.arange(count) // per_node
-    grown = _improved(both, _grown(both, per_node))
-    kept = _improved(both, given.copy())
-    node = min((given, kept, grown), key=lambda one: outside(both, one))
+    grown = _exchange_pairs(both, _grow_nodes(both, per_node))
+    kept = _exchange_pairs(both, given.copy())
+    node = min((given, kept, grown), key=lambda one: sum_outside(both, one))
     place = np.empty(count, dtype=np.int64)
     place[np.argsort(node, kind="stable")] = np.arange(count)
     return place
 
 
-def outside(exchanged: npt.NDArray[np.generic], node: IntArray) -> float:
+def sum_outside(exchanged: npt.NDArray[np.generic], node: IntArray) -> float:
     """Return how much of ``exchanged`` (n, n) goes from one node to another; ``node`` (n,) is where each is."""
     return float(np.asarray(exchanged, dtype=np.float64)[node[:, None] != node[None, :]].sum())
 
 
-def _grown(both: npt.NDArray[np.float64], per_node: int) -> IntArray:
+def _grow_nodes(both: npt.NDArray[np.float64], per_node: int) -> IntArray:
     node = np.full(len(both), -1, dtype=np.int64)
     for place in range(len(both)):
         free = np.flatnonzero(node < 0)
@@ -50,7 +50,7 @@ def _grown(both: npt.NDArray[np.float64], per_node: int) -> IntArray:
     return node
 
 
-def _improved(both: npt.NDArray[np.float64], node: IntArray) -> IntArray:
+def _exchange_pairs(both: npt.NDArray[np.float64], node: IntArray) -> IntArray:
     """Return the nodes after exchanging pairs as long as that helps."""
     for _ in range(PASSES):
         changed = False

@@ -35,7 +35,7 @@ class Candidate(Generic[State]):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken(Generic[State]):
+class PlanStep(Generic[State]):
     """One entry of a plan: what was changed, the time after it, and the state it leads to."""
 
     candidate: Candidate[State]
@@ -44,22 +44,22 @@ class Taken(Generic[State]):
     state: State
 
 
-def plan(
+def search_plan(
     start: State,
     total: Callable[[State], float],
     candidates: Sequence[Candidate[State]],
     back: Iterable[tuple[int, int]] = (),
     worth: float = WORTH,
     progress: Callable[[int], None] = lambda done: None,
-) -> tuple[Taken[State], ...]:
+) -> tuple[PlanStep[State], ...]:
     """Return the changes in the order in which they are made; ``back`` lists arrows (from step, to earlier step)."""
     arrows = list(back)
     steps = sorted({candidate.step for candidate in candidates})
-    taken: list[Taken[State]] = []
+    taken: list[PlanStep[State]] = []
     first = now = total(start)
     state, at = start, 0
     while at < len(steps) and len(taken) < LONGEST:
-        best = _best(state, now, total, [c for c in candidates if c.step == steps[at]], taken)
+        best = _find_best(state, now, total, [c for c in candidates if c.step == steps[at]], taken)
         progress(len(taken))
         if best is None or now - best.after_s < worth * first:
             at += 1
@@ -71,13 +71,13 @@ def plan(
     return tuple(taken)
 
 
-def _best(
+def _find_best(
     state: State,
     now: float,
     total: Callable[[State], float],
     candidates: Sequence[Candidate[State]],
-    taken: Sequence[Taken[State]],
-) -> Taken[State] | None:
+    taken: Sequence[PlanStep[State]],
+) -> PlanStep[State] | None:
     """Return the change that wins most; none that was made before, or that one made before excludes."""
     made_before = {one.candidate.action for one in taken}
     excluded = {name for one in taken for name in one.candidate.excludes}
@@ -87,5 +87,5 @@ def _best(
             continue
         made = candidate.make(state)
         if made is not None:
-            found.append(Taken(candidate, now, total(made), made))
+            found.append(PlanStep(candidate, now, total(made), made))
     return min(found, key=lambda one: one.after_s, default=None)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from advisor.analysis import bounds, gaps
 from advisor.model.errors import AdvisorError
 from advisor_simulation.whatif.changes import CHANGES
-from advisor_simulation.whatif.runs import faster as faster_phases
+from advisor_simulation.whatif.measured_run import scale_speed as faster_phases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from advisor.trace.events import Trace
-    from advisor_simulation.whatif.runs import Run
-    from advisor_simulation.whatif.traced.operations import Traced
+    from advisor_simulation.whatif.measured_run import MeasuredRun
+    from advisor_simulation.whatif.traced.operations import TracedOperations
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,53 +29,53 @@ class Trial:
     ``rewritten`` says that messages or meetings are no longer the recorded ones: phases can't stand in for them then.
     """
 
-    run: Run
-    traced: Traced | None = None
+    run: MeasuredRun
+    traced: TracedOperations | None = None
     rewritten: bool = False
 
     @property
-    def replayed(self) -> bool:
+    def is_replayed(self) -> bool:
         """Whether the time is that of replayed operations, not of phases put together again."""
         return self.traced is not None
 
-    def total(self) -> float:
+    def total_seconds(self) -> float:
         """Return the simulated wall time, seconds."""
-        return self.run.total() if self.traced is None else self.traced.time_s
+        return self.run.total_seconds() if self.traced is None else self.traced.time_s
 
-    def gaps(self) -> dict[str, float]:
+    def compute_gaps(self) -> dict[str, float]:
         """Return the gaps P to X in seconds, by the formulas of docs/concepts.md."""
         if self.traced is None:
-            return self.run.gaps()
-        profile = self.traced.profile()
-        found = gaps.attribute(profile, bounds.compute(profile))
-        return {gap.name: gap.seconds for gap in found if gap.name in self.run.gaps()}
+            return self.run.compute_gaps()
+        profile = self.traced.build_profile()
+        found = gaps.attribute_gaps(profile, bounds.compute_bounds(profile))
+        return {gap.name: gap.seconds for gap in found if gap.name in self.run.compute_gaps()}
 
 
-def of_run(run: Run, trace: Trace | None = None) -> Trial:
+def build_trial(run: MeasuredRun, trace: Trace | None = None) -> Trial:
     """Return what changes of a run are tried on; with the operations of ``trace`` where they tell the whole run."""
     if trace is None:
         return Trial(run)  # and nothing that replays traces is loaded
     from advisor_simulation.whatif.traced import operations
 
-    return Trial(run, operations.of_trace(run, trace))
+    return Trial(run, operations.build_operations(run, trace))
 
 
-def changed(trial: Trial, words: Mapping[str, str], phases: set[int]) -> Trial | None:
+def apply_change(trial: Trial, words: Mapping[str, str], phases: set[int]) -> Trial | None:
     """Return the run after a rule's ``change`` in some phases (all, if none); None where nothing is known of it."""
     now: Trial | None = trial if words else None
     for word in words.items():
-        now = _one(now, word, phases) if now is not None else None
+        now = _apply_word(now, word, phases) if now is not None else None
     return now
 
 
-def _one(trial: Trial, word: tuple[str, str], phases: set[int]) -> Trial | None:
+def _apply_word(trial: Trial, word: tuple[str, str], phases: set[int]) -> Trial | None:
     after = CHANGES[word](trial.run, phases) if word in CHANGES else None
     by_phases = Trial(after) if after is not None and not trial.rewritten else None
     if trial.traced is None:
         return by_phases
-    rewritten = trial.traced.rewrites(word)
+    rewritten = trial.traced.is_rewrite(word)
     try:
-        traced = trial.traced.changed(word, trial.run, after, phases)
+        traced = trial.traced.apply_change(word, trial.run, after, phases)
     except AdvisorError:
         return by_phases
     if traced is None:
@@ -83,7 +83,7 @@ def _one(trial: Trial, word: tuple[str, str], phases: set[int]) -> Trial | None:
     return Trial(after or trial.run, traced, trial.rewritten or rewritten)
 
 
-def faster(trial: Trial, processor: float, network: float) -> Trial:
+def scale_speed(trial: Trial, processor: float, network: float) -> Trial:
     """Return the run on processors and a network so many times as fast."""
     after = faster_phases(trial.run, processor, network)
-    return Trial(after, None if trial.traced is None else trial.traced.faster(processor, network))
+    return Trial(after, None if trial.traced is None else trial.traced.scale_speed(processor, network))

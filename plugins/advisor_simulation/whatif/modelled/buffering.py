@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from advisor.support.documents import Marked
 from advisor_simulation.model import records
 from advisor_simulation.model.expressions import Access, Expression
-from advisor_simulation.whatif.modelled.setting import own_row
+from advisor_simulation.whatif.modelled.setting import is_own_row
 
 if TYPE_CHECKING:
     from advisor_simulation.model.records import Loop, Model, Parallel, Step
-    from advisor_simulation.whatif.modelled.setting import Setting
+    from advisor_simulation.whatif.modelled.setting import ModelSetting
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _LoopPair:
     """The two loops of a time loop, and the arrays that the second one overwrites."""
 
     reader: Parallel
@@ -29,22 +29,22 @@ class _Pair:
     arrays: frozenset[str]
 
 
-def buffered(model: Model, setting: Setting) -> Model | None:
+def double_buffer(model: Model, setting: ModelSetting) -> Model | None:
     """Give overwritten arrays a second copy, and take away the barrier in front of the loop that overwrites them."""
     control = []
     doubled: frozenset[str] = frozenset()
     for step in model.control:
-        pair = _pair(step) if isinstance(step, records.Loop) else None
+        pair = _find_pair(step) if isinstance(step, records.Loop) else None
         if pair is None or not isinstance(step, records.Loop):
             control.append(step)
             continue
-        control.append(replace(step, do=_turned(step, pair, model)))
+        control.append(replace(step, do=_alternate_copies(step, pair, model)))
         doubled |= pair.arrays
-    arrays = {name: _twice(array) if name in doubled else array for name, array in model.arrays.items()}
+    arrays = {name: _double_array(array) if name in doubled else array for name, array in model.arrays.items()}
     return replace(model, control=tuple(control), arrays=arrays) if doubled else None
 
 
-def _pair(loop: Loop) -> _Pair | None:
+def _find_pair(loop: Loop) -> _LoopPair | None:
     """Return the two loops if nothing else is done in between that could need the barrier."""
     others = [step for step in loop.do if not isinstance(step, records.Parallel | records.Barrier)]
     loops = [step for step in loop.do if isinstance(step, records.Parallel)]
@@ -53,35 +53,37 @@ def _pair(loop: Loop) -> _Pair | None:
     reader, writer = loops
     overwritten = frozenset(access.value.array for access in writer.writes)
     results = {access.value.array for access in reader.writes}
-    own = all(own_row(access.value, writer.index) for access in writer.reads if access.value.array in results)
-    read = {access.value.array for access in reader.reads if not own_row(access.value, reader.index)}
+    own = all(is_own_row(access.value, writer.index) for access in writer.reads if access.value.array in results)
+    read = {access.value.array for access in reader.reads if not is_own_row(access.value, reader.index)}
     alike = reader.over.value == writer.over.value and {reader.schedule, writer.schedule} == {"static"}
-    whole = writer.where is None and writer.ratio is None and all(own_row(a.value, writer.index) for a in writer.writes)
+    whole = (
+        writer.where is None and writer.ratio is None and all(is_own_row(a.value, writer.index) for a in writer.writes)
+    )
     if not (own and alike and whole and read & overwritten) or results & overwritten or reader.end == "none":
         return None
-    return _Pair(reader, writer, overwritten)
+    return _LoopPair(reader, writer, overwritten)
 
 
-def _turned(loop: Loop, pair: _Pair, model: Model) -> tuple[Step, ...]:
+def _alternate_copies(loop: Loop, pair: _LoopPair, model: Model) -> tuple[Step, ...]:
     """Return the steps of the time loop with reads from one copy and writes to the other."""
     old, new = f"{loop.index} % 2", f"({loop.index} + 1) % 2"
 
-    def moved(accesses: tuple[Marked[Access], ...], turn: str) -> tuple[Marked[Access], ...]:
-        return tuple(_moved(one, turn, model) if one.value.array in pair.arrays else one for one in accesses)
+    def move_accesses(accesses: tuple[Marked[Access], ...], turn: str) -> tuple[Marked[Access], ...]:
+        return tuple(_move_access(one, turn, model) if one.value.array in pair.arrays else one for one in accesses)
 
     steps: list[Step] = []
     for step in loop.do:
         if step is pair.reader:
-            steps.append(replace(pair.reader, reads=moved(pair.reader.reads, old), end="none"))
+            steps.append(replace(pair.reader, reads=move_accesses(pair.reader.reads, old), end="none"))
         elif step is pair.writer:
-            reads, writes = moved(pair.writer.reads, old), moved(pair.writer.writes, new)
+            reads, writes = move_accesses(pair.writer.reads, old), move_accesses(pair.writer.writes, new)
             steps.append(replace(pair.writer, reads=reads, writes=writes))
         elif any(one is pair.writer for one in loop.do[: loop.do.index(step)]):
             steps.append(step)  # barriers behind the writer stay, those in front of it go
     return tuple(steps)
 
 
-def _moved(access: Marked[Access], turn: str, model: Model) -> Marked[Access]:
+def _move_access(access: Marked[Access], turn: str, model: Model) -> Marked[Access]:
     """Return an access to the copy of that turn."""
     one = access.value
     rows = model.arrays[one.array].shape[0].value.text
@@ -90,6 +92,6 @@ def _moved(access: Marked[Access], turn: str, model: Model) -> Marked[Access]:
     return Marked(Access.parse(text), access.mark)
 
 
-def _twice(array: records.Array) -> records.Array:
+def _double_array(array: records.Array) -> records.Array:
     rows = array.shape[0]
     return replace(array, shape=(Marked(Expression.parse(f"2 * ({rows.value.text})"), rows.mark), *array.shape[1:]))

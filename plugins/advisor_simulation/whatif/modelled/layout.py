@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Final
 from advisor.support.documents import Marked
 from advisor_simulation.model import records
 from advisor_simulation.model.expressions import Access, Expression
-from advisor_simulation.whatif.modelled.setting import own_row, parallel_loops, sequences, uses
+from advisor_simulation.whatif.modelled.setting import change_sequences, find_parallel_loops, is_own_row, uses_array
 
 if TYPE_CHECKING:
     from advisor_simulation.model.records import Array, Model, Parallel, Step
-    from advisor_simulation.whatif.modelled.setting import Setting
+    from advisor_simulation.whatif.modelled.setting import ModelSetting
 
 #: The copies of an array that a combining loop reads, at most.
 MOST_COPIES: Final = 64
 
 
-def padded(model: Model, setting: Setting) -> Model | None:
+def pad_rows(model: Model, setting: ModelSetting) -> Model | None:
     """Make each row of an array that loops write a whole number of lines."""
-    written = {access.value.array for step in parallel_loops(model) for access in step.writes}
-    world = setting.world(model)
+    written = {access.value.array for step in find_parallel_loops(model) for access in step.writes}
+    world = setting.build_world(model)
     arrays = dict(model.arrays)
     for name in written:
         place, array = world.arrays[name], model.arrays[name]
@@ -32,25 +32,25 @@ def padded(model: Model, setting: Setting) -> Model | None:
     return replace(model, arrays=arrays) if arrays != model.arrays else None
 
 
-def grouped(model: Model, setting: Setting) -> Model | None:
+def group_arrays(model: Model, setting: ModelSetting) -> Model | None:
     """Lay rows of arrays that loops read and write together next to each other."""
     if model.groups:
         return None
     together: dict[tuple[str, ...], list[str]] = {}
     for name, array in model.arrays.items():
-        users = tuple(step.parallel for step in parallel_loops(model) if uses(step, name))
-        together.setdefault((*users, _shape(array)), []).append(name)
+        users = tuple(step.parallel for step in find_parallel_loops(model) if uses_array(step, name))
+        together.setdefault((*users, _shape_text(array)), []).append(name)
     groups = tuple(
         tuple(Marked(name, model.arrays[name].mark) for name in names) for names in together.values() if len(names) > 1
     )
     return replace(model, groups=groups) if groups else None
 
 
-def _shape(array: Array) -> str:
+def _shape_text(array: Array) -> str:
     return ",".join(side.value.text for side in array.shape)
 
 
-def privatized(model: Model, setting: Setting) -> Model | None:
+def privatize_arrays(model: Model, setting: ModelSetting) -> Model | None:
     """Give each processor a copy of what loops write: of scratch rows, and of rows of others, added up behind the loop.
 
     Scratch is what but one loop reads and writes, each index its own rows.
@@ -58,49 +58,49 @@ def privatized(model: Model, setting: Setting) -> Model | None:
     if setting.processors > MOST_COPIES:
         return None
     for name, array in model.arrays.items():
-        users = [step for step in parallel_loops(model) if uses(step, name)]
-        scattering = [step for step in users if _scatters(step, name)]
+        users = [step for step in find_parallel_loops(model) if uses_array(step, name)]
+        scattering = [step for step in users if _has_scattered_writes(step, name)]
         if array.private:
             continue
         if len(scattering) == 1:
-            return _combined(model, setting, scattering[0], name)
-        if len(users) == 1 and not scattering and _scratch(users[0], name):
+            return _combine_copies(model, setting, scattering[0], name)
+        if len(users) == 1 and not scattering and _is_scratch(users[0], name):
             return replace(model, arrays={**model.arrays, name: replace(array, private=True)})
     return None
 
 
-def _scratch(step: Parallel, array: str) -> bool:
+def _is_scratch(step: Parallel, array: str) -> bool:
     reads = [one.value for one in step.reads if one.value.array == array]
     writes = [one.value for one in step.writes if one.value.array == array]
-    return bool(reads) and bool(writes) and all(own_row(one, step.index) for one in (*reads, *writes))
+    return bool(reads) and bool(writes) and all(is_own_row(one, step.index) for one in (*reads, *writes))
 
 
-def _scatters(step: Parallel, array: str) -> bool:
+def _has_scattered_writes(step: Parallel, array: str) -> bool:
     """Return whether a loop writes rows of an array that are not those of its index."""
-    return any(one.value.array == array and not own_row(one.value, step.index) for one in step.writes)
+    return any(one.value.array == array and not is_own_row(one.value, step.index) for one in step.writes)
 
 
-def _combined(model: Model, setting: Setting, writer: Parallel, name: str) -> Model:
+def _combine_copies(model: Model, setting: ModelSetting, writer: Parallel, name: str) -> Model:
     """Return the model with the writer's accesses moved to copies, and a loop over the rows behind it that adds up."""
-    world, array = setting.world(model), model.arrays[name]
+    world, array = setting.build_world(model), model.arrays[name]
     rows, mark = world.arrays[name].rows, array.mark
     copy, owner, domain = f"{name}_copies", f"{name}_processor", f"{name}_rows"
     owners = tuple(map(float, world.owner[writer.over.value]))
 
-    def moved(accesses: tuple[Marked[Access], ...]) -> tuple[Marked[Access], ...]:
-        return tuple(_of_copy(one, name, copy, f"{owner}[{writer.index}] * {rows}") for one in accesses)
+    def move_accesses(accesses: tuple[Marked[Access], ...]) -> tuple[Marked[Access], ...]:
+        return tuple(_move_to_copy(one, name, copy, f"{owner}[{writer.index}] * {rows}") for one in accesses)
 
     adding = records.Parallel(
         f"add up {name}", Marked(domain, mark), mark,
         reads=tuple(Marked(Access.parse(f"{copy}[i + {each * rows}]"), mark) for each in range(setting.processors)),
         writes=(Marked(Access.parse(f"{name}[i]"), mark),),
     )  # fmt: skip
-    scattered = replace(writer, reads=moved(writer.reads), writes=moved(writer.writes))
+    scattered = replace(writer, reads=move_accesses(writer.reads), writes=move_accesses(writer.writes))
 
-    def inside(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    def insert_sum(steps: tuple[Step, ...]) -> tuple[Step, ...]:
         return tuple(made for step in steps for made in ((scattered, adding) if step is writer else (step,)))
 
-    made = sequences(model, inside) or model
+    made = change_sequences(model, insert_sum) or model
     size = Marked(Expression.parse(f"{rows * setting.processors}"), mark)
     return replace(
         made,
@@ -110,7 +110,7 @@ def _combined(model: Model, setting: Setting, writer: Parallel, name: str) -> Mo
     )
 
 
-def _of_copy(access: Marked[Access], name: str, copy: str, offset: str) -> Marked[Access]:
+def _move_to_copy(access: Marked[Access], name: str, copy: str, offset: str) -> Marked[Access]:
     one = access.value
     if one.array != name:
         return access

@@ -6,51 +6,51 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor_simulation.model import records
-from advisor_simulation.whatif.modelled.setting import each_step
+from advisor_simulation.whatif.modelled.setting import change_each_step
 
 if TYPE_CHECKING:
     from advisor_simulation.model.records import Model, Step
-    from advisor_simulation.whatif.modelled.setting import Setting
+    from advisor_simulation.whatif.modelled.setting import ModelSetting
 
 #: Chunks of a dynamic schedule for each processor.
 CHUNKS: Final = 16
 
 
-def bound(model: Model, setting: Setting) -> Model | None:
+def bind_subdomains(model: Model, setting: ModelSetting) -> Model | None:
     """Bind each sub-domain to a processor."""
     return replace(model, migration=0.0) if model.migration else None
 
 
-def dynamic(model: Model, setting: Setting) -> Model | None:
+def schedule_dynamically(model: Model, setting: ModelSetting) -> Model | None:
     """Let processors fetch chunks of the loops themselves."""
-    world = setting.world(model)
+    world = setting.build_world(model)
 
-    def fetched(step: Step) -> Step:
+    def fetch_chunks(step: Step) -> Step:
         if not isinstance(step, records.Parallel) or step.schedule != "static":
             return step
         chunk = max(1, world.sizes[step.over.value] // (CHUNKS * setting.processors))
         return replace(step, schedule="dynamic", chunk=chunk)
 
-    return each_step(model, fetched)
+    return change_each_step(model, fetch_chunks)
 
 
-def affine(model: Model, setting: Setting) -> Model | None:
+def schedule_by_affinity(model: Model, setting: ModelSetting) -> Model | None:
     """Let processors work off their own part in pieces, and then help whoever has most left."""
 
-    def helped(step: Step) -> Step:
+    def help_others(step: Step) -> Step:
         if not isinstance(step, records.Parallel) or step.schedule != "static":
             return step
         return replace(step, schedule="affinity")
 
-    return each_step(model, helped)
+    return change_each_step(model, help_others)
 
 
-def spread(model: Model, setting: Setting) -> Model | None:
+def spread_serial_loops(model: Model, setting: ModelSetting) -> Model | None:
     """Share loops that one processor does alone by all of them."""
 
-    def shared(step: Step) -> Step:
+    def share_loop(step: Step) -> Step:
         if not isinstance(step, records.Serial) or step.over is None:
             return step
         return records.Parallel(step.serial, step.over, step.mark, step.index, step.weight, step.reads, step.writes)
 
-    return each_step(model, shared)
+    return change_each_step(model, share_loop)

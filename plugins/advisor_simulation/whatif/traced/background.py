@@ -15,8 +15,8 @@ from advisor.trace.events import Role
 from advisor_simulation.replay.program import Op
 from advisor_simulation.replay.steps import Step
 from advisor_simulation.whatif.changes import HIDDEN
-from advisor_simulation.whatif.traced.rows import MARK, OWN, STEPS, WAIT, WAITING, Rows, telling
-from advisor_simulation.whatif.traced.sections import stretches
+from advisor_simulation.whatif.traced.rows import MARK, OWN, STEPS, WAIT, WAITING, ReplayRows, message_mask
+from advisor_simulation.whatif.traced.stretches import find_stretches
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,36 +28,36 @@ if TYPE_CHECKING:
 _BESIDE: Final = 0.25
 
 
-def messages(rows: Rows, chosen: Mask) -> Rows | None:
+def hide_messages(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Let messages travel while the processors compute."""
-    return hidden(rows, telling(rows) & chosen)
+    return hide_rows(rows, message_mask(rows) & chosen)
 
 
-def collectives(rows: Rows, chosen: Mask) -> Rows | None:
+def hide_collectives(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Let collective operations that move data go on while the processors compute."""
-    return hidden(rows, chosen & ~of_role(rows, Role.BARRIER) & rows.of(Op.JOIN))
+    return hide_rows(rows, chosen & ~role_mask(rows, Role.BARRIER) & rows.op_mask(Op.JOIN))
 
 
-def barriers(rows: Rows, chosen: Mask) -> Rows | None:
+def hide_barriers(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Let processors come to a barrier, compute what needs nothing from the others, and then wait (a fuzzy barrier)."""
-    return hidden(rows, chosen & of_role(rows, Role.BARRIER))
+    return hide_rows(rows, chosen & role_mask(rows, Role.BARRIER))
 
 
-def of_role(rows: Rows, *roles: Role) -> Mask:
+def role_mask(rows: ReplayRows, *roles: Role) -> Mask:
     """Return which rows are collective operations of these roles."""
-    found = rows.of(Op.JOIN)
+    found = rows.op_mask(Op.JOIN)
     found[found] = np.isin(rows.program.collectives.role[rows.link[found]], roles)
     return found
 
 
-def hidden(rows: Rows, moved: Mask) -> Rows | None:
+def hide_rows(rows: ReplayRows, moved: Mask) -> ReplayRows | None:
     """Return the rows with those that are ``moved`` in the background of the computation behind them; None for none.
 
     Calls that no computation follows stay where they are.
     """
-    parts = stretches(rows)
+    parts = find_stretches(rows)
     ranks = rows.program.ranks
-    moved = moved & (rows.line < ranks) & (parts.behind(parts.number) >= 0)
+    moved = moved & (rows.line < ranks) & (parts.find_next(parts.number) >= 0)
     if not moved.any():
         return None
     begins = np.flatnonzero(moved & ~np.r_[False, moved[:-1]])
@@ -66,21 +66,21 @@ def hidden(rows: Rows, moved: Mask) -> Rows | None:
     ends = at[np.cumsum(count) - 1]
     begun = rows.marks + np.arange(len(begins))
     ended = rows.marks + len(begins) + np.arange(len(stretch))
-    cut, share = _cuts(rows, parts.first[parts.behind(stretch)], parts.first[parts.behind(stretch) + 1])
-    made = _shortened(rows, cut, share)
+    cut, share = _find_cuts(rows, parts.first[parts.find_next(stretch)], parts.first[parts.find_next(stretch) + 1])
+    made = _shorten_rows(rows, cut, share)
     made = replace(made, line=np.where(moved, rows.line + ranks, rows.line), marks=int(ended[-1]) + 1)
     for more in (
-        _added(rows, begins, -_BESIDE, 0, MARK, begun),
-        _added(rows, begins, -_BESIDE, ranks, WAIT, begun),
-        _added(rows, ends, _BESIDE, ranks, MARK, ended),
-        _added(rows, cut, _BESIDE, 0, WAIT, ended),
-        _rest(rows, cut, share),
+        _build_marks(rows, begins, -_BESIDE, 0, MARK, begun),
+        _build_marks(rows, begins, -_BESIDE, ranks, WAIT, begun),
+        _build_marks(rows, ends, _BESIDE, ranks, MARK, ended),
+        _build_marks(rows, cut, _BESIDE, 0, WAIT, ended),
+        _remaining_rows(rows, cut, share),
     ):
-        made = made.with_rows(more)
-    return made.sorted()
+        made = made.add_rows(more)
+    return made.sort_rows()
 
 
-def _cuts(rows: Rows, first: IntArray, stop: IntArray) -> tuple[IntArray, FloatArray]:
+def _find_cuts(rows: ReplayRows, first: IntArray, stop: IntArray) -> tuple[IntArray, FloatArray]:
     """Return in which row of each computation (from ``first`` to ``stop``) HIDDEN of it is done, and its share then."""
     done = np.r_[0.0, np.cumsum(rows.seconds)]
     wanted = done[first] + HIDDEN * (done[stop] - done[first])
@@ -90,22 +90,22 @@ def _cuts(rows: Rows, first: IntArray, stop: IntArray) -> tuple[IntArray, FloatA
     return cut, np.clip(share, 0.0, 1.0)
 
 
-def _shortened(rows: Rows, cut: IntArray, share: FloatArray) -> Rows:
+def _shorten_rows(rows: ReplayRows, cut: IntArray, share: FloatArray) -> ReplayRows:
     cost, value = rows.cost.copy(), rows.value.copy()
     cost[cut, OWN] *= share
     value[cut] *= share
     return replace(rows, cost=cost, value=value)
 
 
-def _rest(rows: Rows, cut: IntArray, share: FloatArray) -> Rows:
+def _remaining_rows(rows: ReplayRows, cut: IntArray, share: FloatArray) -> ReplayRows:
     """Return what is left of the computations that were cut."""
-    made = _shortened(rows, cut, 1.0 - share).where(cut)
+    made = _shorten_rows(rows, cut, 1.0 - share).select_rows(cut)
     return replace(made, key=made.key + 2 * _BESIDE)
 
 
-def _added(rows: Rows, at: IntArray, by: float, lines: int, step: int, mark: IntArray) -> Rows:
+def _build_marks(rows: ReplayRows, at: IntArray, by: float, lines: int, step: int, mark: IntArray) -> ReplayRows:
     """Return rows beside others, ``lines`` further on, that mark a moment or wait for one."""
-    made = rows.where(at)
+    made = rows.select_rows(at)
     count = len(at)
     kind = np.full((count, STEPS), Step.FIXED, dtype=np.uint8)
     condition = np.full((count, STEPS), -1, dtype=np.int64)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_simulation.replay.program import Op
-from advisor_simulation.whatif.traced.rows import OWN, WAIT, Rows
+from advisor_simulation.whatif.traced.rows import OWN, WAIT, ReplayRows
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.whatif.runs import PhaseRun, Run
+    from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
 
 
 #: A rank that gets more than so many times its work does it in other places than where it worked before.
@@ -21,7 +21,7 @@ MOST: Final = 2.0
 LITTLE: Final = 1e-3
 
 
-def places(rows: Rows, run: Run) -> tuple[IntArray, IntArray]:
+def find_places(rows: ReplayRows, run: MeasuredRun) -> tuple[IntArray, IntArray]:
     """Return in which phase (place in ``run.phases``) and instance each recorded row ends; -1 for none."""
     ended = rows.program.end_s
     phase, instance = np.full(len(rows), -1, dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)
@@ -39,19 +39,21 @@ def places(rows: Rows, run: Run) -> tuple[IntArray, IntArray]:
     return phase, instance
 
 
-def carried(rows: Rows, site: tuple[IntArray, IntArray], before: Run, after: Run) -> Rows | None:
+def carry_loads(
+    rows: ReplayRows, site: tuple[IntArray, IntArray], before: MeasuredRun, after: MeasuredRun
+) -> ReplayRows | None:
     """Return the rows with computation longer or shorter as it is in ``after``; None where more changes, or too much.
 
-    ``site`` is what ``places`` returned for the recorded rows.
+    ``site`` is what ``find_places`` returned for the recorded rows.
     """
     new = {phase.number: phase for phase in after.phases}
     factor = np.ones(len(rows))
-    bursts = rows.of(Op.BURST) & (rows.line < rows.program.ranks)
+    bursts = rows.op_mask(Op.BURST) & (rows.line < rows.program.ranks)
     recorded = rows.key.astype(np.int64)
     phase, instance = site[0][recorded], site[1][recorded]
     little = LITTLE * before.profile.actual_s
     for number, old in enumerate(before.phases):
-        ratio = _ratio(old, new.get(old.number), little)
+        ratio = _load_ratio(old, new.get(old.number), little)
         if ratio is None:
             return None
         mine = bursts & (phase == number)
@@ -62,7 +64,7 @@ def carried(rows: Rows, site: tuple[IntArray, IntArray], before: Run, after: Run
     return replace(rows, cost=cost, value=value)
 
 
-def _ratio(old: PhaseRun, new: PhaseRun | None, little: float) -> FloatArray | None:
+def _load_ratio(old: PhaseRun, new: PhaseRun | None, little: float) -> FloatArray | None:
     """Return how many times as long the ranks compute (Q, I); None where more changes, or too much in one place."""
     if new is old:
         return np.ones_like(old.work)
@@ -77,11 +79,11 @@ def _ratio(old: PhaseRun, new: PhaseRun | None, little: float) -> FloatArray | N
     return np.minimum(ratio, MOST)
 
 
-def faster(rows: Rows, processor: float, network: float) -> Rows:
+def scale_speed(rows: ReplayRows, processor: float, network: float) -> ReplayRows:
     """Return the rows on processors and a network so many times as fast; what is fixed stays as long."""
-    cost, bursts = rows.cost.copy(), rows.of(Op.BURST)
+    cost, bursts = rows.cost.copy(), rows.op_mask(Op.BURST)
     cost[bursts] /= processor
-    talking = ~bursts & ~rows.of(Op.FIXED)
+    talking = ~bursts & ~rows.op_mask(Op.FIXED)
     cost[talking, OWN] /= network
     cost[talking, WAIT] /= network
     return replace(rows, cost=cost)

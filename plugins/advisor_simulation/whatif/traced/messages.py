@@ -9,15 +9,15 @@ import numpy as np
 
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op
 from advisor_simulation.replay.steps import Step
-from advisor_simulation.whatif.counted import FASTEST
-from advisor_simulation.whatif.traced.rows import OWN, WAIT, telling
-from advisor_simulation.whatif.traced.sections import ends, means, since, stretches
+from advisor_simulation.whatif.call_grouping import FASTEST
+from advisor_simulation.whatif.traced.rows import OWN, WAIT, message_mask
+from advisor_simulation.whatif.traced.stretches import count_since, find_message_ends, find_stretches, group_means
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import IntArray
-    from advisor_simulation.whatif.traced.rows import Rows
+    from advisor_simulation.whatif.traced.rows import ReplayRows
 
     Mask = npt.NDArray[np.bool_]
 
@@ -26,14 +26,14 @@ _BEFORE: Final = 0.25
 _PARTS: Final = (SENDING, (Op.SENT,), RECEIVED, (Op.IRECV,))
 
 
-def grouped(rows: Rows, chosen: Mask) -> Rows | None:
+def group_messages(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Send one message where several go from one stretch of calls of a rank to one of another.
 
     It is sent with the first and received with the first. It takes as long as they do on average, and its
     additional bytes move at ``FASTEST``. Messages with computation in between, as in a wavefront, stay as they are.
     """
-    place = np.stack([stretches(rows).number, since(rows, (Op.JOIN,))], axis=1)
-    send, receive = ends(rows)
+    place = np.stack([find_stretches(rows).number, count_since(rows, (Op.JOIN,))], axis=1)
+    send, receive = find_message_ends(rows)
     known = np.flatnonzero((send >= 0) & (receive >= 0))
     known = known[chosen[send[known]]]
     if not len(known):
@@ -41,62 +41,62 @@ def grouped(rows: Rows, chosen: Mask) -> Rows | None:
     _, group = np.unique(np.hstack([place[send[known]], place[receive[known]]]), axis=0, return_inverse=True)
     group = group.ravel()
     count = int(group.max()) + 1
-    return _merged(rows, known, group, count) if count < len(known) else None
+    return _merge_groups(rows, known, group, count) if count < len(known) else None
 
 
-def _merged(rows: Rows, known: IntArray, group: IntArray, count: int) -> Rows:
+def _merge_groups(rows: ReplayRows, known: IntArray, group: IntArray, count: int) -> ReplayRows:
     """Drop all messages but the first one sent of each group, which becomes the mean of them with all their bytes."""
-    send = ends(rows)[0]
+    send = find_message_ends(rows)[0]
     order = np.argsort(send[known], kind="stable")[::-1]
     head = np.empty(count, dtype=np.int64)
     head[group[order]] = known[order]
     of_message = np.full(len(rows.program.source), -1, dtype=np.int64)
     of_message[known] = group
-    of_row = np.where(telling(rows), of_message[rows.link], -1)
+    of_row = np.where(message_mask(rows), of_message[rows.link], -1)
     bytes_of = np.bincount(group, rows.value[send[known]], minlength=count)
     more = (bytes_of - rows.value[send[head]]) / FASTEST
     cost, value = rows.cost.copy(), rows.value.copy()
     for ops in _PARTS:
-        mine = np.flatnonzero(rows.of(*ops) & (of_row >= 0))
+        mine = np.flatnonzero(rows.op_mask(*ops) & (of_row >= 0))
         for part in (OWN, WAIT):
-            cost[mine, part] = means(cost[mine, part], of_row[mine], count)[of_row[mine]]
+            cost[mine, part] = group_means(cost[mine, part], of_row[mine], count)[of_row[mine]]
         if ops == SENDING:
             cost[mine, OWN] += more[of_row[mine]]
             value[mine] = bytes_of[of_row[mine]]
-    return replace(rows, cost=cost, value=value).where((of_row < 0) | np.isin(rows.link, head))
+    return replace(rows, cost=cost, value=value).select_rows((of_row < 0) | np.isin(rows.link, head))
 
 
-def posted(rows: Rows, chosen: Mask) -> Rows:
+def post_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:
     """Post receives so early that no send waits for them: a send takes what it took once its receive was there."""
-    waiting = rows.of(*SENDING) & chosen & (rows.condition[:, WAIT] >= 0)
+    waiting = rows.op_mask(*SENDING) & chosen & (rows.condition[:, WAIT] >= 0)
     kind, condition = rows.kind.copy(), rows.condition.copy()
     kind[waiting, WAIT], condition[waiting, WAIT] = Step.FIXED, -1
     return replace(rows, kind=kind, condition=condition)
 
 
-def early(rows: Rows, chosen: Mask) -> Rows:
+def send_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:
     """Send before the computation that comes in front of it, and post receives early.
 
     Not where that computation follows a receive: it may compute what is sent from what was received.
     """
-    rows = posted(rows, chosen)
-    parts, joins = stretches(rows), since(rows, (Op.JOIN,))
-    sends = np.flatnonzero(rows.of(*SENDING) & chosen)
+    rows = post_early(rows, chosen)
+    parts, joins = find_stretches(rows), count_since(rows, (Op.JOIN,))
+    sends = np.flatnonzero(rows.op_mask(*SENDING) & chosen)
     here = parts.number[sends]
-    computed = parts.before(here)
+    computed = parts.find_previous(here)
     free = (computed >= 0) & (joins[sends] == joins[parts.first[here] - 1])
-    free[free] &= ~_after_receive(rows, parts.first[computed[free]])
+    free[free] &= ~_follows_receive(rows, parts.first[computed[free]])
     key = rows.key.copy()
     moved = sends[free]
     begin = parts.first[computed[free]]
     key[moved] = rows.key[begin] - _BEFORE + _BEFORE / 2 * (moved - begin) / len(rows)
-    return replace(rows, key=key).sorted()
+    return replace(rows, key=key).sort_rows()
 
 
-def _after_receive(rows: Rows, begin: IntArray) -> Mask:
+def _follows_receive(rows: ReplayRows, begin: IntArray) -> Mask:
     """Return whether the last call before a row, among those that decide, is a receive and not a meeting."""
-    deciding = np.flatnonzero(rows.of(*RECEIVED, Op.JOIN))
+    deciding = np.flatnonzero(rows.op_mask(*RECEIVED, Op.JOIN))
     last = deciding[np.maximum(np.searchsorted(deciding, begin) - 1, 0)] if len(deciding) else np.zeros_like(begin)
     same = (last < begin) & (rows.line[last] == rows.line[begin])
-    found: Mask = same & rows.of(*RECEIVED)[last]
+    found: Mask = same & rows.op_mask(*RECEIVED)[last]
     return found

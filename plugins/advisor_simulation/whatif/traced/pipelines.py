@@ -14,8 +14,8 @@ import numpy as np
 
 from advisor_simulation.replay.program import SENDING, Op
 from advisor_simulation.whatif.changes import PIECES
-from advisor_simulation.whatif.traced.rows import OWN, Rows, telling
-from advisor_simulation.whatif.traced.sections import Stretches, ends, since, stretches
+from advisor_simulation.whatif.traced.rows import OWN, ReplayRows, message_mask
+from advisor_simulation.whatif.traced.stretches import Stretches, count_since, find_message_ends, find_stretches
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,45 +29,45 @@ _RECEIVES, _COMPUTES, _SENDS = 0.0, 0.3, 0.6
 _OUT: Final = (*SENDING, Op.SENT)
 
 
-def finer(rows: Rows, chosen: Mask) -> Rows | None:
+def refine_pipelines(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Return the rows with pipelines in ``PIECES`` pieces; None where there are none."""
-    parts = stretches(rows)
-    found = _of_pipelines(rows, parts, chosen)
+    parts = find_stretches(rows)
+    found = _find_pipeline_messages(rows, parts, chosen)
     if not len(found):
         return None
     number, begin = np.full(len(rows.program.source), -1, dtype=np.int64), np.full(len(rows), np.nan)
     number[found] = np.arange(len(found))
-    mine = np.flatnonzero(telling(rows) & (number[rows.link] >= 0))
-    sent, got = ends(rows)
-    before, behind = parts.before(parts.number[sent]), parts.behind(parts.number[got])
-    outgoing = rows.of(*_OUT)[mine]
+    mine = np.flatnonzero(message_mask(rows) & (number[rows.link] >= 0))
+    sent, got = find_message_ends(rows)
+    before, behind = parts.find_previous(parts.number[sent]), parts.find_next(parts.number[got])
+    outgoing = rows.op_mask(*_OUT)[mine]
     begin[mine] = rows.key[parts.first[np.where(outgoing, before[rows.link[mine]], behind[rows.link[mine]])]]
     cut = np.isin(parts.number, np.r_[before[found], behind[found]])
     begin[cut] = rows.key[parts.first[parts.number[cut]]]
-    place = np.where(cut, _COMPUTES, np.where(rows.of(*_OUT), _SENDS, _RECEIVES))
-    made = _with_room(rows, found)
+    place = np.where(cut, _COMPUTES, np.where(rows.op_mask(*_OUT), _SENDS, _RECEIVES))
+    made = _add_messages(rows, found)
     moving = np.flatnonzero(np.isfinite(begin))
-    result = made.where(~np.isfinite(begin))
+    result = made.select_rows(~np.isfinite(begin))
     for piece in range(PIECES):
         link = rows.link[moving].astype(np.int64)
         if piece:
             extra = len(rows.program.source) + (piece - 1) * len(found)
             link = np.where(cut[moving], link, extra + number[link])
         key = begin[moving] + (piece + place[moving]) / (PIECES + 1)
-        result = result.with_rows(_piece(made.where(moving), key, link, cut[moving]))
-    return result.sorted()
+        result = result.add_rows(_build_piece(made.select_rows(moving), key, link, cut[moving]))
+    return result.sort_rows()
 
 
-def _of_pipelines(rows: Rows, parts: Stretches, chosen: Mask) -> IntArray:
+def _find_pipeline_messages(rows: ReplayRows, parts: Stretches, chosen: Mask) -> IntArray:
     """Return the messages that belong to pipelines."""
-    send, receive = ends(rows)
+    send, receive = find_message_ends(rows)
     whole = (send >= 0) & (receive >= 0)
     known = np.flatnonzero(whole)
     known = known[chosen[send[known]]]
-    joins, ranks = since(rows, (Op.JOIN,)), rows.program.ranks
+    joins, ranks = count_since(rows, (Op.JOIN,)), rows.program.ranks
     source, target = rows.program.source.astype(np.int64), rows.program.target.astype(np.int64)
     here, there = parts.number[send], parts.number[receive]
-    before, behind = parts.before(here)[known], parts.behind(there)[known]
+    before, behind = parts.find_previous(here)[known], parts.find_next(there)[known]
     found = (before >= 0) & (behind >= 0)
     found &= joins[send[known]] == joins[parts.first[here[known]] - 1]
     found &= joins[receive[known]] == joins[parts.first[behind] - 1]
@@ -79,7 +79,7 @@ def _of_pipelines(rows: Rows, parts: Stretches, chosen: Mask) -> IntArray:
     return known[found]
 
 
-def _with_room(rows: Rows, found: IntArray) -> Rows:
+def _add_messages(rows: ReplayRows, found: IntArray) -> ReplayRows:
     """Return the rows of a program with more messages: as many for each further piece as were ``found``."""
     program = rows.program
     more = len(found) * (PIECES - 1)
@@ -89,7 +89,7 @@ def _with_room(rows: Rows, found: IntArray) -> Rows:
     return replace(rows, program=replace(program, source=source, target=target), condition=condition)
 
 
-def _piece(rows: Rows, key: FloatArray, link: IntArray, computes: Mask) -> Rows:
+def _build_piece(rows: ReplayRows, key: FloatArray, link: IntArray, computes: Mask) -> ReplayRows:
     """Return one piece of computations and messages: the part of the work, and messages of their own."""
     cost, value = rows.cost.copy(), rows.value / PIECES
     cost[computes, OWN] /= PIECES

@@ -16,9 +16,9 @@ from advisor.trace.events import Role
 from advisor_simulation.replay import engine
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, Program
-from advisor_simulation.replay.recording import as_recorded
+from advisor_simulation.replay.recording import build_recorded_steps
 from advisor_simulation.replay.steps import Step, Steps
-from advisor_simulation.replay.waits import starts
+from advisor_simulation.replay.waits import operation_starts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,7 +35,7 @@ WAITING: Final = "MPI_Waitall"
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ReplayRows:
     """Rows (n,) in the order of ``line`` and ``key``; line r is rank r, line ranks + r communicates for it meanwhile.
 
     ``op``, ``value``, ``link``, ``call`` and ``region`` as in ``Program``. ``kind``, ``cost`` and ``condition`` (n, 4)
@@ -58,23 +58,23 @@ class Rows:
     def __len__(self) -> int:
         return len(self.op)
 
-    def where(self, kept: Mask | IntArray) -> Rows:
+    def select_rows(self, kept: Mask | IntArray) -> ReplayRows:
         """Return some of the rows."""
         columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in _COLUMNS}
         return replace(self, **columns)
 
-    def with_rows(self, more: Rows) -> Rows:
+    def add_rows(self, more: ReplayRows) -> ReplayRows:
         """Return these rows and ``more`` of them."""
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in _COLUMNS
         }
         return replace(self, marks=max(self.marks, more.marks), **columns)
 
-    def sorted(self) -> Rows:
+    def sort_rows(self) -> ReplayRows:
         """Return the rows in order."""
-        return self.where(np.lexsort((self.key, self.line)))
+        return self.select_rows(np.lexsort((self.key, self.line)))
 
-    def of(self, *ops: Op) -> Mask:
+    def op_mask(self, *ops: Op) -> Mask:
         """Return which rows are one of these operations."""
         return np.isin(self.op, ops)
 
@@ -84,18 +84,18 @@ class Rows:
         return self.cost[:, OWN]
 
 
-_COLUMNS: Final = tuple(each.name for each in fields(Rows) if each.name not in ("program", "marks"))
+_COLUMNS: Final = tuple(each.name for each in fields(ReplayRows) if each.name not in ("program", "marks"))
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class RowReplay:
     """A replay of rows: ``time_s``, and the ``end_s`` of each row."""
 
     time_s: float
     end_s: FloatArray
 
 
-def of_program(program: Program) -> Rows:
+def build_rows(program: Program) -> ReplayRows:
     """Return the rows of a recorded program; raises ``UsageError`` where the recording holds no times.
 
     A receive never ends before its send begins, and nobody leaves a meeting before the last one is there, also where
@@ -103,35 +103,35 @@ def of_program(program: Program) -> Rows:
     """
     if WAITING not in program.names:
         program = replace(program, names=(*program.names, WAITING))
-    steps = as_recorded(program)
+    steps = build_recorded_steps(program)
     count = len(program.op)
     kind, cost, condition = (np.zeros((count, STEPS)) for _ in range(3))
     for full, column in ((kind, steps.kind), (cost, steps.value), (condition, steps.condition)):
         full[:, TELL:] = column.reshape(count, STEPS - 1)
     kind[:, MARK], condition[:, MARK] = Step.FIXED, -1
-    made = Rows(
+    made = ReplayRows(
         program, program.rank.astype(np.int64), np.arange(count, dtype=np.float64), program.op.copy(),
         program.value.copy(), program.link.copy(), program.call.copy(), program.region.copy(), kind.astype(np.uint8),
         cost, condition.astype(np.int64),
     )  # fmt: skip
-    return _meeting(_causal(made))
+    return _delay_last_joins(_add_causality(made))
 
 
-def _causal(rows: Rows) -> Rows:
+def _add_causality(rows: ReplayRows) -> ReplayRows:
     """Let receives that found their message there wait for its send, which changes nothing yet."""
-    free = rows.of(*RECEIVED) & (rows.condition[:, WAIT] == -1)
+    free = rows.op_mask(*RECEIVED) & (rows.condition[:, WAIT] == -1)
     kind, condition = rows.kind.copy(), rows.condition.copy()
     kind[free, WAIT], condition[free, WAIT] = Step.AFTER, 2 * rows.link[free].astype(np.int64)
     return replace(rows, kind=kind, condition=condition)
 
 
-def _meeting(rows: Rows) -> Rows:
+def _delay_last_joins(rows: ReplayRows) -> ReplayRows:
     """Let the last one at a meeting of all take its time from when all are there, as the others do."""
     program, link = rows.program, rows.link.astype(np.int64)
     joint = np.isin(program.collectives.role, (Role.BARRIER, Role.ALL_TO_ALL))
-    joins = np.flatnonzero(rows.of(Op.JOIN))
+    joins = np.flatnonzero(rows.op_mask(Op.JOIN))
     joins = joins[joint[link[joins]]]
-    begun = starts(program, program.end_s if program.end_s is not None else np.zeros(len(rows)))
+    begun = operation_starts(program, program.end_s if program.end_s is not None else np.zeros(len(rows)))
     latest = np.full(len(program.collectives), -np.inf)
     np.maximum.at(latest, link[joins], begun[joins])
     last = joins[(rows.condition[joins, WAIT] == -1) & (begun[joins] >= latest[link[joins]])]
@@ -141,14 +141,14 @@ def _meeting(rows: Rows) -> Rows:
     return replace(rows, kind=kind, cost=cost, condition=condition)
 
 
-def replayed(rows: Rows) -> Replayed:
+def replay_rows(rows: ReplayRows) -> RowReplay:
     """Return the replay of sorted rows; raises ``DeadlockError`` where they wait for each other."""
-    steps = _steps(rows)
-    found = engine.run(engine.ordered(steps, rows.program), Network())
-    return Replayed(found.time_s, found.end_s[STEPS - 1 :: STEPS])
+    steps = _build_steps(rows)
+    found = engine.replay_steps(engine.order_steps(steps, rows.program), Network())
+    return RowReplay(found.time_s, found.end_s[STEPS - 1 :: STEPS])
 
 
-def _steps(rows: Rows) -> Steps:
+def _build_steps(rows: ReplayRows) -> Steps:
     program = rows.program
     messages = len(program.source)
     wanted = rows.condition
@@ -160,21 +160,21 @@ def _steps(rows: Rows) -> Steps:
     return Steps(
         first.astype(np.int64), rows.kind.ravel().copy(), rows.cost.ravel().copy(),
         condition.ravel().astype(np.int32), np.arange(len(rows)) * STEPS + STEPS - 1, messages + rows.marks,
-        _needed(rows), np.zeros((0, 2)), np.zeros(0, dtype=bool), np.tile(started, 2),
+        _count_arrivals(rows), np.zeros((0, 2)), np.zeros(0, dtype=bool), np.tile(started, 2),
     )  # fmt: skip
 
 
-def _needed(rows: Rows) -> npt.NDArray[np.int32]:
+def _count_arrivals(rows: ReplayRows) -> npt.NDArray[np.int32]:
     """Return how many arrivals each meeting waits for: all that there are."""
-    arrive = (rows.condition[:, TELL] >= 2 * len(rows.program.source)) & rows.of(Op.JOIN)
+    arrive = (rows.condition[:, TELL] >= 2 * len(rows.program.source)) & rows.op_mask(Op.JOIN)
     counted = np.bincount(rows.link[arrive], minlength=len(rows.program.collectives))
     return counted.astype(np.int32)
 
 
-def changed_program(rows: Rows) -> tuple[Program, IntArray]:
+def to_program(rows: ReplayRows) -> tuple[Program, IntArray]:
     """Return the lines of the ranks as a program, and which rows its operations are."""
     mine = np.flatnonzero(rows.line < rows.program.ranks)
-    kept = rows.where(mine)
+    kept = rows.select_rows(mine)
     first = np.searchsorted(kept.line, np.arange(rows.program.ranks + 1))
     made = replace(
         rows.program, first=first.astype(np.int64), op=kept.op, value=kept.value, link=kept.link, call=kept.call,
@@ -183,6 +183,6 @@ def changed_program(rows: Rows) -> tuple[Program, IntArray]:
     return made, mine
 
 
-def telling(rows: Rows) -> Mask:
+def message_mask(rows: ReplayRows) -> Mask:
     """Return which rows take part in messages."""
-    return rows.of(*SENDING, *POSTING, *RECEIVED, Op.SENT)
+    return rows.op_mask(*SENDING, *POSTING, *RECEIVED, Op.SENT)

@@ -1,0 +1,207 @@
+"""What earlier runs tell about a run: the advice on them, and what applied actions have won."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from advisor.analysis.comparison import compare_builds
+from advisor.model.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from advisor.analysis.comparison import Comparison
+    from advisor.model.records import Advice, Profile, Recommendation
+
+#: So many other builds of the program tell how noisy its runs are.
+NOISE_BUILDS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedAction:
+    """An action that was applied to a program, and the seconds a run that it won.
+
+    ``before`` is the advice that it followed, its profile without arrays; ``ceiling_s`` what it promised at most there.
+    """
+
+    action: str
+    before: Advice
+    won_s: float
+    ceiling_s: float
+
+
+class RunHistory(Protocol):
+    """Where earlier runs are remembered; raises ``StoreError`` where that is damaged."""
+
+    def load_advice(self, program: str) -> Sequence[Advice]:
+        """Return the advice on the newest runs of a program, the oldest first."""
+
+    def load_won_shares(self, program: str) -> Mapping[str, Sequence[float]]:
+        """Return, for each action that was applied, the shares of its ceiling that it has won, each time it was."""
+
+    def load_run_times(self, program: str, ranks: int) -> Sequence[tuple[str, float]]:
+        """Return build and run time (s) of the newest runs of a program on so many ranks, those of known builds."""
+
+    def find_applied_actions(self) -> Sequence[AppliedAction]:
+        """Return the actions that were applied to any program and of which it is known what they won."""
+
+
+class EarlierRuns:
+    """The past of one run: what ``past`` remembers of its program, and ``beside`` it the older runs at hand.
+
+    Looks into the past when it is asked, and once; a past that is damaged is a ``problem`` and tells nothing.
+    """
+
+    def __init__(self, profile: Profile, beside: Sequence[Advice], past: RunHistory | None) -> None:
+        self._profile = profile
+        self._beside = tuple(beside)
+        self._past = past
+        self._advice: tuple[Advice, ...] | None = None
+        self.problems: tuple[str, ...] = ()
+
+    def earlier_advice(self) -> tuple[Advice, ...]:
+        """Return the advice on earlier runs of the program, the oldest first."""
+        if self._advice is None:
+            known = [one.profile for one in self._beside]
+            stored = [one for one in self._load_stored() if not any(is_same_run(one.profile, other) for other in known)]
+            self._advice = _sort_by_start((*stored, *self._beside))
+        return self._advice
+
+    def _load_stored(self) -> list[Advice]:
+        """Return what is remembered, without this run itself and those after it."""
+        try:
+            found = () if self._past is None else self._past.load_advice(self._profile.program)
+        except StoreError as error:
+            self._record_problem(error)
+            return []
+        return [
+            one
+            for one in found
+            if not is_same_run(one.profile, self._profile) and not _is_later(one.profile, self._profile)
+        ]
+
+    def won_shares(self) -> Mapping[str, Sequence[float]]:
+        """Return what applied actions have won in this program."""
+        try:
+            return {} if self._past is None else self._past.load_won_shares(self._profile.program)
+        except StoreError as error:
+            self._record_problem(error)
+            return {}
+
+    def noise_s(self) -> float:
+        """Return how much runs of one build differ, in seconds, this run among them; 0 where nothing ran twice."""
+        known = [
+            one.profile for one in self._beside if one.profile.ranks == self._profile.ranks and one.profile.has_run_time
+        ]
+        runs = {(one.build, one.actual_s) for one in (*known, self._profile) if one.build is not None}
+        try:
+            stored = () if self._past is None else self._past.load_run_times(self._profile.program, self._profile.ranks)
+        except StoreError as error:
+            self._record_problem(error)
+            stored = ()
+        return pooled_deviation_s(runs | set(stored))
+
+    def applied_actions(self) -> tuple[AppliedAction, ...]:
+        """Return what was applied to other programs, and what it won there."""
+        try:
+            found = () if self._past is None else self._past.find_applied_actions()
+        except StoreError as error:
+            self._record_problem(error)
+            return ()
+        return tuple(one for one in found if one.before.profile.program != self._profile.program)
+
+    def _record_problem(self, error: StoreError) -> None:
+        self.problems = tuple(dict.fromkeys((*self.problems, f"the history tells nothing: {error}")))
+
+
+def pooled_deviation_s(runs: Iterable[tuple[str, float]]) -> float:
+    """Return the standard deviation of run times of one build, pooled over all builds; 0 where none ran twice."""
+    builds: dict[str, list[float]] = {}
+    for build, seconds in runs:
+        builds.setdefault(build, []).append(seconds)
+    freedom = sum(len(times) - 1 for times in builds.values())
+    if not freedom:
+        return 0.0
+    from statistics import fmean  # only a history asks for it
+
+    squares = sum((time - fmean(times)) ** 2 for times in builds.values() for time in times)
+    return math.sqrt(squares / freedom)
+
+
+def is_same_run(one: Profile, other: Profile) -> bool:
+    """Return whether two profiles are of one run."""
+    if (one.program, one.run, one.started, one.build) != (other.program, other.run, other.started, other.build):
+        return False
+    return one.actual_s == other.actual_s or (math.isnan(one.actual_s) and math.isnan(other.actual_s))
+
+
+def _is_later(one: Profile, other: Profile) -> bool:
+    return one.started is not None and other.started is not None and one.started > other.started
+
+
+def _sort_by_start(found: Sequence[Advice]) -> tuple[Advice, ...]:
+    """Return runs by their start where all of them tell it, else as they are."""
+    if any(one.profile.started is None for one in found):
+        return tuple(found)
+    return tuple(sorted(found, key=lambda one: one.profile.started or ""))
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonBase:
+    """The build that a run is compared with: its runs, and what changed from them to the run."""
+
+    runs: tuple[Advice, ...]
+    change: Comparison
+
+
+def find_base(advice: Advice, earlier: Sequence[Advice], build: str | None = None) -> ComparisonBase | None:
+    """Return the runs of ``build``, by default of the newest other one, and what changed since; None where none are.
+
+    ``earlier`` are runs before this one, the oldest first; those of the program on as many ranks count. Repeats of its
+    own build count with it, and repeats of further builds tell more of the noise. Raises ``UsageError`` for a build
+    that is not among them.
+    """
+    if not advice.profile.has_run_time:
+        return None
+    builds = _group_by_build(earlier, advice.profile)
+    own = builds.pop(advice.profile.build or "", [])
+    newest = next((one.profile.build for one in reversed(earlier) if one.profile.build in builds), None)
+    before = builds.pop(build or newest or "", [])
+    if not before:
+        if build is None:
+            return None
+        raise UsageError(
+            f"no earlier run of {advice.profile.program!r} is of the build {build!r}; "
+            f"there are {', '.join(builds) or 'none'}"
+        )
+    repeated = [runs for runs in builds.values() if len(runs) > 1][-NOISE_BUILDS:]
+    return ComparisonBase(tuple(before), compare_builds(before, [*own, advice], repeated))
+
+
+def find_base_in(past: RunHistory, advice: Advice) -> ComparisonBase | None:
+    """Return what ``find_base`` does, of the runs that ``past`` remembers."""
+    return find_base(advice, EarlierRuns(advice.profile, (), past).earlier_advice())
+
+
+def compare_with_base(advice: Advice, past: RunHistory) -> Comparison | None:
+    """Return what changed from the build before to that of a run; None where no other build is remembered."""
+    base = find_base_in(past, advice)
+    return base.change if base else None
+
+
+def _group_by_build(runs: Sequence[Advice], like: Profile) -> dict[str, list[Advice]]:
+    """Return by build the runs of the program on as many ranks of which the wall time is known."""
+    builds: dict[str, list[Advice]] = {}
+    for one in runs:
+        alike = (one.profile.program, one.profile.ranks) == (like.program, like.ranks)
+        if one.profile.build is not None and alike and one.profile.has_run_time:
+            builds.setdefault(one.profile.build, []).append(one)
+    return builds
+
+
+def find_new_recommendations(advice: Advice, before: Sequence[Advice]) -> tuple[Recommendation, ...]:
+    """Return what is recommended on a run and on none of those ``before``."""
+    known = {item.fingerprint for one in before for item in one.recommendations}
+    return tuple(item for item in advice.recommendations if item.fingerprint not in known)

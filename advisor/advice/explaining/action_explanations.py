@@ -1,0 +1,254 @@
+"""Recommendations explained: what was compared with which threshold, what can be won at most, and what orders them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from advisor.advice.explaining import fact_expressions
+from advisor.advice.explaining.expressions import ACTUAL
+from advisor.advice.explaining.records import ExplainedNumber, NumberInput
+from advisor.advice.ranking.ceilings import IMBALANCE, compute_ceiling
+from advisor.advice.rules.matching import match_action
+from advisor.model.records import LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from advisor.advice.explaining.expressions import BoundExpressions, Expression
+    from advisor.advice.facts import FactSheet, Site
+    from advisor.advice.ranking.ceilings import GapBudget
+    from advisor.advice.ranking.drafts import Draft
+    from advisor.advice.rules.records import Action
+    from advisor.model.records import Evidence, Recommendation, Status
+
+_CEILING: Final = (
+    "of L, M' and D: the B + D of the phases, what making them even wins; of other gaps: what lies in the phases; "
+    "never more than the gaps (docs/concepts.md)"
+)
+_HISTORY: Final = (
+    "the mean share of its ceiling that the action has won in this program before × ceiling (docs/rules.md)"
+)
+_EXPECTED: Final = {
+    "history": _HISTORY,
+    "similar": "the share of its ceiling that the action has won in similar programs × ceiling, as a finding tells it",
+    "simulation": "simulated by a plugin, at most the ceiling",
+}
+
+
+def explain_recommendation(
+    draft: Draft, made: Recommendation, book: GapBudget, won: Mapping[str, Sequence[float]], terms: BoundExpressions
+) -> Iterator[ExplainedNumber]:
+    """Yield the numbers of one recommendation: what speaks for it, then its seconds, then its place in the order."""
+    about = f"{made.rank} {made.action} {made.phase or 'the whole run'}"
+    for piece in draft.match.outcome.evidence:
+        yield _explain_evidence(piece, draft.match.site, book.sheet, terms, about, draft.match.action.place)
+    yield _explain_ceiling(draft, made, book, about, terms)
+    if made.expected_s is not None:
+        yield _explain_expected_gain(made, won, about)
+    yield _explain_confidence(draft, made, book, about)
+    yield _explain_order(draft, made, about)
+
+
+def _explain_evidence(
+    piece: Evidence, site: Site, sheet: FactSheet, terms: BoundExpressions, about: str, place: str
+) -> ExplainedNumber:
+    status: Status = "measured"
+    inputs: tuple[NumberInput, ...] = ()
+    formula: Expression | None = None
+    where = site.place.phases if site.place else tuple(range(len(terms.profile.phases)))
+    fact = site.vocabulary.get(piece.fact)
+    if fact is not None:
+        inputs = tuple(NumberInput(name, None, "", "array or count of the profile") for name in fact.needs)
+        formula = fact_expressions.fact_expression(piece.fact, terms.profile, terms, where)
+    elif piece.fact in site.spans:
+        span = site.gap_span(piece.fact)
+        exact = span.low == span.high
+        part = _gap_at_site(piece.fact, site, terms) if exact else None
+        words = "part of the gap that lies at this place"
+        inputs = (
+            NumberInput(f"{piece.fact} here at least", span.low, "s", words, part),
+            NumberInput(f"{piece.fact} here at most", span.high, "s", words, part),
+            NumberInput("run", sheet.run.actual_s, "s", "actual_s", ACTUAL),
+        )
+        status = "measured" if exact else "estimated"
+        formula = _span_expression(piece, span.low, span.high, sheet.run.actual_s)
+    return ExplainedNumber(
+        "evidence", piece.fact, "what the rule asks for", piece.value, piece.unit, status, piece.formula, inputs,
+        about=about, condition=piece.condition, place=place, expression=formula,
+    )  # fmt: skip
+
+
+def _gap_at_site(letter: str, site: Site, terms: BoundExpressions) -> Expression | None:
+    """Return the seconds of a gap at a site; in the run it is the whole gap."""
+    if site.place is not None:
+        return terms.part_expression(letter, site.place.phases)
+    at = next(number for number, level in enumerate(LEVELS) if level.gap == letter)
+    return terms.gap_expression(LEVELS[at - 1].bound, LEVELS[at].bound)
+
+
+def _span_expression(piece: Evidence, low: float, high: float, actual_s: float) -> Expression | None:
+    """Return which of the limits was compared with the threshold, as a share of the run or in seconds."""
+    ways = {
+        low / actual_s: ["/", ["input", 0], ["input", 2]], high / actual_s: ["/", ["input", 1], ["input", 2]],
+        low: ["input", 0], high: ["input", 1],
+    }  # fmt: skip
+    return ways.get(piece.value) if isinstance(piece.value, float) else None
+
+
+def _explain_ceiling(
+    draft: Draft, made: Recommendation, book: GapBudget, about: str, terms: BoundExpressions
+) -> ExplainedNumber:
+    uneven = dict.fromkeys(site for site, name in draft.claims if site >= 0 and name in IMBALANCE)
+    others = [claim for claim in dict.fromkeys(draft.claims) if claim[0] not in uneven or claim[1] not in IMBALANCE]
+    names = dict.fromkeys(name for _, name in draft.claims)
+    inputs = [
+        *(NumberInput(_site_label(book, site), book.imbalance_s(site), "s", "B + D of its phases",
+        _imbalance_expression(book, site, terms))
+          for site in uneven),
+        *(NumberInput(f"{n} in {_site_label(book, at)}", book.part_seconds(n, at), "s", f"part of gap {n}",
+        _part_expression(book, at, n, terms))
+          for at, n in others),
+        *(NumberInput(f"gap {n}", book.gap_seconds(n), "s", "the whole gap: no action wins more of it",
+        _total_expression(book, n, terms))
+          for n in names),
+    ]  # fmt: skip
+    return ExplainedNumber(
+        "ceiling", "at most", "what this can win at most", compute_ceiling(book, draft.claims), "s", "estimated",
+        _CEILING,
+        tuple(inputs), about=about, place=draft.match.action.place,
+        expression=_ceiling_expression([name for _, name in others], len(uneven), list(names)),
+        notes=() if compute_ceiling(book, draft.claims) == made.ceiling_s else (f"shown as {made.ceiling_s:.9g} s",),
+    )  # fmt: skip
+
+
+def _ceiling_expression(parts: Sequence[str], uneven: int, names: Sequence[str]) -> Expression:
+    """Return the ceiling as an expression of its inputs: uneven phases, parts of other gaps, whole gaps."""
+    gaps = {name: ["input", uneven + len(parts) + at] for at, name in enumerate(names)}
+    terms: list[Expression] = []
+    if uneven:
+        most = ["+", *(gap for name, gap in gaps.items() if name in IMBALANCE)]
+        terms.append(["least", ["+", *(["input", at] for at in range(uneven))], most])
+    for name in dict.fromkeys(parts):
+        held = [["input", uneven + at] for at, other in enumerate(parts) if other == name]
+        terms.append(["least", ["+", *held], gaps[name]])
+    return ["+", *terms]
+
+
+def _imbalance_expression(book: GapBudget, site: int, terms: BoundExpressions) -> Expression | None:
+    place = book.sheet.sites[site].place
+    return ["+", terms.steady_term(place.phases), terms.dynamic_term(place.phases)] if place else None
+
+
+def _part_expression(book: GapBudget, site: int, name: str, terms: BoundExpressions) -> Expression | None:
+    span = book.sheet.sites[site].gap_span(name.split("+")[0]) if site >= 0 else None
+    exact = span is not None and span.low == span.high and "+" not in name
+    part = _gap_at_site(name, book.sheet.sites[site], terms) if exact else None
+    return None if part is None else ["most", 0.0, part]
+
+
+def _total_expression(book: GapBudget, name: str, terms: BoundExpressions) -> Expression | None:
+    known = book.gaps.get(name)
+    gap = terms.gap_expression(known.lower, known.upper) if known else None
+    return None if gap is None else ["most", 0.0, gap]
+
+
+def _site_label(book: GapBudget, site: int) -> str:
+    place = book.sheet.sites[site].place if site >= 0 else None
+    return "no phase" if place is None else f"phase {place.name}"
+
+
+def _explain_expected_gain(made: Recommendation, won: Mapping[str, Sequence[float]], about: str) -> ExplainedNumber:
+    low, high = made.interval_s or (None, None)
+    inputs = [
+        NumberInput("lowest", low, "s", "lower end of the interval"),
+        NumberInput("highest", high, "s", "upper end of it"),
+    ]
+    if made.basis == "history":
+        inputs += [
+            NumberInput(f"share {number}", share, "share", "seconds won / ceiling, from the history")
+            for number, share in enumerate(won.get(made.action, ()), 1)
+        ]
+    formula = _EXPECTED[made.basis or "simulation"]
+    inputs.append(NumberInput("ceiling", made.ceiling_s, "s", "at most, above"))
+    return ExplainedNumber(
+        "expected", "expected", "gain", made.expected_s, "s", "modelled", formula, tuple(inputs), about=about,
+        expression=_history_gain_expression(made, len(inputs)),
+    )  # fmt: skip
+
+
+def _history_gain_expression(made: Recommendation, inputs: int) -> Expression | None:
+    """Return the gain expected from history as an expression of its inputs: lowest, highest, shares, ceiling."""
+    shares = [["input", at] for at in range(2, inputs - 1)]
+    return ["/", ["*", ["+", *shares], ["input", inputs - 1]], len(shares)] if made.basis == "history" else None
+
+
+def _explain_confidence(draft: Draft, made: Recommendation, book: GapBudget, about: str) -> ExplainedNumber:
+    names = [name for name in made.gaps if name in book.gaps] or list(made.gaps)
+    statuses = [f"{name} is {book.gaps[name].status}" for name in names if name in book.gaps]
+    grade = book.grade.score if book.grade else 1.0
+    surety = draft.match.outcome.surety
+    noise = made.ceiling_s / (made.ceiling_s + book.noise_s) if book.noise_s > 0 else 1.0
+    rest = grade * surety * noise
+    inputs = (
+        NumberInput(
+            "status", made.confidence / rest if rest else 0.0, "", "; ".join(statuses) or "only a limit is known"
+        ),
+        NumberInput("grade", grade, "", "score of the profile"),
+        NumberInput("clearness", surety, "", "0.5 at a threshold, 1 from twice its size on"),
+        NumberInput(
+            "noise", noise, "", f"ceiling / (ceiling + {book.noise_s:.3g} s by which runs of one build differ)"
+        ),
+    )
+    return ExplainedNumber(
+        "confidence", "confidence", "0 to 1", made.confidence, "", "estimated",
+        "status of the least sure gap × grade × clearness × noise, to three digits (docs/rules.md)", inputs,
+        about=about, expression=["round", ["*", *(["input", at] for at in range(len(inputs)))], 3],
+    )  # fmt: skip
+
+
+def _explain_order(draft: Draft, made: Recommendation, about: str) -> ExplainedNumber:
+    stated = f"stated by the rule {made.rule_place}"
+    if made.expected_s is None:
+        inputs = [NumberInput("ceiling", made.ceiling_s, "s", "at most, above")]
+    else:
+        inputs = [NumberInput("expected", made.expected_s, "s", f"above, from {made.basis}")]
+    if made.basis not in ("history", "similar"):
+        inputs.append(
+            NumberInput("prior", draft.match.action.prior, "share", f"what of that usually comes true, {stated}")
+        )
+    inputs.append(NumberInput("confidence", made.confidence, "", "above"))
+    inputs.append(NumberInput("1 / effort", 1 / made.effort, "", f"effort {made.effort} of 1 to 5, {stated}"))
+    return ExplainedNumber(
+        "order", "score", "the largest comes first", draft.score, "s", "estimated",
+        "seconds expected from history, or prior × those of a simulation, or those expected from similar programs, or "
+        "prior × ceiling; × confidence / effort",
+        tuple(inputs), about=about, place=made.rule_place,
+        expression=["*", *(["input", at] for at in range(len(inputs)))],
+    )  # fmt: skip
+
+
+def explain_silence(action: Action, sheet: FactSheet, terms: BoundExpressions) -> Iterator[ExplainedNumber]:
+    """Yield why an action is not recommended: at each place the comparisons that decide, or what is not known."""
+    found = False
+    for match in match_action(action, sheet):
+        found = True
+        where = match.site.place.name if match.site.place else "the whole run"
+        about = f"{action.id} {where}"
+        if match.outcome.truth is None:
+            for need in match.outcome.needs:
+                note = f"not known; to record it: {need.command}" if need.command else "not known"
+                yield ExplainedNumber(
+                    "evidence", need.fact, "what the rule asks for", None, "", "unavailable", "", about=about,
+                    place=action.place, notes=(note,),
+                )  # fmt: skip
+        for piece in match.outcome.evidence:
+            made = _explain_evidence(piece, match.site, sheet, terms, about, action.place)
+            verdict = "so the rule fires here" if match.outcome.truth else "so the rule is silent here"
+            yield replace(made, notes=(verdict,))
+    if not found:
+        yield ExplainedNumber(
+            "evidence", "applies_to", "programming model", sheet.model, "", "measured",
+            "the rule applies to other programming models", about=action.id, place=action.place,
+            condition=f"one of {', '.join(action.applies_to)}",
+        )  # fmt: skip

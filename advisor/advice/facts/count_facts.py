@@ -1,0 +1,60 @@
+"""Facts about caches, memory and instructions, from counts that profilers of the processor bring."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.advice.facts.source import compute_share
+
+if TYPE_CHECKING:
+    from advisor.advice.facts.source import Compute, FactSource
+
+
+def sum_counts(source: FactSource, *names: str) -> float | None:
+    """Return the sum of counts over the regions of the site; None unless the first of ``names`` was counted."""
+    counts = source.profile.counts
+    if names[0] not in counts:
+        return None
+    rows = np.unique(np.concatenate([source.profile.phases[p].regions for p in source.phases]))
+    return float(sum(counts[name][rows].sum() for name in names if name in counts))
+
+
+def _miss_ratio(level: str, source: FactSource) -> float | None:
+    accesses = sum_counts(source, "compiled_ops.load", "compiled_ops.store")
+    name = f"misses.{level}"
+    if level == "LL" and name not in source.profile.counts:
+        deeper = [count for count in source.profile.counts if count in ("misses.L2", "misses.L3", "misses.L4")]
+        name = max(deeper, default=name)
+    return compute_share(sum_counts(source, name), accesses) if accesses else None
+
+
+def _vectorized_share(source: FactSource) -> float | None:
+    units = ("compiled_ops.fp_add", "compiled_ops.fp_mul", "compiled_ops.fp_fma", "compiled_ops.fp_div")
+    known = [name for name in units if name in source.profile.counts]
+    return compute_share(sum_counts(source, "vectorized_ops"), sum_counts(source, *known)) if known else None
+
+
+def _false_sharing(source: FactSource) -> float | None:
+    return compute_share(sum_counts(source, "contended_loads"), sum_counts(source, "compiled_ops.load"))
+
+
+def _bandwidth_share(source: FactSource) -> float | None:
+    memory = source.machine.memory if source.machine else None
+    peak = memory.bandwidth or memory.sustained if memory else None
+    moved = sum_counts(source, "memory_bytes")
+    if peak is None or moved is None or not source.is_work_known or source.work.max() <= 0:
+        return None
+    hosts = len({processor.host for processor in source.profile.processors})
+    return moved / (float(source.work.max()) * peak * hosts)
+
+
+VALUES: Final[dict[str, Compute]] = {
+    "cache.l1_miss_ratio": partial(_miss_ratio, "L1"),
+    "cache.ll_miss_ratio": partial(_miss_ratio, "LL"),
+    "memory.bandwidth_share": _bandwidth_share,
+    "processor.vectorized_share": _vectorized_share,
+    "processor.false_sharing_share": _false_sharing,
+}

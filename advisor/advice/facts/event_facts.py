@@ -1,0 +1,189 @@
+"""Facts about messages, collectives, synchronizations and I/O, from the causes of a profile.
+
+Where events are recorded and none occurred (no message was sent, no file was read) shares, counts and sizes are 0.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from advisor.advice.facts import event_rows
+from advisor.advice.facts.source import compute_share
+from advisor.model.records import ALIGNED_FILE, SMALL_IO_B, UNALIGNED_FILE
+
+if TYPE_CHECKING:
+    from advisor.advice.facts.source import Compute, FactSource
+
+#: Messages of at most so many bytes are small.
+SMALL_MESSAGE_B: Final = 4096
+#: Share of the I/O time from which one processor counts as the one that does it.
+ALONE: Final = 0.9
+#: Phases with at least this share of all work count iterations by their work, others by their number.
+WORKING: Final = 0.01
+
+WAITING_KINDS: Final = {
+    "late_sender": ("late sender",),
+    "late_receiver": ("late receiver",),
+    "collective": ("collective", "late root"),
+    "barrier": ("barrier", "end of run"),
+    "thread": ("thread barrier", "lock"),
+    "unmatched": ("unmatched",),
+}
+THREAD_KINDS: Final = ("thread barrier", "thread start", "lock")
+
+
+def iterations_with_work(source: FactSource) -> float:
+    """Return how often the site's family is gone through with work in it.
+
+    A phase whose instances hold equal work counts each of them. If work is in few of them, as where a step ends with a
+    row of equal reductions, few count: ``(sum_i c)^2 / sum_i c^2`` with the mean computation c of each instance.
+    """
+    loads, family = source.loads, source.family
+    if not family:
+        return 1.0
+    each = {p: source.mean_computation(p) for p in family}
+    iterations = {p: source.profile.phases[p].iterations for p in family}
+    largest = max(family, key=lambda p: (each[p].sum(), iterations[p], -p))
+    work = each[largest]
+    everything = sum(float(phase.mean.sum()) for phase in loads.phases)
+    if not work.sum() > WORKING * everything:
+        return float(max(iterations.values()))
+    relative = work / work.max()
+    return round(float(relative.sum() ** 2 / (relative**2).sum()), 6)
+
+
+def _per_iteration(category: str, kinds: tuple[str, ...], trait: str | None, source: FactSource) -> float | None:
+    if source.family_events is None:
+        return None
+    return source.family_events.select_rows(category, kinds, trait).calls_per_processor() / max(
+        iterations_with_work(source), 1.0
+    )
+
+
+def _seconds_share(category: str, kinds: tuple[str, ...], trait: str | None, source: FactSource) -> float | None:
+    """Return the share of the seconds of a category that events of these kinds and calls take."""
+    if source.events is None:
+        return None
+    return compute_share(
+        source.events.select_rows(category, kinds, trait).seconds, source.events.select_rows(category).seconds
+    )
+
+
+def _mean_bytes(category: str, kinds: tuple[str, ...], trait: str | None, source: FactSource) -> float | None:
+    return None if source.events is None else source.events.select_rows(category, kinds, trait).mean_bytes()
+
+
+def _small_message_share(source: FactSource) -> float | None:
+    if source.events is None:
+        return None
+    return source.events.select_rows("transfer", (), event_rows.SENDS).share_up_to(SMALL_MESSAGE_B)
+
+
+def _seconds_per_message(source: FactSource) -> float | None:
+    if source.events is None:
+        return None
+    sent = source.events.select_rows("transfer", (), event_rows.SENDS).count
+    return compute_share(source.events.select_rows("transfer", ("message",)).seconds, sent)
+
+
+def _forcing_share(source: FactSource) -> float | None:
+    """Return the share of forcing to storage; not known where its seconds are in those of writing."""
+    if source.events is None or source.events.select_rows("io", (), event_rows.BLENDED).seconds > 0:
+        return None
+    return _seconds_share("io", (), event_rows.FORCING, source)
+
+
+def _forced_share(source: FactSource) -> float | None:
+    """Return the share of forcing to storage, and of the writing that is in one sum with it."""
+    if source.events is None:
+        return None
+    found = [source.events.select_rows("io", (), trait).seconds for trait in (event_rows.FORCING, event_rows.BLENDED)]
+    return compute_share(sum(found), source.events.select_rows("io").seconds)
+
+
+def _bytes_between_forcing(source: FactSource) -> float | None:
+    """Return the bytes written for each time that data are forced to storage; 0 where they never are."""
+    if source.events is None:
+        return None
+    times, writes = (
+        source.events.select_rows("io", (), event_rows.FORCING).count,
+        source.events.select_rows("io", (), event_rows.WRITES),
+    )
+    if not times:
+        return 0.0
+    mean = writes.mean_bytes()
+    return None if mean is None else mean * writes.sized_rows.count / times
+
+
+def _counted_operations(source: FactSource) -> event_rows.EventRows | None:
+    """Return the reads and writes of known size."""
+    return None if source.events is None else source.events.select_rows("io", (), event_rows.DATA).sized_rows
+
+
+def _small_operation_share(source: FactSource) -> float | None:
+    found = _counted_operations(source)
+    return None if found is None else found.share_up_to(SMALL_IO_B)
+
+
+def _unaligned_share(source: FactSource) -> float | None:
+    """Return the share of unaligned operations; not known where no operation tells its alignment."""
+    found = _counted_operations(source)
+    if found is None:
+        return None
+    unaligned = found.select_rows("io", (UNALIGNED_FILE,)).count
+    known = unaligned + found.select_rows("io", (ALIGNED_FILE,)).count
+    return unaligned / known if known else None if found.count else 0.0
+
+
+def _shared_file_share(source: FactSource) -> float | None:
+    found = _counted_operations(source)
+    shared = None if found is None else found.in_shared_files
+    return None if found is None or shared is None else compute_share(shared.count, found.count)
+
+
+def _io_processors(source: FactSource) -> float | None:
+    if source.events is None:
+        return None
+    return len(source.events.select_rows("io").processors) / len(source.profile.processors)
+
+
+def _is_io_by_one(source: FactSource) -> bool | None:
+    if source.events is None:
+        return None
+    each = source.events.select_rows("io").seconds_by_processor(len(source.profile.processors))
+    return len(each) > 1 and bool(each.sum() > 0) and bool(each.max() >= ALONE * each.sum())
+
+
+def _uses_mpi_io(source: FactSource) -> bool | None:
+    return None if source.events is None else source.events.select_rows("io", (), event_rows.MPI_IO).count > 0
+
+
+VALUES: Final[dict[str, Compute]] = {
+    **{f"wait.{name}_share": partial(_seconds_share, "wait", kinds, None) for name, kinds in WAITING_KINDS.items()},
+    "comm.messages_per_iteration": partial(_per_iteration, "transfer", (), event_rows.SENDS),
+    "comm.mean_message_B": partial(_mean_bytes, "transfer", (), event_rows.SENDS),
+    "comm.small_message_share": _small_message_share,
+    "comm.seconds_per_message": _seconds_per_message,
+    "comm.point_to_point_share": partial(_seconds_share, "transfer", ("message",), None),
+    "comm.collective_share": partial(_seconds_share, "transfer", ("collective",), None),
+    "comm.alltoall_share": partial(_seconds_share, "transfer", (), event_rows.ALL_TO_ALL),
+    "comm.reductions_per_iteration": partial(_per_iteration, "transfer", (), event_rows.REDUCTIONS),
+    "comm.collectives_per_iteration": partial(_per_iteration, "transfer", ("collective",), None),
+    "comm.mean_collective_B": partial(_mean_bytes, "transfer", ("collective",), None),
+    "sync.barriers_per_iteration": partial(_per_iteration, "sync", (), event_rows.EXPLICIT_BARRIERS),
+    "sync.thread_share": partial(_seconds_share, "sync", THREAD_KINDS, None),
+    "sync.fork_joins_per_iteration": partial(_per_iteration, "sync", ("thread start",), None),
+    "io.operations_per_iteration": partial(_per_iteration, "io", (), event_rows.DATA),
+    "io.mean_operation_B": partial(_mean_bytes, "io", (), event_rows.DATA),
+    "io.processors_share": _io_processors,
+    "io.small_share": _small_operation_share,
+    "io.unaligned_share": _unaligned_share,
+    "io.shared_share": _shared_file_share,
+    "io.fsync_share": _forcing_share,
+    "io.forced_share": _forced_share,
+    "io.forced_B": _bytes_between_forcing,
+    "io.metadata_share": partial(_seconds_share, "io", (), event_rows.METADATA),
+    "io.one_processor": _is_io_by_one,
+    "io.mpi_io": _uses_mpi_io,
+}

@@ -1,0 +1,168 @@
+"""Counts and seconds of communication, synchronization and I/O at one site, from the causes of a profile."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.model.records import CAUSE_CATEGORIES
+from advisor.trace.events import Role
+from advisor.trace.regions import classify_region
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    import numpy.typing as npt
+
+    from advisor.model.records import Causes, Profile
+
+
+#: What calls do, told from their canonical names.
+SENDS: Final = "sends"
+REDUCTIONS: Final = "reductions"
+ALL_TO_ALL: Final = "all to all"
+EXPLICIT_BARRIERS: Final = "explicit barriers"
+FORCING: Final = "forcing to storage"
+METADATA: Final = "metadata"
+DATA: Final = "data"
+WRITES: Final = "writes"
+MPI_IO: Final = "MPI-IO"
+#: Writing and forcing to storage, in one sum of seconds.
+BLENDED: Final = "data, forced to storage or not"
+
+_FORCING: Final = frozenset({"fsync", "fdatasync", "sync", "sync_file_range", "syncfs", "mpi_file_sync"})
+_SUMMED_FORCING: Final = re.compile("(posix|mpi-io) sync(, timed as writing)?")
+_METADATA: Final = re.compile(
+    "(f?open|creat)(64|at)?|fdopen|freopen|f?close|[fl]?stat|access|unlink|rename|mkdir|(open|read|close)dir|f?truncate|"
+    "dup[23]?|mpi_file_(open|close|delete|set_size|preallocate|set_view)|(posix|stdio|mpi-io) metadata"
+)
+_DATA: Final = ("read", "write", "put", "get", "print", "scan", "sendfile")
+_WRITING: Final = ("write", "put", "print")
+_REDUCING: Final = ("reduce", "scan")
+
+
+def call_traits(name: str) -> frozenset[str]:
+    """Return what a call of that name does, in the words above; nothing for code of the program."""
+    canonical, role = classify_region(name)
+    call = canonical.lower()
+    found = set()
+    if role in (Role.SEND, Role.SENDRECV) or (role == Role.POST and "send" in call):
+        found.add(SENDS)
+    if call.startswith("mpi_") and not call.startswith("mpi_file_"):
+        if any(word in call for word in _REDUCING) and role != Role.LOCAL:
+            found.add(REDUCTIONS)
+        if "alltoall" in call:
+            found.add(ALL_TO_ALL)
+    if role == Role.BARRIER or (role == Role.OMP_BARRIER and "implicit" not in call) or call == "mpi_ibarrier":
+        found.add(EXPLICIT_BARRIERS)
+    return frozenset(found | (_io_traits(call) if role == Role.IO else set()))
+
+
+def _io_traits(call: str) -> set[str]:
+    found = {MPI_IO} if call.startswith(("mpi_file_", "mpi-io ")) else set()
+    if call in _FORCING or _SUMMED_FORCING.fullmatch(call):
+        found.add(FORCING)
+    elif _METADATA.fullmatch(call):
+        found.add(METADATA)
+    elif any(word in call for word in _DATA):
+        found |= {DATA} | ({WRITES} if any(word in call for word in _WRITING) else set())
+    return found | ({BLENDED} if call.endswith(" and sync") else set())
+
+
+@dataclass(frozen=True, slots=True)
+class CallTable:
+    """Which regions have a trait: ``has[trait]`` (regions,) is true where one does."""
+
+    has: dict[str, npt.NDArray[np.bool_]]
+
+
+def build_call_table(profile: Profile) -> CallTable:
+    """Return the traits of all regions of ``profile``."""
+    found = [call_traits(region.name) for region in profile.regions]
+    names = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, FORCING, METADATA, DATA, WRITES, MPI_IO, BLENDED)
+    return CallTable({name: np.array([name in each for each in found], dtype=bool) for name in names})
+
+
+@dataclass(frozen=True, slots=True)
+class EventRows:
+    """The rows of a profile's causes that belong to some phases and, after ``select_rows``, to one sort of event."""
+
+    causes: Causes
+    calls: CallTable
+    rows: npt.NDArray[np.int64]
+
+    def select_rows(self, category: str, kinds: Collection[str] = (), trait: str | None = None) -> EventRows:
+        """Return the rows of a category (and of these kinds, and of calls that have the trait)."""
+        causes, rows = self.causes, self.rows
+        keep = causes.category[rows] == CAUSE_CATEGORIES.index(category)
+        if kinds:
+            numbers = [number for number, name in enumerate(causes.kinds) if name in kinds]
+            keep &= np.isin(causes.kind[rows], numbers)
+        if trait is not None:
+            keep &= self.calls.has[trait][causes.call[rows]]
+        return EventRows(causes, self.calls, rows[keep])
+
+    @property
+    def sized_rows(self) -> EventRows:
+        """The rows whose calls have a known number of bytes."""
+        return EventRows(self.causes, self.calls, self.rows[self.causes.size_class[self.rows] >= 0])
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all rows."""
+        return float(self.causes.seconds[self.rows].sum())
+
+    @property
+    def count(self) -> int:
+        """Calls of all rows."""
+        return int(self.causes.count[self.rows].sum())
+
+    @property
+    def in_shared_files(self) -> EventRows | None:
+        """The rows on files that more than one processor is at; None where the file of a row is not known."""
+        target, processor = self.causes.target[self.rows], self.causes.processor[self.rows]
+        if (target < 0).any():
+            return None
+        users = np.unique(np.stack((target, processor)), axis=1)
+        files, count = np.unique(users[0], return_counts=True)
+        return EventRows(self.causes, self.calls, self.rows[np.isin(target, files[count > 1])])
+
+    @property
+    def processors(self) -> npt.NDArray[np.int64]:
+        """The processors that take part, without repetition."""
+        return np.unique(self.causes.processor[self.rows])
+
+    def calls_per_processor(self) -> float:
+        """Return the calls per processor that takes part; 0 where none does."""
+        taking_part = len(self.processors)
+        return self.count / taking_part if taking_part else 0.0
+
+    def mean_bytes(self) -> float | None:
+        """Return the bytes per call whose size is known; 0 without calls, None where no size is known."""
+        sized = self.sized_rows
+        if not sized.count:
+            return None if self.count else 0.0
+        return float(self.causes.bytes[sized.rows].sum()) / sized.count
+
+    def share_up_to(self, size: float) -> float | None:
+        """Return the share of the calls of known size that move at most ``size`` bytes each; as ``mean_bytes``."""
+        sized = self.sized_rows
+        if not sized.count:
+            return None if self.count else 0.0
+        counts = self.causes.count[sized.rows]
+        small = self.causes.bytes[sized.rows] <= size * counts
+        return float(counts[small].sum()) / sized.count
+
+    def seconds_by_processor(self, processors: int) -> npt.NDArray[np.float64]:
+        """Return the seconds of each processor (Q,)."""
+        found: npt.NDArray[np.float64] = np.zeros(processors)
+        np.add.at(found, self.causes.processor[self.rows], self.causes.seconds[self.rows])
+        return found
+
+
+def select_events(causes: Causes, calls: CallTable, phases: Sequence[int]) -> EventRows:
+    """Return all rows of the causes that lie in these phases."""
+    return EventRows(causes, calls, np.flatnonzero(np.isin(causes.phase, list(phases))))

@@ -1,0 +1,160 @@
+"""Facts about the work of the processors and how it is shared out, from one pass over the arrays."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.advice.facts.places import is_significant
+from advisor.advice.facts.source import UNOBSERVED, compute_share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.advice.facts.source import Compute, FactSource
+    from advisor.model.records import FloatArray
+
+#: By how much a processor must be faster than the slowest to be told from it.
+NOTICEABLE: Final = 0.02
+#: A site whose slowest processor works less than this share of its time is empty.
+EMPTY: Final = 0.01
+
+
+def _rank_work(source: FactSource, statistic: Callable[[FloatArray], float]) -> FloatArray:
+    """Return a statistic of the loads of each rank's threads (ranks,)."""
+    master, work = source.loads.team.master, source.work
+    order = np.argsort(master, kind="stable")
+    teams = np.split(work[order], np.flatnonzero(np.diff(master[order])) + 1)
+    return np.array([statistic(team) for team in teams])
+
+
+def _max_to_mean(values: FloatArray) -> float | None:
+    mean = float(values.mean())
+    return float(values.max()) / mean if mean > 0 else None
+
+
+def _compute_median(values: FloatArray) -> float:
+    """Return the median; numpy's own loads masked arrays, which takes longer than many a run's whole analysis."""
+    ordered, count = np.sort(values, axis=None), values.size
+    return float(ordered[(count - 1) // 2 : count // 2 + 1].mean())
+
+
+def _work_imbalance(source: FactSource) -> float | None:
+    return _max_to_mean(source.work) if source.is_work_known else None
+
+
+def _rank_imbalance(source: FactSource) -> float | None:
+    return _max_to_mean(_rank_work(source, np.mean)) if source.is_work_known else None
+
+
+def _thread_imbalance(source: FactSource) -> float | None:
+    if not source.is_work_known or any(note.name == UNOBSERVED for note in source.profile.notes):
+        return None
+    most, mean = _rank_work(source, np.max), _rank_work(source, np.mean)
+    worst = int((most - mean).argmax())
+    return float(most[worst] / mean[worst]) if mean[worst] > 0 else None
+
+
+def _dynamic_ratio(source: FactSource) -> float | None:
+    if not source.is_work_known or source.work.max() <= 0:
+        return None
+    return float(source.peaks.sum() / source.work.max())
+
+
+def _slowest_persistence(source: FactSource) -> float | None:
+    if not source.is_work_known:
+        return None
+    deciders = np.concatenate([source.loads.phases[p].decider for p in source.phases])
+    master = source.loads.team.master
+    if (master == master[0]).all():
+        master = np.arange(len(master))
+    return float((master[deciders] == master[int(source.work.argmax())]).mean())
+
+
+def _slowest_differs(source: FactSource) -> bool | None:
+    kinds = {source.profile.phases[p].kind for p in source.phases}
+    if not source.is_work_known or kinds != {"parallel"}:
+        return None
+    work, everywhere = source.work, source.loads.parallel_work
+    return bool(work[int(everywhere.argmax())] < (1 - NOTICEABLE) * work.max())
+
+
+def _heaviest_share(source: FactSource) -> float | None:
+    return compute_share(float(source.work.max()), float(source.work.sum())) if source.is_work_known else None
+
+
+def _largest_work(source: FactSource) -> float | None:
+    return float(source.work.max()) if source.is_work_known else None
+
+
+def _work_between_syncs(source: FactSource) -> float | None:
+    divided = source.is_work_known and source.profile.has_phases
+    return _compute_median(source.peaks) if divided else None
+
+
+def _most_iterations(source: FactSource) -> float | None:
+    return max((source.profile.phases[p].iterations for p in source.phases), default=None)
+
+
+def _phase_share(source: FactSource) -> float | None:
+    return compute_share(float(source.seconds[list(source.phases)].sum()), source.profile.actual_s)
+
+
+def _closed_by(source: FactSource) -> str | None:
+    return source.profile.phases[source.phases[0]].closed_by
+
+
+def _is_serial(source: FactSource) -> bool | None:
+    return source.profile.phases[source.phases[0]].kind == "serial" if source.profile.has_phases else None
+
+
+def _parallel_phases(source: FactSource) -> float | None:
+    if not source.profile.has_phases:
+        return None
+    pairs = zip(source.profile.phases, source.seconds, strict=True)
+    return sum(phase.kind == "parallel" and is_significant(float(s), source.profile.actual_s) for phase, s in pairs)
+
+
+def _is_empty_phase(source: FactSource) -> bool | None:
+    timed = all(source.profile.phases[p].duration_s is not None for p in source.phases)
+    if not source.is_work_known or not timed:
+        return None
+    return float(source.peaks.sum()) < EMPTY * float(source.seconds[list(source.phases)].sum())
+
+
+def _share_of_wall(measure: str, source: FactSource) -> float | None:
+    return compute_share(source.sum_measure(measure), source.sum_measure("wall_s"))
+
+
+def _os_share(source: FactSource) -> float | None:
+    wall, taken = source.sum_measure("wall_s"), source.sum_measure("os_s")
+    others = [source.sum_measure(name) for name in ("cpu_s", "transfer_s", "wait_s", "sync_s", "io_s")]
+    if taken is None and wall is not None and None not in others:
+        taken = wall - sum(seconds for seconds in others if seconds is not None)
+    return compute_share(taken, wall)
+
+
+VALUES: Final[dict[str, Compute]] = {
+    "phase.imbalance": _work_imbalance,
+    "phase.rank_imbalance": _rank_imbalance,
+    "phase.thread_imbalance": _thread_imbalance,
+    "phase.dynamic_ratio": _dynamic_ratio,
+    "phase.slowest_stays": _slowest_persistence,
+    "phase.slowest_differs": _slowest_differs,
+    "phase.iterations": _most_iterations,
+    "phase.share": _phase_share,
+    "phase.closed_by": _closed_by,
+    "phase.is_serial": _is_serial,
+    "phase.phases": _parallel_phases,
+    "phase.heaviest_share": _heaviest_share,
+    "phase.work_s": _largest_work,
+    "wait.share": partial(_share_of_wall, "wait_s"),
+    "comm.share": partial(_share_of_wall, "transfer_s"),
+    "sync.share": partial(_share_of_wall, "sync_s"),
+    "sync.work_between_s": _work_between_syncs,
+    "sync.empty_phases": _is_empty_phase,
+    "io.share": partial(_share_of_wall, "io_s"),
+    "os.share": _os_share,
+}

@@ -1,0 +1,65 @@
+"""Facts about the run as a whole."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.advice.facts.source import UNOBSERVED, compute_share
+
+if TYPE_CHECKING:
+    from advisor.advice.facts.source import Compute, FactSource
+
+
+def _run_iterations(source: FactSource) -> float | None:
+    if not len(source.seconds) or not source.profile.has_phases:
+        return None
+    return source.profile.phases[int(source.seconds.argmax())].iterations
+
+
+def _outside_seconds(name: str, source: FactSource) -> float | None:
+    outside = source.profile.outside
+    if not outside:
+        return None
+    return float(outside[name].mean()) if name in outside else 0.0
+
+
+def _idle_thread_share(source: FactSource) -> float | None:
+    profile = source.profile
+    if not profile.outside or any(note.name == UNOBSERVED for note in profile.notes):
+        return None
+    idle = float(profile.outside["idle"].sum()) if "idle" in profile.outside else 0.0
+    return compute_share(idle, len(profile.processors) * profile.actual_s)
+
+
+def _count_threads(source: FactSource) -> float:
+    ranks = np.array([processor.rank for processor in source.profile.processors])
+    return int(np.unique(ranks, return_counts=True)[1].max())
+
+
+def _compute_oversubscription(source: FactSource) -> float | None:
+    cores = source.profile.cores
+    return len(source.profile.processors) / cores if cores else None
+
+
+def _has_paradigm(paradigm: str, source: FactSource) -> bool | None:
+    used = {name.lower() for name in source.profile.paradigms}
+    return paradigm in used if used else None
+
+
+VALUES: Final[dict[str, Compute]] = {
+    "run.wall_s": lambda source: source.profile.actual_s,
+    "run.ranks": lambda source: len({processor.rank for processor in source.profile.processors}),
+    "run.threads": _count_threads,
+    "run.processors": lambda source: len(source.profile.processors),
+    "run.cores": lambda source: source.profile.cores,
+    "run.oversubscription": _compute_oversubscription,
+    "run.startup_s": partial(_outside_seconds, "start-up"),
+    "run.shutdown_s": partial(_outside_seconds, "shutdown"),
+    "run.iterations": _run_iterations,
+    "run.has_mpi": partial(_has_paradigm, "mpi"),
+    "run.has_openmp": partial(_has_paradigm, "openmp"),
+    "run.idle_threads_share": _idle_thread_share,
+}

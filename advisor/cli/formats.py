@@ -1,0 +1,55 @@
+"""The forms in which advice is written: for a terminal, for programs, for code hosts and for browsers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.cli import output
+
+if TYPE_CHECKING:
+    import argparse
+
+    from advisor.advice.earlier_runs import EarlierRuns
+    from advisor.model.records import Advice
+
+FORMS = ("text", "json", "markdown", "sarif", "html")
+
+
+def add_format_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give a command that writes advice the options that say how."""
+    output.add_output_arguments(parser, FORMS)
+    parser.add_argument(
+        "--base", metavar="BUILD",
+        help="for markdown and gates on changes: the build to compare with (default: the last other one)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--source-root", metavar="DIR", type=Path, help="for sarif: the sources' root, to which places are relative"
+    )
+
+
+def render_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace) -> str:
+    """Return the advice in the form that the arguments ask for; ``earlier`` is the past of its program."""
+    if args.form == "json":
+        from advisor.output.advice_document import build_advice_document, to_json
+
+        return to_json(build_advice_document(advice))
+    if args.form == "markdown":
+        from advisor.advice.earlier_runs import find_base
+        from advisor.output.markdown import render_comment
+
+        base = find_base(advice, earlier.earlier_advice(), args.base)
+        return render_comment(advice, base.change if base else None)
+    if args.form == "sarif":
+        from advisor.output.sarif import render_sarif
+
+        return render_sarif(advice, os.path.abspath(args.source_root) if args.source_root else None)
+    if args.form == "html":
+        from advisor.output import run_pictures
+        from advisor.output.html.advice_page import render_advice_page
+
+        return render_advice_page(advice, run_pictures.build_run_pictures(advice, earlier.earlier_advice()))
+    from advisor.output.terminal import render_screen
+
+    return render_screen(advice, output.build_page(args, verbose=args.verbose))

@@ -1,0 +1,59 @@
+"""Where a user keeps own plugins, rules and machine models: ``~/.config/gapwatch`` and ``GAPWATCH_PLUGINS``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.support.disk_cache import user_folder
+
+if TYPE_CHECKING:
+    import argparse
+
+    from advisor.extension.host import PluginHost
+
+PLUGINS_VARIABLE = "GAPWATCH_PLUGINS"
+
+
+def config_folder() -> Path:
+    """Return the user's configuration directory; it need not exist."""
+    return user_folder("XDG_CONFIG_HOME", "~/.config")
+
+
+def plugin_folders() -> tuple[Path, ...]:
+    """Return the directories of plugin files: the user's own if there is one, then those of the environment."""
+    own = config_folder() / "plugins"
+    named = [Path(folder) for folder in os.environ.get(PLUGINS_VARIABLE, "").split(os.pathsep) if folder]
+    return tuple([own] if own.is_dir() else []) + tuple(named)
+
+
+def add_rules_argument(parser: argparse.ArgumentParser) -> None:
+    """Give a command the option to add files of rules to those of ``rule_files``."""
+    parser.add_argument(
+        "--rules", metavar="FILE", type=Path, action="append", default=[], help="rules to add; may be given again"
+    )
+
+
+def rule_files() -> tuple[Path, ...]:
+    """Return the user's own rule files, which hold in every run."""
+    return tuple(sorted((config_folder() / "rules").glob("*.yaml")))
+
+
+def machine_folders() -> tuple[Path, ...]:
+    """Return the user's folder of machine models, if there is one."""
+    own = config_folder() / "machine_models"
+    return (own,) if own.is_dir() else ()
+
+
+def resolve_machine(name: str | None) -> str | None:
+    """Return the file of the user's own machine model of that name, else the name itself."""
+    files = [folder / f"{name}.yaml" for folder in machine_folders()]
+    return next((str(file) for file in files if name and file.is_file()), name)
+
+
+def load_host() -> PluginHost:
+    """Return the host with all plugins of installed packages and of the directories."""
+    from advisor.extension import host
+
+    return host.load_plugins(plugin_folders())

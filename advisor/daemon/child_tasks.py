@@ -1,0 +1,138 @@
+"""What children of the daemon do: tell profiles from other files, hash them, and advise on them.
+
+Everything here reads untrusted files; it runs in a child of ``sandbox`` only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from advisor import pipeline
+from advisor.analysis import merging
+from advisor.extension.host import FoundProfile, PluginHost, load_plugins
+from advisor.history.history_queries import StoredHistory
+from advisor.history.runs import strip_arrays
+from advisor.support import record_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_CHUNK = 1 << 20
+
+
+class _AskedPlugin:
+    """Whom the host asks, told to whoever waits for the answer to the task at hand."""
+
+    tell: Callable[[str], None] = staticmethod(lambda name: None)
+
+
+@cache
+def _load_host(blocked: tuple[str, ...] = ()) -> PluginHost:
+    folders = filter(None, os.environ.get("GAPWATCH_PLUGINS", "").split(os.pathsep))
+    return load_plugins([Path(folder) for folder in folders], blocked, asking=lambda name: _AskedPlugin.tell(name))
+
+
+def prepare() -> None:
+    """Load once what every task needs."""
+    _load_host()
+
+
+def handle(task: dict[str, Any], at: Callable[[str], None]) -> object:
+    """Return the result of a task: ``identify_files``, ``hash_content`` or ``advise_on_units``.
+
+    ``at`` is told which plugin is asked.
+    """
+    _AskedPlugin.tell = at
+    host = _load_host(tuple(task.get("blocked", ())))
+    host.forget_failures()
+    if task["do"] == "identify":
+        return identify_files(host, Path(task["root"]), Path(task["folder"]), task["names"])
+    units = [FoundProfile(Path(path), reader) for path, reader in task["units"]]
+    if task["do"] == "digest":
+        return [hash_content(unit.path) for unit in units]
+    left_out = tuple(f"plugin {name} is left out: it failed too often" for name in task.get("blocked", ()))
+    advice = advise_on_units(host, units, Path(task["top"]), task["options"], left_out)
+    return {"advice": advice, "failed": dict(host.failure_reasons)}
+
+
+def identify_files(
+    host: PluginHost, root: Path, folder: Path, names: Sequence[str]
+) -> dict[str, list[str] | str | None]:
+    """Return the unit that each file of a directory belongs to, as path and reader; None for what is no profile.
+
+    A reader that takes a directory, the folder or one above it up to ``root``, takes its files in there. For a file
+    that can't be looked into for now it is the reason.
+    """
+    taken: dict[str, Path] = {}
+    for place in _iterate_folders(root, folder):
+        for reader, _ in host.sniff_all(place):
+            taken.setdefault(reader, place)
+    return {name: _explain_unreadable(folder / name) or _find_unit(host, folder / name, taken) for name in names}
+
+
+def _explain_unreadable(path: Path) -> str | None:
+    """Return why the content of a file can't be seen, None where it can."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError as error:
+        return str(error)
+    return None
+
+
+def _iterate_folders(root: Path, folder: Path) -> Iterator[Path]:
+    """Yield the directories from ``root`` to ``folder``."""
+    yield root
+    for part in folder.relative_to(root).parts:
+        root = root / part
+        yield root
+
+
+def _find_unit(host: PluginHost, path: Path, taken: dict[str, Path]) -> list[str] | None:
+    if taken and (own := host.sniff_all(path, taken)):
+        reader = own[0][0]
+        return [str(taken[reader]), reader]
+    found = [reader for reader, _ in host.sniff_all(path)]
+    return [str(path), found[0]] if found else None
+
+
+def hash_content(path: Path) -> str:
+    """Return a hash of the content of a file, or of all files at and below a directory with their names."""
+    total = hashlib.blake2b(digest_size=16)
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if not file.is_file():
+            continue
+        if file != path:
+            total.update(os.fsencode(file.relative_to(path)) + b"\0")
+        part = hashlib.blake2b(digest_size=16)
+        with file.open("rb") as stream:
+            while block := stream.read(_CHUNK):
+                part.update(block)
+        total.update(part.digest())
+    return total.hexdigest()
+
+
+def advise_on_units(
+    host: PluginHost, units: Sequence[FoundProfile], top: Path, said: dict[str, Any], problems: tuple[str, ...] = ()
+) -> dict[str, object] | None:
+    """Return the advice on the run that ``units`` recorded, slim and packed; None where they are of several runs."""
+    options = pipeline.Options(
+        machine=said.get("machine"), rules=tuple(map(Path, said.get("rules", ()))), cores=said.get("cores")
+    )
+    recordings = [pipeline.read_recording(unit, top, options, host) for unit in units]
+    runs = merging.group_by_run(recordings)
+    if len(runs) > 1:
+        return None
+    run = pipeline.name_run(merging.merge_recordings(runs[0]), units[0].path)
+    run = replace(run, build=run.build or said.get("build"))
+    again = tuple(unit.path for unit in units)
+    past = StoredHistory(Path(said["state"]), again) if said.get("state") else None
+    advice = pipeline.study_run(run, options, host, recorded=units, past=past).advice
+    return cast(
+        "dict[str, object]",
+        record_json.pack_record(strip_arrays(replace(advice, problems=(*advice.problems, *problems)))),
+    )

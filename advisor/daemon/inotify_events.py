@@ -1,0 +1,159 @@
+"""What the file system announces: directories to look at now. Only hints, a scan finds all the rest.
+
+With its default events watchdog wakes itself up by its own scans of many directories; only those are taken here that
+say that a file is complete or a directory is new.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from threading import Event, Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from watchdog import events
+from watchdog.observers import Observer
+
+from advisor.history import filesystems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from watchdog.observers.api import BaseObserver
+
+_WANTED: Final[list[type[events.FileSystemEvent]]] = [
+    events.FileClosedEvent,
+    events.FileMovedEvent,
+    events.FileCreatedEvent,
+    events.DirCreatedEvent,
+    events.DirMovedEvent,
+]
+
+_LOG: Final = logging.getLogger("watchdog")
+
+#: Where the system refused to announce anything, it is asked again after that time (seconds).
+_AGAIN_S: Final = 60.0
+
+
+class InotifyEvents:
+    """Collects what happens below the roots; ``silent`` names the roots of which nothing will be heard, and why.
+
+    ``incomplete`` is set when some of it was lost: more happened at once than the system keeps.
+    """
+
+    def __init__(self, wake: Event) -> None:
+        self._wake = wake
+        self._lock = Lock()
+        self._folders: set[Path] = set()
+        self._closed: set[tuple[Path, bytes]] = set()
+        self._watched: dict[Path, tuple[int, int]] = {}
+        self._observer: BaseObserver | None = None
+        self._refused_until = 0.0
+        self._complaints = _LossHandler(self)
+        self.silent: dict[Path, str] = {}
+        self.incomplete = False
+
+    def watch_roots(self, present: Mapping[Path, tuple[int, int]]) -> bool:
+        """Watch the roots that are there; again where one was replaced by another directory of the same name.
+
+        Return whether that was done: what happened before it was not announced.
+        """
+        if present == self._watched and (self._is_listening() or monotonic() < self._refused_until):
+            return False
+        self.stop_watching()
+        self._watched = dict(present)
+        self.silent = {
+            root: f"{filesystems.filesystem_type(root)} announces no changes"
+            for root in present
+            if not filesystems.announces_changes(root)
+        }
+        try:
+            self._observer = self._start_observer([root for root in present if root not in self.silent])
+        except OSError as error:
+            self._refused_until = monotonic() + _AGAIN_S
+            self.silent |= dict.fromkeys(present.keys() - self.silent.keys(), _describe_refusal(error))
+        return True
+
+    def _start_observer(self, roots: Iterable[Path]) -> BaseObserver:
+        """Return what listens below the roots; those of which too much is watched already become silent."""
+        observer = Observer()
+        _LOG.addHandler(self._complaints)
+        _LOG.propagate = False
+        for root in roots:
+            try:
+                observer.schedule(_EventHandler(self), str(root), recursive=True, event_filter=_WANTED)
+            except OSError as error:
+                self.silent[root] = _describe_refusal(error)
+        observer.start()
+        return observer
+
+    def _is_listening(self) -> bool:
+        """Return whether all threads of watchdog still run."""
+        observer = self._observer
+        return observer is not None and observer.is_alive() and all(one.is_alive() for one in observer.emitters)
+
+    def take_changes(self) -> tuple[set[Path], set[tuple[Path, bytes]]]:
+        """Return the directories in which something happened since the last call, and the files closed there."""
+        with self._lock:
+            taken = self._folders, self._closed
+            self._folders, self._closed = set(), set()
+        return taken
+
+    def record_event(self, event: events.FileSystemEvent) -> None:
+        """Note what happened; called from watchdog's thread."""
+        moved = isinstance(event, events.FileMovedEvent | events.DirMovedEvent)
+        path = Path(os.fsdecode(event.dest_path if moved else event.src_path))
+        with self._lock:
+            self._folders.add(path if event.is_directory else path.parent)
+            if moved or isinstance(event, events.FileClosedEvent):
+                self._closed.add((path.parent, os.fsencode(path.name)))
+        self._wake.set()
+
+    def record_loss(self) -> None:
+        """Note that announcements were lost; called from watchdog's thread."""
+        self.incomplete = True
+        self._wake.set()
+
+    def stop_watching(self) -> None:
+        """Stop watching."""
+        _LOG.removeHandler(self._complaints)
+        if self._observer is not None:
+            self._observer.stop()
+            self._observer.join()
+        self._observer = None
+
+
+def _describe_refusal(error: OSError) -> str:
+    return f"{error.strerror}: too many directories are watched"
+
+
+class _LossHandler(logging.Handler):
+    """Hears watchdog's log: what it warns of, such as a queue that overflowed, is the loss of announcements."""
+
+    def __init__(self, announcements: InotifyEvents) -> None:
+        super().__init__(logging.WARNING)
+        self._announcements = announcements
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note the loss, whatever the words are."""
+        self._announcements.record_loss()
+
+
+class _EventHandler(events.FileSystemEventHandler):
+    def __init__(self, announcements: InotifyEvents) -> None:
+        self._announcements = announcements
+
+    def on_any_event(self, event: events.FileSystemEvent) -> None:
+        """Pass on what was asked for."""
+        self._announcements.record_event(event)
+
+
+def root_identity(root: Path) -> tuple[int, int] | None:
+    """Return what tells a directory from another of the same name; None where there is none."""
+    try:
+        status = root.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

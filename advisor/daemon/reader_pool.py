@@ -1,0 +1,182 @@
+"""The threads that have settled directories read: each asks a child of its own and waits for it."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from threading import Lock, local
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from advisor.collect import sidecar
+from advisor.daemon.breaker import TRIES, PluginBreaker
+from advisor.daemon.intake import UnitIntake, UnitOutcome, identify_units
+from advisor.extension.host.discovery import plugin_versions
+from advisor.extension.sandbox import Limits, TaskFailed, Worker
+from advisor.history.file_states import FileStates
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from advisor.daemon.config import DaemonConfig
+    from advisor.daemon.debounce import FileDebouncer
+    from advisor.daemon.intake import UnitCandidate
+    from advisor.history.database import HistoryWriter
+    from advisor.history.file_states import FileSignature
+
+_MODULE: Final = "advisor.daemon.child_tasks"
+#: Tells the children where plugin files are.
+PLUGINS_VARIABLE: Final = "GAPWATCH_PLUGINS"
+_UNKNOWN: Final = "in no format that is known"
+_STAMP: Final = "says of the profiles beside it which build they are of"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """What became of ``files`` of a directory: those that found their state at once, and of each unit the outcome.
+
+    Files ``out_of_reach`` could not be looked into for now, for a reason. Files that are in none of these belong to a
+    unit that was not complete yet, or that another thread was reading.
+    """
+
+    files: Mapping[bytes, FileSignature]
+    settled: Mapping[bytes, FileSignature]
+    units: tuple[tuple[UnitCandidate, UnitOutcome], ...] = ()
+    out_of_reach: Mapping[bytes, str] = field(default_factory=dict)
+
+
+class ReaderPool:
+    """A pool of threads with a child each."""
+
+    def __init__(self, config: DaemonConfig, writer: HistoryWriter, settling: FileDebouncer) -> None:
+        self._config, self._writer, self._settling = config, writer, settling
+        self._intake = UnitIntake(writer, _build_options(config, writer), config.source)
+        self._breaker = PluginBreaker(writer, plugin_versions(config.plugins))
+        self._pool = ThreadPoolExecutor(config.jobs, thread_name_prefix="reader")
+        self._lock = Lock()
+        self._own = local()
+        self._workers: list[Worker] = []
+        self._taken: set[Path] = set()
+        self._closed = False
+        self._failures: dict[Path, int] = {}
+
+    def submit_files(self, root: Path, folder: Path, files: Mapping[bytes, FileSignature]) -> Future[ReadResult]:
+        """Have the files of a settled directory read."""
+        return self._pool.submit(self._read_folder, root, folder, files)
+
+    def close(self) -> None:
+        """End all children; what they were reading stays as it was."""
+        self._closed = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.stop_child()
+        self._pool.shutdown(wait=True)
+
+    def _ask_worker(self, task: dict[str, object]) -> object:
+        if self._closed:
+            raise _make_closed_failure()
+        worker: Worker | None = getattr(self._own, "worker", None)
+        if worker is None:
+            limits = Limits(self._config.memory_B, self._config.task_s, max(int(self._config.task_s), 1))
+            folders = os.pathsep.join(map(str, self._config.plugins))
+            worker = self._own.worker = Worker(_MODULE, limits, {PLUGINS_VARIABLE: folders})
+            self._workers.append(worker)
+        return self._ask_without_killers(worker, task)
+
+    def _ask_without_killers(self, worker: Worker, task: dict[str, object]) -> object:
+        """Ask a child; where a plugin ends it, ask again without that plugin, which is left out for good in the end."""
+        blocked = set(self._breaker.blocked_plugins)
+        while True:
+            try:
+                answer = worker.run_task({**task, "blocked": sorted(blocked)})
+            except TaskFailed as failed:
+                if self._closed:
+                    raise _make_closed_failure() from failed
+                if failed.at is None or failed.at in blocked:
+                    raise
+                self._breaker.record_death(failed.at, failed.reason)
+                blocked.add(failed.at)
+                continue
+            if isinstance(answer, dict) and isinstance(answer.get("failed"), dict):
+                self._breaker.record_answer({str(name): str(why) for name, why in answer["failed"].items()})
+            return answer
+
+    def _read_folder(self, root: Path, folder: Path, files: Mapping[bytes, FileSignature]) -> ReadResult:
+        try:
+            found = identify_units(self._ask_worker, root, folder, files)
+        except TaskFailed as failed:
+            if failed.kind == "unreachable":
+                return ReadResult(files, {}, out_of_reach=dict.fromkeys(files, failed.reason))
+            return self._read_one_by_one(root, folder, files, failed)
+        self._failures.pop(folder, None)
+        if found.foreign:
+            stamps = {name: each for name, each in found.foreign.items() if name == os.fsencode(sidecar.NAME)}
+            others = {name: each for name, each in found.foreign.items() if name not in stamps}
+            with self._writer.transaction() as connection:
+                FileStates(connection).store_files(folder, others, "ignored", _UNKNOWN)
+                FileStates(connection).store_files(folder, stamps, "ignored", _STAMP)
+        units = tuple(done for candidate in found.units if (done := self._read_unit(candidate)) is not None)
+        return ReadResult(files, found.foreign, units, found.out_of_reach)
+
+    def _read_one_by_one(
+        self, root: Path, folder: Path, files: Mapping[bytes, FileSignature], failed: TaskFailed
+    ) -> ReadResult:
+        """Find the file of a directory over which a child fell; the others are served."""
+        if len(files) > 1:
+            parts = [self._read_folder(root, folder, {name: each}) for name, each in files.items()]
+            settled = {name: each for part in parts for name, each in part.settled.items()}
+            hidden = {name: why for part in parts for name, why in part.out_of_reach.items()}
+            return ReadResult(files, settled, tuple(unit for part in parts for unit in part.units), hidden)
+        [name] = files
+        place = folder / os.fsdecode(name)
+        tries = self._failures[place] = self._failures.get(place, 0) + 1
+        if tries < TRIES:
+            return self._read_folder(root, folder, files)
+        del self._failures[place]
+        with self._writer.transaction() as connection:
+            FileStates(connection).store_files(
+                folder, files, "quarantined", f"looking at it failed {tries} times: {failed.reason}"
+            )
+        return ReadResult(files, files)
+
+    def _read_unit(self, candidate: UnitCandidate) -> tuple[UnitCandidate, UnitOutcome] | None:
+        """Read a unit, a directory with all its waiting files; None where it is not complete, or being read."""
+        whole = self._complete_unit(candidate)
+        with self._lock:
+            if whole is None or whole.path in self._taken:
+                return None
+            self._taken.add(whole.path)
+        try:
+            outcome = self._intake.ingest_unit(whole, self._ask_worker, datetime.now(UTC))
+            if outcome.state != "waiting":
+                for folder, files in whole.files.items():
+                    self._settling.forget_files(folder, files)
+            return whole, outcome
+        finally:
+            with self._lock:
+                self._taken.discard(whole.path)
+
+    def _complete_unit(self, candidate: UnitCandidate) -> UnitCandidate | None:
+        [folder] = candidate.files
+        pending = self._settling.files_below(folder).get(folder, {})
+        if not candidate.files[folder].keys() <= pending.keys():
+            return None  # another directory of the same unit came first, and took these along
+        if candidate.path.parent == folder:
+            return candidate
+        if self._settling.is_busy_below(candidate.path, monotonic()):
+            return None
+        return replace(candidate, files={**self._settling.files_below(candidate.path), **candidate.files})
+
+
+def _make_closed_failure() -> TaskFailed:
+    """Return what says that a task was left to the next process; that speaks against nobody."""
+    return TaskFailed("unreachable", "")
+
+
+def _build_options(config: DaemonConfig, writer: HistoryWriter) -> dict[str, object]:
+    rules = [str(path) for path in config.rules]
+    return {"machine": config.machine, "rules": rules, "cores": config.cores, "state": str(writer.path.parent)}

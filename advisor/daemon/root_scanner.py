@@ -1,0 +1,180 @@
+"""Looking at the roots, each in a thread of its own: a file server that hangs stops nobody but its own root.
+
+What a look finds goes to the ledger first, as waiting, and to the files that settle as far as there is room.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from threading import Condition, Thread
+from time import monotonic, thread_time
+from typing import TYPE_CHECKING, Final
+
+from advisor.daemon import scan
+from advisor.daemon.inotify_events import root_identity
+from advisor.history.file_states import FileStates
+from advisor.model.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from advisor.daemon.debounce import FileDebouncer
+    from advisor.history.database import HistoryWriter
+
+#: A file whose writer closed it is read after this moment, in which its neighbours may be closed too.
+_CLOSED_S: Final = 0.1
+
+#: Looks take at most one part in so many of a core: where the system announces changes, and where it does not.
+_HEARD: Final = 250
+_SILENT: Final = 20
+
+Closed = set[tuple["Path", bytes]]
+
+
+class RootScanner:
+    """Looks at one root when told to; ``identity`` is what lay there at the last look, None where nothing did.
+
+    ``took_s`` is the CPU time that the last look at the whole root took.
+    """
+
+    def __init__(
+        self, root: Path, writer: HistoryWriter, settling: FileDebouncer, without: Path, done: Callable[[], None]
+    ) -> None:
+        self.root = root
+        self.identity = root_identity(root)
+        self.took_s = 0.0
+        self._begun = -inf
+        self._writer, self._settling, self._without, self._done = writer, settling, without, done
+        self._told = Condition()
+        self._due, self._glance, self._ended = False, False, False
+        self._folders: set[Path] = set()
+        self._closed: Closed = set()
+        self._since: float | None = None
+        self._problem: StoreError | None = None
+        Thread(target=self._run_thread, name=f"look at {root}", daemon=True).start()
+
+    def request_scan(
+        self, folders: Iterable[Path] = (), closed: Iterable[tuple[Path, bytes]] = (), *, whole: bool
+    ) -> None:
+        """Have a look soon, at the ``whole`` root or at directories, in which files were closed by their writers."""
+        with self._told:
+            self._due = self._due or whole
+            self._begun = monotonic() if whole else self._begun
+            self._folders.update(folders)
+            self._closed.update(closed)
+            self._told.notify()
+
+    def request_root_check(self) -> None:
+        """Have a look soon at what lies at the root itself."""
+        with self._told:
+            self._glance = True
+            self._told.notify()
+
+    def stop_scanning(self) -> None:
+        """Look no more; a look that hangs is left to itself."""
+        with self._told:
+            self._ended = True
+            self._told.notify()
+
+    @property
+    def busy_s(self) -> float:
+        """How long ago the look under way got to its last directory; 0 where none is under way or to be done."""
+        with self._told:
+            if self._since is not None:
+                return max(monotonic() - self._since, 1e-9)
+            return 1e-9 if self._due or self._folders else 0.0
+
+    def next_scan_s(self, least_s: float, *, hears: bool) -> float:
+        """Return when to look at the whole root again, by the monotonic clock: the later, the longer that took."""
+        return self._begun + max(least_s, (_HEARD if hears else _SILENT) * self.took_s)
+
+    def take_problem(self) -> StoreError | None:
+        """Return what kept the last looks from being noted, once."""
+        with self._told:
+            problem, self._problem = self._problem, None
+        return problem
+
+    def _run_thread(self) -> None:
+        while True:
+            with self._told:
+                self._since = None
+                self._told.wait_for(lambda: self._ended or self._due or self._glance or self._folders)
+                if self._ended:
+                    return
+                whole, folders, closed = self._due, self._folders, self._closed
+                self._due, self._glance, self._folders, self._closed = False, False, set(), set()
+                self._since = monotonic()
+            try:
+                self._scan_requested(whole, folders)
+            except StoreError as error:
+                with self._told:
+                    self._problem = error
+            for folder, name in closed:
+                self._settling.advance_file(folder, name, monotonic() + _CLOSED_S)
+            if whole or folders:
+                self._done()
+
+    def _scan_requested(self, whole: bool, folders: set[Path]) -> None:
+        self.identity = root_identity(self.root)
+        if whole:
+            begin = thread_time()
+            self._scan_root()
+            self.took_s = thread_time() - begin
+            folders = set()
+        for folder in sorted(folders):
+            if not any(above in folders for above in folder.parents):
+                self._record_tree(folder)
+
+    def _scan_root(self) -> None:
+        """Look at everything below the root; of one that is not there nothing is forgotten: it may come back."""
+        seen = self._record_tree(self.root)
+        if not any(seen.values()):
+            return
+        with self._writer.lend_connection() as connection:
+            gone = FileStates(connection).known_folders(self.root) - seen.keys()
+        hidden = [folder for folder, there in seen.items() if not there]
+        for folder in gone:
+            if self._ended or any(place in folder.parents for place in hidden):
+                continue
+            with self._writer.transaction() as connection:
+                ledger = FileStates(connection)
+                names = set(ledger.known_files(folder))
+                ledger.forget_files(folder, names)
+            self._settling.forget_files(folder, names)
+
+    def _record_tree(self, top: Path) -> dict[Path, bool]:
+        """Note what is new or changed at and below a directory; return those that are there, False for hidden ones."""
+        seen: dict[Path, bool] = {}
+        for folder in scan.walk_folders(top, without=[self._without]):
+            if self._ended:
+                break
+            with self._told:
+                self._since = monotonic()
+            seen[folder.path] = not folder.closed
+            if not folder.closed:
+                self._record_folder(folder)
+        return seen
+
+    def _record_folder(self, folder: scan.FolderScan) -> None:
+        with self._writer.lend_connection() as connection:
+            known = FileStates(connection).known_files(folder.path)
+        gone = known.keys() - folder.files.keys() - folder.special.keys() - folder.unclear
+        nothing = (None, None)
+        changed = {n: s for n, s in folder.files.items() if known.get(n, nothing)[0] != s}
+        special = {n: s for n, s in folder.special.items() if n not in known or known[n][0] != s[0]}
+        if not (gone or changed or special):
+            return
+        with self._writer.transaction() as connection:
+            ledger = FileStates(connection)
+            ledger.forget_files(folder.path, gone)
+            ledger.store_files(folder.path, changed, "waiting")
+            for name, (signature, kind) in special.items():
+                ledger.store_files(folder.path, {name: signature}, "ignored", kind)
+        self._settling.forget_files(folder.path, gone)
+        self._settling.observe_files(folder.path, changed, monotonic())
+
+
+def scanned_identities(lookers: Mapping[Path, RootScanner]) -> dict[Path, tuple[int, int]]:
+    """Return what lay at each root at its last look, without those where nothing did."""
+    return {root: looker.identity for root, looker in lookers.items() if looker.identity is not None}

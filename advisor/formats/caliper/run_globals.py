@@ -1,0 +1,88 @@
+"""What Caliper's globals tell of a run; they may hold command lines and users' names, so only what is listed stays."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_PROGRAM: Final = ("executable", "executablepath", "program.executable", "program")
+_COMMAND: Final = "cmdline"
+_STARTED: Final = ("starttime.sec", "launchdate")
+_HOST: Final = "hostname"
+_RANKS: Final = ("mpi.world.size", "jobsize")
+#: Globals that become parameters of the run, when they are numbers, as Caliper, Adiak and programs name them.
+_NUMBERS: Final = frozenset(
+    [
+        "problem_size",
+        "problem.size",
+        "size",
+        "iterations",
+        "num_regions",
+        "region_balance",
+        "region_cost",
+        "threads",
+        "jobsize",
+        "numhosts",
+        "steps",
+        "timesteps",
+        "nx",
+        "ny",
+        "nz",
+        "elements",
+        "zones",
+        "omp.num.threads",
+        "omp_num_threads",
+    ]
+)
+_TEXTS: Final = frozenset({"Compiler Name", "Compiler Version", "compiler", "compilerversion", "systype", "cluster"})
+_VERSION: Final = "cali.caliper.version"
+_LONGEST: Final = 80  # characters of a text
+_LIST: Final = re.compile(r"\[([^,\]]*)")
+
+
+def find_program(found: Mapping[str, str]) -> str:
+    """Return the name of the program, empty where no global tells; never its arguments."""
+    path = next((found[name] for name in _PROGRAM if found.get(name)), None)
+    if path is None:
+        command = found.get(_COMMAND, "")
+        listed = _LIST.match(command)
+        words = [listed[1]] if listed else command.split(maxsplit=1)
+        path = words[0] if words else ""
+    return PurePath(path).name
+
+
+def find_start_time(found: Mapping[str, str]) -> str | None:
+    """Return when the run started (ISO 8601, UTC)."""
+    text = next((found[name] for name in _STARTED if found.get(name)), "")
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        return None
+    return datetime.fromtimestamp(int(text), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def find_host(found: Mapping[str, str]) -> str | None:
+    """Return the name of the computer."""
+    return found.get(_HOST) or None
+
+
+def find_rank_count(found: Mapping[str, str]) -> int | None:
+    """Return how many ranks the run had."""
+    text = next((found[name] for name in _RANKS if found.get(name)), "")
+    return int(text) if text.isascii() and text.isdigit() and int(text[:9]) > 0 and len(text) < 9 else None
+
+
+def select_parameters(found: Mapping[str, str]) -> dict[str, str | float]:
+    """Return what else identifies the run and is no secret."""
+    kept: dict[str, str | float] = {}
+    for name, text in found.items():
+        if name in _NUMBERS and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text) and len(text) < 20:
+            kept[name] = float(text)
+        elif name in _TEXTS and text and text.isprintable():
+            kept[name] = text[:_LONGEST]
+    if re.fullmatch(r"[0-9][\w.+-]{0,40}", found.get(_VERSION, "")):
+        kept["caliper"] = found[_VERSION]
+    return kept

@@ -1,0 +1,121 @@
+"""The call-path profile of an HPCToolkit database."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.model.errors import InputError
+from advisor.model.records import Note, Processor
+from advisor.trace.callpaths.records import CallPathNode, CallPaths
+from advisor.trace.events import Role
+from advisor.trace.regions import classify_region
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from advisor.formats.hpctoolkit.database import CallFrames, Database
+    from advisor.model.records import FloatArray, IntArray
+
+REGION_LIMIT: Final = 100_000
+OTHERS: Final = "other functions"
+_ROOTS: Final = frozenset({"<program root>", "main thread"})
+_UNKNOWN: Final = frozenset({"", "<unknown procedure>"})
+_SHOWN: Final = 3  # contradictions that are repeated
+
+
+def build_call_paths(database: Database, path: Path) -> CallPaths:
+    """Return the call paths of ``database``; raises ``InputError`` for ``path`` where it holds no times or no run."""
+    if not database.inclusive:
+        raise InputError(path, "no time was sampled: record with hpcrun -e REALTIME -e CPUTIME")
+    if len(set(_processor_keys(database))) < len(database.threads):
+        raise InputError(path, "two profiles are the same thread of the same rank")
+    order = sorted(range(len(database.threads)), key=lambda n: _processor_keys(database)[n])
+    parent = np.array(database.frames.parent, dtype=np.int64)
+    own = {kind: _subtract_children(values[:, order], parent) for kind, values in database.inclusive.items()}
+    nodes, folded = _fold_regions(_build_nodes(database.frames), sum(own.values(), np.zeros(1)).sum(axis=1))
+    ranks = {thread.rank for thread in database.threads}
+    return CallPaths(
+        program=database.program,
+        run=_compute_identity(own),
+        reader="hpctoolkit",
+        processors=tuple(Processor(*_processor_keys(database)[n], database.threads[n].host) for n in order),
+        nodes=nodes,
+        wall_s=own.get("wall"),
+        cpu_s=own.get("cpu"),
+        actual_s=None if "wall" in own else math.nan,
+        status="estimated",
+        ranks_expected=max(ranks) + 1 if max(ranks) + 1 > len(ranks) else None,
+        notes=tuple(_build_notes(database, folded)),
+    )
+
+
+def _processor_keys(database: Database) -> list[tuple[int, int]]:
+    return [(thread.rank, thread.number) for thread in database.threads]
+
+
+def _subtract_children(inclusive: FloatArray, parent: IntArray) -> FloatArray:
+    """Return the seconds of the frames themselves; samples are counted once, so that less than none is rounding."""
+    own = inclusive.copy()
+    inner = np.flatnonzero(parent >= 0)
+    np.subtract.at(own, parent[inner], inclusive[inner])
+    return np.where(own < 1e-9 * inclusive, 0.0, own)
+
+
+def _build_nodes(frames: CallFrames) -> list[CallPathNode]:
+    known: dict[tuple[str, str, str | None, int | None], tuple[str, Role]] = {}
+    found = []
+    columns = (frames.name, frames.module, frames.file, frames.line)
+    for name, module, file, line, parent in zip(*columns, frames.parent, strict=True):
+        key = (name, module, file, line)
+        if key not in known:
+            known[key] = _classify_function(name, module)
+        shown, role = known[key]
+        found.append(CallPathNode(shown, role, file, line, parent))
+    return found
+
+
+def _classify_function(name: str, module: str) -> tuple[str, Role]:
+    """Return name and role of a function; one without a name is told by the binary that it is in."""
+    if name in _ROOTS:
+        return name, Role.ROOT
+    if name in _UNKNOWN:
+        return f"<unknown procedure> in {module.rsplit('/', 1)[-1] or 'an unknown binary'}", Role.USER
+    return classify_region(name)
+
+
+def _fold_regions(nodes: list[CallPathNode], seconds: FloatArray) -> tuple[tuple[CallPathNode, ...], int]:
+    """Return the nodes with no more than ``REGION_LIMIT`` regions, and how many with the least time became one."""
+    total: dict[tuple[object, ...], float] = {}
+    for node, own in zip(nodes, seconds.tolist(), strict=True):
+        key = (node.name, node.role, node.file, node.line)
+        total[key] = total.get(key, 0.0) + own
+    if len(total) <= REGION_LIMIT:
+        return tuple(nodes), 0
+    plain = sorted((key for key in total if key[1] == Role.USER), key=lambda key: -total[key])
+    spare = set(plain[max(0, REGION_LIMIT - 1 - (len(total) - len(plain))) :])
+    return tuple(
+        CallPathNode(OTHERS, parent=node.parent) if (node.name, node.role, node.file, node.line) in spare else node
+        for node in nodes
+    ), len(spare)
+
+
+def _compute_identity(own: dict[str, FloatArray]) -> str:
+    digest = hashlib.sha256()
+    for values in own.values():
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()[:12]
+
+
+def _build_notes(database: Database, folded: int) -> Iterator[Note]:
+    if database.doubts:
+        shown = "; ".join(database.doubts[:_SHOWN]) + ("; …" if len(database.doubts) > _SHOWN else "")
+        yield Note("contradictions in the database", f"{len(database.doubts)}: {shown}", 0.3)
+    if database.accelerator_streams:
+        yield Note("accelerators left out", f"{database.accelerator_streams} streams of accelerators are not read")
+    if folded:
+        yield Note("many functions", f"the {folded:,} functions with the least time are shown as one, {OTHERS}")

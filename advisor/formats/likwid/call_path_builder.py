@@ -1,0 +1,176 @@
+"""From the tables of all processes to the call paths of a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.formats.likwid import checks, events
+from advisor.formats.likwid.placement import Placement, place_columns
+from advisor.formats.likwid.tables import GroupTable, read_tables
+from advisor.model.errors import InputError
+from advisor.model.records import Note
+from advisor.trace.callpaths.records import CallPathNode, CallPaths
+from advisor.trace.regions import classify_region
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from advisor.model.records import FloatArray
+
+REGION_LIMIT: Final = 10_000
+WHOLE: Final = "the whole program"
+_SHOWN: Final = 3
+_INFO: Final = ("RDTSC Runtime [s]", "call count")
+
+Cells = dict[tuple[str, int], "FloatArray"]
+
+
+@dataclass(slots=True)
+class RegionCounts:
+    """Values of regions by processor: seconds and calls, and of each event, for each group of events.
+
+    ``seconds`` and ``calls`` map a group's number to (regions, processors); ``event_counts`` maps an event and a
+    group's number to the same.
+    """
+
+    regions: tuple[str | None, ...]
+    processors: int
+    seconds: dict[int, FloatArray] = field(default_factory=dict)
+    calls: dict[int, FloatArray] = field(default_factory=dict)
+    event_counts: Cells = field(default_factory=dict)
+
+    def make_zeros(self) -> FloatArray:
+        """Return zeros (regions, processors)."""
+        return np.zeros((len(self.regions), self.processors))
+
+    def count_event(self, event: str) -> FloatArray:
+        """Return how often an event happened (regions, processors).
+
+        Groups take turns: what was counted in the seconds of some stands for the seconds of all.
+        """
+        groups = [number for name, number in self.event_counts if name == event]
+        found = sum((self.event_counts[event, number] for number in groups), self.make_zeros())
+        here = sum((self.seconds.get(number, self.make_zeros()) for number in groups), self.make_zeros())
+        everywhere = sum(self.seconds.values(), self.make_zeros())
+        scale = np.divide(everywhere, here, out=np.ones_like(here), where=here > 0)
+        return found * scale
+
+
+def build_call_paths(files: Sequence[Path], path: Path) -> CallPaths:
+    """Return the regions of a run, one file per process; raises ``InputError`` with the line of what is damaged."""
+    tables = [read_tables(file) for file in files]
+    placed = place_columns(files, tables)
+    regions = tuple(dict.fromkeys(table.group.region for mine in tables for table in mine))
+    if len(regions) > REGION_LIMIT:
+        raise InputError(path, f"more than {REGION_LIMIT:,} regions")
+    measured = RegionCounts(regions, len(placed.processors))
+    for file, mine, columns in zip(files, tables, placed.columns, strict=True):
+        for table in mine:
+            if not table.sums:
+                _add_table(measured, file, table, columns)
+    _check_times(measured, files[0])
+    visits = sum(measured.calls.values(), measured.make_zeros()) if measured.calls else None
+    return CallPaths(
+        program="",
+        run=path.name,
+        reader="likwid",
+        processors=placed.processors,
+        nodes=tuple(_build_node(region) for region in regions),
+        wall_s=sum(measured.seconds.values(), measured.make_zeros()) if measured.seconds else None,
+        visits=visits,
+        counts=_build_counts(measured),
+        actual_s=None if measured.seconds else math.nan,
+        status="estimated",
+        ranks_expected=_find_expected_ranks(placed),
+        notes=tuple(_build_notes(files, tables, placed, measured)),
+    )
+
+
+def _build_node(region: str | None) -> CallPathNode:
+    if region is None:
+        return CallPathNode(WHOLE)
+    name, role = classify_region(region)
+    return CallPathNode(name, role)
+
+
+def _find_expected_ranks(placed: Placement) -> int | None:
+    """Return how many ranks there must have been where some are missing."""
+    ranks = {processor.rank for processor in placed.processors}
+    return max(ranks) + 1 if placed.ranks_known and max(ranks) + 1 > len(ranks) else None
+
+
+def _add_table(measured: RegionCounts, file: Path, table: GroupTable, columns: dict[str, int]) -> None:
+    """Add the values of a table to those of its region and processors."""
+    region, number = measured.regions.index(table.group.region), table.group.number
+    here = [columns[column] for column in table.columns]
+    for name, values in zip(table.names, table.values, strict=True):
+        if np.isnan(values).all():
+            continue
+        if table.kind == "info" and name == _INFO[0]:
+            target = measured.seconds.setdefault(number, measured.make_zeros())
+        elif table.kind == "info" and name == _INFO[1]:
+            target = measured.calls.setdefault(number, measured.make_zeros())
+        elif name == events.RUNTIME and not _has_seconds(measured, number, region, here):
+            target = measured.seconds.setdefault(number, measured.make_zeros())
+        elif name == events.RUNTIME or (table.kind == "metric" and name != events.MEMORY_VOLUME):
+            continue
+        else:
+            target = measured.event_counts.setdefault((name, number), measured.make_zeros())
+        if (values < 0).any():
+            raise InputError(file, f"{name[:60]} is below zero", f"line {table.line + 1}")
+        target[region, here] += np.nan_to_num(values)
+
+
+def _has_seconds(measured: RegionCounts, number: int, region: int, here: list[int]) -> bool:
+    """Return whether the seconds of some processors are known: they may stand among events and among metrics."""
+    return number in measured.seconds and bool(measured.seconds[number][region, here].any())
+
+
+def _check_times(measured: RegionCounts, file: Path) -> None:
+    if measured.seconds and not any(seconds.any() for seconds in measured.seconds.values()):
+        raise InputError(file, "no region took any time")
+
+
+def _build_counts(measured: RegionCounts) -> dict[str, FloatArray]:
+    """Return the counts (regions, processors), and other events by their own names."""
+    names = tuple(dict.fromkeys(name for name, _ in measured.event_counts))
+    meanings = events.match_counts(names)
+    found = {
+        count: sum((factor * measured.count_event(event) for event, factor in parts.items()), measured.make_zeros())
+        for count, parts in meanings.items()
+    }
+    if events.MEMORY_VOLUME in names and events.MEMORY_BYTES not in found:
+        found[events.MEMORY_BYTES] = 1e9 * measured.count_event(events.MEMORY_VOLUME)
+    used = {event for parts in meanings.values() for event in parts} | {events.MEMORY_VOLUME}
+    return found | {name: measured.count_event(name) for name in names if name not in used}
+
+
+def _build_notes(
+    files: Sequence[Path], tables: Sequence[Sequence[GroupTable]], placed: Placement, measured: RegionCounts
+) -> Iterator[Note]:
+    """Yield what must be known about the quality of the data."""
+    text = "LIKWID does not tell waiting from working: waiting inside regions counts as work"
+    yield Note("waiting not known", text, 0.1, "mpirun -n RANKS eztrace -t mpi ./PROGRAM")
+    if len(measured.regions) > 1:
+        yield Note("regions may overlap", "LIKWID does not tell regions that lie in others: these count twice", 0.05)
+    if measured.regions == (None,):
+        text = "the program was measured as a whole: mark its regions with the Marker API"
+        yield Note("no regions", text, 0.05, "likwid-perfctr -m -g MEM -o out_%r_%h.csv ./PROGRAM")
+    if len({number for _, number in measured.event_counts}) > 1:
+        text = "groups of events took turns: what each counted is extended to the time of all"
+        yield Note("several groups", text, 0.0)
+    if not placed.ranks_known:
+        yield Note("ranks not known", "the names of files tell no ranks: they are numbered in order", 0.05)
+    for name, say in (
+        ("contradictions in tables", checks.find_contradictions),
+        ("tables missing", checks.find_missing_tables),
+    ):
+        found = [text for file, mine in zip(files, tables, strict=True) for text in say(file, mine)]
+        if found:
+            more = "; …" if len(found) > _SHOWN else ""
+            yield Note(name, f"{len(found)}: {'; '.join(found[:_SHOWN])}{more}", 0.3)

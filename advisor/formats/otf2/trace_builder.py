@@ -1,0 +1,151 @@
+"""From an OTF2 archive's definitions and rows to a ``Trace``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.formats.otf2 import archive, definition_contents, eztrace, source_language
+from advisor.formats.otf2.anchor import read_anchor
+from advisor.formats.otf2.communicators import find_candidates, select_communicators
+from advisor.formats.otf2.definitions import read_definitions
+from advisor.formats.otf2.id_lookup import IdLookup
+from advisor.formats.otf2.notes import ArchiveFlaws, build_notes
+from advisor.formats.otf2.reading import EventReader, RecordedEvents
+from advisor.model.errors import InputError
+from advisor.trace.events import Role, Trace, TraceRegion
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.formats.otf2.columns import TraceColumns
+    from advisor.formats.otf2.communicators import Communicators
+
+
+class TraceBuilder:
+    """An archive on its way to a ``Trace``: definitions made into records, columns being filled."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._anchor = read_anchor(path)
+        file = path.with_suffix(".def")
+        definitions = read_definitions(file, self._anchor.definition_chunk, self._anchor.definitions)
+        self._definitions = definitions
+        names = definition_contents.collect_strings(definitions)
+        self._program = definition_contents.find_program(definitions, names, path.stem)
+        self._tool = definition_contents.find_tool(names, self._anchor.creator)
+        self._places = definition_contents.build_locations(definitions, names)
+        self._region_of, self._regions = definition_contents.build_regions(definitions, names)
+        called = (names.get(row[1], "") for row in definitions["Region"])
+        self._language = source_language.detect_language((region.file for region in self._regions), called)
+        self._file_of, self._files = definition_contents.build_files(definitions, names)
+        self._candidates = find_candidates(definitions, self._places)
+        self._per_second, self._offset = _read_clock(file, definitions["ClockProperties"])
+        self._missing = self._find_missing_files()
+
+    def build_trace(self, *, compiled: bool) -> Trace:
+        """Return the events of all locations; raises ``InputError`` where a file is damaged."""
+        numbers = {identity: number for number, identity in enumerate(self._candidates)}
+        lookups = IdLookup(self._region_of), IdLookup(numbers), IdLookup(self._file_of)
+        recorded = [identity for identity in self._places.ids if identity not in self._missing]
+        events = EventReader(self._path, self._anchor, *lookups).read_events(recorded, compiled=compiled)
+        columns, spans = events.columns, self._find_spans(events)
+        communicators = self._select_communicators(columns, spans)
+        strangers = 0
+        for location, span in zip(self._places.locations, spans, strict=True):
+            strangers += columns.resolve_partners(*span, location.rank, communicators)
+        if self._tool == definition_contents.EZTRACE:
+            strangers += self._repair_eztrace(columns, spans, communicators)
+        flaws = ArchiveFlaws(
+            locations=len(spans),
+            missing_files=self._count_lost(),
+            undefined_events=events.undefined,
+            unknown_partners=strangers,
+            uncertain_communicators=len(communicators.undecided_ids),
+            other_locations=self._places.other_locations,
+            unused_counts=tuple(events.counts.tolist()),
+        )
+        return self._finish_trace(columns, spans, communicators, flaws)
+
+    def _find_missing_files(self) -> set[int]:
+        missing = {i for i in self._places.ids if not archive.event_file(self._path, i).is_file()}
+        if not self._places.ids:
+            raise InputError(self._path.with_suffix(".def"), "defines no threads of execution: nothing was recorded")
+        if len(missing) == len(self._places.ids):
+            raise InputError(self._path.with_suffix(""), "holds no event file of any location")
+        self._check_definitions(missing)
+        return missing
+
+    def _check_definitions(self, missing: set[int]) -> None:
+        """Refuse an archive that lacks definitions of some locations: their ids would be taken for others."""
+        recorded = [identity for identity in self._places.ids if identity not in missing]
+        files = [archive.definition_file(self._path, identity) for identity in recorded]
+        found = [file.is_file() for file in files]
+        for file, exists in zip(files, found, strict=True):
+            if not exists and any(found):
+                raise InputError(file, "missing: without it the events of this location cannot be interpreted")
+
+    def _find_spans(self, events: RecordedEvents) -> list[tuple[int, int]]:
+        """Return from which row to which each location goes; those without events go from and to the same."""
+        spans: list[tuple[int, int]] = []
+        for identity in self._places.ids:
+            end = spans[-1][1] if spans else 0
+            spans.append(events.spans.get(identity, (end, end)))
+        return spans
+
+    def _select_communicators(self, columns: TraceColumns, spans: list[tuple[int, int]]) -> Communicators:
+        counts: dict[int, Counter[int]] = {}
+        present = set()
+        for location, (start, end) in zip(self._places.locations, spans, strict=True):
+            if end > start:
+                present.add(location.rank)
+            for number, count in columns.count_collectives(start, end).items():
+                counts.setdefault(number, Counter())[location.rank] += count
+        return select_communicators(self._candidates, counts, present)
+
+    def _repair_eztrace(self, columns: TraceColumns, spans: list[tuple[int, int]], communicators: Communicators) -> int:
+        ranks = np.array([location.rank for location in self._places.locations], dtype=np.int32)
+        rank = np.repeat(ranks, [end - start for start, end in spans])
+        return eztrace.repair_receives(columns, rank, communicators.members)
+
+    def _finish_trace(
+        self, columns: TraceColumns, spans: list[tuple[int, int]], communicators: Communicators, flaws: ArchiveFlaws
+    ) -> Trace:
+        if flaws.undefined_events:
+            columns.name_undefined(len(self._regions))
+            self._regions.append(TraceRegion("undefined region", Role.USER))
+        rows = columns.rows
+        return Trace(
+            program=self._program,
+            tool=self._tool,
+            locations=self._places.locations,
+            regions=tuple(self._regions),
+            communicators=communicators.members,
+            files=tuple(self._files),
+            first=np.array([0, *(end for _, end in spans)], dtype=np.int64),
+            time_s=columns.to_seconds(self._offset, self._per_second),
+            kind=rows.kind,
+            region=rows.region,
+            comm=rows.comm,
+            partner=rows.partner,
+            tag=rows.tag,
+            size=rows.size,
+            request=rows.request,
+            ticks_s=1 / self._per_second,
+            notes=build_notes(flaws),
+            language=self._language,
+        )
+
+    def _count_lost(self) -> int:
+        """Return the number of locations without an event file that should have one."""
+        recorded = {row[0]: row[3] for row in self._definitions["Location"]}
+        return sum(recorded[identity] > 0 for identity in self._missing)
+
+
+def _read_clock(file: Path, rows: list[list[int]]) -> tuple[int, int]:
+    """Return ticks per second and the tick at which the trace begins."""
+    if not rows or not rows[-1][0]:
+        raise InputError(file, "defines no clock: its times have no unit")
+    return rows[-1][0], rows[-1][1]

@@ -1,0 +1,119 @@
+"""Every file that was ever seen, and the one state that it is in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+
+State = Literal["waiting", "ingested", "duplicate", "quarantined", "ignored"]
+STATES: Final[tuple[State, ...]] = ("waiting", "ingested", "duplicate", "quarantined", "ignored")
+
+
+class FileSignature(NamedTuple):
+    """What tells that a file is still the same: never its time compared with ours. A tuple, as there are very many."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+
+class FileStates:
+    """The files of the database; every method works inside the transaction that its caller opened."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._folders: dict[bytes, int] = {}
+
+    def known_files(self, folder: Path) -> dict[bytes, tuple[FileSignature, State]]:
+        """Return the files known in ``folder`` by name."""
+        rows = self._connection.execute(
+            "SELECT name, device, inode, size, mtime_ns, ctime_ns, state FROM files "
+            "JOIN folders ON folders.id = folder WHERE path = ?",
+            (os.fsencode(folder),),
+        )
+        make = FileSignature._make
+        return {row[0]: (make(row[1:6]), row[6]) for row in rows}
+
+    def store_files(
+        self,
+        folder: Path,
+        files: Mapping[bytes, FileSignature],
+        state: State,
+        reason: str | None = None,
+        unit: int | None = None,
+    ) -> None:
+        """Note the state of files of a folder, whatever it was."""
+        number = self._folder_number(folder)
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (number, name, s.device, s.inode, s.size, s.mtime_ns, s.ctime_ns, state, reason, unit)
+                for name, s in files.items()
+            ],
+        )
+
+    def forget_files(self, folder: Path, names: Iterable[bytes]) -> None:
+        """Drop files that are gone; runs that came of them stay."""
+        number = self._folder_number(folder)
+        self._connection.executemany(
+            "DELETE FROM files WHERE folder = ? AND name = ?", [(number, name) for name in names]
+        )
+
+    def known_folders(self, root: Path) -> set[Path]:
+        """Return the directories at and below ``root`` in which files are known."""
+        top = os.fsencode(root)
+        rows = self._connection.execute("SELECT path FROM folders WHERE EXISTS (SELECT 1 FROM files WHERE folder = id)")
+        below = top.rstrip(b"/") + b"/"
+        return {Path(os.fsdecode(path)) for (path,) in rows if path == top or path.startswith(below)}
+
+    def waiting_files(self, most: int = -1) -> list[tuple[Path, bytes, FileSignature]]:
+        """Return the files whose fate is still open, at most so many, those of one directory together."""
+        rows = self._connection.execute(
+            "SELECT path, name, device, inode, size, mtime_ns, ctime_ns FROM "
+            "(SELECT * FROM files WHERE state = 'waiting' ORDER BY folder, name LIMIT ?) "
+            "JOIN folders ON folders.id = folder",
+            (most,),
+        )
+        return [(Path(os.fsdecode(path)), name, FileSignature(*numbers)) for path, name, *numbers in rows]
+
+    def count_states(self) -> dict[State, int]:
+        """Return how many files are in each state; together they are all files that were ever seen and still exist."""
+        found = dict(self._connection.execute("SELECT state, count(*) FROM files GROUP BY state").fetchall())
+        return {state: found.get(state, 0) for state in STATES}
+
+    def find_troubles(self, most: int = 100) -> list[tuple[str, State, str]]:
+        """Return path, state and reason of files in quarantine or waiting for one, the newest first."""
+        rows = self._connection.execute(
+            "SELECT path, name, state, reason FROM files JOIN folders ON folders.id = folder "
+            "WHERE state = 'quarantined' OR (state = 'waiting' AND reason IS NOT NULL) ORDER BY ctime_ns DESC LIMIT ?",
+            (most,),
+        )
+        return [
+            (os.path.join(os.fsdecode(path), os.fsdecode(name)), state, reason) for path, name, state, reason in rows
+        ]
+
+    def count_ignored(self) -> list[tuple[str, int, str]]:
+        """Return why files are ignored, how many for each reason, and the newest of them."""
+        rows = self._connection.execute(
+            "SELECT reason, count(*), path, name, max(ctime_ns) FROM files JOIN folders ON folders.id = folder "
+            "WHERE state = 'ignored' GROUP BY reason ORDER BY count(*) DESC, reason"
+        )
+        return [
+            (reason or "", many, os.path.join(os.fsdecode(path), os.fsdecode(name)))
+            for reason, many, path, name, _ in rows
+        ]
+
+    def _folder_number(self, folder: Path) -> int:
+        path = os.fsencode(folder)
+        if path not in self._folders:
+            self._connection.execute("INSERT OR IGNORE INTO folders (path) VALUES (?)", (path,))
+            [row] = self._connection.execute("SELECT id FROM folders WHERE path = ?", (path,)).fetchall()
+            self._folders[path] = row[0]
+        return self._folders[path]

@@ -1,0 +1,189 @@
+"""The page of one run: what stands in ``advice.html.j2``, prepared from the advice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from advisor.output import numbers
+from advisor.output.clean import clean_text
+from advisor.output.html import figures, templates
+from advisor.output.html.grids import Grid, build_gap_grids, build_grid, clean_and_shorten, find_long_names
+from advisor.output.wording import (
+    BASES,
+    BOUNDS,
+    COUNTS,
+    EFFORTS,
+    describe_gap,
+    describe_grade,
+    describe_how,
+    describe_processors,
+    find_base_bound,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.model.records import Advice, Bound, Gap, HowTo, Recommendation
+    from advisor.output.html.figures import Picture
+
+#: Width of a bar's picture, in its own units, and the least width that can be seen.
+_WIDTH, _THIN = 1000.0, 3.0
+
+
+def render_advice_page(advice: Advice, parts: Sequence[Picture] = (), home: str | None = None) -> str:
+    """Return the advice as one page of HTML; raises ``AdvisorError`` without the libraries that it is made with.
+
+    ``parts`` become pictures, as do those of the findings; ``home`` is the file of the page that leads to this one.
+    """
+    return templates.render_template("advice.html.j2", _build_content(advice, parts) | {"home": home})
+
+
+def _build_content(advice: Advice, parts: Sequence[Picture]) -> dict[str, Any]:
+    parts = [*parts, *(_prefix_title(picture, found.plugin) for found in advice.findings for picture in found.pictures)]
+    profile = advice.profile
+    machine = f", {clean_and_shorten(profile.machine)}" if profile.machine else ""
+    elapsed = numbers.format_duration(profile.actual_s) if profile.has_run_time else "without times,"
+    waterfall = _build_waterfall(advice)
+    shown = "".join(str(row["seconds"]) for row in waterfall)
+    count = len(advice.recommendations)
+    return {
+        "title": clean_and_shorten(profile.program) or "program",
+        "lead": f"{elapsed} on {describe_processors(profile)}{machine}",
+        "run": f"run {clean_and_shorten(profile.run)}" + (f", build "
+        f"{clean_and_shorten(profile.build)}" if profile.build else ""),
+        "grade": advice.grade.letter,
+        "grade_words": describe_grade(advice.grade),
+        "notes": [clean_and_shorten(note.text) for note in advice.grade.notes],
+        "actual": numbers.format_duration(profile.actual_s),
+        "waterfall": waterfall,
+        "legend": "; ".join(words for mark, words in numbers.LEGEND.items() if mark in shown),
+        "next_title": f"The {COUNTS.get(count, f'{count} things')} to do next" if count else "What to do next",
+        "verdict": _describe_verdict(advice),
+        "items": [_build_item(item) for item in advice.recommendations],
+        "figures": figures.build_figures(parts, figures.PICTURES_B),
+        "bounds": _build_bound_grid(advice.bounds),
+        "needs": build_grid("Facts that rules asked for", ("fact", "command that would provide it"),
+                      [(need.fact, need.command) for need in advice.needs]),
+        "findings": build_grid("What plugins noticed", ("plugin", "subject", "finding"),
+                         [(found.plugin, found.subject, found.text) for found in advice.findings]),
+        "problems": [clean_and_shorten(problem) for problem in advice.problems],
+        "long_names": find_long_names(advice),
+    }  # fmt: skip
+
+
+def _prefix_title(picture: Picture, plugin: str) -> Picture:
+    return replace(picture, title=f"{plugin}: {picture.title}")
+
+
+def _build_waterfall(advice: Advice) -> list[dict[str, Any]]:
+    """Return one row per known bound: the lowest one from zero, each other from the one below."""
+    known = {bound.name: bound.seconds for bound in advice.bounds if bound.seconds is not None}
+    base = find_base_bound(advice)
+    scale = max((abs(value) for value in known.values()), default=0.0)
+    shares = numbers.format_percentage_column([gap.share for gap in advice.gaps])
+    rows = []
+    if base is not None and base.seconds is not None:
+        row = _build_bar_row(base.name, base.name, BOUNDS.get(base.name, ""), 0.0, base.seconds, scale, "base")
+        mark = numbers.MARKS[base.status]
+        rows.append(
+            row | {"id": "base", "gap": "", "seconds": mark + numbers.format_duration(base.seconds), "share": ""}
+        )
+    gaps = enumerate(zip(advice.gaps, shares, strict=True))
+    return rows + [_build_gap_row(number, gap, known, scale) | {"share": share} for number, (gap, share) in gaps]
+
+
+def _build_gap_row(number: int, gap: Gap, known: dict[str, float], scale: float) -> dict[str, Any]:
+    lower, upper = known.get(gap.lower, 0.0), known.get(gap.upper, 0.0)
+    kind = "negative" if gap.seconds < 0 else "gap"
+    row = _build_bar_row(gap.upper, gap.name, describe_gap(gap), lower, upper, scale, kind)
+    texts = [clean_and_shorten(gap.reason)] if gap.reason else []
+    return row | {
+        "id": f"gap-{number}",
+        "gap": gap.name,
+        "seconds": numbers.MARKS[gap.status] + numbers.format_duration(gap.seconds),
+        "texts": [f"from {gap.lower} to {gap.upper}, {gap.status}", *texts],
+        "tables": build_gap_grids(gap),
+    }
+
+
+def _build_bar_row(
+    bound: str, name: str, words: str, lower: float, upper: float, scale: float, kind: str
+) -> dict[str, Any]:
+    low, high = sorted((lower, upper))
+    stretch = _WIDTH / scale if scale > 0 else 0.0
+    width = max((high - low) * stretch, _THIN if high > low else 0.0)
+    return {
+        "bound": bound,
+        "name": name,
+        "words": words,
+        "upper": repr(float(upper)),
+        "kind": kind,
+        "x": round(min(max(low * stretch, 0.0), _WIDTH - width), 2),
+        "width": round(width, 2),
+        "label": f"{name}, {words}: from {numbers.format_duration(lower)} to {numbers.format_duration(upper)}",
+        "texts": [],
+        "tables": [],
+    }
+
+
+def _describe_verdict(advice: Advice) -> list[str]:
+    many = len(advice.recommendations) > 1
+    texts = {
+        "advice": f"Together they win at most {numbers.format_duration(advice.total.ceiling_s)}." if many else "",
+        "nothing significant": "Nothing significant: no action of the rules would win enough to be worth it.",
+        "insufficient evidence": "There is not enough evidence in this run to advise from.",
+    }
+    return [text for text in (texts[advice.verdict],) if text]
+
+
+def _build_item(item: Recommendation) -> dict[str, Any]:
+    phases = [f'phase "{name}"' for name in (item.phase, *item.more_phases) if name]
+    places = (item.region, *phases, _format_place(item), ", ".join(item.processors))
+    facts = [("where", "; ".join(clean_and_shorten(place) for place in places if place)), ("why", clean_text(item.why))]
+    for name, effects in (("may help", item.may_help), ("may hurt", item.may_hurt)):
+        words = ", ".join(f"{effect.gap} (now {numbers.format_duration(effect.seconds)})" for effect in effects)
+        facts += [(name, words)] if words else []
+    facts += [("effort", EFFORTS[item.effort]), ("state", item.state), ("fingerprint", item.fingerprint)]
+    return {
+        "rank": item.rank,
+        "title": clean_text(item.title),
+        "action": f"{item.action}, gap {'+'.join(item.gaps)}",
+        "gain": _describe_gain(item),
+        "facts": facts,
+        "hows": [_build_instruction(how) for how in item.how],
+        "evidence": build_grid("", ("fact", "value", "condition", "formula"), [
+            (piece.fact, numbers.format_value(piece.value, piece.unit), piece.condition, piece.formula)
+            for piece in item.evidence
+        ]),
+    }  # fmt: skip
+
+
+def _describe_gain(item: Recommendation) -> str:
+    text = f"wins at most {numbers.format_duration(item.ceiling_s)}"
+    if item.expected_s is None:
+        return text
+    span = f" ({numbers.format_interval(item.interval_s)})" if item.interval_s else ""
+    return f"{text}; expected {numbers.format_duration(item.expected_s)}{span} {BASES.get(item.basis or '', '')}"
+
+
+def _format_place(item: Recommendation) -> str | None:
+    return f"{item.file}:{item.line}" if item.file and item.line else item.file
+
+
+def _build_instruction(how: HowTo) -> dict[str, Any]:
+    codes = [(name, code) for name, code in (("before", how.before), ("after", how.after)) if code]
+    shown = [(name, "\n".join(clean_text(row) for row in code.expandtabs(4).splitlines())) for name, code in codes]
+    return {"words": describe_how(how), "text": clean_text(how.text), "codes": shown}
+
+
+def _build_bound_grid(bounds: Sequence[Bound]) -> Grid:
+    rows = [
+        (bound.name, BOUNDS.get(bound.name, ""), numbers.format_duration(bound.seconds), bound.status,
+        bound.reason or "",
+         bound.collect or "")
+        for bound in bounds
+    ]  # fmt: skip
+    return build_grid(
+        "Lower bounds on the run time", ("bound", "what it holds", "seconds", "status", "why", "command"), rows
+    )

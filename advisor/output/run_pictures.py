@@ -1,0 +1,134 @@
+"""What of a run is worth a picture, as parts of a report: who works how much in which phase, how that moves, builds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.model.reports import Axis, HeatMap, Line, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.model.records import Advice, FloatArray, Phase, Profile
+
+#: Phases, processors and iterations in one picture; of more, those with the most seconds or the largest deviation.
+PHASES, PROCESSORS, POINTS, LINES = 16, 64, 400, 4
+#: Builds and gaps in one picture: the newest, and those with the most seconds.
+BUILDS, GAPS = 40, 6
+
+
+def compute_work(phase: Phase) -> FloatArray:
+    """Return the seconds that are no waiting and no synchronizing, (processors, iterations)."""
+    arrays = phase.arrays
+    if "work_s" in arrays:
+        return np.asarray(arrays["work_s"].sum(axis=0))
+    total = arrays["wall_s"].sum(axis=0)
+    for name in ("wait_s", "sync_s"):
+        if name in arrays:
+            total = total - arrays[name].sum(axis=0)
+    return np.asarray(total)
+
+
+def build_run_pictures(advice: Advice, earlier: Sequence[Advice] = ()) -> tuple[HeatMap | Series, ...]:
+    """Return what there is to see of a run and of ``earlier`` ones, the oldest first."""
+    drawn = (
+        build_history_series((*earlier, advice)),
+        build_balance_map(advice.profile),
+        build_imbalance_series(advice.profile),
+    )
+    return tuple(part for part in drawn if part is not None)
+
+
+def build_balance_map(profile: Profile) -> HeatMap | None:
+    """Return the work of each processor over the mean of all, by phase; None for one processor or without times."""
+    phases = _select_largest_phases(profile)
+    if len(profile.processors) < 2 or not phases:
+        return None
+    seconds = np.stack([compute_work(phase).sum(axis=1) for phase in phases], axis=1)
+    mean = seconds.mean(axis=0)
+    ratio = np.divide(seconds, mean, out=np.full_like(seconds, np.nan), where=mean > 0)
+    order = np.argsort(-np.nanmax(np.abs(np.nan_to_num(ratio, nan=1.0) - 1), axis=1), kind="stable")
+    shown = np.sort(order[:PROCESSORS])
+    title = "Work over the mean of all processors"
+    if len(shown) < len(profile.processors):
+        title += f": the {len(shown)} of {len(profile.processors)} that deviate most"
+    return HeatMap(
+        title,
+        "",
+        tuple(profile.processors[number].name for number in shown),
+        tuple(phase.name for phase in phases),
+        tuple(tuple(None if np.isnan(cell) else float(cell) for cell in ratio[number]) for number in shown),
+        neutral=1.0,
+    )
+
+
+def build_imbalance_series(profile: Profile) -> Series | None:
+    """Return the largest work over the mean, iteration by iteration, of the largest phases that repeat themselves."""
+    phases = [phase for phase in _select_largest_phases(profile) if phase.iterations > 1][:LINES]
+    if len(profile.processors) < 2 or not phases:
+        return None
+    return Series(
+        "Largest work over the mean, by iteration",
+        Axis("iteration"),
+        Axis("largest / mean"),
+        tuple(_compute_ratios(phase) for phase in phases),
+    )
+
+
+def _compute_ratios(phase: Phase) -> Line:
+    """Return the imbalance of each iteration; of many iterations the worst of each stretch."""
+    seconds = compute_work(phase)
+    mean, most = seconds.mean(axis=0), seconds.max(axis=0)
+    ratio = np.divide(most, mean, out=np.full_like(most, np.nan), where=mean > 0)
+    stretches = np.array_split(np.arange(len(ratio)), min(POINTS, len(ratio)))
+    worst = [float(np.nanmax(ratio[part])) if not np.isnan(ratio[part]).all() else None for part in stretches]
+    return Line(phase.name, tuple(float(part[0]) for part in stretches), tuple(worst))
+
+
+def _select_largest_phases(profile: Profile) -> list[Phase]:
+    """Return the phases with the most work, in the order of the run."""
+    if not profile.has_measure("wall_s") and not profile.has_measure("work_s"):
+        return []
+    seconds = np.array([compute_work(phase).sum() for phase in profile.phases])
+    chosen = np.sort(np.argsort(-seconds, kind="stable")[:PHASES])
+    return [profile.phases[number] for number in chosen if seconds[number] > 0]
+
+
+def build_history_series(runs: Sequence[Advice]) -> Series | None:
+    """Return run time and largest gaps by build, the oldest first; None where there are fewer than two builds.
+
+    ``runs`` are the oldest first; those of the program of the newest, on as many ranks, count. Of repeats the mean is
+    drawn, in a band from the least to the most.
+    """
+    builds: dict[str, list[dict[str, float]]] = {}
+    for one in runs:
+        newest = runs[-1].profile
+        alike = (one.profile.program, one.profile.ranks) == (newest.program, newest.ranks)
+        if one.profile.has_run_time and alike:
+            seconds = {"run time": one.profile.actual_s} | {gap.name: gap.seconds for gap in one.gaps}
+            builds.setdefault(one.profile.build or "unknown build", []).append(seconds)
+    names = tuple(builds)[-BUILDS:]
+    if len(names) < 2:
+        return None
+    largest: dict[str, float] = {}
+    for each in (each for name in names for each in builds[name]):
+        for gap, value in each.items():
+            largest[gap] = max(largest.get(gap, 0.0), abs(value))
+    gaps = sorted((gap for gap in largest if gap != "run time"), key=lambda gap: -largest[gap])[:GAPS]
+    lines = tuple(_build_gap_line(gap, [builds[name] for name in names]) for gap in ("run time", *gaps))
+    return Series("Run time and gaps over builds", Axis("build", names=names), Axis("seconds", "s"), lines)
+
+
+def _build_gap_line(gap: str, builds: Sequence[Sequence[dict[str, float]]]) -> Line:
+    """Return the mean of a gap in each build that knows it, from the least to the most."""
+    known = [[each[gap] for each in build if gap in each] for build in builds]
+    places = [(float(at), values) for at, values in enumerate(known) if values]
+    return Line(
+        gap,
+        tuple(at for at, _ in places),
+        tuple(sum(values) / len(values) for _, values in places),
+        tuple(min(values) for _, values in places),
+        tuple(max(values) for _, values in places),
+    )

@@ -1,0 +1,100 @@
+"""The project's own words for gaps, bounds, grades and efforts."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from advisor.model.records import LEVELS
+
+if TYPE_CHECKING:
+    from advisor.model.records import Advice, Bound, Gap, Grade, HowTo, Profile
+
+#: What each gap costs, by its name.
+GAPS = {level.gap: level.adds for level in LEVELS if level.gap} | {"M": "machine peak"}
+#: What the run would take if only this were left: the bar that the gaps stand on.
+BOUNDS = {
+    "M": "all operations at the machine's peak",
+    "MA": "this mix of operations at its peak",
+    "MAC": "the compiled operations at their peak",
+    "MACS": "the compiler's schedule",
+    "I": "computation, shared evenly",
+    "IP": "computation, its serial parts alone",
+    "IPC": "computation and communication",
+    "IPCO": "all work, shared evenly",
+    "IPCOL": "the work of the busiest processor",
+    "IPCOLM": "the busiest processor of each phase",
+    "IPCOLMD": "the busiest processor of each iteration",
+    "IPCOLMDS": "work and synchronization",
+    "IPCOLMDSW": "all phases",
+    "actual": "the whole run",
+}
+GRADES = {
+    "A": "can be trusted",
+    "B": "good, with small doubts",
+    "C": "fair, to be used with care",
+    "D": "weak, the seconds are rough",
+    "F": "not good enough to advise from",
+}
+EFFORTS = {1: "a flag or setting", 2: "a few lines", 3: "a local rewrite", 4: "a larger change", 5: "a redesign"}
+EFFICIENCIES = ("load_balance", "communication", "parallel", "serialization", "transfer")
+MODELS = {"mpi": "MPI", "openmp": "OpenMP"}
+LANGUAGES = {"c": "C", "cxx": "C++", "fortran": "Fortran"}
+#: How an expected gain is known.
+BASES = {
+    "simulation": "by simulating the measured run",
+    "history": "by what it won before",
+    "similar": "by what it won in similar programs",
+}
+COUNTS = {1: "one thing", 2: "two things", 3: "three things"}
+
+
+def describe_gap(gap: Gap) -> str:
+    """Return what a gap costs; of a merged one, what it holds together."""
+    words = [GAPS.get(member, member) for member in gap.members or (gap.name,)]
+    return words[0] if len(words) == 1 else f"together: {', '.join(words)}"
+
+
+def describe_grade(grade: Grade) -> str:
+    """Return the grade in words, with its letter."""
+    return f"{GRADES[grade.letter]} ({grade.letter})"
+
+
+def describe_how(how: HowTo) -> str:
+    """Return for which model and language instructions hold, ``MPI, C++``; nothing where for any."""
+    return ", ".join(filter(None, (MODELS.get(how.model), LANGUAGES.get(how.language or ""))))
+
+
+def describe_processors(profile: Profile) -> str:
+    """Return how many processors took part: ``4 MPI ranks with 16 threads on 2 hosts``."""
+    processors = profile.processors
+    ranks = profile.ranks
+    hosts = len({processor.host for processor in processors if processor.host})
+    threads = _format_count(len(processors), "thread")
+    words = _format_count(ranks, "MPI rank" if "mpi" in profile.paradigms else "rank")
+    if len(processors) > ranks:
+        words = f"{words} with {threads}" if ranks > 1 or "mpi" in profile.paradigms else threads
+    elif ranks == 1 and "mpi" not in profile.paradigms:
+        words = "1 processor"
+    return f"{words} on {hosts} hosts" if hosts > 1 else words
+
+
+def _format_count(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def find_base_bound(advice: Advice) -> Bound | None:
+    """Return the lowest bound that has a value: where the first gap starts."""
+    return next((bound for bound in advice.bounds if bound.seconds is not None), None)
+
+
+def group_unavailable_bounds(advice: Advice) -> list[tuple[list[str], str]]:
+    """Return the names of neighbouring bounds without a value that share one reason, with that reason."""
+    missing = groupby(advice.bounds, lambda bound: bound.seconds is None and (bound.reason or "not measured"))
+    return [([bound.name for bound in bounds], reason) for reason, bounds in missing if reason]
+
+
+def group_unknown_bounds(advice: Advice) -> list[list[str]]:
+    """Return the names of neighbouring bounds without a value."""
+    missing = groupby(advice.bounds, lambda bound: bound.seconds is None)
+    return [[bound.name for bound in bounds] for is_missing, bounds in missing if is_missing]

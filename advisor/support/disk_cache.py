@@ -1,0 +1,78 @@
+"""What was found out once, kept in the user's cache directory: as JSON, under a key, with the state it was found in.
+
+Nothing that is kept is needed: what does not fit any more, is damaged, or can't be written is found out again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+from zlib import crc32
+
+from advisor.support.atomic_write import atomic_write
+
+
+def load_cached(kind: str, key: object, state: object) -> object:
+    """Return what was kept of a ``kind`` under a ``key``; None if there is nothing, or it was kept in another state."""
+    try:
+        head, check, body = _cache_path(kind, key).read_bytes().split(b"\n", 2)
+        if head != _header_line(key, state) or int(check) != crc32(body):
+            return None
+        found: object = json.loads(body)
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found
+
+
+def store_cached(kind: str, key: object, state: object, content: object) -> None:
+    """Keep ``content``, numbers and texts in lists and dicts, in the place of what was kept under the key before."""
+    place, body = _cache_path(kind, key), json.dumps(content).encode()
+    with suppress(OSError):  # a home that can't be written
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with atomic_write(place) as partial:
+            partial.write_bytes(b"%b\n%d\n%b" % (_header_line(key, state), crc32(body), body))
+
+
+def change_time_ns(path: str) -> int:
+    """Return when a file or directory changed, nanoseconds; 0 where there is none."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except (OSError, ValueError):
+        return 0
+
+
+def _header_line(key: object, state: object) -> bytes:
+    return json.dumps([key, state]).encode()
+
+
+def _cache_path(kind: str, key: object) -> Path:
+    folder = user_folder("XDG_CACHE_HOME", "~/.cache")
+    return folder / f"{kind}-{crc32(json.dumps(key).encode()):08x}.json"
+
+
+def user_folder(variable: str, usual: str) -> Path:
+    """Return the user's own directory of gapwatch, below what an environment variable names or else ``usual``.
+
+    For a user without a home, as in a container under a foreign number, one that can neither be read nor made.
+    """
+    above = os.path.expanduser(os.environ.get(variable) or usual)
+    return Path(above if os.path.isabs(above) else os.devnull, "gapwatch")
+
+
+def system_folder(kind: Literal["cache", "data", "state"]) -> Path:
+    """Return where this system keeps such files of gapwatch for the user; as ``user_folder`` for one without a home."""
+    import platformdirs
+
+    made = {
+        "cache": platformdirs.user_cache_path,
+        "data": platformdirs.user_data_path,
+        "state": platformdirs.user_state_path,
+    }
+    with suppress(RuntimeError):  # older versions return a relative path instead
+        found = made[kind]("gapwatch")
+        if found.is_absolute():
+            return found
+    return Path(os.devnull, "gapwatch")

@@ -1,0 +1,213 @@
+"""The second look at a trace: every second of a window booked by phase, region, location and iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from advisor.support.grouping import sum_by_group
+from advisor.trace import categories, causes, clocks, locations, nesting, phases, teams, time_pieces, waits
+from advisor.trace.counts import count_events
+from advisor.trace.tables import build_cell_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from advisor.model.records import Causes, FloatArray, IntArray
+    from advisor.trace.categories import CategorySeconds
+    from advisor.trace.clocks import ClockCorrection
+    from advisor.trace.events import Trace
+    from advisor.trace.nesting import Calls
+    from advisor.trace.phases import RunDivision
+    from advisor.trace.records import MatchedWindow
+    from advisor.trace.tables import CellLayout
+    from advisor.trace.time_pieces import TimePieces
+    from advisor.trace.waits import ShortestCalls, WaitTimes
+    from advisor.trace.windows import TraceWindow
+
+T = TypeVar("T", float, "FloatArray")
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What is known of the whole run: its clocks, its instances and their phases, when it begins and ends."""
+
+    correction: ClockCorrection
+    division: RunDivision
+    phase_of: IntArray
+    iteration_of: IntArray
+    shortest: ShortestCalls | None
+    begin_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAttribution:
+    """What was booked of some instances.
+
+    ``rows`` holds region * 2 + threaded of each row. ``blocks[p]`` maps measures to arrays (rows of ``phase_rows[p]``,
+    locations, iterations) of phase p. ``closing_wait_s`` (instances, locations) is what was waited in the closing
+    calls. ``guessed`` and ``total`` hold seconds by measure. The call and caller of ``causes`` are rows.
+    """
+
+    rows: IntArray
+    phase_rows: tuple[IntArray, ...]
+    blocks: tuple[Mapping[str, FloatArray], ...]
+    closing_wait_s: FloatArray
+    outside: Mapping[str, FloatArray]
+    counts: Mapping[str, FloatArray]
+    causes: Causes
+    guessed: Mapping[str, float]
+    total: Mapping[str, float]
+
+
+def attribute_window(found: MatchedWindow, plan: RunPlan, before: int, *, last: bool) -> TimeAttribution:
+    """Return what one window holds; ``before`` instances lie before it, and the run ends with it if it is the last."""
+    window, correction = found.window, plan.correction
+    trace = replace(window.trace, time_s=clocks.correct_times(window.trace, correction))
+    calls = found.calls if trace.time_s is window.trace.time_s else nesting.update_call_times(found.calls, trace)
+    stopping = phases.find_stopping_calls(trace, calls, nesting.roles_of_regions(trace)[calls.region])
+    ended = time_pieces.extend_shutdown_calls(calls, stopping, plan.division.edges_s[-1])
+    calls = teams.adopt_callers(trace, ended, found.teams)
+    waiting = waits.split_waits(trace, calls, found.collectives, found.messages, found.teams, stopping, plan.shortest)
+    begin, end = (_window_edge_times(window, plan, time_s) for time_s in (window.begin_s, window.end_s))
+    pieces = time_pieces.split_time_lines(trace, calls, plan.division, (stopping, begin, end), compiled=window.compiled)
+    skipped = max(plan.division.first - before, 0)
+    start = max(before - plan.division.first, 0)
+    part = slice(start, start + max(len(found.closing) - skipped, 0) + last)
+    pieces = _select_own_pieces(pieces, window.is_continued(calls), part.stop)
+    split = categories.split_by_category(
+        trace, calls, pieces, waiting, plan.division, teams.measure_join_waits(trace, calls, found.teams)
+    )
+    table = build_cell_layout(trace, calls, pieces, plan.phase_of, plan.iteration_of, part)
+    flat = _sum_measures(trace, calls, pieces, split, table)
+    closing = np.vstack((found.closing[skipped:], stopping)) if last else found.closing[skipped:]
+    guessed, total = _sum_guessed_seconds(waiting, split, correction)
+    return TimeAttribution(
+        rows=table.rows,
+        phase_rows=table.phase_rows,
+        blocks=_split_by_phase(table, flat),
+        closing_wait_s=np.where(closing >= 0, waiting.wait_s[np.maximum(closing, 0)], 0.0),
+        outside=time_pieces.sum_outside_phases(trace, calls, pieces),
+        counts=count_events(trace, calls, table.row_of_call, len(table.rows), window.is_continued(calls)),
+        causes=causes.collect_causes(trace, calls, waiting, split, table, compiled=window.compiled),
+        guessed=guessed,
+        total=total,
+    )
+
+
+def merge_attributions(parts: Sequence[TimeAttribution]) -> TimeAttribution:
+    """Return what all windows, in the order of time, hold together."""
+    if len(parts) == 1:
+        return parts[0]
+    rows = np.unique(np.concatenate([part.rows for part in parts]))
+    places = [np.searchsorted(rows, part.rows) for part in parts]
+    phase_rows, blocks = [], []
+    for phase in range(max(len(part.phase_rows) for part in parts)):
+        own = [place[part.phase_rows[phase]] for part, place in zip(parts, places, strict=True)]
+        phase_rows.append(np.unique(np.concatenate(own)))
+        blocks.append(_join_iterations(phase_rows[-1], own, [part.blocks[phase] for part in parts]))
+    return TimeAttribution(
+        rows=rows,
+        phase_rows=tuple(phase_rows),
+        blocks=tuple(blocks),
+        closing_wait_s=np.vstack([part.closing_wait_s for part in parts]),
+        outside=_sum_by_name([part.outside for part in parts]),
+        counts=_merge_counts(parts, places, len(rows)),
+        causes=causes.merge_causes([part.causes for part in parts], places),
+        guessed=_sum_by_name([part.guessed for part in parts]),
+        total=_sum_by_name([part.total for part in parts]),
+    )
+
+
+def _window_edge_times(window: TraceWindow, plan: RunPlan, time_s: FloatArray) -> FloatArray:
+    """Return when each location's part of a window begins or ends, within the run."""
+    process = locations.processes_of_locations(window.trace)
+    return np.clip(clocks.correct_process_times(plan.correction, time_s, process), plan.begin_s, plan.end_s)
+
+
+def _select_own_pieces(pieces: TimePieces, continued: npt.NDArray[np.bool_], stop: int) -> TimePieces:
+    """Return the pieces of a window itself: its last event begins the next one, and calls that go on begin nothing."""
+    lasting = pieces.seconds + pieces.before_s + pieces.after_s != 0
+    kept = (pieces.instance < stop) & (lasting | ~np.r_[continued, False][pieces.call])
+    return time_pieces.TimePieces(*(getattr(pieces, name)[kept] for name in time_pieces.TimePieces.__slots__))
+
+
+def _sum_measures(
+    trace: Trace, calls: Calls, pieces: TimePieces, split: CategorySeconds, table: CellLayout
+) -> dict[str, FloatArray]:
+    """Return the flat arrays of all measures."""
+    booked = time_pieces.are_inside_phases(trace, calls, pieces)
+    row = table.row_of_call[pieces.call[booked]]
+    cell = table.find_cells(row, pieces.instance[booked], pieces.location[booked])
+    flat = {"wall_s": sum_by_group(cell, pieces.seconds[booked], table.size)}
+    inside = split.wait_s + split.sync_s + split.transfer_s + split.io_s != 0
+    call, instance = split.call[inside], split.instance[inside]
+    cell = table.find_cells(table.row_of_call[call], instance, calls.location[call])
+    for name in ("wait_s", "sync_s", "transfer_s", "io_s"):
+        flat[name] = sum_by_group(cell, getattr(split, name)[inside], table.size)
+    return flat
+
+
+def _split_by_phase(table: CellLayout, flat: Mapping[str, FloatArray]) -> tuple[dict[str, FloatArray], ...]:
+    """Return the arrays of each phase."""
+    blocks = []
+    for phase, rows in enumerate(table.phase_rows):
+        shape = (len(rows), table.locations, int(table.iterations[phase]))
+        part = slice(int(table.base[phase]), int(table.base[phase + 1]))
+        blocks.append({measure: values[part].reshape(shape) for measure, values in flat.items()})
+    return tuple(blocks)
+
+
+def _sum_guessed_seconds(
+    waiting: WaitTimes, split: CategorySeconds, correction: ClockCorrection
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return how many seconds of each measure are guessed, and all of them."""
+    estimated = waiting.estimated[split.call]
+    uncertain = estimated | (split.wait_s < correction.uncertainty_s.max(initial=0.0))
+    chosen: dict[str, tuple[FloatArray, npt.NDArray[np.bool_]]] = {
+        "wait_s": (split.wait_s, uncertain),
+        "transfer_s": (split.transfer_s, estimated),
+        "sync_s": (split.sync_s, estimated),
+    }
+    guessed = {name: float(seconds[guess].sum()) for name, (seconds, guess) in chosen.items()}
+    return guessed, {name: float(seconds.sum()) for name, (seconds, _) in chosen.items()}
+
+
+def _join_iterations(
+    rows: IntArray, own: Sequence[IntArray], blocks: Sequence[Mapping[str, FloatArray]]
+) -> dict[str, FloatArray]:
+    """Return the arrays of one phase, iteration after iteration; ``own`` are the rows of each part."""
+    result = {}
+    for measure in blocks[0]:
+        arrays = [block[measure] for block in blocks]
+        whole = np.zeros((len(rows), arrays[0].shape[1], sum(array.shape[2] for array in arrays)))
+        done = 0
+        for mine, array in zip(own, arrays, strict=True):
+            whole[np.searchsorted(rows, mine), :, done : done + array.shape[2]] = array
+            done += array.shape[2]
+        result[measure] = whole
+    return result
+
+
+def _sum_by_name(parts: Sequence[Mapping[str, T]]) -> dict[str, T]:
+    """Return the sums of what bears the same name."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: reduce(add, [part[name] for part in parts if name in part]) for name in names}
+
+
+def _merge_counts(parts: Sequence[TimeAttribution], places: Sequence[IntArray], rows: int) -> dict[str, FloatArray]:
+    """Return the counts over all rows."""
+    spread = []
+    for part, place in zip(parts, places, strict=True):
+        wide = {name: np.zeros((rows, values.shape[1])) for name, values in part.counts.items()}
+        for name, values in part.counts.items():
+            wide[name][place] = values
+        spread.append(wide)
+    return _sum_by_name(spread)

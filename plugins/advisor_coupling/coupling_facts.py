@@ -1,0 +1,84 @@
+"""The words in which rules speak about coupling: facts of a run that an experiment with its program tells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.advice.facts import Fact
+from advisor_coupling import result_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.advice.facts.vocabulary import Unit, Value
+    from advisor.model.records import Profile
+    from advisor_coupling.losses import CouplingLosses
+
+#: The actions of ``rules.yaml``: what each of them removes of the loss.
+ACTIONS: Final = ("K-1", "K-2", "K-3", "K-4", "K-5")
+COMMAND: Final = "gapwatch couple MANIFEST"
+
+
+def build_facts() -> list[Fact]:
+    """Return the words of the rules about coupling; all of the run, from an experiment with the program."""
+    return [
+        _make_fact("run.coupling_measured", "yes/no", "whether an experiment with this program was found",
+        lambda _: True),
+        _make_fact(
+            "run.coupling_lost_share", "share", "(P_ij - P_i - P_j) * passes / run time of the pair that costs most",
+            lambda known: known.share,
+        ),
+        _make_fact("run.coupling_worst", "ratio", "C_ij of that pair", _worst_coupling),
+        _make_fact("run.coupling_kernels", "name", "the kernels of that pair", lambda known: known.kernels or None),
+        _make_fact(
+            "run.coupling_evicts", "yes/no", "a cache holds the data of each of the two, and not those of both",
+            lambda known: known.evicted is not None,
+        ),
+        _make_fact("run.coupling_shares", "yes/no", "both use an array", lambda known: bool(known.shared)),
+        _make_fact("run.coupling_communicates", "yes/no", "one of them communicates", lambda known: known.communicates),
+        _make_fact(
+            "run.coupling_apart", "yes/no", "kernels that share arrays have others in between",
+            lambda known: known.apart is not None,
+        ),
+        _make_fact(
+            "run.coupling_lost_constructive_share", "share", "what coupling saves elsewhere and not here / run time",
+            lambda known: known.lost.seconds / known.run_s if known.lost else 0.0,
+        ),
+    ]  # fmt: skip
+
+
+def _worst_coupling(known: CouplingLosses) -> float | None:
+    return known.worst.value.value if known.worst else None
+
+
+class _LatestLosses:
+    """What is known of the run that was asked about last: each of the facts asks about it."""
+
+    profile: Profile | None = None
+    known: CouplingLosses | None = None
+
+
+def find_known_losses(profile: Profile) -> CouplingLosses | None:
+    """Return what the newest experiment with this program says about a run, looked for once; None without one."""
+    if _LatestLosses.profile is not profile:
+        _LatestLosses.known = _find_losses(profile) if result_files.find_result_files() else None
+        _LatestLosses.profile = profile
+    return _LatestLosses.known
+
+
+def _find_losses(profile: Profile) -> CouplingLosses | None:
+    from advisor_coupling import losses
+
+    return losses.find_losses(profile)
+
+
+def _make_fact(name: str, unit: Unit, formula: str, value: Callable[[CouplingLosses], Value | None]) -> Fact:
+    """Return a fact of the run; without an experiment only that there is none is known."""
+
+    def compute_fact(profile: Profile, _phase: int | None) -> Value | None:
+        found = find_known_losses(profile)
+        if found is None:
+            return False if name == "run.coupling_measured" else None
+        return value(found)
+
+    return Fact(name, unit, "run", ("wall_s",), COMMAND, formula, compute_fact)

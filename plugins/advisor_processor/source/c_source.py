@@ -1,0 +1,261 @@
+"""A file of C or C++ -> its loops and blocks with their operations, and where to insert counters."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from advisor_processor.source.declared_types import collect_types, declared_name, iterate_descendants, node_text
+from advisor_processor.source.operations import OperationCounter
+from advisor_processor.source.records import Block, Insertion, Loop, Source, Work
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from advisor_processor.source.declared_types import DeclaredTypes
+
+_LOOPS: Final = ("for_statement", "while_statement", "do_statement", "for_range_loop")
+_LEAVING: Final = ("return_statement", "goto_statement", "break_statement", "continue_statement", "throw_statement")
+#: Statements that a macro may hide behind; nothing is inserted before them.
+_UNTOUCHED: Final = ("preproc_call", "preproc_def", "preproc_function_def", "comment", "preproc_include")
+
+
+def analyse_c_source(code: bytes, file: str, root: Node, language: str) -> Source:
+    """Return what a file holds; functions and loops in the order of the source."""
+    source = Source(file, language)
+    types = collect_types(root)
+    for node in iterate_descendants(root):
+        if node.type == "function_definition":
+            _FunctionWalker(source, node, types).walk_function()
+    if root.has_error:
+        place = next((one for one in iterate_descendants(root) if one.type == "ERROR" or one.is_missing), root)
+        source.problems.append(f"{file}:{place.start_point[0] + 1}: is not understood, and not counted")
+    return source
+
+
+class _FunctionWalker:
+    """Walks one function, and makes a block of whatever runs as a whole."""
+
+    def __init__(self, source: Source, node: Node, types: DeclaredTypes) -> None:
+        self._source = source
+        self._node = node
+        self._types = types.types_inside(node)
+        declarator = node.child_by_field_name("declarator")
+        self._name = declared_name(declarator) if declarator is not None else "?"
+
+    def walk_function(self) -> None:
+        """Add the function's blocks and loops to the source."""
+        body = self._node.child_by_field_name("body")
+        if body is None or body.type != "compound_statement":
+            return
+        names = [
+            declared_name(one.child_by_field_name("declarator") or one)
+            for one in iterate_descendants(self._node.child_by_field_name("declarator") or self._node)
+            if one.type == "parameter_declaration"
+        ]
+        self._source.parameters[self._name] = tuple(names)
+        self._walk_compound(body, self._add_block(body, None, None), None, enter=True)
+
+    def _add_block(self, node: Node, loop: Loop | None, parent: Block | None, branch: bool = False) -> Block:
+        number = len(self._source.blocks)
+        block = Block(number, self._name, node.start_point[0] + 1, loop, parent, branch=branch)
+        self._source.blocks.append(block)
+        return block
+
+    def _insert_text(self, offset: int, words: str, order: int = 0) -> None:
+        self._source.insertions.append(Insertion(offset, words, order))
+
+    def _walk_compound(self, node: Node, block: Block, loop: Loop | None, enter: bool = False) -> None:
+        """Walk the statements of a block in braces; behind one that may leave it another block begins."""
+        if enter:
+            self._insert_text(node.start_byte + 1, f" GAPWATCH_COUNT({block.number});")
+        before = node.start_byte + 1
+        for child in node.named_children:
+            if child.type in _UNTOUCHED:
+                continue
+            self._walk_statement(child, block, loop, before)
+            before = child.end_byte
+            if child.type not in _LEAVING and _may_leave(child):
+                block = self._add_block(child, loop, block)
+                self._insert_text(before, f" GAPWATCH_COUNT({block.number});", 1)
+
+    def _walk_statement(self, node: Node, block: Block, loop: Loop | None, before: int) -> None:
+        if node.type == "compound_statement":
+            self._walk_compound(node, block, loop)
+        elif node.type in _LOOPS:
+            self._walk_loop(node, block, before)
+        elif node.type == "if_statement":
+            self._walk_if(node, block, loop)
+        elif node.type in ("switch_statement", "case_statement", "labeled_statement", "try_statement", "catch_clause"):
+            self._walk_cases(node, block, loop)
+        elif node.type.startswith("preproc_"):
+            self._walk_alternatives(node, block, loop)
+        else:
+            self._make_counter(block, loop).count_node(node)
+
+    def _walk_alternatives(self, node: Node, block: Block, loop: Loop | None) -> None:
+        """Walk what the preprocessor may leave out: each statement counts for itself."""
+        for child in node.named_children:
+            if child.type.startswith("preproc_") and child.type not in _UNTOUCHED:
+                self._walk_alternatives(child, block, loop)
+            elif child.type.endswith("statement") and child.type not in _LEAVING:
+                self._walk_body(child, self._add_block(child, loop, block, branch=True), loop)
+            elif child.type == "declaration":
+                self._make_counter(block, loop).count_node(child)
+
+    def _make_counter(self, block: Block, loop: Loop | None) -> OperationCounter:
+        def add_branch(node: Node) -> Work:
+            inner = self._add_block(node, loop, block, branch=True)
+            self._insert_text(node.start_byte, f"(GAPWATCH_COUNT({inner.number}), ", 2)
+            self._insert_text(node.end_byte, ")", -2)
+            return inner.work
+
+        return OperationCounter(self._types, block.work, add_branch)
+
+    def _walk_body(self, node: Node | None, block: Block, loop: Loop | None) -> None:
+        """Walk a statement that has its own counter, put into braces where it has none."""
+        if node is None:
+            return
+        if node.type == "compound_statement":
+            self._walk_compound(node, block, loop, enter=True)
+            return
+        self._insert_text(node.start_byte, f"{{ GAPWATCH_COUNT({block.number}); ", 0)
+        self._walk_statement(node, block, loop, node.start_byte)
+        self._insert_text(node.end_byte, " }", -1)
+
+    def _walk_if(self, node: Node, block: Block, loop: Loop | None) -> None:
+        self._make_counter(block, loop).count_node(node.child_by_field_name("condition"))
+        then = node.child_by_field_name("consequence")
+        if then is not None:
+            self._walk_body(then, self._add_block(then, loop, block, branch=True), loop)
+        other = node.child_by_field_name("alternative")
+        if other is not None and other.type == "else_clause":
+            other = other.named_children[-1] if other.named_children else None
+        if other is not None:
+            self._walk_body(other, self._add_block(other, loop, block, branch=True), loop)
+
+    def _walk_cases(self, node: Node, block: Block, loop: Loop | None) -> None:
+        """Walk what stands behind labels: each statement of its own, as none runs for sure."""
+        self._make_counter(block, loop).count_node(node.child_by_field_name("condition"))
+        for child in node.named_children:
+            if child == node.child_by_field_name("condition") or child == node.child_by_field_name("value"):
+                continue
+            if child.type in ("compound_statement", "case_statement") and node.type != "case_statement":
+                self._walk_cases(child, block, loop)
+            elif child.type.endswith("statement") and child.type not in _LEAVING:
+                self._walk_body(child, self._add_block(child, loop, block, branch=True), loop)
+            elif child.type == "declaration":
+                self._make_counter(block, loop).count_node(child)
+
+    def _walk_loop(self, node: Node, block: Block, before: int) -> None:
+        loop = self._build_loop(node, block)
+        self._source.loops.append(loop)
+        for outer in self._enclosing_loops(block):
+            outer.inner = False
+        loop.inner = True
+        first = sum(len(other.symbols) for other in self._source.loops[:-1])
+        noted = "".join(f" GAPWATCH_VALUE({first + place}, {name});" for place, name in enumerate(loop.symbols))
+        if noted:
+            self._insert_text(before, noted, 3)
+        self._make_counter(block, block.loop).count_node(node.child_by_field_name("initializer"))
+        body = node.child_by_field_name("body")
+        if body is None:
+            return
+        loop.body = self._add_block(body, loop, None)
+        control = self._make_counter(loop.body, loop)
+        control.count_node(node.child_by_field_name("condition"))
+        control.count_node(node.child_by_field_name("update"))
+        self._walk_body(body, loop.body, loop)
+
+    def _enclosing_loops(self, block: Block | None) -> list[Loop]:
+        found: list[Loop] = []
+        loop = block.loop if block else None
+        while loop is not None:
+            found.append(loop)
+            loop = loop.block.loop
+        return found
+
+    def _build_loop(self, node: Node, block: Block) -> Loop:
+        kind = node.type.removesuffix("_statement")
+        number, line = len(self._source.loops), node.start_point[0] + 1
+        loop = Loop(number, self._name, line, kind, "", "", "", "", "", block)
+        loop.changed = frozenset(_find_assigned(node))
+        if kind == "for":
+            _parse_control(loop, node)
+            wanted = _find_names(loop.initial) | _find_names(loop.final) | _find_names(loop.step)
+            names = sorted(wanted - {loop.variable} - loop.changed)
+            loop.symbols = tuple(name for name in names if name not in self._types.functions)
+        return loop
+
+
+def _parse_control(loop: Loop, node: Node) -> None:
+    """Note variable, initial value, end and step of a ``for`` loop, as far as they have the usual form."""
+    initial, condition, update = (node.child_by_field_name(key) for key in ("initializer", "condition", "update"))
+    if initial is not None:
+        declared = next(
+            (one for one in (initial, *iterate_descendants(initial)) if one.type == "init_declarator"), None
+        )
+        assigned = next(
+            (one for one in (initial, *iterate_descendants(initial)) if one.type == "assignment_expression"), None
+        )
+        if declared is not None:
+            loop.variable = declared_name(declared.child_by_field_name("declarator") or declared)
+            loop.initial = node_text(declared.child_by_field_name("value"))
+        elif assigned is not None:
+            loop.variable, loop.initial = (node_text(assigned.child_by_field_name(key)) for key in ("left", "right"))
+    if condition is not None and condition.type == "binary_expression":
+        left, right = (node_text(condition.child_by_field_name(key)) for key in ("left", "right"))
+        loop.comparison = node_text(condition.child_by_field_name("operator"))
+        loop.final = right
+        if right == loop.variable:
+            loop.comparison, loop.final = loop.comparison.translate(str.maketrans("<>", "><")), left
+        elif left != loop.variable:
+            loop.variable = ""
+    if update is not None:
+        loop.step = _parse_step(update, loop.variable)
+    if not loop.step or loop.comparison not in ("<", "<=", ">", ">=", "!="):
+        loop.variable = ""
+
+
+def _parse_step(update: Node, variable: str) -> str:
+    """Return by how much a loop moves its variable, empty where it does not do so in the usual way."""
+    written = node_text(update).replace(" ", "")
+    if update.type == "update_expression" and written.strip("+-") == variable:
+        return "1" if "++" in written else "-1"
+    if update.type != "assignment_expression" or node_text(update.child_by_field_name("left")) != variable:
+        return ""
+    right, operator = (node_text(update.child_by_field_name(key)) for key in ("right", "operator"))
+    if operator in ("+=", "-="):
+        return right if operator == "+=" else f"-({right})"
+    if operator == "=" and (found := re.fullmatch(rf"{re.escape(variable)}\s*([+-])\s*(.+)", right)):
+        return found[2] if found[1] == "+" else f"-({found[2]})"
+    return ""
+
+
+def _find_names(expression: str) -> set[str]:
+    """Return the names in an expression of integers, none where it holds calls or subscripts."""
+    if re.search(r"\w\s*\(|\[|\"|'|\?", re.sub(r"\((int|long|size_t|unsigned)\)", "", expression)):
+        return set()
+    words = re.findall(r"[A-Za-z_]\w*(?:(?:->|\.)[A-Za-z_]\w*)*", expression)
+    return {word for word in words if word not in ("int", "long", "size_t", "unsigned", "sizeof")}
+
+
+def _find_assigned(node: Node) -> set[str]:
+    """Return the names that a loop, its own control included, assigns or declares."""
+    found: set[str] = set()
+    for one in iterate_descendants(node):
+        if one.type in ("assignment_expression", "update_expression"):
+            found.add(node_text(one.child_by_field_name("left") or one.child_by_field_name("argument")))
+        elif one.type == "init_declarator":
+            found.add(declared_name(one.child_by_field_name("declarator") or one))
+    return found
+
+
+def _may_leave(node: Node, loops: int = 0) -> bool:
+    """Return whether a statement may leave the block it stands in."""
+    if node.type in ("return_statement", "goto_statement", "throw_statement"):
+        return True
+    if node.type in ("break_statement", "continue_statement"):
+        return loops == 0
+    deeper = loops + (node.type in _LOOPS or node.type == "switch_statement")
+    return any(_may_leave(child, deeper) for child in node.named_children)

@@ -1,0 +1,156 @@
+"""Builds the copy with counters, runs it, and collects what they counted."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor.model.errors import InputError, UsageError
+from advisor_processor.programs import run_program
+from advisor_processor.source import c_source, instrument
+from advisor_processor.source.fortran import analyse_fortran_source as analyse_fortran
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor_processor.source.records import Source
+
+_LARGEST_B: Final = 1 << 30
+_FILES: Final = 50_000
+_LIMIT_S: Final = 3600.0
+_LEFT_OUT: Final = shutil.ignore_patterns(".git", ".hg", ".svn", "__pycache__", ".venv", "node_modules")
+_COMPILERS: Final = {"c": ("CC", "cc"), "cpp": ("CXX", "c++"), "fortran": ("FC", "gfortran")}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCounts:
+    """The sources, how often each block of each ran on each rank, and the values of the symbols of their loops.
+
+    ``values[file][place]`` are the least and the largest value, over all ranks and all times the loop was reached.
+    """
+
+    sources: tuple[Source, ...]
+    ranks: int
+    blocks: tuple[tuple[tuple[int, ...], ...], ...]
+    values: tuple[tuple[tuple[int, int] | None, ...], ...]
+
+
+def read_sources(files: Sequence[Path]) -> tuple[tuple[bytes, ...], tuple[Source, ...]]:
+    """Return the texts of source files and what they hold; raises ``InputError`` and ``UsageError``."""
+    codes, sources = [], []
+    for file in files:
+        language = instrument.detect_language(file)
+        try:
+            code = file.read_bytes()
+        except OSError as error:
+            raise InputError(file, error.strerror or "may not be read") from error
+        analyse = analyse_fortran if language == "fortran" else c_source.analyse_c_source
+        sources.append(analyse(code, file.name, instrument.parse_source(code, language), language))
+        codes.append(code)
+    return tuple(codes), tuple(sources)
+
+
+def count_executions(
+    files: Sequence[Path], command: Sequence[str], build: str | None = None, root: Path | None = None
+) -> SourceCounts:
+    """Return what the program counted that ``command`` runs, in a copy of ``root`` (default: the sources' directory).
+
+    ``build`` is the command that builds it there; default ``make -B`` where there is a Makefile, else one compiler for
+    all sources. Raises ``InputError`` and ``UsageError`` with what the compiler or the program said.
+    """
+    files = [file.resolve() for file in files]
+    root = (root or Path(os.path.commonpath([file.parent for file in files]))).resolve()
+    codes, sources = read_sources(files)
+    with tempfile.TemporaryDirectory(prefix="gapwatch-count-") as place:
+        copy, counts = Path(place) / "copy", Path(place) / "counts"
+        counts.mkdir()
+        _copy_tree(root, copy)
+        for number, (file, code, source) in enumerate(zip(files, codes, sources, strict=True)):
+            if not file.is_relative_to(root):
+                raise UsageError(f"{file} does not lie in {root}")
+            (copy / file.relative_to(root)).write_bytes(instrument.instrument_source(code, source, number))
+        names = [file.relative_to(root) for file in files]
+        _run_command(
+            _resolve_build_command(build, copy, names, sources, command), copy, {}, "can't be built with counters"
+        )
+        _run_command(list(command), copy, {"GAPWATCH_COUNTS": str(counts)}, "failed")
+        return _collect_counts(sources, counts)
+
+
+def _copy_tree(root: Path, copy: Path) -> None:
+    total = 0
+    for seen, (folder, _, names) in enumerate(os.walk(root)):
+        total += sum((Path(folder) / name).lstat().st_size for name in names)
+        if total > _LARGEST_B or seen > _FILES:
+            raise UsageError(f"{root} is too large to be copied; name the directory of the sources with --root")
+    shutil.copytree(root, copy, symlinks=True, ignore=_LEFT_OUT)
+
+
+def _resolve_build_command(
+    build: str | None, copy: Path, names: Sequence[Path], sources: Sequence[Source], command: Sequence[str]
+) -> list[str]:
+    if build is not None:
+        return shlex.split(build)
+    if any((copy / name).is_file() for name in ("Makefile", "makefile", "GNUmakefile")):
+        return ["make", "-B"]
+    language = next((one for one in ("fortran", "cpp", "c") if any(each.language == one for each in sources)), "c")
+    variable, usual = _COMPILERS[language]
+    compiler = shlex.split(os.environ.get(variable, "")) or [usual]
+    units = [str(name) for name in names if not name.suffix.startswith(".h")]
+    return [*compiler, "-O1", *units, "-o", command[0], "-lm"]
+
+
+def _run_command(words: list[str], folder: Path, extra: dict[str, str], failing: str) -> None:
+    code, said = run_program(words, _LIMIT_S, folder=folder, extra=extra)
+    if code != 0:
+        error = UsageError(f"{shlex.join(words)} {failing} (exit code {code})")
+        for line in said.strip()[-2000:].splitlines():
+            error.add_note(line)
+        raise error
+
+
+def _collect_counts(sources: tuple[Source, ...], folder: Path) -> SourceCounts:
+    """Return the sums of what all processes of a rank wrote."""
+    found: dict[int, dict[int, tuple[list[int], list[tuple[int, int, int]]]]] = {}
+    for file in sorted(folder.iterdir()):
+        which, rank, _ = file.name.split(".", 2)
+        lines = file.read_text(encoding="ascii").splitlines()
+        if not lines or lines[-1] != "end":
+            raise InputError(file.name, "was not written to its end")
+        blocks = [int(line) for line in lines[:-1] if " " not in line]
+        values = [(int(a), int(b), int(c)) for a, b, c in (line.split() for line in lines[:-1] if " " in line)]
+        before = found.setdefault(int(which), {}).get(int(rank))
+        found[int(which)][int(rank)] = _add_counts(before, (blocks, values)) if before else (blocks, values)
+    if not found:
+        raise UsageError("the program wrote no counts: it was not built from the copy, or ended without exit()")
+    ranks = 1 + max(rank for each in found.values() for rank in each)
+    blocks_of, values_of = [], []
+    for number, source in enumerate(sources):
+        rows = found.get(number, {})
+        none = [0] * max(len(source.blocks), 1)
+        columns = [rows.get(rank, (none, []))[0] for rank in range(ranks)]
+        blocks_of.append(tuple(tuple(column[b] for column in columns) for b in range(len(source.blocks))))
+        symbols = sum(len(loop.symbols) for loop in source.loops)
+        values_of.append(tuple(_value_range([row[1][v] for row in rows.values() if row[1]]) for v in range(symbols)))
+    return SourceCounts(sources, ranks, tuple(blocks_of), tuple(values_of))
+
+
+def _add_counts(
+    one: tuple[list[int], list[tuple[int, int, int]]], other: tuple[list[int], list[tuple[int, int, int]]]
+) -> tuple[list[int], list[tuple[int, int, int]]]:
+    blocks = [a + b for a, b in zip(one[0], other[0], strict=True)]
+    values = []
+    for a, b in zip(one[1], other[1], strict=True):
+        known = [each for each in (a, b) if each[0]]
+        values.append((1, min(e[1] for e in known), max(e[2] for e in known)) if known else (0, 0, 0))
+    return blocks, values
+
+
+def _value_range(rows: Sequence[tuple[int, int, int]]) -> tuple[int, int] | None:
+    known = [row for row in rows if row[0]]
+    return (min(row[1] for row in known), max(row[2] for row in known)) if known else None

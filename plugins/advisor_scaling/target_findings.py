@@ -1,0 +1,223 @@
+"""What other parts of gapwatch get: findings about the scale a program is meant for, models of kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.model.errors import AdvisorError, UsageError
+from advisor.model.records import Finding
+from advisor_scaling import collect, dominance, engine, forecasts, scale_sections, study, targets
+from advisor_scaling.collect import RUN
+from advisor_scaling.dominance import find_axis
+from advisor_scaling.names import KIND, TARGET
+from advisor_scaling.study import MeasuredSeries
+from advisor_scaling.terms import PROCESSORS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from advisor.model.records import Advice, FloatArray, Gap, Profile
+    from advisor_scaling.forecasts import Forecast
+    from advisor_scaling.study import ScalingStudy
+
+#: What the run takes besides all gaps: a small gap that grows is lost in the noise of the run, not in its own.
+REST: Final = MeasuredSeries("besides the gaps", "count", "s")
+#: Without one: so many times as many processors as were measured.
+FURTHER: Final = 8.0
+#: A gap is worth mentioning where it will take that share of the run, and several times today's.
+SHARE: Final = 0.05
+#: Growth counts from this share on: what grows from nothing grows without bound.
+LEAST_SHARE: Final = 0.01
+GROWN: Final = 2.0
+_FEWEST_KERNEL_POINTS: Final = 2
+#: So many times as many processors tell by which power the run changes.
+_STEP: Final = 1.1
+
+
+def build_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advice]) -> tuple[Finding, ...]:
+    """Return what the run, its gaps and each gap that grows will be at the scale the program is meant for.
+
+    Nothing without runs at three points or more.
+    """
+    if not profile.has_run_time:
+        return ()
+    earlier = [(each.profile, each.gaps) for each in history if each.profile.program == profile.program]
+    observations = [_build_observation(*each) for each in [*earlier, (profile, gaps)] if each[0].has_run_time]
+    try:
+        each = collect.build_study(profile.program, observations, (), collect.NOISE_SHARE)
+        target = _target_point(profile, each)
+    except AdvisorError:
+        return ()
+    axis = find_axis(each)
+    further = target * np.where(np.arange(len(target[0])) == axis, _STEP, 1.0)
+    fits = study.fit_study(each)
+    seen = _TargetForecast(
+        each, target[0].tolist(), forecasts.compute_forecast(fits, np.concatenate([target, further]))
+    )
+    grown = seen.forecast_gaps(gaps)
+    drawn = scale_sections.build_curves(each, dominance.compute_course(each, fits, seen.target))
+    whole = replace(_build_run_finding(seen), pictures=(drawn,))
+    return (
+        whole,
+        _build_gaps_finding(grown, seen),
+        *(_build_gap_finding(gap, seen) for gap in grown if gap.is_worth_mentioning),
+    )
+
+
+def _build_observation(
+    profile: Profile, gaps: Sequence[Gap]
+) -> tuple[Mapping[str, float], Mapping[MeasuredSeries, float]]:
+    parts = {MeasuredSeries(gap.name, "gap"): gap.seconds for gap in gaps}
+    return collect.numeric_parameters(profile), {
+        RUN: profile.actual_s,
+        REST: profile.actual_s - sum(parts.values()),
+    } | parts
+
+
+def _target_point(profile: Profile, each: ScalingStudy) -> FloatArray:
+    stated = profile.parameters.get(TARGET)
+    if isinstance(stated, str):
+        return targets.target_points(each, stated)[:1]
+    point = each.points.max(axis=0)
+    point[find_axis(each)] *= FURTHER
+    return np.asarray(point[None, :])
+
+
+@dataclass(frozen=True, slots=True)
+class _GapForecast:
+    """A gap today and at the target, where it takes ``seconds`` (80 %: ``low`` to ``high``), a ``share`` of the run."""
+
+    today: Gap
+    seconds: float
+    low: float
+    high: float
+    share: float
+
+    @property
+    def growth(self) -> float:
+        """By how much its share grows."""
+        return self.share / max(self.today.share, LEAST_SHARE)
+
+    @property
+    def is_worth_mentioning(self) -> bool:
+        """Whether it will be worth mentioning, and is not already."""
+        return self.share >= SHARE and self.share >= GROWN * max(self.today.share, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _TargetForecast:
+    """What is ``said`` of the series of a study at the ``target`` (m,), and a step further along the processors."""
+
+    study: ScalingStudy
+    target: Sequence[float]
+    said: Forecast
+
+    @property
+    def target_words(self) -> str:
+        """The target in words."""
+        return " ".join(f"{name}={value:g}" for name, value in zip(self.study.parameters, self.target, strict=True))
+
+    def forecast_series(self, series: int, point: int = 0) -> tuple[float, float, float]:
+        """Return value and interval of a series."""
+        value, low, high = (float(end[series, point]) for end in (self.said.value, self.said.low, self.said.high))
+        return value, low, high
+
+    def forecast_run(self, point: int = 0) -> tuple[float, float, float]:
+        """Return value and interval of the run: of its own model, or of its parts where they are more together."""
+        value, low, high = self.forecast_series(self.study.series.index(RUN), point)
+        parts = [at for at, each in enumerate(self.study.series) if each.kind == "gap" or each == REST]
+        together, _, most = (sum(ends) for ends in zip(*(self.forecast_series(at, point) for at in parts), strict=True))
+        return max(value, together), low, max(high, most) if together > high else high
+
+    @property
+    def exponent(self) -> float:
+        """The power of the processors by which the run changes at the target."""
+        here, further = (max(self.forecast_run(point)[0], 1e-300) for point in (0, 1))
+        return float(np.log(further / here) / np.log(_STEP))
+
+    def forecast_gaps(self, gaps: Sequence[Gap]) -> list[_GapForecast]:
+        """Return what the gaps of a run will be, where all runs know them."""
+        today = {gap.name: gap for gap in gaps}
+        known = [
+            (today[each.name], self.forecast_series(at))
+            for at, each in enumerate(self.study.series)
+            if each.kind == "gap" and each.name in today
+        ]
+        whole = max(self.forecast_run()[0], 1e-300)
+        return [_GapForecast(gap, *ends, share=ends[0] / whole) for gap, ends in known]
+
+
+def _build_run_finding(seen: _TargetForecast) -> Finding:
+    """Return what the run will take, and by which power of the processors that changes there."""
+    whole, low, high = seen.forecast_run()
+    name = seen.study.parameters[find_axis(seen.study)]
+    text = (
+        f"At {seen.target_words} the run will take {whole:.3g} s (80 %: {low:.3g} to {high:.3g} s), "
+        f"and change there like {name}^{seen.exponent:.2g}."
+    )
+    text += "".join(f" Beware: {warning}." for warning in study.describe_warnings(seen.study, seen.target))
+    points = float(len(seen.study.points))
+    measures = {"seconds": whole, "low_s": low, "high_s": high, "speedup exponent": -seen.exponent, "points": points}
+    return Finding("", KIND, "run", text, measures)
+
+
+def _build_gaps_finding(grown: Sequence[_GapForecast], seen: _TargetForecast) -> Finding:
+    """Return the shares of all gaps at the target, in words of those that take some of it."""
+    largest = sorted((each for each in grown if each.share >= LEAST_SHARE), key=lambda each: -each.share)
+    words = ", ".join(f"{each.today.name} {each.share:.0%} (now {each.today.share:.0%})" for each in largest)
+    measures = {f"share of {each.today.name}": each.share for each in grown}
+    measures |= {f"growth of {each.today.name}": each.growth for each in grown}
+    return Finding(
+        "", KIND, "gaps", f"Of the run at {seen.target_words} take: {words or 'no gap a per cent'}.", measures
+    )
+
+
+def _build_gap_finding(gap: _GapForecast, seen: _TargetForecast) -> Finding:
+    name = gap.today.name
+    text = (
+        f"Gap {name} takes {gap.today.share:.1%} of this run, but will take {gap.share:.0%} at {seen.target_words}: "
+        f"{gap.seconds:.3g} s (80 %: {gap.low:.3g} to {gap.high:.3g} s). "
+        f"Actions against {name} win little here and much there."
+    )
+    measures = {
+        "today_s": gap.today.seconds, "seconds": gap.seconds, "low_s": gap.low, "high_s": gap.high,
+        "share_today": gap.today.share, "share": gap.share,
+    }  # fmt: skip
+    return Finding("", KIND, name, text, measures)
+
+
+def fit_kernel_model(
+    names: Sequence[str], points: Sequence[Sequence[float]], values: Sequence[Sequence[float]]
+) -> Callable[[Sequence[float]], tuple[float, float, float]]:
+    """Return a model of one kernel: from the coordinates of a point to seconds and the ends of their 80 % interval.
+
+    ``names`` (m) of the coordinates, ``points`` (n, m), for each its repeated seconds. ``UsageError`` for fewer than
+    two points.
+    """
+    if len(points) < _FEWEST_KERNEL_POINTS:
+        raise UsageError("a model of a kernel needs it measured at two points or more, better five")
+    widest = max(map(len, values))
+    array = np.array([[*row, *[np.nan] * (widest - len(row))] for row in values], dtype=float)
+    fits = engine.fit_models(tuple(names), np.array(points, dtype=float), array[None])
+
+    def predict_point(point: Sequence[float]) -> tuple[float, float, float]:
+        said = forecasts.compute_forecast(fits, np.array([list(point)], dtype=float))
+        return float(said.value[0, 0]), float(said.low[0, 0]), float(said.high[0, 0])
+
+    return predict_point
+
+
+def processors_factor(profile: Profile, stated: str) -> float | None:
+    """Return how many times as many processors a ``stated`` target means as this run had; None where it says none."""
+    try:
+        asked = targets.parse_target(stated)
+    except UsageError:
+        return None
+    meant = next((max(values) for name, values in asked.items() if PROCESSORS.fullmatch(name)), None)
+    now = next(
+        (value for name, value in collect.numeric_parameters(profile).items() if PROCESSORS.fullmatch(name)), None
+    )
+    return meant / now if meant and now else None

@@ -1,0 +1,81 @@
+"""The command ``gapwatch parallelism``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.model.errors import UsageError
+from advisor.model.reports import Text
+from advisor_similarity.histogram import ROWS, frequent_cells
+from advisor_similarity.library import build_entry, describe_storage, store_entry
+from advisor_similarity.parallelism import observe_program, temporary_folder
+from advisor_similarity.qemu_tracing import TracePlan
+from advisor_similarity.report import build_report
+from advisor_similarity.tracer_build import find_compiler
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from advisor.extension.commands import CommandServices
+    from advisor.model.reports import Report
+
+
+def run_parallelism(args: Namespace, services: CommandServices) -> Report:
+    """Observe the program of the command line and return what was found; raises ``UsageError``."""
+    plan = _build_plan(args)
+    words = f"{Path(plan.command[0]).name} on the oracle machine" if plan.command else ""
+    with temporary_folder() as folder, services.show_progress(words):
+        observed = observe_program(
+            plan, services.user_folder("cache"), Path(folder), smoothability=not (args.once or plan.period)
+        )
+        if args.save:
+            about = " ".join(plan.command)
+            entry = build_entry(observed.workload, args.save, about, frequent_cells(observed))
+            store_entry(services.user_folder("data"), entry)
+        found = build_report(observed, functions=args.functions)
+        return replace(found, parts=(*found.parts, Text(describe_storage(args.save)))) if args.save else found
+
+
+def _build_plan(args: Namespace) -> TracePlan:
+    if args.sample is not None and not 0 < args.sample <= 1:
+        raise UsageError(f"--sample {args.sample}: a share of the run lies above 0 and is at most 1")
+    if args.tracer == "valgrind" and (args.sample or args.histogram or args.rank is not None):
+        raise UsageError("--sample, --histogram and --rank need --tracer qemu")
+    if args.functions < 1:
+        raise UsageError(f"--functions {args.functions}: list at least 1")
+    if args.input and not args.input.is_file():
+        raise UsageError(f"--input {args.input}: there is no such file")
+    if args.window < 1000:
+        raise UsageError(f"--window {args.window}: at least 1000 instructions")
+    sampled = args.sample is not None and args.sample < 1
+    return TracePlan(
+        command=tuple(args.command),
+        rows=ROWS if args.histogram else 0,
+        window=args.window if sampled else 0,
+        period=round(args.window / args.sample) if sampled else 0,
+        rank=args.rank,
+        follow_stack=not args.no_stack,
+        stdin=args.input or _own_input(),
+        sysroot=args.sysroot,
+        tracer=args.tracer or _default_tracer(),
+    )
+
+
+def _default_tracer() -> str:
+    """Return ``qemu``, or ``valgrind`` where there is no compiler to build the tracer with but valgrind and numba."""
+    at_hand = shutil.which("valgrind") is not None and find_spec("numba") is not None
+    return "valgrind" if find_compiler() is None and at_hand else "qemu"
+
+
+def _own_input() -> Path | None:
+    """Return the file that standard input was redirected from, so that both runs can read it from its beginning."""
+    try:
+        path = Path(f"/proc/self/fd/{sys.stdin.fileno()}").resolve()
+    except (OSError, ValueError):
+        return None
+    return path if path.is_file() else None

@@ -1,0 +1,238 @@
+"""Runs a program under qemu-user with the tracer in it, and collects what its processes left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor.model.errors import UsageError
+from advisor_similarity.decoding import DecodingCache, DecodingServer, cache_file
+from advisor_similarity.elf import find_loader
+from advisor_similarity.images import read_images
+from advisor_similarity.instructions import make_decoder
+from advisor_similarity.tracer_build import compile_library
+
+if TYPE_CHECKING:
+    from advisor_similarity.images import Image
+    from advisor_similarity.steps import Template
+
+#: Machine numbers in the heads of ELF files.
+ARCHITECTURES: Final = {62: "x86_64", 183: "aarch64"}
+_CROSS: Final = {"x86_64": "amd64", "aarch64": "arm64"}
+_GRACE_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class TracePlan:
+    """How to run and schedule: the command, and what the tracer is told.
+
+    ``limit`` operations a cycle (0: unlimited), ``rows`` cycles kept apart, a ``window`` of instructions in every
+    ``period`` (0: all of them), the ``rank`` to observe where the command is started by an MPI launcher.
+    """
+
+    command: tuple[str, ...]
+    limit: int = 0
+    rows: int = 0
+    window: int = 0
+    period: int = 0
+    rank: int | None = None
+    follow_stack: bool = True
+    stdin: Path | None = None
+    sysroot: Path | None = None
+    quiet: bool = False
+    tracer: str = "qemu"
+
+
+@dataclass(frozen=True, slots=True)
+class TracedRun:
+    """A run: the program, seconds, exit code as the shell counts, images of processes, templates of instructions."""
+
+    program: str
+    seconds: float
+    exit_code: int
+    images: tuple[Image, ...]
+    templates: tuple[Template, ...]
+    codes: tuple[bytes, ...]
+    folder: Path
+
+
+def find_architecture(program: Path) -> str | None:
+    """Return ``x86_64`` or ``aarch64`` for a 64-bit program of these, None for any other file."""
+    try:
+        with program.open("rb") as file:
+            head = file.read(20)
+    except OSError as error:
+        raise UsageError(f"{program} can't be read: {error.strerror}") from error
+    if len(head) < 20 or head[:5] != b"\x7fELF\x02":
+        return None
+    return ARCHITECTURES.get(int.from_bytes(head[18:20], "little"))
+
+
+def _known_architecture(program: Path) -> str:
+    """Return the architecture of a program, that of this machine's interpreter for a script."""
+    found = find_architecture(program)
+    with program.open("rb") as file:
+        if found is None and file.read(4) == b"\x7fELF":
+            raise UsageError(
+                f"{program.name}: only 64-bit programs for {' and '.join(ARCHITECTURES.values())} can be run"
+            )
+    return found or "x86_64"
+
+
+def find_program(word: str) -> Path:
+    """Return the file that a command's first word names; raises ``UsageError``."""
+    found = shutil.which(word)
+    if found is None:
+        why = "may not be executed (chmod +x?)" if Path(word).is_file() and "/" in word else "there is no such program"
+        raise UsageError(f"{word}: {why}")
+    return Path(found).resolve()
+
+
+def find_qemu(architecture: str) -> str:
+    """Return the tracer; raises ``UsageError`` with the command that installs it."""
+    found = shutil.which(f"qemu-{architecture}")
+    if found is None:
+        raise UsageError(f"qemu-{architecture} is not installed: apt-get install qemu-user (dnf install qemu-user)")
+    return found
+
+
+def _check_loader(program: Path, architecture: str, sysroot: Path | None) -> None:
+    """Refuse a program whose shared libraries are those of another machine and not at hand."""
+    needed = find_loader(program)
+    if needed is None or Path(needed).exists() or (sysroot and (sysroot / needed.lstrip("/")).exists()):
+        return
+    here = f"/usr/{architecture}-linux-gnu"
+    raise UsageError(
+        f"{program.name} is loaded by {needed}, which is not here: link it statically, or name the directory of its "
+        f"libraries, such as --sysroot {here} (apt-get install libc6-{_CROSS[architecture]}-cross)"
+    )
+
+
+def find_api_version(qemu: str) -> int:
+    """Return the version of the plugin interface that this QEMU speaks; see ``tracer/qemu_api.h``."""
+    shown = subprocess.run([qemu, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+    found = re.search(r"version (\d+)\.(\d+)", shown)
+    if found is None:
+        raise UsageError(f"{qemu} --version says nothing that could be understood")
+    version = (int(found[1]), int(found[2]))
+    return 1 if version < (9, 0) else 2 if version == (9, 0) else 3
+
+
+def trace_program(plan: TracePlan, cache: Path, folder: Path) -> TracedRun:
+    """Run the command of ``plan``; ``folder`` takes the files of the run and must outlive the answer."""
+    program, arguments, launcher = _split_command(plan)
+    architecture = _known_architecture(program)
+    qemu = find_qemu(architecture)
+    _check_loader(program, architecture, plan.sysroot)
+    library = compile_library("tracer.c", cache, (f"QEMU_PLUGIN_API={find_api_version(qemu)}",))
+    decodings = DecodingCache(
+        make_decoder(architecture, plan.follow_stack), cache_file(cache, architecture, plan.follow_stack)
+    )
+    with tempfile.TemporaryDirectory(prefix="gapwatch-") as short:
+        socket_path = Path(short) / "s"
+        traced = _traced_command(plan, qemu, library, socket_path, folder, program)
+        command = _build_command(plan, launcher, traced, program, Path(short)) + arguments
+        with DecodingServer(socket_path, decodings) as server:
+            began = time.monotonic()
+            exit_code = _run_traced(plan, command, _build_environment(plan, traced, program), server)
+            seconds = time.monotonic() - began
+    decodings.write_cache()
+    images = tuple(read_images(folder))
+    return TracedRun(
+        str(program), seconds, exit_code, images, tuple(decodings.templates), tuple(decodings.codes), folder
+    )
+
+
+def _split_command(plan: TracePlan) -> tuple[Path, list[str], list[str]]:
+    """Return the program to observe, its arguments, and the words of an MPI launcher before it."""
+    if not plan.command:
+        raise UsageError("which program? gapwatch parallelism -- ./app arguments")
+    first = find_program(plan.command[0])
+    if plan.rank is None:
+        return first, list(plan.command[1:]), []
+    for number, word in enumerate(plan.command[1:], 1):
+        if not word.startswith("-") and (found := shutil.which(word)) and find_architecture(Path(found)):
+            return Path(found).resolve(), list(plan.command[number + 1 :]), list(plan.command[:number])
+    raise UsageError(f"there is no program behind {plan.command[0]} whose rank {plan.rank} could be observed")
+
+
+def _traced_command(
+    plan: TracePlan, qemu: str, library: Path, socket_path: Path, folder: Path, program: Path
+) -> list[str]:
+    options = {"socket": socket_path, "folder": folder, "qemu": qemu, "limit": plan.limit, "rows": plan.rows}
+    options |= {"window": plan.window, "period": plan.period, "parent": os.getpid()}
+    for value in (library, folder):
+        if "," in str(value):
+            raise UsageError(f"{value}: qemu can't be given a path with a comma")
+    plugin = ",".join([str(library), *(f"{name}={value}" for name, value in options.items())])
+    root = ["-L", str(plan.sysroot)] if plan.sysroot else []
+    if find_architecture(program) is None:  # a script: its interpreter is what runs
+        shell = find_program("env")
+        return [qemu, "-cpu", "max", *root, "-plugin", plugin, str(shell), str(program)]
+    return [qemu, "-cpu", "max", *root, "-plugin", plugin, str(program)]
+
+
+#: Started by the launcher for every rank; everything it needs stands in variables, nothing is put into its text.
+_RANK_SCRIPT: Final = """#!/bin/sh
+rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${MV2_COMM_WORLD_RANK:-${SLURM_PROCID:-0}}}}}
+if [ "$rank" = "$GAPWATCH_RANK" ]; then
+    exec "$GAPWATCH_QEMU" -cpu max -plugin "$GAPWATCH_PLUGIN" "$GAPWATCH_PROGRAM" "$@"
+fi
+exec "$GAPWATCH_PROGRAM" "$@"
+"""
+
+
+def _build_command(plan: TracePlan, launcher: list[str], traced: list[str], program: Path, folder: Path) -> list[str]:
+    if not launcher:
+        return traced
+    script = folder / "rank"
+    script.write_text(_RANK_SCRIPT)
+    script.chmod(0o700)
+    return [*launcher, str(script)]
+
+
+def _build_environment(plan: TracePlan, traced: list[str], program: Path) -> dict[str, str]:
+    """Return the variables that the script of the ranks reads; shared memory between ranks is copied, not mapped."""
+    if plan.rank is None:
+        return dict(os.environ)
+    plugin = traced[traced.index("-plugin") + 1]
+    return {
+        **os.environ,
+        **{"GAPWATCH_RANK": str(plan.rank), "GAPWATCH_QEMU": traced[0], "GAPWATCH_PLUGIN": plugin},
+        **{"GAPWATCH_PROGRAM": str(program), "OMPI_MCA_btl_vader_single_copy_mechanism": "none"},
+    }
+
+
+def _run_traced(plan: TracePlan, command: list[str], environment: dict[str, str], server: DecodingServer) -> int:
+    """Run and answer its questions until it has ended; its output goes to standard error, or nowhere."""
+    out = subprocess.DEVNULL if plan.quiet else sys.stderr.fileno()
+    with (plan.stdin or Path(os.devnull)).open("rb") as stdin:
+        process = subprocess.Popen(
+            command, stdin=stdin, stdout=out, stderr=out, env=environment, start_new_session=True
+        )
+        try:
+            while process.poll() is None:
+                server.serve_requests(0.05)
+            deadline = time.monotonic() + _GRACE_S
+            while server.connection_count and time.monotonic() < deadline:
+                server.serve_requests(0.05)
+        finally:
+            _end_process(process)
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def _end_process(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of the group that the program began; it may have children in the background."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,103 @@
+"""Replay with links and buses: messages wait for them, first come, first served, so their order depends on times.
+
+A message needs a link out of its node, a link into the other node and a bus, all at once, for bytes / bandwidth. It
+queues for the first of them that is taken. Everything happens in the order of time, from a heap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor_simulation.replay import deadlocks
+from advisor_simulation.replay.contention import (
+    EventHeap,
+    MessageState,
+    PointSpeeds,
+    Resources,
+    Runnable,
+    simulate_contention,
+)
+from advisor_simulation.replay.engine import collective_prices, network_speeds
+from advisor_simulation.replay.lowering import lower_program
+from advisor_simulation.replay.network import rank_nodes
+from advisor_simulation.replay.numba_compiler import choose_compiled
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model.records import FloatArray, IntArray
+    from advisor_simulation.replay.network import Network
+    from advisor_simulation.replay.program import Program
+    from advisor_simulation.replay.steps import Steps
+
+
+@dataclass(frozen=True, slots=True)
+class ContendedReplay:
+    """The end of every operation, the ends of the ranks, and how long each message waited for links and buses."""
+
+    end_s: FloatArray
+    clock: FloatArray
+    resource_s: FloatArray
+
+    @property
+    def time_s(self) -> float:
+        """The run time, seconds."""
+        return float(self.clock.max(initial=0.0))
+
+
+def replay_contended(program: Program, network: Network) -> ContendedReplay:
+    """Return the replay of ``program`` with the links and buses of ``network``; raises ``DeadlockError``."""
+    steps = lower_program(program, network)
+    latency, flight, gap = network_speeds([network])
+    cost = collective_prices(steps, latency + flight, gap)[:, 0].copy()
+    node = rank_nodes(network, program)
+    same = node[program.source] == node[program.target]
+    messages = len(program.source)
+    ways = np.empty((messages, 3), dtype=np.int32)
+    ways[:, 0], ways[:, 1] = node[program.source], int(node.max(initial=0)) + 1 + node[program.target]
+    ways[:, 2] = 2 * (int(node.max(initial=0)) + 1)
+    ways[same] = -1
+    end_s, clock = np.zeros(len(steps.kind)), steps.start_s.copy()
+    resource_s, place = np.zeros(messages), steps.first[:-1].copy()
+    lines = _empty_resources(ways, _resource_capacities(network, int(node.max(initial=0)) + 1))
+    point = PointSpeeds(float(network.cpu_ratio), latency[:, 0].copy(), flight[:, 0].copy(), gap[:, 0].copy(), cost)
+    choose_compiled(simulate_contention, len(steps.kind))(
+        steps.first, (steps.kind, steps.value, steps.condition), messages, _initial_state(steps), point, lines,
+        (clock, end_s, place), resource_s,
+        EventHeap(np.zeros(messages + 1), np.zeros(messages + 1, dtype=np.int64), np.zeros(2, dtype=np.int64)),
+        Runnable(np.arange(steps.ranks, dtype=np.int32)[::-1].copy(), np.array([steps.ranks], dtype=np.int64)),
+    )  # fmt: skip
+    stuck = place < steps.first[1:]
+    if stuck.any():
+        raise deadlocks.build_error(program, np.searchsorted(np.maximum.accumulate(steps.last), place[stuck]).tolist())
+    ends = np.repeat(steps.start_s, np.diff(program.first))
+    ends[steps.last >= 0] = end_s[steps.last[steps.last >= 0]]
+    return ContendedReplay(ends, clock, resource_s)
+
+
+def _initial_state(steps: Steps) -> MessageState:
+    """Return that nothing has happened yet."""
+    conditions = 2 * steps.messages + len(steps.needed)
+    nothing = np.zeros(steps.messages)
+    return MessageState(
+        np.full(conditions, -1.0), np.full(conditions, -1, dtype=np.int32), np.full(steps.ranks, -1, dtype=np.int32),
+        steps.needed.copy(), nothing, nothing.copy(), nothing.copy(),
+    )  # fmt: skip
+
+
+def _empty_resources(ways: npt.NDArray[np.int32], free: IntArray) -> Resources:
+    """Return resources with empty queues."""
+    empty = np.full(len(free), -1, dtype=np.int32)
+    return Resources(ways, free, empty, empty.copy(), np.full(len(ways), -1, dtype=np.int32))
+
+
+def _resource_capacities(network: Network, count: int) -> IntArray:
+    """Return how many messages each resource takes at a time: links out, links in, buses."""
+    plenty = 2**31
+    found: IntArray = np.r_[
+        np.full(count, network.links_out or plenty), np.full(count, network.links_in or plenty), network.buses or plenty
+    ].astype(np.int64)
+    return found

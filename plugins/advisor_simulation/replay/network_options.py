@@ -1,0 +1,123 @@
+"""From the options of ``gapwatch replay`` to a network."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from advisor.model import units
+from advisor.model.errors import UsageError
+from advisor_simulation.replay import collectives, dimemas_config
+from advisor_simulation.replay.network import IDEAL, Network, from_machine
+from advisor_simulation.replay.program import Op
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from advisor.extension.commands import CommandServices
+    from advisor_simulation.replay.program import Program
+
+
+def build_network(args: Namespace, services: CommandServices) -> Network | None:
+    """Return the network of the options; None where none of them names one, for the recorded times."""
+    if args.ideal:
+        return replace(IDEAL, **_shared_fields(args))
+    if not (args.machine or args.dimemas or args.latency or args.bandwidth):
+        return None
+    given = _cost_fields(args)
+    base = Network()
+    if args.machine:
+        base = from_machine(services.load_machine(args.machine), given.get("latency_s"), given.get("bandwidth"))
+    base = dimemas_config.read_config(args.dimemas, base) if args.dimemas else base
+    return replace(base, **given, **_shared_fields(args))
+
+
+def check_network(network: Network, program: Program) -> None:
+    """Raise ``UsageError`` where a network names ranks or regions that the program does not have."""
+    for rank in network.rank_ratios:
+        if not 0 <= rank < program.ranks:
+            raise UsageError(f"--rank-ratio {rank}: the run has ranks 0 to {program.ranks - 1}")
+    computing = np.unique(program.region[(program.op == Op.BURST) & (program.region >= 0)])
+    known = sorted(program.find_name(int(region)) for region in computing)
+    for name in network.region_ratios:
+        if name not in known:
+            raise UsageError(
+                f"--region-ratio {name}: no computation in such a region; there is {', '.join(known[:20])}"
+            )
+
+
+def computation_network(args: Namespace) -> Network:
+    """Return what the options say about computation alone."""
+    return replace(Network(), **_shared_fields(args))
+
+
+def _cost_fields(args: Namespace) -> dict[str, Any]:
+    """Return the fields that name costs of messages."""
+    found: dict[str, Any] = {
+        "latency_s": parse_quantity(args.latency, "time", "--latency"),
+        "bandwidth": parse_quantity(args.bandwidth, "bandwidth", "--bandwidth"),
+        "intra_latency_s": parse_quantity(args.intra_latency, "time", "--intra-latency"),
+        "intra_bandwidth": parse_quantity(args.intra_bandwidth, "bandwidth", "--intra-bandwidth"),
+        "eager_bytes": parse_quantity(args.eager, "size", "--eager"),
+        "links_in": args.links, "links_out": args.links, "buses": args.buses, "ranks_per_node": args.ranks_per_node,
+    }  # fmt: skip
+    found = {name: value for name, value in found.items() if value is not None}
+    for name in ("links_in", "buses", "ranks_per_node"):
+        if found.get(name, 0) < 0:
+            raise UsageError(f"--{name.replace('_in', '').replace('_', '-')} must be 0 or more")
+    if "bandwidth" in found and found["bandwidth"] <= 0:
+        raise UsageError("--bandwidth must be above 0")
+    if args.startup:
+        found["startup"] = args.startup
+    return found
+
+
+def _shared_fields(args: Namespace) -> dict[str, Any]:
+    """Return the fields about computation and collective operations."""
+    found: dict[str, Any] = {"collectives": collectives.parse_models(args.collectives or ())}
+    if args.cpu_ratio is not None:
+        found["cpu_ratio"] = args.cpu_ratio
+    if args.rank_ratio:
+        found["rank_ratios"] = {
+            _parse_rank(name): ratio for name, ratio in _parse_pairs(args.rank_ratio, "--rank-ratio 3=0.5")
+        }
+    if args.region_ratio:
+        found["region_ratios"] = dict(_parse_pairs(args.region_ratio, "--region-ratio solve=0.5"))
+    return found
+
+
+def parse_quantity(text: str | None, dimension: str, option: str) -> float | None:
+    """Return a quantity of an option in base units, None where it is not given; raises ``UsageError``."""
+    if text is None:
+        return None
+    try:
+        value = units.parse_quantity(text, dimension)
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}") from None
+    if value < 0:
+        raise UsageError(f"{option} must not be negative")
+    return value
+
+
+def _parse_pairs(texts: Sequence[str], example: str) -> list[tuple[str, float]]:
+    found = []
+    for text in texts:
+        name, _, ratio = text.rpartition("=")
+        try:
+            value = float(ratio)
+        except ValueError:
+            value = -1.0
+        if not name or not 0.0 <= value < float("inf"):
+            raise UsageError(f"{text}: expected a name and a number from 0 on, such as {example}")
+        found.append((name, value))
+    return found
+
+
+def _parse_rank(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"--rank-ratio {text}: expected the number of a rank") from None

@@ -1,0 +1,114 @@
+"""Changes that make one call of many: what is left depends on how often each call was made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.model.records import CAUSE_CATEGORIES
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model.records import Causes, FloatArray
+    from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
+
+#: Names of calls that wait for the disk.
+FLUSHING: Final = ("fsync", "fdatasync", "MPI_File_sync", "msync")
+#: Bytes a second of a message that nothing slows down; messages never become faster than that.
+FASTEST: Final = 10e9
+
+
+def _cause_mask(causes: Causes, category: str, phase: PhaseRun) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = (causes.category == CAUSE_CATEGORIES.index(category)) & (
+        causes.phase == phase.number
+    )
+    return found
+
+
+def _saved_seconds(run: MeasuredRun, chosen: set[int], category: str, kinds: tuple[str, ...]) -> dict[int, FloatArray]:
+    """Return for each phase the seconds that each processor saves (Q,), if each makes one call per partner and
+    iteration.
+
+    What is left of a call's seconds is its part in the number of calls, but not less than moving its bytes takes.
+    """
+    causes = run.profile.causes
+    if causes is None:
+        return {}
+    saved = {}
+    for phase in run.phases:
+        if chosen and phase.number not in chosen:
+            continue
+        rows = _cause_mask(causes, category, phase) & np.isin(
+            causes.kind, [causes.kinds.index(k) for k in kinds if k in causes.kinds]
+        )
+        spent = np.zeros(run.processors)
+        for row in np.flatnonzero(rows & (causes.processor >= 0)):
+            q = causes.processor[row]
+            needed = len(phase.start) * _count_partners(causes, q, phase.number, category)
+            count, seconds = int(causes.count[row]), float(causes.seconds[row])
+            if count > needed:
+                least = min(float(causes.bytes[row]) / FASTEST, seconds)
+                spent[q] += seconds - max(seconds * needed / count, least)
+        if spent.any():
+            saved[phase.number] = spent
+    return saved
+
+
+def _count_partners(causes: Causes, processor: int, phase: int, category: str) -> int:
+    """Return with how many others a processor is seen to exchange messages in a phase, 1 if that is not known."""
+    if category != "transfer":
+        return 1
+    mine = (causes.processor == processor) & (causes.phase == phase) & (causes.partner >= 0)
+    barriers = [
+        number for number, kind in enumerate(causes.kinds) if kind in ("barrier", "collective", "thread barrier")
+    ]
+    return max(len(np.unique(causes.partner[mine & ~np.isin(causes.kind, barriers)])), 1)
+
+
+def _subtract_saved(column: FloatArray, saved: FloatArray) -> FloatArray:
+    """Return seconds (Q, I) with ``saved`` (Q,) taken from each processor in proportion."""
+    total = column.sum(axis=1)
+    left = np.divide(total - saved, total, out=np.ones_like(total), where=total > 0)
+    lessened: FloatArray = column * np.clip(left, 0.0, 1.0)[:, None]
+    return lessened
+
+
+def group_messages(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
+    """Send one message to each partner in each iteration."""
+    saved = _saved_seconds(run, chosen, "transfer", ("message",))
+    changed = [
+        replace(p, transfer=_subtract_saved(p.transfer, saved[p.number])) for p in run.phases if p.number in saved
+    ]
+    return run.with_phases(changed) if changed else None
+
+
+def group_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
+    """Read or write once in each iteration, what was read or written in pieces before."""
+    saved = _saved_seconds(run, chosen, "io", ("file", "unaligned file", "aligned file"))
+    changed = [replace(p, io=_subtract_saved(p.io, saved[p.number])) for p in run.phases if p.number in saved]
+    return run.with_phases(changed) if changed else None
+
+
+def merge_regions(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
+    """Start the threads once in each iteration."""
+    saved = _saved_seconds(run, chosen, "sync", ("thread start", "thread barrier"))
+    changed = [replace(p, sync=_subtract_saved(p.sync, saved[p.number])) for p in run.phases if p.number in saved]
+    return run.with_phases(changed) if changed else None
+
+
+def reduce_fsync(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
+    """Wait for the disk so rarely that it no longer counts."""
+    regions = run.profile.regions
+    flushing = {number for number, region in enumerate(regions) if region.name in FLUSHING}
+    changed = []
+    for phase in run.phases:
+        measured = run.profile.phases[phase.number]
+        rows = [row for row, region in enumerate(measured.regions) if int(region) in flushing]
+        if rows and "io_s" in measured.arrays and (not chosen or phase.number in chosen):
+            seconds = measured.arrays["io_s"][rows].sum(axis=0)
+            seconds = np.maximum(seconds, seconds[run.team.master] if run.team.is_hybrid else 0.0)
+            changed.append(replace(phase, io=np.maximum(phase.io - seconds, 0.0)))
+    return run.with_phases(changed) if changed else None

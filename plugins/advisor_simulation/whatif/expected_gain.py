@@ -1,0 +1,110 @@
+"""What ``advise`` asks for: the gain that simulation expects of each recommendation, within a time limit."""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from advisor.advice import rules
+from advisor_simulation.whatif.gains import try_change
+from advisor_simulation.whatif.measured_run import build_run
+from advisor_simulation.whatif.trial import build_trial
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor.analysis.machines import Machine
+    from advisor.model.records import Profile, Recommendation
+    from advisor.trace.events import Trace
+    from advisor_simulation.whatif.gains import ChangeGain
+    from advisor_simulation.whatif.named_model import NamedModel
+    from advisor_simulation.whatif.trial import Trial
+
+#: Seconds that all recommendations of one run may take together; those left over get no expected gain.
+LIMIT_S: Final = 20.0
+#: Keys of changes that are about many phases alike.
+REPEATED: Final = frozenset({"barriers", "reductions", "collectives"})
+#: Values of all arrays that are simulated at once.
+LARGEST: Final = 50_000_000
+
+
+class _Latest:
+    """The run that was asked about last, so that it is laid out once for all its recommendations."""
+
+    profile: Profile | None = None
+    trial: Trial | None = None
+    model: NamedModel | None = None
+    spent_s: float = 0.0
+
+
+@lru_cache(maxsize=1)
+def load_changes() -> Mapping[str, Mapping[str, str]]:
+    """Return what the bundled rules' actions change, by action."""
+    return {action.id: action.change for action in rules.load_default((), examples=False).actions}
+
+
+def estimate_gain(
+    profile: Profile, recommendation: Recommendation, machine: Machine | None, trace: Trace | None
+) -> tuple[float, float, float] | None:
+    """Return expected, lowest and highest gain in seconds (80 %); None where the change can't be simulated.
+
+    By the model that the run names, else by the run itself.
+    """
+    words = load_changes().get(recommendation.action)
+    if words is None or not profile.has_run_time:
+        return None
+    begun = time.monotonic()
+    trial = _find_trial(profile, machine, trace)
+    if _Latest.spent_s > LIMIT_S:
+        return None
+    found = _Latest.model.estimate_gain(recommendation.action) if _Latest.model is not None else None
+    if found is None and trial is not None:
+        tries = find_best_gain(trial, words, find_phases(profile, recommendation.phase, words))
+        found = (tries.expected_s, tries.low_s, tries.high_s) if tries is not None else None
+    _Latest.spent_s += time.monotonic() - begun
+    if found is None or found[0] <= 0.0:
+        return None
+    return found[0], max(found[1], 0.0), max(found[2], 0.0)
+
+
+def _find_trial(profile: Profile, machine: Machine | None, trace: Trace | None) -> Trial | None:
+    if _Latest.profile is not profile:
+        size = sum(array.size for phase in profile.phases for array in phase.arrays.values())
+        run = build_run(profile) if size <= LARGEST else None
+        _Latest.profile, _Latest.spent_s = profile, 0.0
+        _Latest.trial = None if run is None else build_trial(run, trace)
+        _Latest.model = _find_named_model(profile, machine)
+    return _Latest.trial
+
+
+def _find_named_model(profile: Profile, machine: Machine | None) -> NamedModel | None:
+    if "model" not in profile.parameters:
+        return None  # and nothing that simulates models is loaded
+    from advisor_simulation.whatif import named_model
+
+    return named_model.find_named_model(profile, machine)
+
+
+def find_best_gain(trial: Trial, words: Mapping[str, str], chosen: set[int]) -> ChangeGain | None:
+    """Return what a change wins in the ``chosen`` phases; a new decomposition is also tried on the whole run."""
+    found = [try_change(trial, words, chosen)]
+    if chosen and "rebalance" in words:
+        found.append(try_change(trial, words))
+    return max((one for one in found if one is not None), key=lambda one: one.expected_s, default=None)
+
+
+def find_phases(profile: Profile, name: str | None, words: Mapping[str, str]) -> set[int]:
+    """Return the numbers of the phases that a recommendation is about; none for the whole run.
+
+    Names such as ``to MPI_Barrier (18 phases)`` and, where calls in a row become one, ``to MPI_Barrier`` stand for a
+    family of phases that differ in a number only.
+    """
+    if name is None:
+        return set()
+    exact = {number for number, phase in enumerate(profile.phases) if phase.name == name}
+    family = re.sub(r" \(\d+( phases)?\)$", "", name)
+    if exact and not REPEATED & words.keys():
+        return exact
+    return {n for n, phase in enumerate(profile.phases) if re.sub(r" \(\d+\)$", "", phase.name) == family}

@@ -1,0 +1,102 @@
+"""What can be done to a model: the actions of the rules, what each does, and why the others can't be tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from advisor_simulation.whatif.modelled import decomposition, layout, scheduling, synchronization
+from advisor_simulation.whatif.modelled.buffering import double_buffer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from advisor_simulation.model.records import Model
+    from advisor_simulation.whatif.modelled.setting import ModelSetting
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChange:
+    """A change of models, the ``actions`` of the rules that it carries out, and the tuning step of the first."""
+
+    actions: tuple[str, ...]
+    title: str
+    step: int
+    make: Callable[[Model, ModelSetting], Model | None]
+
+
+#: Padding stands in step 2: it is about lines that processors share.
+CHANGES: Final = (
+    ModelChange(
+        ("A-1", "A-28", "A-35"),
+        "a decomposition by weight, along lists of neighbours",
+        1,
+        decomposition.decompose_by_weight,
+    ),
+    ModelChange(
+        ("A-4",), "a decomposition along lists of neighbours, of equal sizes", 2, decomposition.decompose_equally
+    ),
+    ModelChange(("G-1",), "serial loops shared by all processors", 1, scheduling.spread_serial_loops),
+    ModelChange(("G-12",), "rows padded to whole lines of the cache", 2, layout.pad_rows),
+    ModelChange(("A-5", "A-23"), "arrays that are used together grouped by row", 2, layout.group_arrays),
+    ModelChange(("A-6",), "copies of one's own of what is written, added up later", 2, layout.privatize_arrays),
+    ModelChange(("A-3",), "sub-domains bound to processors", 2, scheduling.bind_subdomains),
+    ModelChange(("A-12", "A-11"), "sub-domains that exchange most on one node", 2, decomposition.map_to_nodes),
+    ModelChange(("A-29", "A-38"), "loops handed out in chunks", 4, scheduling.schedule_dynamically),
+    ModelChange(("A-32",), "own pieces first, then those of whoever has most left", 5, scheduling.schedule_by_affinity),
+    ModelChange(("G-14",), "one barrier instead of several in a row", 5, synchronization.merge_barriers),
+    ModelChange(("G-13", "A-36"), "no barrier between loops that hand nothing on", 5, synchronization.drop_unneeded),
+    ModelChange(("A-30",), "fuzzy barriers in front of independent work", 5, synchronization.make_fuzzy),
+    ModelChange(("A-31",), "synchronization of those who exchange data", 5, synchronization.wait_pairwise),
+    ModelChange(("A-33",), "the decomposition that suits the costliest loop", 6, decomposition.decompose_critical_loop),
+    ModelChange(("A-34",), "a decomposition of its own for each loop", 6, decomposition.decompose_each_loop),
+    ModelChange(("A-40",), "two copies of what a loop overwrites, no barrier before it", 7, double_buffer),
+)
+
+_WEIGHTS: Final = "what an index takes is a number of the model: change its weight"
+_MEASURED: Final = "a model holds the time of messages and files as measured: try it on the recorded run"
+_ORDER: Final = "references within a loop come in the order of the indices, which a model can't change"
+_FIXED: Final = "no model holds what that would change"
+#: Changes of the rules that models can't be changed by.
+OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
+    ("serial", "overlapped"): "in a model nobody works beside a serial part: try it on the recorded run",
+    ("threads", "everywhere"): "the processors of a model are all alike, ranks or threads",
+    ("placement", "first touch"): "a model has one memory, as far from all",
+    ("coherence", "exclusive read"): "the simulated protocol knows no reads that fetch a line for writing",
+    ("stores", "nontemporal"): "in the simulated protocol a write always goes into the writer's cache",
+    ("ordering", "relaxed"): "simulated processors never wait for their own writes",
+    ("sharing", "messages"): "that is another model, of messages: write them as exchanges",
+    ("remote", "prefetched"): _MEASURED,
+    ("messages", "overlapped"): _MEASURED,
+    ("messages", "grouped"): _MEASURED,
+    ("messages", "collective"): _MEASURED,
+    ("messages", "neighbours"): _MEASURED,
+    ("messages", "staggered"): _MEASURED,
+    ("access", "blocks"): _MEASURED,
+    ("threads", "more"): "a simulated processor does one thing at a time",
+    ("send", "early"): _MEASURED,
+    ("receive", "early"): _MEASURED,
+    ("pipeline", "finer"): _MEASURED,
+    ("collectives", "nonblocking"): _MEASURED,
+    ("collectives", "grouped"): _MEASURED,
+    ("reductions", "fused"): _MEASURED,
+    ("alltoall", "overlapped"): _MEASURED,
+    ("cpu", "compiled"): _WEIGHTS,
+    ("cpu", "tuned"): _WEIGHTS,
+    ("loops", "blocked"): _ORDER,
+    ("misses", "prefetched"): _ORDER,
+    ("regions", "merged"): "costs.fork is paid by each loop: set it to 0 for one region around all of them",
+    ("rebalance", "iterations"): "a domain of a model has one decomposition from beginning to end",
+    ("rebalance", "periods"): "a domain of a model has one decomposition from beginning to end",
+    ("io", "collective"): _MEASURED,
+    ("io", "buffered"): _MEASURED,
+    ("io", "asynchronous"): _MEASURED,
+    ("io", "parallel"): _MEASURED,
+    ("io", "fewer files"): _MEASURED,
+    ("fsync", "rare"): _MEASURED,
+    ("ranks", "cores"): "--processors says how many there are",
+    ("placement", "pinned"): "on models that is A-3, sub-domains bound",
+    ("sleep", "removed"): _FIXED,
+    ("startup", "shorter"): _FIXED,
+    ("shutdown", "shorter"): _FIXED,
+}

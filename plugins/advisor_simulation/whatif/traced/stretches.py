@@ -1,0 +1,97 @@
+"""What the rows of a rank are in turn: computation, and calls with next to no computation in between.
+
+Two messages that a rank sends in one stretch of calls hold data that were known when it began; what is sent behind a
+computation that follows a receive may depend on what was received. No trace says more about dependences than that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor_simulation.replay.program import RECEIVED, SENDING, Op
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model.records import FloatArray, IntArray
+    from advisor_simulation.whatif.traced.rows import ReplayRows
+
+    Mask = npt.NDArray[np.bool_]
+
+#: The shortest bursts of a rank, which together hold this share of its computation, are nothing between two calls.
+NOTHING: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """Stretches of rows of one line, in order: ``first`` (n + 1,), whether each ``computes``, ``number`` (rows,)."""
+
+    first: IntArray
+    computes: Mask
+    line: IntArray
+    number: IntArray
+
+    def find_next(self, stretch: IntArray) -> IntArray:
+        """Return the stretch behind each of some, -1 where its line ends."""
+        return self._find_neighbour(stretch, 1)
+
+    def find_previous(self, stretch: IntArray) -> IntArray:
+        """Return the stretch before each of some, -1 where its line begins."""
+        return self._find_neighbour(stretch, -1)
+
+    def _find_neighbour(self, stretch: IntArray, by: int) -> IntArray:
+        there = np.clip(stretch + by, 0, len(self.line) - 1)
+        same = (there == stretch + by) & (self.line[there] == self.line[stretch])
+        found: IntArray = np.where(same, there, -1)
+        return found
+
+
+def computing_mask(rows: ReplayRows) -> Mask:
+    """Return which rows are computations to speak of."""
+    found = np.zeros(len(rows), dtype=bool)
+    bursts = np.flatnonzero(rows.op_mask(Op.BURST))
+    for line in np.unique(rows.line[bursts]):
+        mine = bursts[rows.line[bursts] == line]
+        order = mine[np.argsort(rows.seconds[mine], kind="stable")]
+        held = np.cumsum(rows.seconds[order])
+        found[order[held > NOTHING * held[-1]]] = True
+    return found
+
+
+def find_stretches(rows: ReplayRows) -> Stretches:
+    """Return the stretches of sorted rows; a burst of next to nothing belongs to the stretch that it is in."""
+    computes, calls = computing_mask(rows), ~rows.op_mask(Op.BURST)
+    begins = np.diff(rows.line, prepend=-1) != 0
+    telling = np.flatnonzero(computes | calls | begins)
+    latest = telling[np.searchsorted(telling, np.arange(len(rows)), side="right") - 1]
+    state = computes[latest]
+    first = np.flatnonzero(begins | (np.diff(state.astype(np.int64), prepend=-1) != 0))
+    number = np.searchsorted(first, np.arange(len(rows)), side="right") - 1
+    return Stretches(np.r_[first, len(rows)], state[first], rows.line[first], number)
+
+
+def count_since(rows: ReplayRows, ops: tuple[Op, ...]) -> IntArray:
+    """Return how many rows of ``ops`` come up to each row, itself included."""
+    counted: IntArray = np.cumsum(rows.op_mask(*ops))
+    return counted
+
+
+def find_message_ends(rows: ReplayRows) -> tuple[IntArray, IntArray]:
+    """Return the row of the send and of the end of the receive of each message (-1: none)."""
+    found = []
+    for ops in (SENDING, RECEIVED):
+        where = np.full(len(rows.program.source), -1, dtype=np.int64)
+        at = np.flatnonzero(rows.op_mask(*ops))
+        where[rows.link[at]] = at
+        found.append(where)
+    return found[0], found[1]
+
+
+def group_means(values: FloatArray, group: IntArray, count: int) -> FloatArray:
+    """Return the mean of each of ``count`` groups, 0 of an empty one."""
+    total = np.bincount(group, values, minlength=count)
+    mean: FloatArray = total / np.maximum(np.bincount(group, minlength=count), 1)
+    return mean
