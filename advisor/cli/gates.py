@@ -159,5 +159,5 @@ def _find_crossing_gap(gate: Gate, advice: Advice) -> Gap | None:
 def _explain_crossing(gate: Gate, gap: Gap) -> str:
     from advisor.output import numbers
 
-    return f"{gap.name} is {numbers.format_duration(gap.seconds)}, "
-    f"{numbers.format_percentage(gap.share)} of the run; the gate is {gate.text}"
+    share = numbers.format_percentage(gap.share)
+    return f"{gap.name} is {numbers.format_duration(gap.seconds)}, {share} of the run; the gate is {gate.text}"

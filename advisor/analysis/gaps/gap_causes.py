@@ -146,7 +146,7 @@ def _decided_share(source: AttributionSource, phase: IntArray, processor: IntArr
     for number in np.unique(phase):
         each = loads.phases[number]
         who = np.full(1, each.slowest) if each.kind == "whole" else each.decider
-        if not each.known:
+        if not each.has_work:
             continue
         instances = np.bincount(who, minlength=loads.processors)
         followed = sum_by_group(loads.team.master, instances.astype(np.float64), loads.processors)

@@ -32,7 +32,7 @@ class ThreadLane:
 
 @dataclass(frozen=True, slots=True)
 class ProgramThreads:
-    """The threads of the program; ``other_programs`` and ``helper_samples`` count samples of other programs and of helpers.
+    """The threads of the program; ``other_programs`` and ``helper_samples`` count samples of others and of helpers.
 
     ``ranks_guessed`` says that the order of ranks is that of process ids, ``processes_unknown`` that threads of one
     process can't be told from processes.
