@@ -157,7 +157,7 @@ def test_start(benchmark: BenchmarkFixture, compiled: str, tmp_path: Path) -> No
         "from halo_exchange import NETWORK, halo\n"
         "from advisor_simulation.replay import engine\n"
         "program = halo(64, 200)\n"
-        "engine.run(engine.prepared(program, NETWORK), NETWORK, keep=False)\n"
+        "engine.replay_steps(engine.prepare_program(program, NETWORK), NETWORK, keep=False)\n"
     )
     number = iter(range(100))
 

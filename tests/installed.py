@@ -22,21 +22,21 @@ ROOT = Path(__file__).parents[1]
 #: What an installed gapwatch finds of itself, as JSON.
 _FOUND = """
 import json, gapwatch
-gapwatch.own_imports()
+gapwatch.bind_own_package()
 import advisor
 from advisor.extension import host
 from advisor.support import bundled
 def names(folder):
-    return sorted(entry.name for entry in bundled.folder(folder).iterdir() if entry.name.endswith(".yaml"))
-loaded = host.load()
+    return sorted(entry.name for entry in bundled.find_data_folder(folder).iterdir() if entry.name.endswith(".yaml"))
+loaded = host.load_plugins()
 print(json.dumps({
     "advisor": advisor.__file__,
     "plugins": {one.name: [one.origin, one.problem] for one in loaded.plugins},
-    "commands": [one.name for one in loaded.commands()],
-    "facts": [one.name for one in loaded.facts()],
+    "commands": [one.name for one in loaded.collect_commands()],
+    "facts": [one.name for one in loaded.collect_facts()],
     "rules": names("rules"),
     "machine_models": names("machine_models"),
-    "schema": __import__("advisor.formats.native", fromlist=["schema"]).schema()["title"],
+    "schema": __import__("advisor.formats.native", fromlist=["load_schema"]).load_schema()["title"],
 }))
 """
 

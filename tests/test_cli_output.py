@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-SAY = "import sys; from advisor.cli import output; output.prepare(); output.emit(sys.argv[1] * int(sys.argv[2]))"
+SAY = "import sys; from advisor.cli import output; output.prepare_streams(); output.write_output(sys.argv[1] * int(sys.argv[2]))"
 
 
 class Terminal(io.StringIO):

@@ -98,7 +98,7 @@ def test_a_cache_that_can_not_be_written_does_no_harm(site: Path, monkeypatch: p
 def test_listing_kept_commands_imports_nothing_heavy(site: Path) -> None:
     program = (
         "import sys\nfrom pathlib import Path\nfrom advisor.extension import command_list\n"
-        f"command_list.listed([Path({str(site)!r})])\n"
+        f"command_list.list_commands([Path({str(site)!r})])\n"
         "print([m for m in ('numpy', 'pluggy', 'yaml', 'rich', 'importlib.metadata') if m in sys.modules])"
     )
     outputs = [

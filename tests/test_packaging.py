@@ -149,7 +149,7 @@ def test_the_command_works_beside_a_foreign_package_advisor(from_wheel: Environm
 def test_others_still_get_the_foreign_package(from_wheel: Environment, vendor: Path) -> None:
     done = from_wheel.run("python", "-c", "import advisor", cwd=vendor.parent, PYTHONPATH=str(vendor))
     assert "the package of the vendor was imported" in done.stderr
-    inner = "import os, gapwatch, subprocess, sys; gapwatch.own_imports(); print(os.environ['PYTHONPATH'])"
+    inner = "import os, gapwatch, subprocess, sys; gapwatch.bind_own_package(); print(os.environ['PYTHONPATH'])"
     assert from_wheel.run("python", "-c", inner, cwd=vendor.parent, PYTHONPATH=str(vendor)).stdout == f"{vendor}\n"
 
 
@@ -158,7 +158,7 @@ def test_a_foreign_package_that_is_already_imported_gives_way(from_wheel: Enviro
     (vendor / "advisor" / "model").mkdir()
     (vendor / "advisor" / "model" / "records.py").write_text("", encoding="utf-8")
     program = (
-        "import advisor.model.records as theirs, gapwatch; gapwatch.own_imports(); "
+        "import advisor.model.records as theirs, gapwatch; gapwatch.bind_own_package(); "
         "import advisor.model.records; print(hasattr(advisor.model.records, 'Profile'), hasattr(theirs, 'Profile'))"
     )
     done = from_wheel.run("python", "-c", program, cwd=vendor.parent, PYTHONPATH=str(vendor))
@@ -189,7 +189,7 @@ def test_an_installed_package_in_the_current_directory_stays_importable(
 ) -> None:
     """A plugin that is installed editable must load also for somebody who works in its folder."""
     (tmp_path / "own_plugin.py").write_text("", encoding="utf-8")
-    named = "import sys, gapwatch; gapwatch.own_imports(); import own_plugin"
+    named = "import sys, gapwatch; gapwatch.bind_own_package(); import own_plugin"
     assert from_wheel.run("python", "-c", named, cwd=tmp_path, PYTHONPATH=str(tmp_path)).returncode == 0
     behind = f"import sys; sys.path.append({str(tmp_path)!r}); sys.path[0] = ''; {named}"
     assert from_wheel.run("python", "-c", behind, cwd=tmp_path).returncode == 0
@@ -199,5 +199,5 @@ def test_an_installed_package_in_the_current_directory_stays_importable(
 def test_the_command_works_in_a_directory_that_is_gone(from_wheel: Environment, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    program = "import os, gapwatch; os.rmdir(os.getcwd()); gapwatch.own_imports(); import advisor.extension.host"
+    program = "import os, gapwatch; os.rmdir(os.getcwd()); gapwatch.bind_own_package(); import advisor.extension.host"
     assert from_wheel.run("python", "-c", program, cwd=gone).returncode == 0

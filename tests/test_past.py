@@ -183,7 +183,7 @@ def test_what_an_action_has_won_is_expected_again(tmp_path: Path) -> None:
     loaded = beside_readers(tmp_path)
     first = pipeline.advise([FIGURE], Options(), loaded).recommendations[0]
     assert (first.basis, first.expected_s) == ("simulation", 0.5)
-    advice = pipeline.advise([FIGURE], Options(), loaded, Told(load_won_shares={first.action: (0.25, 0.75)}))
+    advice = pipeline.advise([FIGURE], Options(), loaded, Told(won={first.action: (0.25, 0.75)}))
     for one in advice.recommendations:
         if one.action == first.action:
             assert (one.basis, one.expected_s) == ("history", pytest.approx(one.ceiling_s / 2))
@@ -260,7 +260,7 @@ def test_what_an_action_has_won_elsewhere_is_expected_where_nothing_else_is_know
     )
     assert (found.basis, found.expected_s) == ("similar", pytest.approx(0.9 * found.ceiling_s))
     assert found.interval_s == (0.0, pytest.approx(found.ceiling_s))
-    won = Told(load_won_shares={first.action: (0.5,)})
+    won = Told(won={first.action: (0.5,)})
     won.elsewhere = told.elsewhere
     bases = {one.action: one.basis for one in pipeline.advise([FIGURE], Options(), loaded, won).recommendations}
     assert bases[first.action] == "history"

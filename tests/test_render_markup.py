@@ -35,7 +35,7 @@ def test_no_string_is_read_as_markup(file: Path) -> None:
 def test_rich_texts_are_built_in_one_place() -> None:
     builders = {file.name for file in SOURCES if "from rich.text import" in file.read_text("utf-8")
                 and any(name_of(call) == "Text" for call in calls(file))}  # fmt: skip
-    assert builders == {"text.py"}
+    assert builders == {"text_cells.py"}
 
 
 def test_rich_prints_in_one_place_and_what_it_prints_is_no_string() -> None:

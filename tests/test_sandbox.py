@@ -130,7 +130,7 @@ def test_a_child_ends_with_its_parent_however_that_ends(tmp_path: Path) -> None:
     script = (
         "import os, signal\n"
         "from advisor.extension.sandbox import Limits, Worker\n"
-        "print(Worker('sandbox_tasks', Limits()).ask({'do': 'pid'}), flush=True)\n"
+        "print(Worker('sandbox_tasks', Limits()).run_task({'do': 'pid'}), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     made = subprocess.run(

@@ -38,17 +38,17 @@ EVERYTHING = """
     from pathlib import Path
 
     def run(args, services):
-        with services.working("asking", total=8) as tell:
+        with services.show_progress("asking", total=8) as tell:
             profile = services.read(args.path)
             tell(1)
-            folder = services.folder("cache")
+            folder = services.user_folder("cache")
             answers = (
                 ("program", profile.program),
                 ("runs", len(services.read_all(args.path))),
                 ("verdict", services.advise(args.path).verdict),
-                ("history", len(services.history(profile.program))),
-                ("machine", services.machine(args.machine).name),
-                ("half", services.service("one.half")(4)),
+                ("history", len(services.load_history(profile.program))),
+                ("machine", services.load_machine(args.machine).name),
+                ("half", services.find_service("one.half")(4)),
                 ("folder", f"{folder.name} {folder.stat().st_mode & 0o777:o}"),
                 ("command", " ".join(args.command)),
             )

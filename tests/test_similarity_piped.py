@@ -37,15 +37,15 @@ streams = st.lists(st.one_of(operate, touching()), max_size=40)
 @settings(deadline=None, max_examples=150)
 @given(streams, st.integers(1, 9))
 def test_the_scheduler_in_numba_equals_the_slow_one(stream: Stream, length: int) -> None:
-    book = kernel.book_of([encode_template(Template("", steps)) for steps, _ in stream] or [b""])
-    machine = kernel.Machine()
+    book = kernel.build_template_table([encode_template(Template("", steps)) for steps, _ in stream] or [b""])
+    machine = kernel.OracleMachine()
     for start in range(0, len(stream), length):
         rows: list[tuple[int, int, int, int]] = []
         for number, (_, accesses) in enumerate(stream[start : start + length], start):
             rows.append((kernel.INSTRUCTION, number, 1, number))
             rows += [(kernel.WRITTEN if one.store else kernel.READ, one.address, one.size, 0) for one in accesses]
         columns = np.array(rows, dtype=np.int64).T
-        machine.run(columns[0].astype(np.uint8), columns[1].copy(), columns[2].copy(), columns[3].copy(), book)
+        machine.schedule_records(columns[0].astype(np.uint8), columns[1].copy(), columns[2].copy(), columns[3].copy(), book)
     expected = slow(stream)
     assert machine.cycles == expected.cycles
     assert machine.shift == 0
@@ -56,7 +56,7 @@ def test_the_scheduler_in_numba_equals_the_slow_one(stream: Stream, length: int)
 def test_lines_of_lackey_are_read_and_others_are_not() -> None:
     text = b"==1== Lackey\nI  04001000,3\n L 1ffeFFfd58,8\n S 10,16\n M 00,4\n\nI  ab,15\nnonsense\n"
     kinds, addresses, sizes = np.zeros(20, np.uint8), np.zeros(20, np.int64), np.zeros(20, np.int64)
-    found = kernel.parsed(np.frombuffer(text, dtype=np.uint8), kinds, addresses, sizes)
+    found = kernel.parse_lackey(np.frombuffer(text, dtype=np.uint8), kinds, addresses, sizes)
     assert kinds[:found].tolist() == [0, 1, 2, 3, 0]
     assert addresses[:found].tolist() == [0x4001000, 0x1FFEFFFD58, 0x10, 0, 0xAB]
     assert sizes[:found].tolist() == [3, 8, 16, 4, 15]

@@ -156,8 +156,8 @@ def test_a_lost_log_is_noticed_though_sqlite_calls_it_sound(tmp_path: Path) -> N
     script = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from advisor.history.database import Writer\n"
-        "made = Writer(Path(sys.argv[1]))\n"
+        "from advisor.history.database import HistoryWriter\n"
+        "made = HistoryWriter(Path(sys.argv[1]))\n"
         "for n in range(20):\n"
         "    with made.transaction() as connection:\n"
         "        connection.execute('INSERT INTO folders (path) VALUES (?)', (b'%d' % n,))\n"
@@ -194,8 +194,8 @@ def test_old_runs_can_be_dropped_and_their_files_stay_known(writer: HistoryWrite
 KILLED = """
 import sys
 from pathlib import Path
-from advisor.history.database import Writer
-made = Writer(Path(sys.argv[1]))
+from advisor.history.database import HistoryWriter
+made = HistoryWriter(Path(sys.argv[1]))
 print(made.connection.execute("SELECT count(*) FROM folders").fetchone()[0], flush=True)
 while True:
     with made.transaction() as connection:

@@ -567,12 +567,12 @@ def test_compiled_and_plain_reading_agree_to_the_last_bit(
     path = written(tmp_path_factory.mktemp("run"), 0, *lines)
     part = sheet.read_frame(path)
     one, other = sheet.FunctionNames(), sheet.FunctionNames()
-    parser = compiled.Parser(other)
+    parser = compiled.FunctionParser(other)
     results: list[object] = []
     for parse in (
         lambda: sheet.parse_functions(part, one),
-        lambda: parser.functions(part),
-        lambda: parser.functions(part),
+        lambda: parser.parse_functions(part),
+        lambda: parser.parse_functions(part),
     ):
         try:
             ids, values = parse()
@@ -588,10 +588,10 @@ def test_names_in_another_order_are_looked_up(tmp_path: Path) -> None:
     )
     lines = [f'"function {n}" {n} 0 {n}.25 {n}.25 0 GROUP="TAU_USER" ' for n in range(5000)]
     found = sheet.FunctionNames()
-    parser = compiled.Parser(found)
+    parser = compiled.FunctionParser(found)
     for rank, order in enumerate((lines, lines[::-1], lines[::3])):
         part = sheet.read_frame(written(tmp_path, rank, *order))
-        ids, values = parser.functions(part)
+        ids, values = parser.parse_functions(part)
         assert ids.tolist() == values[:, 0].tolist()
         assert (values[:, 2] == values[:, 0] + 0.25).all()
     assert len(found.known) == 5000
