@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-SAY = "import sys; from advisor.cli import output; output.prepare_streams(); output.write_output(sys.argv[1] * int(sys.argv[2]))"
+SAY = "import sys; from advisor.cli import output; output.prepare_streams(); "
+SAY += "output.write_output(sys.argv[1] * int(sys.argv[2]))"
 
 
 class Terminal(io.StringIO):

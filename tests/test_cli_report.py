@@ -69,7 +69,7 @@ def test_the_history_becomes_pages_and_old_pages_go(place: Path, capsys: pytest.
     assert cli.main(["report"]) == 0
     folder = place / "gapwatch-report"
     assert sorted(file.name for file in folder.iterdir()) == ["index.html", *(f"run-000{n}.html" for n in (1, 2, 3))]
-    assert cli.main(["report", "--most", "1"]) == 0
+    assert cli.main(["report", "--limit", "1"]) == 0
     assert sorted(file.name for file in folder.iterdir()) == ["index.html", "run-0001.html"]
     shown = "".join(parsed(folder / "run-0001.html").itertext())
     assert "build v2" in shown

@@ -25,12 +25,12 @@ MISTAKES = """
       when: {gap: L, share: ">= 3 apples"}
       applies_to: [mpi]
       effort: 9
-      prior: 0.5
+      typical_fraction: 0.5
       change: {}
       why: Because.
       how: {any: {text: Somehow.}}
       sources: [me]
-      examples: [{given: fig4, expect: fires}]
+      examples: [{case: fig4, expect: fires}]
       efort: 2
 """
 SWITCHED = """
@@ -80,7 +80,7 @@ def test_an_action_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["targets"] == ["L"]
     assert document["enabled"] is True
     assert {"gap", "share"} <= {key for part in document["when"]["all"] for key in part}
-    assert {example["expect"] for example in document["examples"]} >= {"fires", "silent"}
+    assert {example["expect"] for example in document["examples"]} >= {"fires", "no_match"}
 
 
 def test_an_unknown_action_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +125,7 @@ def test_examples_that_fail_are_named(tmp_path: Path, capsys: pytest.CaptureFixt
     text = source.read_text("utf-8").replace("- id: A-29\n", "- id: A-29\n  replaces: A-29\n", 1)
     start = text.index("- id: A-29")
     mine = text[start : text.find("\n- id:", start + 1) % (len(text) + 1)]
-    file = written(tmp_path, "mine.yaml", mine.replace("expect: fires", "expect: silent"))
+    file = written(tmp_path, "mine.yaml", mine.replace("expect: fires", "expect: no_match"))
     assert cli.main(["rules", "test", "--rules", str(file), "--width", "200"]) == 2
     out = capsys.readouterr().out
     assert "Failed" in out

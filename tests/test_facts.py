@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 WORDS = """
 run.wall_s run.ranks run.threads run.processors run.cores run.oversubscription run.startup_s run.shutdown_s
 run.iterations run.has_mpi run.has_openmp run.idle_threads_share
-phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio phase.slowest_stays
+phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio phase.slowest_rank_persistence
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases phase.heaviest_share
 phase.work_s
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
@@ -122,7 +122,7 @@ def test_loads_of_figure_4() -> None:
     first, second = values(profile, 0), values(profile, 1)
     assert first["phase.imbalance"] == pytest.approx(15 / 13)
     assert first["phase.dynamic_ratio"] == pytest.approx(16 / 15)
-    assert first["phase.slowest_stays"] == 0.5
+    assert first["phase.slowest_rank_persistence"] == 0.5
     assert first["phase.slowest_differs"] is True
     assert first["phase.heaviest_share"] == pytest.approx(15 / 26)
     assert first["phase.work_s"] == 15
@@ -130,7 +130,7 @@ def test_loads_of_figure_4() -> None:
     assert first["phase.share"] == pytest.approx(16 / 47)
     assert first["phase.phases"] == 2
     assert second["phase.slowest_differs"] is False
-    assert second["phase.slowest_stays"] == 1
+    assert second["phase.slowest_rank_persistence"] == 1
     assert second["phase.iterations"] == 2
 
 
@@ -162,17 +162,17 @@ def test_threads_that_were_not_observed_leave_their_balance_unknown() -> None:
     assert values(profile)["phase.rank_imbalance"] == pytest.approx(1.5)
 
 
-def test_slowest_stays_looks_at_ranks_where_there_are_several() -> None:
+def test_slowest_rank_persistence_looks_at_ranks_where_there_are_several() -> None:
     processors = tuple(Processor(rank, thread) for rank in range(2) for thread in range(2))
     work = [[3.0, 1.0], [1.0, 3.0], [1.0, 1.0], [1.0, 1.0]]
     profile = built(work, processors=processors, regions=(Region("solve", threaded=True),))
-    assert values(profile)["phase.slowest_stays"] == 1.0
+    assert values(profile)["phase.slowest_rank_persistence"] == 1.0
     alone = built(
         work[:2],
         processors=tuple(Processor(0, thread) for thread in range(2)),
         regions=(Region("solve", threaded=True),),
     )
-    assert values(alone)["phase.slowest_stays"] == 0.5
+    assert values(alone)["phase.slowest_rank_persistence"] == 0.5
 
 
 def test_work_that_is_not_known_leaves_load_unknown() -> None:
@@ -479,7 +479,7 @@ def test_a_fact_that_fails_is_unknown_and_said(unit: str, compute: object, words
 # ---- whatever a profile holds
 
 #: Facts that depend on who is named first of equals.
-TIES = ("phase.slowest_stays", "phase.slowest_differs", "phase.thread_imbalance")
+TIES = ("phase.slowest_rank_persistence", "phase.slowest_differs", "phase.thread_imbalance")
 SHARES = [fact.name for fact in VOCABULARY if fact.unit == "share" and not fact.name.startswith(("memory", "cache"))]
 
 

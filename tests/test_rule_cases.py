@@ -20,7 +20,7 @@ CASES = sorted(load_cases())
 def test_examples_come_true(action: rules.book.Action) -> None:
     results = run_examples(BOOK, only=[action.id])
     assert len(results) == len(action.examples) >= 2
-    assert [(r.example.given, r.example.with_, r.found) for r in results if not r.has_passed] == []
+    assert [(r.example.case, r.example.override, r.found) for r in results if not r.has_passed] == []
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -56,7 +56,7 @@ def test_causes_of_a_case_explain_its_seconds(name: str) -> None:
 
 
 def test_every_case_is_used() -> None:
-    assert {example.given for action in BOOK.actions for example in action.examples} == set(CASES)
+    assert {example.case for action in BOOK.actions for example in action.examples} == set(CASES)
 
 
 def test_figures_of_the_source_have_their_bounds() -> None:

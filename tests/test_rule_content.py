@@ -98,7 +98,7 @@ compiler capacity impact conflicts nonuniformly imbalance overhead multiphase dy
 OWN_GAPS = {"P", "C'", "O", "L", "M'", "S'", "W", "X", "D", "$"}
 GAPS = {"M", "A", "C", "S", "$", "P", "C'", "O", "L", "M'", "D", "S'", "W", "X"}
 KEYS = """
-id title step issue targets affects helps hurts other when applies_to effort prior change conflicts why how
+id title step issue targets affects helps hurts other when applies_to effort typical_fraction change conflicts why how
 sources examples
 """
 #: What a simulation may be asked to try: one key for each kind of change.
@@ -231,7 +231,7 @@ def test_action_has_every_field_and_no_empty_one(name: str) -> None:
     assert [key for key in action if key not in allowed_empty and action[key] in ([], {}, "", None)] == []
     assert set(action["targets"]) | set(action["affects"]) <= GAPS
     assert action["effort"] in range(1, 6)
-    assert 0.1 <= action["prior"] <= 0.9
+    assert 0.1 <= action["typical_fraction"] <= 0.9
     assert set(action["applies_to"]) <= {"mpi", "openmp", "hybrid", "serial"}
     assert all(value in CHANGES[key] for key, value in action["change"].items())
 
@@ -310,10 +310,10 @@ def test_sources_name_a_publication(name: str) -> None:
 @pytest.mark.parametrize("name", actions())
 def test_examples_show_both_sides(name: str) -> None:
     expected = [example["expect"] for example in actions()[name]["examples"]]
-    given = [(example["given"], str(example.get("with"))) for example in actions()[name]["examples"]]
-    assert set(expected) <= {"fires", "silent", "needs"}
+    given = [(example["case"], str(example.get("override"))) for example in actions()[name]["examples"]]
+    assert set(expected) <= {"fires", "no_match", "needs"}
     assert set(expected) & {"fires", "needs"}
-    assert "silent" in expected or {"fires", "needs"} <= set(expected)
+    assert "no_match" in expected or {"fires", "needs"} <= set(expected)
     assert len(set(given)) == len(given)
 
 

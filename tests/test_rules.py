@@ -29,7 +29,7 @@ ACTION = """
   when: {when}
   applies_to: [mpi, hybrid]
   effort: 2
-  prior: 0.5
+  typical_fraction: 0.5
   change: {{schedule: dynamic}}
   why: Because.
   how: {{any: {{text: Do it.}}}}
@@ -37,7 +37,7 @@ ACTION = """
   examples: {examples}
 """
 WHEN = "{gap: L, share: '>= 2 %'}"
-EXAMPLES = "[{given: skewed-load, expect: fires}, {given: clean, expect: silent}]"
+EXAMPLES = "[{case: skewed-load, expect: fires}, {case: clean, expect: no_match}]"
 
 
 def action(number: str = "site-1", when: str = WHEN, examples: str = EXAMPLES, more: str = "") -> str:
@@ -155,7 +155,7 @@ def test_an_action_can_be_born_switched_off(tmp_path: Path) -> None:
 
 def test_rules_may_use_facts_of_plugins(tmp_path: Path) -> None:
     extra = facts.Fact("site.load", "share", "phase", ("x",), "measure x", "formula", lambda *_: 0.5)
-    examples = "[{given: clean, with: {site.load: 30 %}, expect: fires}, {given: clean, expect: needs}]"
+    examples = "[{case: clean, override: {site.load: 30 %}, expect: fires}, {case: clean, expect: needs}]"
     path = written(tmp_path, action(when="{fact: site.load, is: '>= 20 %'}", examples=examples))
     book = rules.load_default([path], [extra])
     results = run_examples(book, [extra], only=["site-1"])
@@ -184,15 +184,15 @@ def test_twelve_mistakes_are_twelve_problems(tmp_path: Path) -> None:
       - {fact: comm.mean_message_B, is: "4 KiB"}
   applies_to: [mpi, cuda]
   effort: 7
-  prior: half
+  typical_fraction: half
   change: {schedule: dynamic}
   conflicts: [A-99]
   why: Because.
   how: {any: {text: Do it.}}
   sources: [somewhere]
-  examples: [{given: clean, expect: silent}]
+  examples: [{case: clean, expect: no_match}]
 """
-    expected = {3: 3, 4: 9, 5: 10, 6: 13, 9: 25, 10: 16, 11: 37, 12: 41, 13: 21, 14: 11, 15: 10, 17: 15}
+    expected = {3: 3, 4: 9, 5: 10, 6: 13, 9: 25, 10: 16, 11: 37, 12: 41, 13: 21, 14: 11, 15: 21, 17: 15}
     path = written(tmp_path, text)
     found = check_rule_file(path)
     assert {problem.line: problem.column for problem in found} == expected
@@ -217,16 +217,16 @@ def test_mistakes_of_all_files_come_together(tmp_path: Path) -> None:
         (action() + action(), "17:7", "the action site-1 a second time"),
         (action(more="replaces: A-299"), "16:13", "no such action (did you mean 'A-29'?)"),
         ("- {id: A-299, enabled: false}\n", "1:8", "no such action (did you mean 'A-29'?)"),
-        (action(examples="[{given: skewed, expect: fires}]"), "15:22", "no such case (did you mean 'skewed-load'?)"),
-        (action(examples="[{given: clean, expect: maybe}]"), "15:37", "one of fires, silent, needs"),
+        (action(examples="[{case: skewed, expect: fires}]"), "15:21", "no such case (did you mean 'skewed-load'?)"),
+        (action(examples="[{case: clean, expect: maybe}]"), "15:36", "one of fires, no_match, needs"),
         (
-            action(examples="[{given: clean, with: {phase.imbalance: 5 %}, expect: fires}]"),
-            "15:53",
+            action(examples="[{case: clean, override: {phase.imbalance: 5 %}, expect: fires}]"),
+            "15:56",
             "this fact is a ratio and has no unit",
         ),
         (
-            action(examples="[{given: clean, with: {phase.imbalence: 5}, expect: fires}]"),
-            "15:36",
+            action(examples="[{case: clean, override: {phase.imbalence: 5}, expect: fires}]"),
+            "15:39",
             "did you mean 'phase.imbalance'?",
         ),
         ("steps: []\n", "1:1", "expected a list"),
@@ -304,10 +304,10 @@ def test_lint_names_actions_that_never_fire(tmp_path: Path) -> None:
 
 
 def test_lint_runs_the_examples(tmp_path: Path) -> None:
-    wrong = action(examples="[{given: clean, expect: fires}, {given: skewed-load, expect: silent}]")
+    wrong = action(examples="[{case: clean, expect: fires}, {case: skewed-load, expect: no_match}]")
     found = checked(tmp_path, wrong)
-    assert "15:14 site-1: expected fires on clean, but it stays silent" in found
-    assert "15:45 site-1: expected silent on skewed-load, but it fires" in found
+    assert "15:14 site-1: expected fires on clean, but it does not match" in found
+    assert "15:44 site-1: expected no_match on skewed-load, but it fires" in found
 
 
 def test_lint_finds_twins_in_any_order(tmp_path: Path) -> None:
@@ -377,7 +377,14 @@ def test_what_could_decide_about_nothing_is_not_asked_for() -> None:
 def test_a_fact_that_is_unknown_makes_a_rule_need_it() -> None:
     action = bundled("G-19")
     given = {"io.fsync_share": "unknown", "io.forced_share": "unknown"}
-    example = replace(next(e for e in action.examples if e.given == "fsync"), with_=given)
+    example = replace(next(e for e in action.examples if e.case == "fsync"), override=given)
     result = try_example(action, example)
     assert result.found == "needs"
     assert [need.fact for match in result.matches for need in match.outcome.needs] == list(given)
+
+
+def test_a_renamed_key_is_named_with_its_new_name(tmp_path: Path) -> None:
+    old = action(examples="[{given: clean, with: {L: 3 %}, expect: no_match}]").replace("typical_fraction:", "prior:")
+    found = checked(tmp_path, old)
+    for before, now in (("given", "case"), ("with", "override"), ("prior", "typical_fraction")):
+        assert any(f"unknown key '{before}' (renamed to '{now}')" in problem for problem in found), found

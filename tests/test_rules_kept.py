@@ -32,12 +32,12 @@ ACTION = """
   when: {{all: [{{gap: L, share: '>= {share} %'}}, {{not: {{fact: run.has_openmp, is: true}}}}]}}
   applies_to: [mpi]
   effort: 2
-  prior: 0.5
+  typical_fraction: 0.5
   change: {{schedule: dynamic}}
   why: Because.
   how: {{any: [{{text: Do it., language: c, before: a, after: b}}]}}
   sources: [somewhere]
-  examples: [{{given: skewed-load, expect: fires, with: {{run.ranks: 4, L: 3 %}}}}]
+  examples: [{{case: skewed-load, expect: fires, override: {{run.ranks: 4, L: 3 %}}}}]
 """
 
 

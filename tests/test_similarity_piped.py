@@ -45,7 +45,9 @@ def test_the_scheduler_in_numba_equals_the_slow_one(stream: Stream, length: int)
             rows.append((kernel.INSTRUCTION, number, 1, number))
             rows += [(kernel.WRITTEN if one.store else kernel.READ, one.address, one.size, 0) for one in accesses]
         columns = np.array(rows, dtype=np.int64).T
-        machine.schedule_records(columns[0].astype(np.uint8), columns[1].copy(), columns[2].copy(), columns[3].copy(), book)
+        machine.schedule_records(
+            columns[0].astype(np.uint8), columns[1].copy(), columns[2].copy(), columns[3].copy(), book
+        )
     expected = slow(stream)
     assert machine.cycles == expected.cycles
     assert machine.shift == 0

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument("program", metavar="PROGRAM", nargs="?", help="one program (default: all of them)")
     parser.add_argument(
-        "--most", metavar="N", type=_parse_limit, default=_MOST, help=f"runs to list (default: {_MOST})"
+        "--limit", metavar="N", type=_parse_limit, default=_MOST, help=f"runs to list (default: {_MOST})"
     )
     history_location.add_state_argument(parser)
     output.add_output_arguments(parser, report_output.FORMS)
@@ -50,12 +50,12 @@ def _build_report(args: argparse.Namespace) -> Report:
     with closing(open_read_only(history_location.history_folder(args))) as connection:
         runs = RunStore(connection)
         history_location.require_program(args.program, runs)
-        entries = runs.list_entries(args.program, args.most)
+        entries = runs.list_entries(args.program, args.limit)
         parts: list[Text | Table] = [_build_run_table(entries)]
         left = runs.count_runs(args.program) - len(entries)
         if left:
             older = "1 older run is" if left == 1 else f"{left} older runs are"
-            parts.append(Text(f"{older} not listed; --most {left + len(entries)} lists all"))
+            parts.append(Text(f"{older} not listed; --limit {left + len(entries)} lists all"))
         programs = (args.program,) if args.program else runs.list_programs()
         parts += [
             _build_item_table(items, f"Advice on {program}" if len(programs) > 1 else "Advice")

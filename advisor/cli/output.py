@@ -29,7 +29,12 @@ def add_output_arguments(parser: argparse.ArgumentParser, forms: Sequence[str] =
     """Give a command the options that say how its result is shown; the first of several forms is the default."""
     if forms:
         parser.add_argument(
-            "--as", dest="form", choices=forms, default=forms[0], help=f"what to write (default: {forms[0]})"
+            "--format",
+            "--as",
+            dest="form",
+            choices=forms,
+            default=forms[0],
+            help=f"what to write (default: {forms[0]})",
         )
     parser.add_argument("-o", dest="output", metavar="FILE", type=Path, help="write there instead of standard output")
     parser.add_argument(

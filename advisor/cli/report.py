@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"where to write the pages; what an earlier report left there goes (default: {_FOLDER})",
     )  # fmt: skip
     parser.add_argument(
-        "--most",
+        "--limit",
         metavar="N",
         type=_parse_limit,
         default=_MOST,
@@ -87,15 +87,15 @@ def _study_paths(args: argparse.Namespace) -> Iterator[tuple[Advice, Sequence[Ad
             args.paths, options, user_folders.load_host(), history_location.open_history(args)
         )
         found = [(study.advice, study.earlier.earlier_advice()) for study in studies]
-    yield from _select_newest(found, args.most)
+    yield from _select_newest(found, args.limit)
 
 
 def _load_history_runs(args: argparse.Namespace) -> Iterator[tuple[Advice, Sequence[Advice]]]:
     """Yield the advice on the newest runs of each program in the history, with the runs before it."""
     with history_location.open_runs(args) as runs:
         for program in runs.list_programs():
-            known = [runs.load_advice(entry.number) for entry in runs.list_entries(program, 2 * args.most)]
-            yield from _select_newest([(advice, known[:at]) for at, advice in enumerate(known)], args.most)
+            known = [runs.load_advice(entry.number) for entry in runs.list_entries(program, 2 * args.limit)]
+            yield from _select_newest([(advice, known[:at]) for at, advice in enumerate(known)], args.limit)
 
 
 def _select_newest(

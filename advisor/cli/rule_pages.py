@@ -45,7 +45,7 @@ def build_action_document(action: Action, book: RuleBook) -> dict[str, Any]:
         "id": action.id, "title": action.title, "step": int(action.step), "issue": action.issue,
         "targets": list(action.targets), "affects": list(action.affects), "helps": list(action.helps),
         "hurts": list(action.hurts), "other": list(action.other), "when": build_condition_document(action.when),
-        "applies_to": list(action.applies_to), "effort": action.effort, "prior": action.prior,
+        "applies_to": list(action.applies_to), "effort": action.effort, "typical_fraction": action.typical_fraction,
         "change": dict(action.change), "conflicts": list(action.conflicts), "enabled": action not in book.off,
         "why": _normalize_spaces(action.why),
         "how": [
@@ -55,7 +55,7 @@ def build_action_document(action: Action, book: RuleBook) -> dict[str, Any]:
         ],
         "sources": list(action.sources),
         "examples": [
-            {"given": example.given, "with": {**example.with_}, "expect": example.expect}
+            {"case": example.case, "override": {**example.override}, "expect": example.expect}
             for example in action.examples
         ],
         "place": action.place,
@@ -80,7 +80,7 @@ def build_condition_document(when: When) -> dict[str, Any]:
 def build_action_report(action: Action, book: RuleBook) -> Report:
     """Return everything about an action: what it is for, when it fires, why, how, and where that comes from."""
     examples = tuple(
-        (example.given, ", ".join(f"{name} = {text}" for name, text in example.with_.items()), example.expect)
+        (example.case, ", ".join(f"{name} = {text}" for name, text in example.override.items()), example.expect)
         for example in action.examples
     )
     return Report(
@@ -113,7 +113,7 @@ def build_test_report(results: Sequence[ExampleResult]) -> Report:
     rows = tuple(
         (
             result.action.id,
-            result.example.given,
+            result.example.case,
             result.example.expect,
             result.found,
             f"{result.example.mark.file}:{result.example.mark.line}",
@@ -139,7 +139,7 @@ def _iterate_properties(action: Action, book: RuleBook) -> Iterator[tuple[str, s
     yield "touches", _join_names(action.other, issues)
     yield "applies to", ", ".join(action.applies_to)
     yield "effort", f"{action.effort} of 5, {EFFORTS[action.effort]}"
-    yield "usual win", f"{numbers.format_percentage(action.prior)} of the ceiling"
+    yield "usual win", f"{numbers.format_percentage(action.typical_fraction)} of the ceiling"
     yield "change", ", ".join(f"{name}: {value}" for name, value in action.change.items())
     yield "not with", ", ".join(action.conflicts)
     yield "state", "off" if action in book.off else ""

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     history_location.add_state_argument(parser)
     parser.add_argument("--once", action="store_true", help="read what is there and end, instead of watching on")
     parser.add_argument(
-        "--as", dest="form", choices=("live", "lines", "json"),
+        "--format", "--as", dest="form", choices=("live", "lines", "json"),
         help="a screen, a line for each event, or a document for each run (default: live; off a terminal it is lines)",
     )  # fmt: skip
     gates.add_gate_argument(

@@ -96,7 +96,7 @@ def _facts(action: Action, book: RuleBook) -> Iterator[tuple[str, str]]:
     yield "may help or hurt", _issues(action.other, book)
     yield "applies to", ", ".join(action.applies_to)
     yield "effort", f"{action.effort} of 5, {EFFORTS[action.effort]}"
-    yield "usual win", f"{format_percentage(action.prior)} of the ceiling"
+    yield "usual win", f"{format_percentage(action.typical_fraction)} of the ceiling"
     yield "simulated as", ", ".join(markdown.code(f"{name}: {value}") for name, value in action.change.items())
     yield "not together with", ", ".join(action.conflicts)
     yield "stands in", markdown.code(action.place)
@@ -122,8 +122,8 @@ def _instruction(how: HowTo) -> Iterator[str]:
 def _examples(action: Action) -> str:
     rows = [
         (
-            markdown.code(example.given),
-            ", ".join(markdown.code(f"{name} = {text}") for name, text in example.with_.items()),
+            markdown.code(example.case),
+            ", ".join(markdown.code(f"{name} = {text}") for name, text in example.override.items()),
             example.expect,
         )
         for example in action.examples

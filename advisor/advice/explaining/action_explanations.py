@@ -215,14 +215,20 @@ def _explain_order(draft: Draft, made: Recommendation, about: str) -> ExplainedN
         inputs = [NumberInput("expected", made.expected_s, "s", f"above, from {made.basis}")]
     if made.basis not in ("history", "similar"):
         inputs.append(
-            NumberInput("prior", draft.match.action.prior, "share", f"what of that usually comes true, {stated}")
+            NumberInput(
+                "typical fraction",
+                draft.match.action.typical_fraction,
+                "share",
+                f"what of that usually comes true, {stated}",
+            )
         )
     inputs.append(NumberInput("confidence", made.confidence, "", "above"))
     inputs.append(NumberInput("1 / effort", 1 / made.effort, "", f"effort {made.effort} of 1 to 5, {stated}"))
     return ExplainedNumber(
         "order", "score", "the largest comes first", draft.score, "s", "estimated",
-        "seconds expected from history, or prior × those of a simulation, or those expected from similar programs, or "
-        "prior × ceiling; × confidence / effort",
+        "seconds expected from history, or typical fraction × those of a simulation, "
+        "or those expected from similar programs, or "
+        "typical fraction × ceiling; × confidence / effort",
         tuple(inputs), about=about, place=made.rule_place,
         expression=["*", *(["input", at] for at in range(len(inputs)))],
     )  # fmt: skip

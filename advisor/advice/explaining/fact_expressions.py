@@ -84,7 +84,11 @@ def _load_expressions(profile: Profile, terms: BoundExpressions, place: tuple[in
         found["sync.empty_phases"] = ["<", peaks, ["*", EMPTY, terms.duration_term(place)]]
     if profile.ranks in (1, len(profile.processors)):
         same = sum_over_phases(place, ["sum", ["==", largest_processor(terms.work), ["argmax", total]]])
-        found["phase.slowest_stays"] = ["/", same, sum_over_phases(place, ["count", largest_processor(terms.work)])]
+        found["phase.slowest_rank_persistence"] = [
+            "/",
+            same,
+            sum_over_phases(place, ["count", largest_processor(terms.work)]),
+        ]
     if len(place) == 1:
         found["sync.work_between_s"] = sum_over_phases(place, ["median", ["max", terms.work, "processors"]])
     return found

@@ -141,7 +141,7 @@ VALUES: Final[dict[str, Compute]] = {
     "phase.rank_imbalance": _rank_imbalance,
     "phase.thread_imbalance": _thread_imbalance,
     "phase.dynamic_ratio": _dynamic_ratio,
-    "phase.slowest_stays": _slowest_persistence,
+    "phase.slowest_rank_persistence": _slowest_persistence,
     "phase.slowest_differs": _slowest_differs,
     "phase.iterations": _most_iterations,
     "phase.share": _phase_share,

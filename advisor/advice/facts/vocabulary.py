@@ -119,7 +119,7 @@ _LOAD: Final = (
         phase.imbalance       | ratio | max over processors of work / mean over processors
         phase.rank_imbalance  | ratio | the same over ranks, each with the mean of its threads
         phase.dynamic_ratio   | ratio | sum over iterations of the max over processors / max over processors of the sum
-        phase.slowest_stays   | share | iterations where the rank (in one rank the thread) slowest overall is slowest
+        phase.slowest_rank_persistence | share | iterations where the rank (or thread) slowest overall is slowest
         phase.slowest_differs | yes/no | here the slowest of all parallel phases is over 2 % faster than the slowest
         phase.heaviest_share  | share | work of the processor with the most work / work of all
         phase.work_s          | s     | work (wall - wait - sync) of the processor with the most of it

@@ -50,12 +50,12 @@ class Draft:
     def score(self) -> float:
         """Seconds that such a change usually wins, times confidence, over effort (docs/rules.md).
 
-        A simulation carries the change out to perfection, so what it promises counts by the prior as a ceiling does.
-        What was won before, here or in similar programs, counts as it is.
+        A simulation carries the change out to perfection, so what it promises counts by the typical fraction, as a
+        ceiling does. What was won before, here or in similar programs, counts as it is.
         """
         made = self.recommendation
         seconds = made.ceiling_s if made.expected_s is None else made.expected_s
-        usual = 1.0 if made.basis in ("history", "similar") else self.match.action.prior
+        usual = 1.0 if made.basis in ("history", "similar") else self.match.action.typical_fraction
         return seconds * usual * made.confidence / made.effort
 
     @property

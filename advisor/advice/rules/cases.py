@@ -77,14 +77,14 @@ def run_examples(book: RuleBook, facts: Iterable[Fact] = (), only: Iterable[str]
 
 def try_example(action: Action, example: Example, extra: Mapping[str, Fact] | None = None) -> ExampleResult:
     """Return what an action says about a case: it fires, or needs something, at any site, or else is silent."""
-    sheet = build_case_sheet(example.given)
+    sheet = build_case_sheet(example.case)
     vocabulary = {**(extra or {}), **sheet.run.vocabulary}
     if len(vocabulary) > len(sheet.run.vocabulary):
         sheet = _extend_vocabulary(sheet, vocabulary)
     sheet = _override_values(sheet, example.override_facts(vocabulary), example.gap_shares)
     found = tuple(match_action(action, sheet))
     truths = {match.outcome.truth for match in found}
-    answer: Expectation = "fires" if True in truths else "needs" if None in truths else "silent"
+    answer: Expectation = "fires" if True in truths else "needs" if None in truths else "no_match"
     return ExampleResult(action, example, answer, found)
 
 

@@ -139,7 +139,7 @@ def _check_examples(action: Action) -> Iterator[Problem]:
     expected = {example.expect for example in action.examples}
     if not expected & {"fires", "needs"}:
         yield action.mark.make_problem(f"{action.id}: no example in which it fires or needs something")
-    if "silent" not in expected and not {"fires", "needs"} <= expected:
+    if "no_match" not in expected and not {"fires", "needs"} <= expected:
         yield action.mark.make_problem(f"{action.id}: no example in which it stays silent")
     if action.examples or not all(
         leaf.fact in facts_by_name() for leaf in action.comparisons if isinstance(leaf, FactIs)
@@ -181,8 +181,8 @@ def _condition_shape(when: When) -> object:
 def _find_failing_examples(book: RuleBook, wanted: set[str], vocabulary: Mapping[str, Fact]) -> Iterator[Problem]:
     for result in run_examples(book, vocabulary.values(), wanted):
         if not result.has_passed:
-            said = {"fires": "it fires", "silent": "it stays silent", "needs": "it needs a measurement"}
+            said = {"fires": "it fires", "no_match": "it does not match", "needs": "it needs a measurement"}
             yield result.example.mark.make_problem(
-                f"{result.action.id}: expected {result.example.expect} on {result.example.given}, "
+                f"{result.action.id}: expected {result.example.expect} on {result.example.case}, "
                 f"but {said[result.found]}"
             )

@@ -19,14 +19,14 @@ from advisor.advice.rules.names import (
     current_names,
 )
 from advisor.model.records import GAP_NAMES, HowTo
-from advisor.support.documents import Between, FieldErrors, Mark
+from advisor.support.documents import Between, FieldErrors, Mark, former_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from advisor.advice.facts.vocabulary import Fact, Value
 
-Expectation = Literal["fires", "silent", "needs"]
+Expectation = Literal["fires", "no_match", "needs"]
 Language = Literal["c", "cxx", "fortran"]
 HowModel = Literal["mpi", "openmp", "any"]
 Model = Literal["mpi", "openmp", "hybrid", "serial"]
@@ -113,24 +113,24 @@ def _check_given(name: str, text: str) -> None:
 class Example:
     """What an action says about a case, there with other values of some facts and gaps (``unknown``: not measured)."""
 
-    given: CaseName
+    case: CaseName = field(metadata=former_key("given"))
     expect: Expectation
     mark: Mark
-    with_: dict[Changed, str] = field(default_factory=dict)
+    override: dict[Changed, str] = field(default_factory=dict, metadata=former_key("with"))
 
     def __post_init__(self) -> None:
         problems = []
-        for name, text in self.with_.items():
+        for name, text in self.override.items():
             try:
                 _check_given(name, text)
             except ValueError as error:
-                problems.append((("with", str(name)), f"{name}: found '{text}', {error}"))
+                problems.append((("override", str(name)), f"{name}: found '{text}', {error}"))
         if problems:
             raise FieldErrors(problems)
 
     def override_facts(self, vocabulary: Mapping[str, Fact]) -> dict[str, Value | None]:
         """Return the facts that are given a value, None for unknown."""
-        chosen = {str(name): text for name, text in self.with_.items() if name not in GAP_NAMES}
+        chosen = {str(name): text for name, text in self.override.items() if name not in GAP_NAMES}
         return {
             name: None if text == UNKNOWN else parse_value(text, vocabulary[name].unit) for name, text in chosen.items()
         }
@@ -138,7 +138,7 @@ class Example:
     @property
     def gap_shares(self) -> dict[str, float]:
         """The gaps that are given a share of the run time."""
-        chosen = {str(name): text for name, text in self.with_.items() if name in GAP_NAMES}
+        chosen = {str(name): text for name, text in self.override.items() if name in GAP_NAMES}
         return {name: float(parse_value(text, "share")) for name, text in chosen.items()}
 
 
@@ -154,7 +154,7 @@ class Action:
     when: When
     applies_to: tuple[Model, ...]
     effort: Annotated[int, Between(1, 5)]
-    prior: Annotated[float, Between(0, 1)]
+    typical_fraction: Annotated[float, Between(0, 1)] = field(metadata=former_key("prior"))
     change: dict[str, str]
     why: str
     how: dict[HowModel, How | tuple[How, ...]]

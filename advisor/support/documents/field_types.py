@@ -48,12 +48,18 @@ class Marked(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class RecordField:
-    """One field of a record: its name, the key that fills it, its type, and whether the key must be there."""
+    """One field of a record: its name, its key and what that was called before, its type, whether it is required."""
 
     name: str
     key: str
     hint: object
     required: bool
+    former_key: str | None
+
+
+def former_key(name: str) -> dict[str, str]:
+    """Return the metadata of a field whose key used to be ``name``; errors on the old key name the new one."""
+    return {"former_key": name}
 
 
 @cache
@@ -62,7 +68,13 @@ def fields_of(record: type) -> tuple[RecordField, ...]:
     hints = get_type_hints(record, include_extras=True)
     found = ((field, hints[field.name]) for field in fields(record) if field.init and hints[field.name] is not Mark)
     return tuple(
-        RecordField(field.name, field.name.removesuffix("_"), hint, field.default is field.default_factory is MISSING)
+        RecordField(
+            field.name,
+            field.name.removesuffix("_"),
+            hint,
+            field.default is field.default_factory is MISSING,
+            field.metadata.get("former_key"),
+        )
         for field, hint in found
     )
 

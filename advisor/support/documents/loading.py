@@ -189,8 +189,9 @@ class _NodeReader:
         return _FAILED
 
     def _unknown_key(self, name: Scalar, by_key: dict[str, RecordField]) -> str | None:
-        near = scalars.find_nearest(name.text, by_key)
-        hint = f" (did you mean '{near}'?)" if near else ""
+        renamed = next((field.key for field in by_key.values() if field.former_key == name.text), None)
+        near = renamed or scalars.find_nearest(name.text, by_key)
+        hint = f" (renamed to '{near}')" if renamed else f" (did you mean '{near}'?)" if near else ""
         self._note_problem(
             name, f"unknown key '{to_printable(name.text)}'{hint}; expected {scalars.format_list(by_key)}"
         )
