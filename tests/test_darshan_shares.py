@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from darshan_logs import log, table
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -24,6 +26,7 @@ extremes = st.builds(RankExtreme, st.integers(-1, 9), st.floats(-1.0, 1e6))
 
 
 @given(seconds, st.integers(1, 8), extremes, extremes)
+@example(4.0, 1, RankExtreme(0, 0.0), RankExtreme(0, sys.float_info.min))
 def test_parts_of_ranks_add_up(total: float, ranks: int, fastest: RankExtreme, slowest: RankExtreme) -> None:
     found = share_among_ranks(total, ranks, fastest, slowest)
     assert found.shape == (ranks,)

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -51,7 +52,8 @@ def test_st1_st15_a_daemon_that_is_killed_at_any_moment_loses_nothing_and_reads_
     with Process("--as", "lines", "--once", env=env, cwd=tmp_path) as daemon:
         assert daemon.process.wait(PATIENCE_S) == 0
         assert daemon.counts()["ingested"] == 40
-    entries = RunStore(open_read_only(tmp_path / "state")).list_entries()
+    with closing(open_read_only(tmp_path / "state")) as connection:
+        entries = RunStore(connection).list_entries()
     assert sorted(entry.run for entry in entries) == sorted(
         f"{turn}{number}" for turn in range(4) for number in range(10)
     )

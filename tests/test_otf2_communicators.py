@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 #: Four ranks as EZTrace numbers them.
 IDS = (0, 536870911, 1073741822, 1610612733)
 PLACES = LocationTable(IDS, tuple(Location("", rank) for rank in range(4)), {10: 0, 11: 1, 12: 2, 13: 3}, 0)
+#: The number of the first id.
+FIRST = np.zeros(1, dtype=np.int32)
 WORLD = [0, 0, COMM_LOCATIONS, MPI, 0, list(IDS)]
 
 
@@ -51,7 +53,7 @@ def resolved(
 
 def members(of: tuple[Communicators, list[int]], identity: int, rank: int) -> tuple[int, ...] | None:
     communicators, ids = of
-    candidate = int(communicators.map_rank(rank)[ids.index(identity)])
+    candidate = int(communicators.find_candidates(rank, np.array([ids.index(identity)], dtype=np.int32))[0])
     number = int(communicators.communicator[candidate])
     return communicators.members[number] if number >= 0 else None
 
@@ -69,6 +71,24 @@ def test_a_group_may_index_location_groups() -> None:
 def test_self_is_each_process_alone() -> None:
     found = resolved([WORLD, group(3, [], COMM_SELF)], [(2, 3)])
     assert [members(found, 2, rank) for rank in range(4)] == [(0,), (1,), (2,), (3,)]
+
+
+def test_work_grows_with_the_members_and_not_with_communicators_times_ranks() -> None:
+    ranks, ids = 300, range(200)
+    places = LocationTable(tuple(range(ranks)), tuple(Location("", rank) for rank in range(ranks)), {}, 0)
+    groups = [[0, 0, COMM_LOCATIONS, MPI, 0, list(range(ranks))], group(1, [], COMM_SELF)]
+    pairs = [group(2, [rank, (rank + 1) % ranks]) for rank in range(ranks)]
+    alone = [[identity, 0, 1, 0, 0] for identity in ids]
+    same_id = [[len(ids), 0, 2, 0, 0]] * ranks
+    definitions = {"Group": groups + pairs, "Comm": alone + same_id, "InterComm": []}
+    found = find_candidates(definitions, places)
+    assert sum(map(len, found.values())) == len(ids) + ranks
+    chosen = select_communicators(found, {}, set(range(ranks)))
+    assert len(chosen.number) == len(chosen.candidate) == ranks * (len(ids) + 1)
+    assert {members for members in chosen.members if len(members) == 1} == {(rank,) for rank in range(ranks)}
+    mine = chosen.communicator[chosen.find_candidates(7, np.array([0, 199, 200, 201, -1], dtype=np.int32))]
+    meant = [chosen.members[number] if number >= 0 else None for number in mine.tolist()]
+    assert meant == [(7,), (7,), (7, 8), None, None]
 
 
 def test_the_largest_of_several_candidates_counts() -> None:
@@ -92,7 +112,7 @@ def test_collectives_that_do_not_agree_are_told() -> None:
 def test_a_rank_without_events_does_not_speak_against_a_communicator() -> None:
     definitions = {"Group": [WORLD, group(1, [0]), group(1, [0, 1])], "Comm": [[1, 0, 1, 0, 0]], "InterComm": []}
     found = select_communicators(find_candidates(definitions, PLACES), {0: Counter({0: 4})}, {0})
-    assert found.members[int(found.communicator[found.map_rank(0)[0]])] == (0, 1)
+    assert found.members[int(found.communicator[found.find_candidates(0, FIRST)[0]])] == (0, 1)
     assert found.undecided_ids == ()
 
 
@@ -113,7 +133,7 @@ def test_equal_memberships_are_one_communicator() -> None:
 
 def test_partners_are_counted_within_the_communicator() -> None:
     found, _ = resolved([WORLD, group(7, [2, 0, 3])], [(5, 7)])
-    candidate = found.map_rank(0)[[0, 0, 0, 0]]
+    candidate = found.find_candidates(0, FIRST.repeat(4))
     local = np.array([0, 2, 3, -1], dtype=np.int32)
     assert found.resolve_ranks(candidate, local).tolist() == [2, 3, -1, -1]
 
@@ -123,7 +143,7 @@ def test_a_process_that_was_not_recorded_keeps_its_place() -> None:
     found, _ = resolved([world, group(7, [0, 1, 2])], [(5, 7)])
     assert found.members == ((0, 1),)
     local = np.array([0, 1, 2], dtype=np.int32)
-    assert found.resolve_ranks(found.map_rank(0)[[0, 0, 0]], local).tolist() == [0, -1, 1]
+    assert found.resolve_ranks(found.find_candidates(0, FIRST.repeat(3)), local).tolist() == [0, -1, 1]
 
 
 def test_in_an_inter_communicator_partners_are_on_the_other_side() -> None:
@@ -132,7 +152,7 @@ def test_in_an_inter_communicator_partners_are_on_the_other_side() -> None:
         find_candidates(definitions, PLACES), {0: Counter({0: 1, 1: 1, 2: 1, 3: 1})}, {0, 1, 2, 3}
     )
     local = np.array([0, 1], dtype=np.int32)
-    partners = [found.resolve_ranks(found.map_rank(rank)[[0, 0]], local).tolist() for rank in range(4)]
+    partners = [found.resolve_ranks(found.find_candidates(rank, FIRST.repeat(2)), local).tolist() for rank in range(4)]
     assert partners == [[3, 1], [0, 2], [3, 1], [0, 2]]
     assert {frozenset(members) for members in found.members} == {frozenset({0, 1, 2, 3})}
 

@@ -236,6 +236,18 @@ def test_absurd_definitions_are_borne(tmp_path: Path) -> None:
     assert [note.name for note in trace.notes] == ["locations left out"]
 
 
+def test_a_name_without_end_is_refused_with_its_place_and_other_long_strings_are_not(tmp_path: Path) -> None:
+    with Archive(tmp_path / "long") as archive:
+        archive.string("a comment " * 20_000)
+        archive.events().enter(1, archive.region("work"))
+    assert [region.name for region in read_trace(tmp_path).regions] == ["work"]
+    with Archive(tmp_path / "longer") as archive:
+        archive.events().enter(1, archive.region("n" * 100_001))
+    place = (tmp_path / "longer" / "traces.def").read_bytes().index(b"nnn")
+    with pytest.raises(InputError, match=rf"traces\.def:byte {place}: a name of 100,001 characters; at most 100,000"):
+        read_trace(tmp_path / "longer")
+
+
 def test_an_archive_without_clock_or_locations_says_so(tmp_path: Path) -> None:
     raw(tmp_path / "bare", [], 0, 0)
     with pytest.raises(InputError, match="defines no threads of execution"):

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -55,12 +56,13 @@ def add(writer: HistoryWriter, *units: ProfileUnit, advice: Advice = ADVICE) -> 
 
 def test_a_run_comes_back_as_it_was_stored(writer: HistoryWriter) -> None:
     number = add(writer, unit("a"))
-    runs = RunStore(open_read_only(writer.path.parent))
-    assert build_advice_document(runs.load_advice(number)) == build_advice_document(ADVICE)
-    (entry,) = runs.list_entries("fig4")
-    assert (entry.number, entry.program, entry.actual_s, entry.verdict) == (number, "fig4", 47.0, "advice")
-    assert runs.units_of_run(number) == (unit("a"),)
-    assert runs.list_programs() == ("fig4",)
+    with closing(open_read_only(writer.path.parent)) as connection:
+        runs = RunStore(connection)
+        assert build_advice_document(runs.load_advice(number)) == build_advice_document(ADVICE)
+        (entry,) = runs.list_entries("fig4")
+        assert (entry.number, entry.program, entry.actual_s, entry.verdict) == (number, "fig4", 47.0, "advice")
+        assert runs.units_of_run(number) == (unit("a"),)
+        assert runs.list_programs() == ("fig4",)
 
 
 def test_a_unit_that_changed_replaces_its_run(writer: HistoryWriter) -> None:
@@ -103,13 +105,13 @@ def test_a_second_writer_is_refused_and_told_who_is_there(writer: HistoryWriter)
 
 
 def test_readers_do_not_disturb_the_writer(writer: HistoryWriter) -> None:
-    reader = open_read_only(writer.path.parent)
-    with writer.transaction() as connection:
-        RunStore(connection).add_run(ADVICE, [unit("a")], NOW)
-        assert RunStore(reader).list_entries() == ()
-    assert len(RunStore(reader).list_entries()) == 1
-    with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        reader.execute("DELETE FROM runs")
+    with closing(open_read_only(writer.path.parent)) as reader:
+        with writer.transaction() as connection:
+            RunStore(connection).add_run(ADVICE, [unit("a")], NOW)
+            assert RunStore(reader).list_entries() == ()
+        assert len(RunStore(reader).list_entries()) == 1
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            reader.execute("DELETE FROM runs")
 
 
 def test_there_is_no_history_before_there_is_one(tmp_path: Path) -> None:

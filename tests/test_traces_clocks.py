@@ -137,13 +137,69 @@ def test_messages_alone_tie_two_clocks_together() -> None:
     assert correction.uncertainty_s[1] == pytest.approx(0.1)
 
 
-def test_a_process_that_nothing_ties_to_the_others_is_no_solution() -> None:
-    trace = build(Line(0).call(0.0, 1.0, "work"), Line(1).call(0.0, 1.0, "work"))
+def with_a_loner(offset_s: float, hosts: tuple[str | None, ...] = (None,) * 4) -> tuple[Trace, np.ndarray]:
+    """Return three processes with barriers, whose clocks are off, a fourth one that works alone, and these offsets."""
+    generator = np.random.default_rng(11)
+    lines = [Line(rank) for rank in range(4)]
+    for turn in range(30):
+        enters = turn + 0.3 * generator.random(3)
+        for line, enter in zip(lines, enters.tolist(), strict=False):
+            line.collective(enter, float(enters.max()) + 1e-5, "MPI_Barrier")
+    lines[3].call(0.1, 29.9, "work")
+    offset = np.array([0.0, 0.7, -0.4, offset_s])
+    trace = disturbed(build(*lines, communicators=((0, 1, 2),)), offset, np.zeros(4))
+    places = tuple(replace(place, host=host) for place, host in zip(trace.locations, hosts, strict=True))
+    return replace(trace, locations=places), offset
+
+
+@pytest.mark.parametrize(("offset_s", "moved"), [(0.5, False), (7200.0, True)])
+@pytest.mark.parametrize("hosts", [(None,) * 4, ("a", "b", "c", "d"), ("a", "b", "c", None)])
+def test_a_process_that_nothing_ties_to_the_others_costs_them_nothing(
+    offset_s: float, moved: bool, hosts: tuple[str | None, ...]
+) -> None:
+    trace, offset = with_a_loner(offset_s, hosts)
     correction, _ = solved(trace)
-    assert not correction.solved
-    note = clocks.describe_clocks(correction)
+    assert correction.solved
+    assert correction.island.tolist() == [0, 0, 0, 1]
+    assert np.abs(correction.offset_s + offset)[:3].max() < 1e-4
+    placed = clocks.place_islands(trace, np.full(4, -np.inf), correction)
+    assert placed.moved == moved
+    assert placed.offset_s[3] == pytest.approx(-7200.0, abs=0.5) if moved else placed.offset_s[3] == 0.0
+    note = clocks.describe_clocks(placed)
     assert note is not None
-    assert "cannot be brought together" in note.text
+    assert "ties 1 of 4 processes to the rest" in note.text
+    assert ("started with the rest" if moved else "as recorded") in note.text
+    profile = from_trace(trace)
+    assert profile.actual_s == pytest.approx(29.6, abs=1.0)
+    assert profile.status["wait_s"] == "measured"
+
+
+def test_islands_are_aligned_each_by_itself() -> None:
+    generator = np.random.default_rng(12)
+    lines = [Line(rank) for rank in range(6)]
+    groups = ((0, 2, 5), (1, 3), (4,))
+    for turn in range(30):
+        for comm, members in enumerate(groups):
+            enters = turn + 0.3 * generator.random(len(members))
+            for rank, enter in zip(members, enters.tolist(), strict=True):
+                lines[rank].collective(enter, float(enters.max()) + 1e-5, "MPI_Barrier", comm=comm)
+    trace = on_nodes(build(*lines, communicators=groups), 1)
+    offset = np.array([0.0, 0.2, 0.7, 0.1, 0.3, -0.4])
+    correction, _ = solved(disturbed(trace, offset, np.zeros(6)))
+    assert correction.solved
+    assert correction.island.tolist() == [0, 1, 0, 1, 2, 0]
+    left = correction.offset_s + offset
+    for members in groups:
+        assert np.abs(left[list(members)] - offset[members[0]]).max() < 1e-4
+    assert correction.uncertainty_s.max() < 1e-3
+
+
+def test_where_nobody_exchanges_anything_all_keep_their_clocks() -> None:
+    profile = from_trace(build(Line(0).call(0.0, 1.0, "work"), Line(1).call(0.0, 2.0, "work")))
+    assert profile.actual_s == 2.0
+    assert [note.text for note in profile.notes if note.name == "clocks"] == [
+        "no matched message or collective ties 1 of 2 processes to the rest; they keep their clocks as recorded"
+    ]
 
 
 def test_contradicting_events_are_no_solution() -> None:
@@ -241,7 +297,9 @@ def gathering(clock_s: tuple[float, ...], hosts: tuple[str | None, ...]) -> Trac
     [
         ((0.0, 0.0, 0.0, 0.0), ("a", "a", "a", "a"), None),
         ((0.0, 0.0, 0.0, 0.0), (None, None, None, None), "taken as they were recorded"),
-        ((0.0, 0.0, 0.0, 0.0), ("a", "a", "b", "b"), "cannot be brought together"),
+        ((0.0, 0.0, 0.0, 0.0), ("a", "a", "b", "b"), "taken as they were recorded"),
+        ((0.0, 0.0, -3600.0, -3600.0), ("a", "a", "b", "b"), "cannot be brought together"),
+        ((0.0, 0.0, -3600.0, -3600.0), (None, None, None, None), "cannot be brought together"),
         ((0.0, 0.0, 3600.0, 3600.0), ("a", "a", "b", "b"), "cannot be brought together"),
         ((0.0, 0.04, 0.02, 0.9), (None, None, None, None), "cannot be brought together"),
     ],
@@ -253,7 +311,8 @@ def test_a_program_that_only_gathers_shows_its_imbalance(
     summary = summarize_loads(profile)
     levels = compute_bounds(profile, None, summary)
     found = attribute_gaps(profile, levels, summary)
-    assert grade_profile(profile, levels, found, summary).letter != "F"
+    letter = grade_profile(profile, levels, found, summary).letter
+    assert letter == "D" if words == "cannot be brought together" else letter < "D"
     largest = max(found, key=lambda gap: gap.seconds)
     assert largest.name == "L"
     assert largest.seconds == pytest.approx(0.45, rel=0.02)

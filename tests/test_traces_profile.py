@@ -108,12 +108,18 @@ def test_causes_add_up_to_their_categories() -> None:
 
 
 def test_processes_without_a_common_clock_keep_what_needs_none_and_waiting_is_estimated() -> None:
-    profile = from_trace(build(Line(0).call(0.0, 1.0, "work"), Line(1).call(0.0, 2.0, "work")))
+    left, right = Line(0), Line(1)
+    for turn, jump in enumerate((0.0, 5.0, -5.0, 5.0, -5.0)):
+        left.call(10.0 * turn, 10.0 * turn + 1, "work").collective(10.0 * turn + 1, 10.0 * turn + 1.1, "MPI_Barrier")
+        begin = 10.0 * turn + 10 + jump
+        right.call(begin, begin + 2, "work").collective(begin + 2, begin + 2.1, "MPI_Barrier")
+    profile = from_trace(build(left, right))
     assert [phase.kind for phase in profile.phases] == ["whole"]
     measured = {name for name, status in profile.status.items() if status == "measured"}
     assert measured == {"wall_s", "io_s"}
     assert {profile.status[name] for name in ("wait_s", "transfer_s", "sync_s")} == {"estimated"}
-    assert profile.phases[0].arrays["wall_s"][:, :, 0].sum(axis=0).tolist() == [1.0, 2.0]
+    work = [region.name for region in profile.regions].index("work")
+    assert profile.phases[0].arrays["wall_s"][work, :, 0].tolist() == pytest.approx([5.0, 10.0])
     assert any("clocks" in note.name for note in profile.notes)
 
 

@@ -36,8 +36,9 @@ def open_read_only(folder: Path) -> sqlite3.Connection:
     path = _require_database(folder)
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=PATIENCE_S)
-        _harden_connection(connection)
-        _refuse_other_version(connection, path)
+        with _closing_on_error(connection):
+            _harden_connection(connection)
+            _refuse_other_version(connection, path)
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {error}") from error
     return connection
@@ -163,13 +164,14 @@ class HistoryWriter:
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self.path.chmod(0o600)
         connection = sqlite3.connect(self.path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
-        _harden_connection(connection)
-        local = not filesystems.is_network(self.path.parent)
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        connection.execute(f"PRAGMA journal_mode = {'WAL' if local else 'DELETE'}")
-        connection.execute(f"PRAGMA synchronous = {'NORMAL' if local else 'FULL'}")
-        connection.execute("PRAGMA foreign_keys = ON")
-        _migrate_schema(connection, self.path)
+        with _closing_on_error(connection):
+            _harden_connection(connection)
+            local = not filesystems.is_network(self.path.parent)
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute(f"PRAGMA journal_mode = {'WAL' if local else 'DELETE'}")
+            connection.execute(f"PRAGMA synchronous = {'NORMAL' if local else 'FULL'}")
+            connection.execute("PRAGMA foreign_keys = ON")
+            _migrate_schema(connection, self.path)
         return connection
 
     def _find_damage(self) -> str | None:
@@ -236,6 +238,16 @@ def _closing_connection(connection: sqlite3.Connection) -> Iterator[sqlite3.Conn
         yield connection
     finally:
         connection.close()
+
+
+@contextmanager
+def _closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    """Close the connection if what is done with it raises."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _harden_connection(connection: sqlite3.Connection) -> None:

@@ -16,6 +16,8 @@ from advisor.trace.events import RECEIVES, SENDS, Kind, Role
 from advisor.trace.nesting import count_previous, have_roles, roles_of_regions, select_recorded
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from advisor.model.records import IntArray
@@ -85,7 +87,8 @@ def match_collectives(trace: Trace, calls: Calls) -> Collectives:
     lost = int((collective & ~known).sum())
     events, call, role = events[known], call[known], role[known]
     comm = trace.comm[events].astype(np.int64)
-    member = _member_positions(trace)[comm, locations.ranks_of_locations(trace)[calls.location[call]]]
+    find_position = _member_positions(trace)
+    member = find_position(comm, locations.ranks_of_locations(trace)[calls.location[call]])
     turn = count_previous(comm * len(trace.locations) + calls.location[call])
     order = np.lexsort((member, turn, comm))
     key = comm[order] * (int(turn.max(initial=0)) + 1) + turn[order]
@@ -103,7 +106,7 @@ def match_collectives(trace: Trace, calls: Calls) -> Collectives:
         first=np.r_[0, np.cumsum(size[complete])].astype(np.int64),
         comm=group,
         role=role[order][starts],
-        root=np.where(root >= 0, _member_positions(trace)[group, np.maximum(root, 0)], -1),
+        root=find_position(group, root),
         unmatched=lost + len(order) - len(chosen),
         torn=len(order) - len(chosen),
     )
@@ -272,11 +275,23 @@ def _select_unused(present: npt.NDArray[np.bool_], taken: IntArray) -> IntArray:
     return np.flatnonzero(left)
 
 
-def _member_positions(trace: Trace) -> IntArray:
-    """Return (communicators, ranks): the position of each rank in each communicator, -1 if it is no member."""
-    ranks = max((location.rank for location in trace.locations), default=0) + 1
-    known = max((max(group, default=0) for group in trace.communicators), default=0) + 1
-    positions = np.full((len(trace.communicators), max(ranks, known)), -1, dtype=np.int64)
-    for number, group in enumerate(trace.communicators):
-        positions[number, list(group)] = np.arange(len(group))
-    return positions
+def _member_positions(trace: Trace) -> Callable[[IntArray, IntArray], IntArray]:
+    """Return what finds the position of ranks in communicators, -1 for no member.
+
+    It searches the members of all communicators: a table of communicators x ranks outgrows the memory where thousands
+    of ranks have communicators of their own.
+    """
+    size = [len(group) for group in trace.communicators]
+    rank = np.array([rank for group in trace.communicators for rank in group], dtype=np.int64)
+    position = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(count) for count in size)])
+    ranks = int(rank.max(initial=-1)) + 1
+    key = np.repeat(np.arange(len(size)), size) * ranks + rank
+    order = np.argsort(key, kind="stable")
+    sorted_key, position = np.r_[key[order], -1], np.r_[position[order], -1]
+
+    def find_position(communicator: IntArray, member: IntArray) -> IntArray:
+        wanted = np.where((member >= 0) & (member < ranks), communicator * ranks + member, -2)
+        place = np.searchsorted(sorted_key[:-1], wanted)
+        return np.where(sorted_key[place] == wanted, position[place], -1)
+
+    return find_position

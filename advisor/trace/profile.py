@@ -65,11 +65,11 @@ def from_trace(
         windows = windows.as_one_window()
         told, matched = _survey_windows(windows)
     correction = clocks.align_clocks(told.constraints, locations.hosts_of_processes(trace), trace.ticks_s)
+    correction = clocks.place_islands(trace, told.started_s, correction)
     lost = told
     if not correction.solved:
         windows = windows.as_one_window()
         told, matched = _survey_windows(windows, across_processes=False)
-        correction = clocks.align_starts(trace, told.started_s, correction)
     plan = _plan_run(trace, told, correction, one=len(windows) == 1)
     booked = _attribute_windows(windows, matched, plan)
     named = phase_names.name_phases(trace, plan.division, plan.phase_of, booked, told.outermost)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: How far a chain is off, as a share of its kernels' time, while too little is measured to tell.
 _UNKNOWN: Final = 0.10
+#: Digits of a doubt that decide which chain comes first: beyond them is rounding, in which versions of Python differ.
+_DIGITS: Final = 9
 #: So many checks of the estimate are asked for before its own errors are believed.
 _CHECKS: Final = 3
 
@@ -116,7 +118,7 @@ def select_next_chains(model: CaseModel, length: int, most: int = 5) -> tuple[Ne
         return ()
     unsure = compute_estimate_error(known)
     found = [_rate_chain(model, chain, length, known, unsure) for chain in algebra.chain_windows(case.size, length)]
-    return tuple(sorted(found, key=lambda one: -one.seconds)[:most])
+    return tuple(sorted(found, key=lambda one: -float(f"{one.seconds:.{_DIGITS}g}"))[:most])
 
 
 def _rate_chain(model: CaseModel, chain: Chain, length: int, known: Mapping[Chain, float], unsure: float) -> NextChain:

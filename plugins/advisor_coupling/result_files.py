@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -38,7 +39,9 @@ def find_result_files() -> list[ResultFile]:
     In the directory where gapwatch was started, and where ``gapwatch couple`` keeps results for advice (a profile does
     not say where it lay).
     """
-    folders = (Path.cwd(), system_folder("data") / FOLDER)
+    folders = [system_folder("data") / FOLDER]
+    with suppress(OSError):  # the current directory may be gone
+        folders.insert(0, Path.cwd())
     found = [_stat_file(path) for folder in folders for path in sorted(folder.glob(f"*{SUFFIX}"))[:MOST]]
     return [place for place in found if place is not None]
 

@@ -99,8 +99,10 @@ def refuse_unreadable(path: Path) -> None:
     """Raise ``InputError`` for what is neither a file nor a directory, or may not be read."""
     try:
         mode = path.stat().st_mode
-    except (OSError, ValueError) as error:
-        raise InputError(path, getattr(error, "strerror", None) or str(error)) from error
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error)) from error
+    except ValueError as error:  # what Python says of it differs from version to version
+        raise InputError(path, "no file has such a name: it holds a null byte") from error
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise InputError(path, "is neither a file nor a directory")
     if not os.access(path, os.R_OK):

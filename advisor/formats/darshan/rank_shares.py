@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
 
 _ROUNDS: Final = 30
-_NEXT_TO_ZERO: Final = 1e-100  # seconds
+_NEXT_TO_ZERO: Final = 1e-100  # seconds or bytes
 #: The heat map is believed where its bytes are those of the records, but for this share.
 _CLOSE: Final = 0.01
 
@@ -35,7 +35,7 @@ def share_among_ranks(total: float, ranks: int, fastest: RankExtreme, slowest: R
     for rank, value in known.items():
         found[rank] = value
     everything = float(found.sum())
-    if everything <= 0:
+    if everything <= _NEXT_TO_ZERO:
         found[:] = total / ranks
         return found
     found *= total / everything

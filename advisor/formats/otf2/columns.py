@@ -68,10 +68,10 @@ class TraceColumns:
 
         Returns how many messages and collective operations stay without.
         """
-        unknown, meant = 0, communicators.map_rank(rank)
+        unknown = 0
         for block in self._iterate_blocks(start, end):
             concerned = np.flatnonzero(_IN_COMM[self._rows.kind[block]]) + block.start
-            chosen = meant[self._rows.comm[concerned]]
+            chosen = communicators.find_candidates(rank, self._rows.comm[concerned])
             partner = communicators.resolve_ranks(chosen, self._rows.partner[concerned])
             self._rows.partner[concerned] = partner
             self._rows.comm[concerned] = communicators.communicator[chosen]

@@ -2,13 +2,14 @@
 
 Groups of type ``COMM_LOCATIONS`` list locations; groups of type ``COMM_GROUP`` hold indices into the list of the
 same paradigm; ``COMM_SELF`` is each process alone. EZTrace gives groups and communicators of different processes
-the same id, so an id stands for a set of candidates, and who uses it decides.
+the same id, so an id stands for a set of candidates, and who uses it decides. Time and memory grow with the
+members of all communicators together: large runs define thousands, some of all ranks and many of a few.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ import numpy.typing as npt
 from advisor.formats.otf2.codes import COMM_GROUP, COMM_LOCATION_GROUPS, COMM_LOCATIONS, COMM_SELF
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections import Counter
+    from collections.abc import Mapping
 
     from advisor.formats.otf2.definition_contents import LocationTable
     from advisor.formats.otf2.definitions import Definitions
@@ -31,38 +33,46 @@ _MOST = 64
 class CommCandidate(NamedTuple):
     """What an id may stand for: who takes part, and whom a partner counts in (-1: a process that was not recorded).
 
-    Of an inter-communicator all take part, and ``peers`` are the ``other`` side.
+    Of an inter-communicator all take part, and ``peers`` are the ``other`` side. If ``alone``, each member has a
+    communicator of its own.
     """
 
     members: Members
     peers: Members
     other: bool = False
+    alone: bool = False
+
+    @property
+    def size(self) -> int:
+        """The number of processes that take part."""
+        return 1 if self.alone else len(self.members)
 
 
 @dataclass(frozen=True, slots=True)
 class Communicators:
     """All distinct memberships, and which one a rank means by a communicator id.
 
-    ``members`` are the distinct memberships. ``chosen_candidates`` holds for each rank the numbers of the ids it
-    belongs to and the candidates they stand for. ``communicator`` (candidates + 1,) gives the membership of each
-    candidate, -1 for the last; the peers of candidate c are ``peers[starts[c]:starts[c + 1]]``. ``undecided_ids`` are
-    ids whose choice the recorded collectives do not confirm.
+    ``members`` are the distinct memberships. Rank r belongs to the ids ``number[first[r]:first[r + 1]]``, which rise,
+    and ``candidate`` holds what they stand for. ``communicator`` (candidates + 1,) gives the membership of each
+    candidate, -1 for the last; the peers of candidate c are ``peers[starts[c]:starts[c + 1]]``. ``undecided_ids`` are ids
+    whose choice the recorded collectives do not confirm.
     """
 
-    ids: int
     members: tuple[Members, ...]
-    chosen_candidates: dict[int, list[tuple[int, int]]]
+    first: IntArray
+    number: IntArray
+    candidate: IntArray
     communicator: npt.NDArray[np.int32]
     starts: IntArray
     peers: npt.NDArray[np.int32]
     undecided_ids: tuple[int, ...]
 
-    def map_rank(self, rank: int) -> IntArray:
-        """Return the candidate that each id's number stands for on ``rank``, -1 for none (ids + 1,)."""
-        table = np.full(self.ids + 1, -1, dtype=np.int64)
-        for number, candidate in self.chosen_candidates.get(rank, ()):
-            table[number] = candidate
-        return table
+    def find_candidates(self, rank: int, number: npt.NDArray[np.int32]) -> IntArray:
+        """Return the candidates that the ids of these numbers stand for on ``rank``, -1 for none."""
+        begin, end = self.first[[rank, rank + 1]] if rank + 1 < len(self.first) else (0, 0)
+        place = np.searchsorted(self.number[begin:end], number)
+        known = np.r_[self.number[begin:end], -1][place] == number
+        return np.where(known & (number >= 0), np.r_[self.candidate[begin:end], -1][place], -1)
 
     def resolve_ranks(self, candidate: IntArray, local: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Return the rank of each partner ``local`` within its candidate, -1 where there is none."""
@@ -75,16 +85,15 @@ def find_candidates(definitions: Definitions, places: LocationTable) -> dict[int
     """Return every membership that is recorded under each communicator id, in recorded order, each once."""
     groups = _resolve_groups(definitions, places)
     found: dict[int, dict[CommCandidate, None]] = {}
-    for identity, _, group, *_ in definitions["Comm"]:
-        pairs = found.setdefault(identity, {})
-        pairs.update((CommCandidate(_known_ranks(peers), peers), None) for peers in groups.get(group, ()))
+    for identity, group in dict.fromkeys((row[0], row[2]) for row in definitions["Comm"]):
+        found.setdefault(identity, {}).update(dict.fromkeys(groups.get(group, ())))
     for identity, _, first, second, *_ in definitions["InterComm"]:
-        for one in groups.get(first, ())[:_MOST]:
-            for other in groups.get(second, ())[:_MOST]:
-                both = _known_ranks(one + other)
-                found.setdefault(identity, {}).update(
-                    {CommCandidate(both, other, True): None, CommCandidate(both, one, True): None}
-                )
+        sides = [[pair.peers for pair in groups.get(group, ())[:_MOST]] for group in (first, second)]
+        for one, other in product(*sides):
+            both = _known_ranks(one + other)
+            found.setdefault(identity, {}).update(
+                {CommCandidate(both, other, other=True): None, CommCandidate(both, one, other=True): None}
+            )
     return {identity: list(pairs) for identity, pairs in found.items()}
 
 
@@ -97,60 +106,95 @@ def select_communicators(
     recorded under it; ``present`` are the ranks that recorded anything. Among the candidates that contain a
     rank the largest counts, unless that rank alone has collectives there and a smaller one is at hand.
     """
+    ranks = 1 + max((max(pair.members, default=-1) for pairs in found.values() for pair in pairs), default=-1)
+    recorded = np.isin(np.arange(ranks), list(present))
     table: dict[CommCandidate, int] = {}
-    chosen: dict[int, list[tuple[int, int]]] = {}
+    decided: list[tuple[IntArray, IntArray]] = []
     undecided = []
     for number, (identity, pairs) in enumerate(found.items()):
-        count = counts.get(number, Counter())
-        decided: dict[int, int] = {}
-        sorted_pairs = sorted(pairs, key=lambda pair: len(pair.members))
-        for place, pair in enumerate(sorted_pairs):
-            decided.update(dict.fromkeys(_find_takers(pair, decided, count, present), place))
+        in_order = sorted(pairs, key=lambda pair: pair.size)
+        rank, place, agreed = _decide(in_order, counts.get(number, {}), recorded)
         # candidates are known by their places: hashing one takes as long as it has members
-        places = {place: table.setdefault(sorted_pairs[place], len(table)) for place in dict.fromkeys(decided.values())}
-        for rank, place in decided.items():
-            chosen.setdefault(rank, []).append((number, places[place]))
-        speaking = {rank: place for rank, place in decided.items() if rank in present}
-        if len({(place, count[rank]) for rank, place in speaking.items()}) > len(set(speaking.values())):
+        used = np.flatnonzero(np.bincount(place, minlength=len(in_order)))
+        index = np.zeros(len(in_order), dtype=np.int64)
+        index[used] = [table.setdefault(in_order[turn], len(table)) for turn in used.tolist()]
+        decided.append((rank, index[place]))
+        if not agreed:
             undecided.append(identity)
-    return _pack_candidates(len(found), list(table), chosen, tuple(undecided))
+    return _pack_candidates(ranks, decided, list(table), tuple(undecided))
 
 
-def _find_takers(pair: CommCandidate, decided: Container[int], count: Counter[int], present: set[int]) -> list[int]:
-    """Return the ranks for which ``pair`` is better than the smaller candidate that the ``decided`` ones have."""
-    here = [member for member in pair.members if member in present]
-    active = [member for member in here if count[member]]
-    alone = active[0] if len(active) == 1 and len(here) > 1 else None
-    own_side = set(pair.peers) if pair.other else set()
-    return [rank for rank in pair.members if rank not in own_side and not (rank == alone and rank in decided)]
+def _decide(
+    pairs: list[CommCandidate], count: Mapping[int, int], recorded: npt.NDArray[np.bool_]
+) -> tuple[IntArray, IntArray, bool]:
+    """Return the ranks that belong to an id, the place of each one's candidate, and whether operations confirm them.
+
+    The later of two ``pairs`` is the better one. Whoever takes part in a candidate has as many operations there.
+    """
+    members = [np.array(pair.members, dtype=np.int64) for pair in pairs]
+    concerned = members[0] if len(pairs) == 1 else np.unique(np.concatenate([*members, np.zeros(0, dtype=np.int64)]))
+    operations = np.array([count.get(rank, 0) for rank in concerned.tolist()], dtype=np.int64)
+    chosen = np.full(len(concerned), -1)
+    for place, (pair, ranks) in enumerate(zip(pairs, members, strict=True)):
+        inside = np.arange(len(ranks)) if len(pairs) == 1 else np.searchsorted(concerned, ranks)
+        here = inside[recorded[ranks]]
+        active = here[operations[here] > 0]
+        takes = ~np.isin(ranks, pair.peers) if pair.other else np.ones(len(ranks), dtype=np.bool_)
+        if len(active) == 1 < len(here) and not pair.alone:
+            takes &= (inside != active[0]) | (chosen[inside] < 0)
+        chosen[inside[takes]] = place
+    alone = np.array([pair.alone for pair in pairs], dtype=np.bool_)
+    speaking = (chosen >= 0) & recorded[concerned] & ~np.r_[alone, False][chosen]
+    said = chosen[speaking] * (int(operations.max(initial=0)) + 1) + operations[speaking]
+    agreed = len(np.unique(said)) == len(np.unique(chosen[speaking]))
+    return concerned[chosen >= 0], chosen[chosen >= 0], agreed
 
 
 def _pack_candidates(
-    ids: int, table: list[CommCandidate], chosen: dict[int, list[tuple[int, int]]], undecided: tuple[int, ...]
+    ranks: int, decided: list[tuple[IntArray, IntArray]], table: list[CommCandidate], undecided: tuple[int, ...]
 ) -> Communicators:
+    """Return the communicators; ``decided`` holds for each number of an id the ranks and their candidates."""
+    nothing = np.zeros(0, dtype=np.int64)
+    rank = np.concatenate([nothing, *(rank for rank, _ in decided)])
+    candidate = np.concatenate([nothing, *(candidate for _, candidate in decided)])
+    number = np.repeat(np.arange(len(decided)), [len(rank) for rank, _ in decided])
+    candidate, table = _separate(rank, candidate, table)
     merged: dict[Members, int] = {}
-    communicator = [merged.setdefault(members, len(merged)) for members, *_ in table]
+    communicator = [merged.setdefault(pair.members, len(merged)) for pair in table]
+    order = np.argsort(rank, kind="stable")
     return Communicators(
-        ids=ids,
         members=tuple(merged),
-        chosen_candidates=chosen,
+        first=np.searchsorted(rank[order], np.arange(ranks + 1)),
+        number=number[order],
+        candidate=candidate[order],
         communicator=np.array([*communicator, -1], dtype=np.int32),
-        starts=np.cumsum([0, *(len(peers) for _, peers, _ in table), 0]),
-        peers=np.array([*(peer for _, peers, _ in table for peer in peers), -1], dtype=np.int32),
+        starts=np.cumsum([0, *(len(pair.peers) for pair in table), 0]),
+        peers=np.array([*(peer for pair in table for peer in pair.peers), -1], dtype=np.int32),
         undecided_ids=undecided,
     )
 
 
-def _resolve_groups(definitions: Definitions, places: LocationTable) -> dict[int, list[Members]]:
+def _separate(rank: IntArray, candidate: IntArray, table: list[CommCandidate]) -> tuple[IntArray, list[CommCandidate]]:
+    """Return the candidates and their table with one for each rank in place of those whose members are alone."""
+    alone = np.array([pair.alone for pair in table], dtype=np.bool_)
+    chosen = alone[candidate]
+    ranks = np.unique(rank[chosen])
+    together = [pair for pair in table if not pair.alone]
+    number = np.where(chosen, len(together) + np.searchsorted(ranks, rank), (np.cumsum(~alone) - 1)[candidate])
+    return number, together + [CommCandidate((one,), (one,)) for one in ranks.tolist()]
+
+
+def _resolve_groups(definitions: Definitions, places: LocationTable) -> dict[int, list[CommCandidate]]:
+    """Return what each group stands for as a communicator."""
     bases = _find_bases(definitions, places)
-    found: dict[int, list[Members]] = {}
+    found: dict[int, list[CommCandidate]] = {}
     for identity, _, kind, paradigm, _, entries in definitions["Group"]:
         if kind == COMM_SELF:
-            found[identity] = [(rank,) for rank in range(places.rank_count)]
+            found[identity] = [CommCandidate(tuple(range(places.rank_count)), (), alone=True)]
         elif kind == COMM_GROUP and paradigm in bases:
             base = bases[paradigm]
             ranks = tuple(base[entry] if entry < len(base) else -1 for entry in entries)
-            found.setdefault(identity, []).append(ranks)
+            found.setdefault(identity, []).append(CommCandidate(_known_ranks(ranks), ranks))
     return found
 
 

@@ -46,7 +46,7 @@ class LocationTable:
 
 def collect_strings(definitions: Definitions) -> dict[int, str]:
     """Return the archive's strings by id, with unprintable characters replaced."""
-    return {identity: replace_unprintable(text) for identity, text in definitions["String"]}
+    return {identity: replace_unprintable(text) for identity, text, _ in definitions["String"]}
 
 
 def replace_unprintable(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from advisor.formats.otf2.chunks import read_definition_records
 from advisor.formats.otf2.old_types import convert_group_type, convert_region_type
 from advisor.model.errors import InputError
+from advisor.support.contract import TEXT_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,17 @@ def read_definitions(file: Path, chunk_bytes: int, declared: int) -> Definitions
             definitions[name].append(read(record))
     if count != declared:
         raise InputError(file, f"holds {count} of {declared} definitions: the file is damaged")
+    _check_names(file, definitions)
     return definitions
+
+
+def _check_names(file: Path, definitions: Definitions) -> None:
+    """Refuse a name that is longer than a profile may hold; other strings may have any length."""
+    used = {row[field] for name, fields in _NAMES.items() for row in definitions[name] for field in fields}
+    for identity, text, begin in definitions["String"]:
+        if len(text) > TEXT_LIMIT and identity in used:
+            reason = f"a name of {len(text):,} characters; at most {TEXT_LIMIT:,} are allowed"
+            raise InputError(file, reason, f"byte {begin}")
 
 
 def _make_field_reader(widths: str) -> Callable[[Cursor], list[int]]:
@@ -59,7 +70,9 @@ def _make_field_reader(widths: str) -> Callable[[Cursor], list[int]]:
 
 
 def _read_string(record: Cursor) -> list[Any]:
-    return [record.read_packed(4), record.read_text()]
+    """Return id, text and the byte at which the text begins."""
+    identity, begin = record.read_packed(4), record.position
+    return [identity, record.read_text(), begin]
 
 
 def _read_region(record: Cursor) -> list[int]:
@@ -97,6 +110,11 @@ def _read_group(record: Cursor) -> list[Any]:
     return [identity, name, kind, paradigm, flags, members]
 
 
+#: The fields of definitions that name what a profile is made of.
+_NAMES = {
+    "SystemTreeNode": (1, 2), "Location": (1,), "Region": (1, 2, 7), "IoRegularFile": (1,), "IoDirectory": (1,),
+    "IoHandle": (1,),
+}  # fmt: skip
 #: Record type -> name of the definition and what reads it; others are of no use here.
 _READERS: dict[int, tuple[str, Callable[[Cursor], list[Any]]]] = {
     5: ("ClockProperties", _make_field_reader("QQQQ")),

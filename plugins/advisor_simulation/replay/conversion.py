@@ -56,6 +56,7 @@ def _align_times(trace: Trace) -> FloatArray:
     if not are_clocks_consistent(calls, joint, messages, trace.ticks_s):
         found = collect_constraints(trace, calls, joint, messages)
         correction = clocks.align_clocks(found, locations.hosts_of_processes(trace), trace.ticks_s)
+        correction = clocks.place_islands(trace, np.full(len(trace.locations), -np.inf), correction)
         time_s = np.array(clocks.correct_times(trace, correction))
     for low, high in zip(trace.first[:-1].tolist(), trace.first[1:].tolist(), strict=True):
         np.maximum.accumulate(time_s[low:high], out=time_s[low:high])
