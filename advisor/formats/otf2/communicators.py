@@ -54,8 +54,8 @@ class Communicators:
 
     ``members`` are the distinct memberships. Rank r belongs to the ids ``number[first[r]:first[r + 1]]``, which rise,
     and ``candidate`` holds what they stand for. ``communicator`` (candidates + 1,) gives the membership of each
-    candidate, -1 for the last; the peers of candidate c are ``peers[starts[c]:starts[c + 1]]``. ``undecided_ids`` are ids
-    whose choice the recorded collectives do not confirm.
+    candidate, -1 for the last; the peers of candidate c are ``peers[starts[c]:starts[c + 1]]``. ``undecided_ids`` are
+    ids whose choice the recorded collectives do not confirm.
     """
 
     members: tuple[Members, ...]
