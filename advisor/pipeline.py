@@ -7,11 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.advice import facts, ranking, rules
+from advisor.advice.computation import describe_computation, need_computation
 from advisor.advice.earlier_runs import EarlierRuns
 from advisor.advice.ranking import ExpectedGain, Ranking, history_gain, similar_program_gain
 from advisor.analysis import bounds, gaps, loads, merging, quality
 from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
-from advisor.collect import sidecar
+from advisor.analysis.measures import derive_quantities
+from advisor.collect import campaigns, listed_runs, sidecar
+from advisor.collect.binaries.executables import attach_executable
 from advisor.extension.run_events import RunEvents
 from advisor.model.errors import DocumentError, InputError
 from advisor.model.records import Advice, Total
@@ -44,8 +47,10 @@ class Options:
     """What a user may choose: machine model, own rule files, the order of recommendations, the cores of the run.
 
     ``target`` is the size that the program is meant for, such as ``P=1024 N=8192``: the run's parameter ``target``.
+    ``binary`` is the file of the program, where no recording names it.
     Traces of up to ``events_B`` bytes are read again for plugins that ask for events. ``stage`` is told in words what
-    takes long besides reading.
+    takes long besides reading. ``run`` chooses one of several runs at the paths (``listed_runs.choose``); without it
+    the newest is advised on.
     """
 
     machine: str | None = None
@@ -53,7 +58,9 @@ class Options:
     order: Literal["seconds", "steps"] = "seconds"
     cores: int | None = None
     target: str | None = None
+    binary: Path | None = None
     events_B: float = 64 << 20
+    run: str | None = None
     stage: Callable[[str], None] = field(default=_ignore_stage, compare=False)
 
 
@@ -66,10 +73,21 @@ def advise(paths: Sequence[Path], options: Options, host: PluginHost, past: RunH
 
 
 def study_newest(paths: Sequence[Path], options: Options, host: PluginHost, past: RunHistory | None = None) -> Study:
-    """Return the advice on the newest of the runs at ``paths`` with all that it is made of; raises as ``advise``."""
-    for found in iterate_studies(paths, options, host, past):
-        newest = found
-    return newest
+    """Return the advice on one of the runs at ``paths`` with all that it is made of; raises as ``advise``.
+
+    It is the newest, or the one that ``options.run`` names; runs of the same program before it are its history.
+    """
+    runs, problems = _group_runs(paths, options, host)
+    listed = listed_runs.list_runs(runs)
+    chosen = listed_runs.choose(listed, options.run, paths[0])
+    run, files = runs[chosen]
+    history: list[Advice] = []
+    for earlier, recorded in runs[:chosen]:
+        if earlier.program == run.program:
+            history.append(study_run(earlier, options, host, history, recorded, past).advice)
+    found = study_run(run, options, host, history, files, past)
+    advice = replace(found.advice, problems=(*problems, *found.advice.problems))
+    return replace(found, advice=advice, runs=tuple(listed), chosen=chosen)
 
 
 def iterate_studies(
@@ -111,10 +129,18 @@ def _group_runs(
         places |= {id(profile): found for profile, found in read}
         problems += failed
     runs = [
-        (name_run(merging.merge_recordings(run), paths[0]), tuple(places[id(recording)] for recording in run))
+        (
+            _with_code(name_run(merging.merge_recordings(run), paths[0]), paths, options),
+            tuple(places[id(r)] for r in run),
+        )
         for run in merging.group_by_run(recordings)
     ]
-    return runs, tuple(problems)
+    return sorted(runs, key=lambda one: listed_runs.age(one[0], one[1])), tuple(problems)
+
+
+def _with_code(run: Profile, paths: Sequence[Path], options: Options) -> Profile:
+    folders = [path if path.is_dir() else path.parent for path in paths]
+    return attach_executable(run, options.binary, folders)
 
 
 def name_run(run: Profile, path: Path) -> Profile:
@@ -127,6 +153,7 @@ class Study:
     """The advice on one run, and what it is made of; ``matches`` is None where the run has no times.
 
     ``won`` are the shares of its ceiling that each applied action has won in this program, ``earlier`` is its past.
+    ``runs`` are all that were found with it, the oldest first, and ``chosen`` is its place among them.
     """
 
     advice: Advice
@@ -137,6 +164,8 @@ class Study:
     won: Mapping[str, Sequence[float]]
     files: tuple[Path, ...]
     earlier: EarlierRuns
+    runs: tuple[listed_runs.ListedRun, ...] = ()
+    chosen: int = 0
 
 
 def study_run(
@@ -166,6 +195,8 @@ def study_run(
     options.stage(f"asking plugins about {profile.program}")
     findings = _collect_findings(profile, levels, found, host, known)
     extra = facts.add_finding_values(host.collect_facts(known.events), findings)
+    computation = describe_computation(profile, levels)
+    wanted = need_computation(profile, levels, found)
     sheet = facts.collect_facts(profile, levels, found, machine, summary, extra)
     book, refused = _load_rules(options, host, extra)
     matches = rules.match_rules(book, sheet)
@@ -181,11 +212,11 @@ def study_run(
         bounds=levels,
         gaps=found,
         efficiencies=add_modelled_efficiencies(compute_efficiencies(profile, summary), findings),
-        findings=findings,
+        findings=(*findings, *([computation] if computation else [])),
         recommendations=ranked.recommendations,
         total=ranked.total,
         steps_to_revisit=ranked.steps_to_revisit,
-        needs=_select_needs(grade, matches.needs),
+        needs=_select_needs(grade, [*([wanted] if wanted else []), *matches.needs]),
         verdict=_decide_verdict(profile, grade, found, matches, ranked),
         problems=(*problems, *sheet.problems, *refused, *known.earlier.problems, *host.problems),
     )
@@ -239,7 +270,9 @@ def _read_recordings(
 def read_recording(found: FoundProfile, top: Path, options: Options, host: PluginHost) -> Profile:
     """Return what was found below ``top``, with what its sidecar and the user say about it."""
     profile = sidecar.apply_sidecar(host.read_profile(found), found.path, top=top)
-    parameters = profile.parameters if options.target is None else {**profile.parameters, "target": options.target}
+    parameters = {**campaigns.stated_parameters(found.path), **profile.parameters}
+    if options.target is not None:
+        parameters["target"] = options.target
     return replace(profile, cores=options.cores or profile.cores, parameters=parameters)
 
 
@@ -326,11 +359,15 @@ def _decide_verdict(
     """Return whether there is advice.
 
     Nothing is insignificant where no gap is known, a large one is undecided or holds what could not be told apart, or
-    waiting is not told from work.
+    waiting is not told from work. Where nothing but I/O was recorded the verdict is about I/O alone, and a large O
+    without an action against it leaves it open.
     """
     if ranked.recommendations:
         return "advice"
-    hidden = any(note.name in (quality.HIDDEN, quality.UNTOLD) for note in grade.notes)
+    io_alone = derive_quantities(profile).all_but_io
+    doubts = (quality.HIDDEN,) if io_alone else (quality.HIDDEN, quality.UNTOLD)
+    hidden = any(note.name in doubts for note in grade.notes)
+    hidden |= io_alone and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
     merged = _merged_share(profile, found) > MERGED_SHARE
     known = found and grade.letter != "F" and not (matches.leaves_open or hidden or merged)
     return "nothing significant" if known else "insufficient evidence"

@@ -183,11 +183,14 @@ class Archive:
         values = self.string(""), 0, len(listed), listed, kind, paradigm, 0
         return self._define("group", 18, "IIBILBBI", *values)
 
-    def region(self, name: str, paradigm: int = USER) -> int:
+    def region(
+        self, name: str, paradigm: int = USER, role: int = FUNCTION, file: str | None = None, line: int = 0
+    ) -> int:
         """Define a region, or return it if it is there."""
         if name not in self._regions:
             text = self.string(name)
-            fields = text, NONE_32, 0, NONE_32, 0, 0, text, FUNCTION, paradigm, 0
+            source = NONE_32 if file is None else self.string(file)
+            fields = text, NONE_32, 0, source, line, line, text, role, paradigm, 0
             self._regions[name] = self._define("region", 15, "IIIBIIIIBBI", *fields)
         return self._regions[name]
 

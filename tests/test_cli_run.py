@@ -73,7 +73,8 @@ def script(folder: Path, name: str, text: str) -> str:
 def advised(folder: Path, *command: str, **more: str) -> dict[str, Any]:
     """The advice on a run of ``command``, whose profile is ``run.json``."""
     done = run(
-        "run", "--as", "json", "-o", "advice.json", "--profile", "run.json", "--", *command, home=folder, **more
+        "run", "--from-outside", "--as", "json", "-o", "advice.json", "--profile", "run.json", "--", *command,
+        home=folder, **more,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     document: dict[str, Any] = json.loads((folder / "advice.json").read_text("utf-8"))
@@ -141,7 +142,14 @@ def test_ranks_of_mpirun(tmp_path: Path) -> None:
 
 
 def test_the_screen_says_what_was_seen_and_what_to_run_next(tmp_path: Path) -> None:
-    done = run("run", "--", sys.executable, script(tmp_path, "busy.py", BUSY.format(seconds=0.3)), home=tmp_path)
+    done = run(
+        "run",
+        "--from-outside",
+        "--",
+        sys.executable,
+        script(tmp_path, "busy.py", BUSY.format(seconds=0.3)),
+        home=tmp_path,
+    )
     text = done.stdout.decode()
     assert done.returncode == 0
     assert "samples saw" in text
@@ -156,7 +164,8 @@ def test_the_screen_says_what_was_seen_and_what_to_run_next(tmp_path: Path) -> N
 
 def test_streams_pass_through(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "gapwatch", "run", "-o", "advice.txt", "--", "sh", "-c", "cat; echo also >&2"],
+        [sys.executable, "-m", "gapwatch", "run", "--from-outside", "-o", "advice.txt", "--",
+         "sh", "-c", "cat; echo also >&2"],
         input=b"in and out\n", capture_output=True, cwd=tmp_path, env=environment(tmp_path), check=True,
         timeout=PATIENCE_S,
     )  # fmt: skip
@@ -166,7 +175,7 @@ def test_streams_pass_through(tmp_path: Path) -> None:
 
 
 def test_a_program_that_fails_keeps_its_exit_status(tmp_path: Path) -> None:
-    done = run("run", "--", "sh", "-c", "sleep 0.3; exit 7", home=tmp_path)
+    done = run("run", "--from-outside", "--", "sh", "-c", "sleep 0.3; exit 7", home=tmp_path)
     assert done.returncode == 7
     assert b"the program ended with exit status 7" in done.stderr
     assert b"on 1 processor" in done.stdout
@@ -175,8 +184,17 @@ def test_a_program_that_fails_keeps_its_exit_status(tmp_path: Path) -> None:
 def test_a_gate_fails_a_run_that_succeeded(tmp_path: Path) -> None:
     busy = script(tmp_path, "busy.py", BUSY.format(seconds=0.3))
     gate = ("--fail-on", "O >= 0 %", "--fail-on", "O < 0 %")
-    assert run("run", *gate, "--", sys.executable, busy, home=tmp_path).returncode == 1
-    failing = run("run", *gate, "--", sys.executable, "-c", "import time; time.sleep(0.3); exit(9)", home=tmp_path)
+    assert run("run", "--from-outside", *gate, "--", sys.executable, busy, home=tmp_path).returncode == 1
+    failing = run(
+        "run",
+        "--from-outside",
+        *gate,
+        "--",
+        sys.executable,
+        "-c",
+        "import time; time.sleep(0.3); exit(9)",
+        home=tmp_path,
+    )
     assert failing.returncode == 9
     assert b"the gate is O >= 0 %" in failing.stderr
 
@@ -185,7 +203,7 @@ def test_a_gate_fails_a_run_that_succeeded(tmp_path: Path) -> None:
 def test_what_cannot_be_started(program: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "plain.txt").write_text("")
-    done = run("run", "--", program, home=tmp_path)
+    done = run("run", "--from-outside", "--", program, home=tmp_path)
     assert done.returncode == 2
     assert done.stderr.decode().startswith(f"gapwatch: can't start {program}: ")
     assert done.stderr.count(b"\n") == 1
@@ -193,13 +211,13 @@ def test_what_cannot_be_started(program: str, tmp_path: Path) -> None:
 
 
 def test_which_program(tmp_path: Path) -> None:
-    done = run("run", "--", home=tmp_path)
+    done = run("run", "--from-outside", "--", home=tmp_path)
     assert done.returncode == 2
     assert b"which program?" in done.stderr
 
 
 def test_a_profile_that_cannot_be_written(tmp_path: Path) -> None:
-    done = run("run", "--profile", "missing/run.json", "--", "true", home=tmp_path)
+    done = run("run", "--from-outside", "--profile", "missing/run.json", "--", "true", home=tmp_path)
     assert done.returncode == 2
     assert b"No such file or directory" in done.stderr
 
@@ -210,7 +228,18 @@ def heed_interrupts() -> None:
 
 
 def test_an_interrupt_reaches_the_program_and_the_profile_is_written(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "gapwatch", "run", "--profile", "run.json", "--", sys.executable, "waits.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "gapwatch",
+        "run",
+        "--from-outside",
+        "--profile",
+        "run.json",
+        "--",
+        sys.executable,
+        "waits.py",
+    ]
     script(tmp_path, "waits.py", WAITS)
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment(tmp_path),
@@ -227,7 +256,18 @@ def test_an_interrupt_reaches_the_program_and_the_profile_is_written(tmp_path: P
 
 def test_ctrl_c_on_a_terminal_comes_once(tmp_path: Path) -> None:
     script(tmp_path, "waits.py", WAITS)
-    command = [sys.executable, "-m", "gapwatch", "run", "--profile", "run.json", "--", sys.executable, "waits.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "gapwatch",
+        "run",
+        "--from-outside",
+        "--profile",
+        "run.json",
+        "--",
+        sys.executable,
+        "waits.py",
+    ]
     relay = f"import pty; pty.spawn({command!r})"
     with subprocess.Popen(
         [sys.executable, "-c", relay], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path,
@@ -244,7 +284,7 @@ def test_ctrl_c_on_a_terminal_comes_once(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_terminated(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "gapwatch", "run", "--", "sh", "-c", "echo ready; exec sleep 60"]
+    command = [sys.executable, "-m", "gapwatch", "run", "--from-outside", "--", "sh", "-c", "echo ready; exec sleep 60"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment(tmp_path)
     ) as child:
@@ -259,7 +299,7 @@ def test_a_program_that_is_terminated(tmp_path: Path) -> None:
 
 def test_the_program_has_the_signals_that_programs_have(tmp_path: Path) -> None:
     show = ("grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status")
-    done = run("run", "-o", "advice.txt", "--", *show, home=tmp_path)
+    done = run("run", "--from-outside", "-o", "advice.txt", "--", *show, home=tmp_path)
     plain = subprocess.run(show, capture_output=True, check=True)
     of_the_c_library = 0b11 << 31  # two of its own signals, which it ignores in what it spawns
     found, expected = ([int(word, 16) for word in text.split()[1::2]] for text in (done.stdout, plain.stdout))
@@ -270,7 +310,7 @@ def test_odd_names_are_names(tmp_path: Path) -> None:
     odd = b"a b;$(touch hacked)\xff\x1b[2J.py"
     with open(os.fsencode(tmp_path) + b"/" + odd, "w", encoding="utf-8") as stream:
         stream.write(BUSY.format(seconds=0.3))
-    done = run("run", "--", sys.executable, os.fsdecode(odd), home=tmp_path)
+    done = run("run", "--from-outside", "--", sys.executable, os.fsdecode(odd), home=tmp_path)
     assert done.returncode == 0
     assert b"\x1b" not in done.stdout + done.stderr
     assert not (tmp_path / "hacked").exists()
@@ -288,6 +328,6 @@ def test_nothing_of_the_environment_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("interval", ["0 s", "2 min", "fast", "50"])
 def test_an_interval_that_makes_no_sense(interval: str, tmp_path: Path) -> None:
-    done = run("run", "--interval", interval, "--", "true", home=tmp_path)
+    done = run("run", "--from-outside", "--interval", interval, "--", "true", home=tmp_path)
     assert done.returncode == 2
     assert b"--interval" in done.stderr

@@ -21,6 +21,8 @@ from advisor.formats.darshan import cells, logs
 from advisor.formats.darshan.profile import from_log
 from advisor.model.errors import InputError
 from advisor.model.records import CAUSE_CATEGORIES, Profile
+from advisor.output import terminal
+from advisor.output.page import Page
 from advisor.support import contract
 
 if TYPE_CHECKING:
@@ -278,7 +280,25 @@ def test_one_rank_that_does_all_io_is_named() -> None:
 def test_that_io_is_short_says_nothing_about_the_rest() -> None:
     advice = pipeline.advise([LOGS / CLEAN], pipeline.Options(), host.load_plugins())
     assert advice.gaps[0].share < 0.01
-    assert advice.verdict == "insufficient evidence"
+    assert advice.verdict == "nothing significant"
+    page = " ".join(terminal.render_screen(advice, Page(width=100)).split())
+    assert "Nothing significant in input and output, and nothing else was recorded." in page
+
+
+def test_much_io_without_an_action_is_no_insignificance() -> None:
+    columns = {"WRITES": [9.0] * 4, "SIZE_WRITE_1M_4M": [9.0] * 4, "BYTES_WRITTEN": [18e6] * 4}
+    verdicts = []
+    for seconds in (0.5, 4.0):
+        posix = table("POSIX", [0, 1, 2, 3], None, WRITE=[seconds] * 4, **columns)
+        found = from_log(log({"POSIX": posix}, 4), Path("log"))
+        verdicts.append(pipeline.study_run(found, pipeline.Options(), host.load_plugins()).advice.verdict)
+    assert verdicts == ["nothing significant", "insufficient evidence"]
+
+
+def test_traces_cut_short_cost_nothing() -> None:
+    posix = table("POSIX", [0], None, READS=[1.0], READ=[1.0])
+    found = from_log(log({"POSIX": posix}, partial=("DXT_POSIX",)), Path("log"))
+    assert [(note.name, note.penalty) for note in found.notes] == [("traces cut short", 0.0)]
 
 
 def test_a_log_is_told_by_its_content(tmp_path: Path) -> None:

@@ -97,9 +97,11 @@ def test_cpu_times_alone(tmp_path: Path, version: str) -> None:
     run = example()
     run.metrics = ["CPUTIME (sec)"]
     profile = read(WRITERS[version](run, tmp_path / "database"))
-    assert not profile.has_run_time
+    assert profile.actual_s == pytest.approx(4.875)
+    assert "busiest thread" in notes(profile)["CPU time for wall time"]
     rows = [n for n, region in enumerate(profile.regions) if region.name == "solve"]
-    np.testing.assert_allclose(profile.phases[0].arrays["cpu_s"][rows].sum(axis=0)[:, 0], [1.75, 2, 0.25])
+    np.testing.assert_allclose(profile.phases[0].arrays["wall_s"][rows].sum(axis=0)[:, 0], [1.75, 2, 0.25])
+    assert "cpu_s" not in profile.phases[0].arrays
 
 
 def test_two_times(tmp_path: Path) -> None:
@@ -181,7 +183,6 @@ def test_sums_over_all_threads_are_compared(tmp_path: Path) -> None:
         ("profile.db", struct.pack("<Hd", 1, 3.0), struct.pack("<Hd", 1, float("nan")), "is none"),
         ("profile.db", struct.pack("<Hd", 1, 3.0), struct.pack("<Hd", 1, -3.0), "is none"),
         ("profile.db", struct.pack("<IQ", 2, 1), struct.pack("<IQ", 2, 9_000_000), "out of order"),
-        ("profile.db", struct.pack("<IQ", 8, 10), struct.pack("<IQ", 80, 10), "does not know"),
     ],
 )
 def test_damage_of_version_4(tmp_path: Path, file: str, old: bytes, new: bytes, reason: str) -> None:
@@ -285,3 +286,22 @@ def test_bits_turned_over(tmp_path: Path, writer: str, file: str, share: float) 
     tried = damage.TRIED
     silent = damage.bit_flips(database / file, tmp_path, hpctoolkit.advisor_read, database)
     assert silent < share * tried, "more than names, files, lines and numbers of ranks"
+
+
+def test_functions_named_with_their_binary_are_calls(tmp_path: Path) -> None:
+    send = Context("PMPI_Send [libmpi.so.12]", [1.0], module="/usr/lib/libmpi.so.12")
+    paths = hpctoolkit.read_call_paths(write(Run(Context("main", [1.0], [send]), [(0, 0, 0)]), tmp_path / "database"))
+    assert paths.nodes[-1].name == "MPI_Send"
+
+
+def test_values_of_contexts_that_the_tree_leaves_out_add_nothing(tmp_path: Path) -> None:
+    database = write(example(), tmp_path / "database")
+    whole = read(database)
+    file = database / "profile.db"
+    found = file.read_bytes()
+    old = struct.pack("<IQ", 8, 10)
+    assert old in found
+    file.write_bytes(found.replace(old, struct.pack("<IQ", 80, 10)))
+    profile = read(database)
+    assert profile.actual_s == pytest.approx(whole.actual_s)
+    assert "in the summary" in notes(profile)["contradictions in the database"]

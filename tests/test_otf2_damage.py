@@ -233,7 +233,7 @@ def test_absurd_definitions_are_borne(tmp_path: Path) -> None:
     assert trace.regions[0].file == "x" * 5000
     assert trace.regions[0].line == 2**31
     assert trace.region.tolist() == [0]
-    assert [note.name for note in trace.notes] == ["locations left out"]
+    assert [note.name for note in trace.notes] == ["event files of other locations", "locations left out"]
 
 
 def test_a_name_without_end_is_refused_with_its_place_and_other_long_strings_are_not(tmp_path: Path) -> None:

@@ -57,6 +57,24 @@ def one_region() -> Profile:
     return replace(profile, phases=(replace(profile.phases[0], arrays=kept, regions=np.array([0])),))
 
 
+def unlike() -> Profile:
+    """The sound run with the times of one rank in milliseconds."""
+    profile = sound()
+    arrays = {name: array.copy() for name, array in profile.phases[0].arrays.items()}
+    for array in arrays.values():
+        array[:, 1] *= 1e-3
+    return replace(profile, phases=(replace(profile.phases[0], arrays=arrays),))
+
+
+def alone() -> Profile:
+    """One rank that receives messages, of a run without phases."""
+    profile = build([WHOLE], actual_s=2.0)
+    arrays = {name: array[:, :1] for name, array in WHOLE.arrays.items()}
+    regions = (replace(profile.regions[0], name="MPI_Recv"), *profile.regions[1:])
+    phases = (replace(profile.phases[0], arrays=arrays),)
+    return replace(profile, processors=profile.processors[:1], regions=regions, phases=phases, outside={}, counts={})
+
+
 WHOLE = Phase("run", "whole", np.array([0, 1]), {"wall_s": np.ones((2, 2, 1)), "cpu_s": np.ones((2, 2, 1))})
 DOUBTS = {
     "no run time": sound(actual_s=math.nan),
@@ -64,6 +82,8 @@ DOUBTS = {
     "impossible values": with_array("cpu_s", np.nan),
     "most processors missing": sound(ranks_expected=5),
     "times exceed the run": with_array("wall_s", 30.0),
+    "ranks unlike": unlike(),
+    "partners missing": alone(),
     "processors missing": sound(ranks_expected=3),
     "processors share cores": sound(cores=1),
     "negative times": with_array("io_s", -0.1),

@@ -13,7 +13,7 @@ import numpy as np
 from advisor.analysis.bounds import are_durations_known, explain_shared_cores, instance_durations
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
-from advisor.model.records import Grade, Note
+from advisor.model.records import WAITING_UNKNOWN, Grade, Note
 from advisor.model.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ PENALTIES: Final = {
     "impossible values": 1.0,
     "most processors missing": 1.0,
     "times exceed the run": 0.5,
-    "processors missing": 0.3,
+    "ranks unlike": 0.5,
+    "partners missing": 0.5,
+    "processors missing": 0.45,
     "processors share cores": 0.3,
     "negative times": 0.3,
     "short phases": 0.2,
@@ -46,7 +48,7 @@ PENALTIES: Final = {
 #: imbalance is the least there is, and that it shows nothing means nothing.
 HIDDEN: Final = "waiting hidden"
 #: The note of a profile that does not tell work from waiting at all.
-UNTOLD: Final = "waiting unknown"
+UNTOLD: Final = WAITING_UNKNOWN
 #: The lowest score of each letter.
 LETTERS: Final[tuple[tuple[Literal["A", "B", "C", "D", "F"], float], ...]] = (
     ("A", 0.9),
@@ -56,6 +58,16 @@ LETTERS: Final[tuple[tuple[Literal["A", "B", "C", "D", "F"], float], ...]] = (
     ("F", 0.0),
 )
 
+#: The part of a run outside of what a tool recorded.
+UNRECORDED: Final = "not recorded"
+#: Ranks of one run are there equally long; a unit that is wrong makes a factor of a thousand.
+UNLIKE: Final = 20.0
+#: Samples miss what a rank waits without polling, so they may differ more.
+UNLIKE_SAMPLES: Final = 200.0
+#: Calls of MPI that need another rank.
+TO_PARTNERS: Final = frozenset(
+    f"MPI_{name}" for name in ("Send", "Ssend", "Rsend", "Bsend", "Isend", "Recv", "Irecv", "Sendrecv", "Issend")
+)
 SHORTEST_RUN_S: Final = 0.1
 #: Differences of clock readings fall below zero by this much.
 RESOLUTION_S: Final = 1e-6
@@ -126,6 +138,7 @@ def _check_processors(profile: Profile) -> Iterator[Note]:
         yield _make_note(
             name, f"{ranks} of {expected} ranks are in the profile", "copy the files of all ranks, or run anew"
         )
+    yield from _of_ranks(profile)
     cores = profile.cores
     if cores is None:
         yield _make_note(
@@ -135,6 +148,43 @@ def _check_processors(profile: Profile) -> Iterator[Note]:
         yield _make_note(
             "processors share cores", shared, f"run with at most {cores} processors, each on a core of its own"
         )
+
+
+def _of_ranks(profile: Profile) -> Iterator[Note]:
+    """Yield doubts about whether these are the ranks of one run: those that messages go to, and equally long."""
+    missing = "copy the files of all ranks, or run anew"
+    if profile.ranks_expected is None:
+        highest = max(processor.rank for processor in profile.processors)
+        if profile.ranks <= highest:
+            yield _make_note(
+                "processors missing", f"{profile.ranks} of {highest + 1} ranks are in the profile", missing
+            )
+        elif highest == 0 and not profile.has_phases and (call := _message_call(profile)):
+            yield _make_note(
+                "partners missing", f"the only rank calls {call}: the ranks it talks to are not here", missing
+            )
+    if not profile.has_measure("wall_s"):
+        return
+    factor = UNLIKE if profile.status.get("wall_s") == "measured" else UNLIKE_SAMPLES
+    alive = np.sum([phase.arrays["wall_s"].sum(axis=(0, 2)) for phase in profile.phases], axis=0)
+    alive = alive + sum((s for name, s in profile.outside.items() if name != UNRECORDED), np.zeros(len(alive)))
+    whole = [q for q, one in enumerate(profile.processors) if one.thread == 0 and one.from_s is None is one.to_s]
+    if not whole or not (0 < alive[whole].min() * factor < alive[whole].max()):
+        return
+    shortest, longest = (whole[int(choose(alive[whole]))] for choose in (np.argmin, np.argmax))
+    how = f"{profile.processors[longest].name} was there for {format_seconds(float(alive[longest]))}, "
+    how += f"{profile.processors[shortest].name} for {format_seconds(float(alive[shortest]))}"
+    yield _make_note("ranks unlike", how + ": of different runs, in different units, or cut off", missing)
+
+
+def _message_call(profile: Profile) -> str | None:
+    """Return a call that needs a partner, and that took time on the only rank."""
+    for phase in profile.phases:
+        for row, region in enumerate(phase.regions.tolist()):
+            name: str = profile.regions[region].name
+            if name in TO_PARTNERS and "wall_s" in phase.arrays and phase.arrays["wall_s"][row].sum() > 0:
+                return name
+    return None
 
 
 def _check_values(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap]) -> Iterator[Note]:

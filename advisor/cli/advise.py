@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import formats, gates, history_location, output, progress, user_folders
+from advisor.cli.next_commands import fill_commands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", metavar="PATH", nargs="+", type=_parse_path, help="a profile or trace; of several, the newest"
     )
+    parser.add_argument(
+        "--run", metavar="N|NAME", dest="chosen",
+        help="which of several runs: its number in the list, its name, or a part of its path (default: the newest)",
+    )  # fmt: skip
     add_advice_arguments(parser)
     history_location.add_state_argument(parser)
 
@@ -36,6 +41,9 @@ def add_advice_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--order", choices=("seconds", "steps"), default="seconds", help="by gain, or by tuning step")
     parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the run (gapwatch machines list)")
     user_folders.add_rules_argument(parser)
+    parser.add_argument(
+        "--binary", metavar="FILE", type=_parse_path, help="the program's file, where the recording does not name it"
+    )
     parser.add_argument(
         "--cores", metavar="N", type=_parse_cores, help="cores the run had, where the profile does not say"
     )
@@ -68,9 +76,23 @@ def _parse_target(text: str) -> str:
 
 def run_command(args: argparse.Namespace) -> int:
     """Advise on what the arguments name; returns the exit code."""
-    study = study_runs(args.paths, args, history_location.open_history(args))
-    deliver_advice(_update_item_states(study.advice, args), study.earlier, args)
+    study = study_runs(args.paths, args, history_location.open_history(args), args.chosen)
+    if len(study.runs) > len(args.paths):
+        _list_runs(study, args.paths)
+    deliver_advice(fill_commands(_update_item_states(study.advice, args), args.paths), study.earlier, args)
     return 0
+
+
+def _list_runs(study: Study, paths: Sequence[Path]) -> None:
+    """Say which runs lie at the paths, and which of them the advice is about."""
+    from advisor.collect.listed_runs import table
+
+    number = study.chosen + 1
+    newest = "the newest" if number == len(study.runs) else "as asked"
+    output.write_messages(
+        f"{paths[0]} holds {len(study.runs)} runs; this is about number {number}, {newest} (--run chooses another):",
+        *table(study.runs),
+    )
 
 
 def _update_item_states(advice: Advice, args: argparse.Namespace) -> Advice:
@@ -89,12 +111,17 @@ def _update_item_states(advice: Advice, args: argparse.Namespace) -> Advice:
         return advice
 
 
-def study_runs(paths: Sequence[Path], args: argparse.Namespace, past: RunHistory | None) -> Study:
-    """Return the advice on the newest of the paths, as the options of the command line want it, after its ``past``."""
+def study_runs(
+    paths: Sequence[Path], args: argparse.Namespace, past: RunHistory | None, chosen: str | None = None
+) -> Study:
+    """Return the advice on the newest of the paths, or the ``chosen`` run, as the options of the command line want it,
+    after its ``past``.
+    """
     from advisor import pipeline
 
     rules = (*user_folders.rule_files(), *args.rules)
-    options = pipeline.Options(user_folders.resolve_machine(args.machine), rules, args.order, args.cores, args.target)
+    machine = user_folders.resolve_machine(args.machine)
+    options = pipeline.Options(machine, rules, args.order, args.cores, args.target, args.binary, run=chosen)
     with progress.show_stages(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs") as stage:
         return pipeline.study_newest(paths, replace(options, stage=stage), user_folders.load_host(), past)
 

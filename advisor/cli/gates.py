@@ -86,6 +86,10 @@ def check_gates(gates: Sequence[Gate | ChangeGate], advice: Advice, base: Callab
 
     ``base`` finds what the run is compared with; it is asked only for gates on what changed.
     """
+    if gates and advice.grade.letter == "F":
+        worst = max(advice.grade.notes, key=lambda note: note.penalty, default=None)
+        why = f": {worst.text}" if worst is not None else ""
+        raise UsageError(f"the gate {gates[0].text!r} can't be judged: the grade of this run is F{why}")
     reasons: list[str] = []
     for gate in gates:
         if isinstance(gate, ChangeGate):

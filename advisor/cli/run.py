@@ -1,4 +1,4 @@
-"""``gapwatch run``: run a program, sample its processes, and advise on that."""
+"""``gapwatch run``: run a program, record or sample it, and advise on that."""
 
 from __future__ import annotations
 
@@ -7,32 +7,45 @@ import os
 import re
 import sys
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.cli import advise, history_location, output
+from advisor.cli.next_commands import fill_commands
 from advisor.model.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.collect.recorder.session import Session
     from advisor.collect.records import Recording
     from advisor.model.records import Profile
 
 NAME = "run"
-HELP = "run a program, sample its processes, and advise on that; no profiler needed"
+HELP = "run a program, record what it does, and advise on that; no profiler needed"
 
 _SHORTEST_S: Final = 1e-3
 _LONGEST_S: Final = 60.0
 _NAME_LIMIT: Final = 60
 _SIGNALLED: Final = 128
+_LEAST_B: Final = 1 << 20
+_MOST_B: Final = 1 << 40
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument(
-        "--profile", metavar="FILE", type=Path,
-        help="where to keep what was sampled (default: gapwatch-run-PROGRAM-TIME.json here)",
+        "--profile", metavar="PATH", type=Path,
+        help="where to keep what was recorded (default: gapwatch-run-PROGRAM-TIME here)",
     )  # fmt: skip
+    parser.add_argument(
+        "--from-outside", action="store_true", help="preload nothing into the program, and only sample its processes"
+    )
+    parser.add_argument(
+        "--limit", metavar="SIZE", type=_limit, default="1 GiB", help="bytes that a thread may record (default: 1 GiB)"
+    )
     parser.add_argument(
         "--interval", metavar="TIME", type=_parse_interval, default=0.05, help="between two samples (default: 50 ms)"
     )
@@ -56,6 +69,18 @@ def _parse_interval(text: str) -> float:
     return seconds
 
 
+def _limit(text: str) -> int:
+    from advisor.model import units
+
+    try:
+        size = units.parse_quantity(text, "size")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if not _LEAST_B <= size <= _MOST_B:
+        raise argparse.ArgumentTypeError(f"expected a size from 1 MiB to 1 TiB, found {text!r}")
+    return int(size)
+
+
 def run_command(args: argparse.Namespace) -> int:
     """Run the program and advise on it; returns its exit status if that is not 0, 128 + n after signal n."""
     from advisor.collect.launch import record_program
@@ -64,19 +89,43 @@ def run_command(args: argparse.Namespace) -> int:
     if not command or not command[0]:
         raise UsageError("which program? gapwatch run -- CMD (gapwatch run --help says more)")
     _flush_streams()
-    recording = record_program(command, args.interval)
+    session = None if args.from_outside else _session(command, args)
+    recording = record_program(command, args.interval, session.variables if session else None)
     from advisor.collect import notes  # only now, as what follows: the program had the machine for itself
 
     if recording.code:
         output.write_messages(notes.describe_exit_status(recording.code))
     status = recording.code if recording.code >= 0 else _SIGNALLED - recording.code
     try:
-        _advise_recording(recording, args)
+        _advise_recording(recording, session, args)
     except AdvisorError as error:
         if not status:
             raise
         output.write_messages(str(error))
     return status
+
+
+def _session(command: Sequence[str], args: argparse.Namespace) -> Session | None:
+    """Return the session that records the program; None, and a sentence why, where that is not possible."""
+    from advisor.collect.recorder.session import prepare_session
+
+    try:
+        return prepare_session(command, _folder(command, args.profile), args.limit)
+    except AdvisorError as error:
+        output.write_messages(f"not recorded, only sampled from outside: {error}")
+        return None
+
+
+def _folder(command: Sequence[str], wanted: Path | None) -> Path:
+    """Return where to record to: where the user wants it, else here, else where temporary files are."""
+    if wanted is not None:
+        return wanted
+    words = [word for word in command if os.path.isfile(word) and not word.startswith("-")]
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", Path((words or command)[-1 if words else 0]).name)[:_NAME_LIMIT]
+    folder = Path(f"gapwatch-run-{name or 'program'}-{time.strftime('%Y%m%dT%H%M%S')}")
+    if folder.exists():
+        folder = folder.with_name(f"{folder.name}-{os.getpid()}")
+    return folder if os.access(".", os.W_OK) else Path(tempfile.mkdtemp(prefix="gapwatch-")) / folder
 
 
 def _flush_streams() -> None:
@@ -86,7 +135,22 @@ def _flush_streams() -> None:
             stream.flush()
 
 
-def _advise_recording(recording: Recording, args: argparse.Namespace) -> None:
+def _advise_recording(recording: Recording, session: Session | None, args: argparse.Namespace) -> None:
+    """Advise on what was recorded; on what was sampled from outside where nothing was."""
+    from advisor.collect.recorder.session import finish_session
+
+    missing = finish_session(session) if session else None
+    if session is None or missing:
+        if missing:
+            output.write_messages(f"only sampled from outside: {missing}")
+        _advise_on_samples(recording, args)
+        return
+    output.write_messages(f"recorded into {session.folder}; gapwatch advise reads it again")
+    study = advise.study_runs([session.folder], args, history_location.open_history(args))
+    advise.deliver_advice(study.advice, study.earlier, args)
+
+
+def _advise_on_samples(recording: Recording, args: argparse.Namespace) -> None:
     from advisor.collect import profiling_tools, table
     from advisor.collect.profile import build_profile
     from advisor.collect.sampled_run import analyze_recording
@@ -100,7 +164,9 @@ def _advise_recording(recording: Recording, args: argparse.Namespace) -> None:
         from advisor.output import report_text
 
         head = report_text.render_report(table.build_process_report(found), output.build_page(args)) + "\n"
-    advise.deliver_advice(profiling_tools.localize_advice(study.advice, found), study.earlier, args, head)
+    advise.deliver_advice(
+        fill_commands(profiling_tools.localize_advice(study.advice, found), [file]), study.earlier, args, head
+    )
 
 
 def _write_profile(profile: Profile, file: Path | None) -> Path:

@@ -79,8 +79,7 @@ class HostServices:
         """Return a model of a machine, of this host for None."""
         from advisor.analysis import machines
 
-        if name is None:
-            return machines.load_host_machine()
+        name = name or machines.HOST
         return machines.load_machine(
             user_folders.resolve_machine(name) or name, (*user_folders.machine_folders(), *self.host.machine_files())
         )

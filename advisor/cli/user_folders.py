@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from advisor.extension.host import PluginHost
 
 PLUGINS_VARIABLE = "GAPWATCH_PLUGINS"
+#: What ``gapwatch machines probe`` calls its model.
+_PROBED = "probed"
 
 
 def config_folder() -> Path:
@@ -47,9 +49,32 @@ def machine_folders() -> tuple[Path, ...]:
 
 
 def resolve_machine(name: str | None) -> str | None:
-    """Return the file of the user's own machine model of that name, else the name itself."""
+    """Return the file of the user's own machine model of that name, else the name itself.
+
+    ``host`` is the probed model from the time on when this machine was probed.
+    """
+    if name == "host" and (probed := probed_here()):
+        return str(probed)
     files = [folder / f"{name}.yaml" for folder in machine_folders()]
     return next((str(file) for file in files if name and file.is_file()), name)
+
+
+def probed_here() -> Path | None:
+    """Return the model that ``gapwatch machines probe`` made of this machine; None before, and of another one.
+
+    Home directories are shared by different machines: sockets, cores, vectors and memory have to be those found here.
+    """
+    from advisor.analysis.machines import models
+    from advisor.model.errors import AdvisorError
+
+    for folder in machine_folders():
+        file = folder / f"{_PROBED}.yaml"
+        try:
+            if file.is_file() and models.fits_host(models.load_machine(file)):
+                return file
+        except AdvisorError:
+            continue
+    return None
 
 
 def load_host() -> PluginHost:

@@ -14,7 +14,7 @@ from advisor.collect.sampler import ProcessSampler
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 INTERVAL_S: Final = 0.05
 #: Sampling may take this share of one processor; with many processes the interval grows.
@@ -29,8 +29,10 @@ _RESTORED: Final = (signal.SIGPIPE, signal.SIGXFSZ)
 _FROM_KERNEL: Final = 0x80
 
 
-def record_program(arguments: Sequence[str], interval_s: float = INTERVAL_S) -> Recording:
-    """Run a program with our standard streams and return what was seen of it.
+def record_program(
+    arguments: Sequence[str], interval_s: float = INTERVAL_S, variables: Mapping[str, str] | None = None
+) -> Recording:
+    """Run a program with our standard streams, and ``variables`` beside our own, and return what was seen of it.
 
     Signals are passed on, but for those of the terminal, which reach the program anyway. Raises ``AdvisorError`` where
     the program can't be started.
@@ -38,7 +40,7 @@ def record_program(arguments: Sequence[str], interval_s: float = INTERVAL_S) -> 
     started = datetime.now(UTC).astimezone().isoformat(timespec="seconds")
     with _blocked_signals() as (mask, waited):
         origin_s, cost_s = time.monotonic(), time.process_time()
-        pid = _start_program(arguments, mask)
+        pid = _start_program(arguments, mask, {**os.environ, **(variables or {})})
         sampler = ProcessSampler(pid, origin_s, interval_s)
         _watch_program(sampler, waited, interval_s)
         sampler.take_sample()
@@ -60,9 +62,9 @@ def record_program(arguments: Sequence[str], interval_s: float = INTERVAL_S) -> 
     )
 
 
-def _start_program(arguments: Sequence[str], mask: set[signal.Signals]) -> int:
+def _start_program(arguments: Sequence[str], mask: set[signal.Signals], variables: Mapping[str, str]) -> int:
     try:
-        return os.posix_spawnp(arguments[0], list(arguments), os.environ, setsigmask=mask, setsigdef=_RESTORED)
+        return os.posix_spawnp(arguments[0], list(arguments), variables, setsigmask=mask, setsigdef=_RESTORED)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         hint = " (a file of this directory is named ./…)" if _is_local_file(arguments[0]) else ""

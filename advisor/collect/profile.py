@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.collect import notes
+from advisor.collect.roles import STARTERS, WRAPPERS
 from advisor.collect.thread_time_breakdown import ON_DISK, sum_by_call
 from advisor.model.records import CAUSE_CATEGORIES, Causes, Phase, Profile, Region
 
@@ -28,6 +31,8 @@ BUILD_VARIABLE: Final = "GAPWATCH_BUILD"
 #: If a larger share of the time in files is in calls without a name, nothing is said about the calls.
 _UNNAMED: Final = 0.25
 _COMMAND_LIMIT: Final = 4000
+#: So many characters of its name the kernel keeps of a process.
+_COMM: Final = 15
 _READING: Final = ("read", "pread")
 _WRITING: Final = ("write", "pwrite")
 
@@ -48,6 +53,7 @@ def build_profile(run: SampledRun, collect: str | None = None) -> Profile:
         build=os.environ.get(BUILD_VARIABLE, "").strip() or None,
         started=recording.started,
         cores=run.cores or None,
+        executable=_executable(recording),
         parameters=_collect_parameters(recording),
         outside=_compute_outside(run),
         counts=table.build_counts(),
@@ -63,6 +69,14 @@ def _find_busiest_program(run: SampledRun) -> str:
     for lane, one in zip(run.lanes, run.thread_times, strict=True):
         total[lane.process.name] += one.cpu_s + sum(one.io_s.values()) + 1e-3 * one.life_s
     return max(total, key=lambda name: total[name])
+
+
+def _executable(recording: Recording) -> str | None:
+    """Return the file of the program that was run, as the command names it; None where a script hides it."""
+    names = {process.name for process in recording.processes}
+    called = (word for word in recording.arguments if PurePath(word).name[:_COMM] in names)
+    found = next((shutil.which(word) for word in called if PurePath(word).name not in STARTERS | WRAPPERS), None)
+    return os.path.abspath(found) if found else None
 
 
 def _collect_parameters(recording: Recording) -> dict[str, str | float]:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     Store = Callable[[str, npt.NDArray[np.generic]], object]
 
 _PLAIN: Final = (
-    *("program", "run", "reader", "actual_s", "build", "started", "machine", "cores", "language", "ranks_expected"),
-    "clock_uncertainty_s",
+    *("program", "run", "reader", "actual_s", "build", "started", "machine", "cores", "language", "executable"),
+    *("ranks_expected", "clock_uncertainty_s"),
 )
 
 

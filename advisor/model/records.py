@@ -113,6 +113,10 @@ CAUSE_CATEGORIES = ("transfer", "wait", "sync", "io", "outside")
 #: Kinds of causes of I/O of which it is known whether they begin at a block of the file system.
 ALIGNED_FILE = "aligned file"
 UNALIGNED_FILE = "unaligned file"
+#: The note of a profile that does not tell work from waiting at all.
+WAITING_UNKNOWN = "waiting unknown"
+#: The note of a profile whose tool added the ranks up: its processors stand for ranks, but nobody knows which.
+RANKS_ADDED_UP = "ranks added up"
 #: Reads and writes of at most so many bytes are small.
 SMALL_IO_B = 100 << 10
 
@@ -165,7 +169,8 @@ class Profile:
     run that lie in no phase (``start-up``, ``shutdown``, ``not running``, ``idle``) to seconds per processor
     (Q,): over all phases a processor's wall time plus its outside seconds is ``actual_s``. ``counts`` maps a
     count (``calls``, ``messages``, ``bytes``, ``source_ops.fp_add``, ``compiled_ops.load``, ``scheduled_cycles``,
-    ``misses.L1`` …) to an array (regions, processors). ``status`` gives the status of each measure.
+    ``misses.L1`` …) to an array (regions, processors). ``status`` gives the status of each measure. ``executable`` is
+    the path of the program's file where the run was recorded.
     """
 
     program: str
@@ -181,6 +186,7 @@ class Profile:
     machine: str | None = None
     cores: int | None = None
     language: str | None = None
+    executable: str | None = None
     paradigms: tuple[str, ...] = ()
     parameters: Mapping[str, str | float] = field(default_factory=dict)
     outside: Mapping[str, FloatArray] = field(default_factory=dict)
@@ -332,7 +338,7 @@ class Recommendation:
     ceiling_s: float
     expected_s: float | None
     interval_s: tuple[float, float] | None
-    basis: Literal["simulation", "history", "similar"] | None
+    basis: Literal["simulation", "history", "similar", "calibration"] | None
     confidence: float
     effort: int
     may_help: tuple[Effect, ...]

@@ -14,7 +14,7 @@ from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.output.recommendation_text import describe_expected_gain
 from advisor.output.text_cells import shorten_text
-from advisor.output.wording import describe_gap, describe_grade, describe_how, describe_processors
+from advisor.output.wording import describe_bound, describe_gap, describe_grade, describe_how, describe_processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,7 +89,9 @@ def _render_next_actions(advice: Advice) -> Iterator[str]:
     """Yield the actions to take next and, folded, what speaks for each."""
     shown = advice.recommendations[:_ACTIONS]
     if not shown:
-        yield f"**{advice.verdict.capitalize()}.**"
+        bound = describe_bound(advice)
+        silent = advice.verdict == "nothing significant" and bound
+        yield f"**{_escape_markdown(bound)}**" if silent else f"**{advice.verdict.capitalize()}.**"
         return
     yield f"**To do next**; together they win at most {numbers.format_duration(advice.total.ceiling_s)}:"
     rows = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from advisor.model.records import WAITING_UNKNOWN
 from advisor.output import numbers
 from advisor.output.details import render_details
 from advisor.output.page import render_lines
@@ -12,6 +13,7 @@ from advisor.output.sections import render_bullet, render_command, render_headin
 from advisor.output.text_cells import make_line, shorten_text, wrap_text
 from advisor.output.waterfall import render_waterfall
 from advisor.output.wording import (
+    describe_bound,
     describe_gap,
     describe_grade,
     describe_processors,
@@ -91,7 +93,15 @@ def _render_verdict(advice: Advice, page: Page) -> list[Text]:
 
 
 def _render_nothing(advice: Advice, page: Page) -> list[Text]:
-    sentence = f"Nothing significant: no gap of this run calls for an action.{_describe_largest_gap(advice)}"
+    if computation := describe_bound(advice):
+        sentence = f"No gap above the computation calls for an action. {computation}"
+        return render_paragraph(page.clean_remark(sentence), page, "bold yellow")
+    if any(note.name == WAITING_UNKNOWN for note in advice.grade.notes):
+        sentence = (
+            f"Nothing significant in input and output, and nothing else was recorded.{_describe_largest_gap(advice)}"
+        )
+    else:
+        sentence = f"Nothing significant: no gap of this run calls for an action.{_describe_largest_gap(advice)}"
     return render_paragraph(page.clean_remark(sentence), page, "bold green")
 
 
@@ -105,9 +115,12 @@ def _describe_largest_gap(advice: Advice) -> str:
 
 
 def _render_insufficient(advice: Advice, page: Page) -> list[Text]:
+    bound = describe_bound(advice)
     if _is_open(advice):
         sentence = "Not enough evidence to choose an action: what tells one from another was not measured."
-        return render_paragraph(page.clean_remark(sentence + _describe_largest_gap(advice)), page, "bold red")
+        return render_paragraph(
+            page.clean_remark(sentence + (f" {bound}" if bound else _describe_largest_gap(advice))), page, "bold red"
+        )
     lines = render_paragraph("Not enough evidence to advise from, so no advice is given.", page, "bold red")
     for note in _worst_notes(advice):
         lines += render_bullet(page.clean_remark(note.text), page)

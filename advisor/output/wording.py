@@ -45,8 +45,14 @@ BASES = {
     "simulation": "by simulating the measured run",
     "history": "by what it won before",
     "similar": "by what it won in similar programs",
+    "calibration": "by what it won in programs with this fault",
 }
 COUNTS = {1: "one thing", 2: "two things", 3: "three things"}
+
+
+def describe_bound(advice: Advice) -> str:
+    """Return what is known of computation that is most of the run; nothing where it is not."""
+    return next((finding.text for finding in advice.findings if finding.kind == "computation"), "")
 
 
 def describe_gap(gap: Gap) -> str:

@@ -38,6 +38,7 @@ class CategorySeconds:
     sync_s: FloatArray
     transfer_s: FloatArray
     io_s: FloatArray
+    os_s: FloatArray
     start_up_s: FloatArray
     shutdown_s: FloatArray
 
@@ -69,7 +70,7 @@ def split_by_category(
     rest = total - wait
     nowhere = have_roles(trace, calls.region[call], (Role.TOOL, Role.INIT))
     synchronizes = have_roles(trace, calls.region[call], SYNCHRONIZING_ROLES)
-    io = role == Role.IO
+    io, taken = role == Role.IO, role == Role.OS
     nothing = np.zeros(len(forking.call))
     return CategorySeconds(
         call=np.r_[call, forking.call],
@@ -77,8 +78,9 @@ def split_by_category(
         teams=np.r_[np.zeros(len(call), dtype=np.int64), forking.teams],
         wait_s=np.r_[np.where(nowhere, 0.0, wait), forking.wait_s],
         sync_s=np.r_[np.where(synchronizes, rest, 0.0), forking.sync_s],
-        transfer_s=np.r_[np.where(synchronizes | io | nowhere, 0.0, rest), nothing],
+        transfer_s=np.r_[np.where(synchronizes | io | taken | nowhere, 0.0, rest), nothing],
         io_s=np.r_[np.where(io, rest, 0.0), nothing],
+        os_s=np.r_[np.where(taken, rest, 0.0), nothing],
         start_up_s=np.r_[before[call] + np.where(role == Role.INIT, total, 0.0), nothing],
         shutdown_s=np.r_[after[call], nothing],
     )

@@ -77,6 +77,7 @@ class Role(IntEnum):
     THREAD = 21  # starting and joining threads by hand
     TOOL = 22  # the measurement system itself
     ROOT = 23  # the program as a whole: work on a process's first thread, idleness on others
+    OS = 24  # taken by the operating system: asleep, or without a core
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,8 @@ class Trace:
     ``tag``, ``size`` (bytes, -1 unknown), ``request``. ``first`` (locations + 1,) delimits the locations:
     events of location l are ``first[l]:first[l + 1]``. ``communicators`` lists the members of each as ranks, in the
     order of the communicator; communicators with the same members are one. ``ticks_s`` is the timer's
-    resolution, ``language`` that of the program (``c``, ``cxx``, ``fortran``) where the trace tells it.
+    resolution, ``language`` that of the program (``c``, ``cxx``, ``fortran``) where the trace tells it. A trace is
+    ``cpu_timed`` where regions of the role ``OS`` hold all the time in which computation had no core.
     """
 
     program: str
@@ -131,6 +133,7 @@ class Trace:
     parameters: dict[str, str | float] = field(default_factory=dict)
     language: str | None = None
     notes: tuple[Note, ...] = ()
+    cpu_timed: bool = False
 
     @property
     def ranks(self) -> int:

@@ -88,7 +88,7 @@ def from_trace(
         phases=mark_serial_phases(trace, divided, threaded, booked.closing_wait_s, plan.phase_of)
         if correction.solved
         else _merge_phases(divided, len(booked.rows)),
-        status=_measure_status(booked, correction),
+        status=_measure_status(trace, booked, correction),
         language=trace.language,
         paradigms=_find_paradigms(trace, told.used),
         parameters=trace.parameters,
@@ -229,9 +229,11 @@ def _build_processors(trace: Trace, plan: RunPlan) -> tuple[Processor, ...]:
     )
 
 
-def _measure_status(booked: TimeAttribution, correction: ClockCorrection) -> dict[str, Status]:
+def _measure_status(trace: Trace, booked: TimeAttribution, correction: ClockCorrection) -> dict[str, Status]:
     """Return how each measure came about."""
     statuses: dict[str, Status] = {"wall_s": "measured", "io_s": "measured"}
+    if trace.cpu_timed:
+        statuses |= {"cpu_s": "measured", "os_s": "measured"}
     for name in booked.total:
         guessed = (
             not correction.solved or correction.unproven or booked.guessed[name] > GUESSED_SHARE * booked.total[name]

@@ -75,8 +75,8 @@ _IO_CALLS = _split_words(
     "open open64 openat creat creat64 close read write pread pread64 pwrite pwrite64 readv writev preadv pwritev "
     "fsync fdatasync sync sync_file_range lseek lseek64 truncate ftruncate fopen fopen64 fdopen freopen fclose "
     "fread fwrite fread_unlocked fwrite_unlocked fflush fseek fseeko ftell ftello rewind fgetc getc fgets fputc putc "
-    "fputs puts fprintf vfprintf fscanf aio_read aio_write aio_suspend unlink rename mkdir opendir readdir "
-    "closedir stat fstat lstat access sendfile mmap_read pipe dup dup2 dup3 select poll"
+    "fputs puts fprintf vfprintf printf getline fscanf aio_read aio_write aio_suspend unlink rename mkdir "
+    "opendir readdir closedir stat fstat lstat access sendfile mmap_read pipe dup dup2 dup3 select poll"
 )
 
 #: What a tool that only sums up input and output calls its kinds.
@@ -112,9 +112,10 @@ _OPENMP_NAMES = (
 )
 _LOCK_CALLS = _split_words("omp_set_lock omp_set_nest_lock omp_test_lock omp_test_nest_lock")
 _THREAD_CALLS = _split_words("pthread_create pthread_join pthread_exit pthread_detach thrd_create thrd_join")
+_SLEEP_CALLS = _split_words("sleep usleep nanosleep clock_nanosleep")
 _WAIT_CALLS = _split_words(
-    "pthread_mutex_lock pthread_mutex_trylock pthread_cond_wait pthread_cond_timedwait pthread_rwlock_rdlock "
-    "pthread_rwlock_wrlock pthread_spin_lock sem_wait sem_timedwait"
+    "flock lockf pthread_mutex_lock pthread_mutex_trylock pthread_cond_wait pthread_cond_timedwait "
+    "pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_spin_lock sem_wait sem_timedwait"
 )
 
 _COLLECTIVE_ROLES = MappingProxyType(
@@ -198,6 +199,8 @@ def _classify_call(name: str, role: str, paradigm: str) -> tuple[str, Role] | No
         return call, Role.IO
     if call in _THREAD_CALLS:
         return call, Role.THREAD
+    if call in _SLEEP_CALLS:
+        return call, Role.OS
     if call in _WAIT_CALLS:
         return call, Role.OMP_LOCK
     return (call, Role.OMP_BARRIER) if call == "pthread_barrier_wait" else None

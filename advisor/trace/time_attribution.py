@@ -147,11 +147,14 @@ def _sum_measures(
     row = table.row_of_call[pieces.call[booked]]
     cell = table.find_cells(row, pieces.instance[booked], pieces.location[booked])
     flat = {"wall_s": sum_by_group(cell, pieces.seconds[booked], table.size)}
-    inside = split.wait_s + split.sync_s + split.transfer_s + split.io_s != 0
+    inside = split.wait_s + split.sync_s + split.transfer_s + split.io_s + split.os_s != 0
     call, instance = split.call[inside], split.instance[inside]
     cell = table.find_cells(table.row_of_call[call], instance, calls.location[call])
-    for name in ("wait_s", "sync_s", "transfer_s", "io_s"):
+    names = ("wait_s", "sync_s", "transfer_s", "io_s", *(("os_s",) if trace.cpu_timed else ()))
+    for name in names:
         flat[name] = sum_by_group(cell, getattr(split, name)[inside], table.size)
+    if trace.cpu_timed:
+        flat["cpu_s"] = flat["wall_s"] - reduce(add, [flat[name] for name in names])
     return flat
 
 

@@ -1,9 +1,12 @@
-"""Measurements in the formats of Extra-P: its text format and both of its JSON formats, as studies by metric."""
+"""Measurements in the formats of Extra-P, as studies by metric: its text, all of its JSON, TALPAS, and experiments."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+import zipfile
+import zlib
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +19,11 @@ if TYPE_CHECKING:
 
 Point = tuple[float, ...]
 SIZE_LIMIT: Final = 64 << 20
+_ZIP: Final = b"PK\x03\x04"
+_INNER: Final = "experiment.json"
+#: A line of TALPAS: JSON with semicolons where commas belong; those inside of strings stay.
+_TALPAS: Final = re.compile(r'\s*\{\s*"parameters"\s*:\s*\{[^{}]*\}\s*[;,]')
+_SEPARATOR: Final = re.compile(r'"(?:[^"\\]|\\.)*"|;')
 _WORDS: Final = ("PARAMETER", "POINTS", "REGION", "METRIC", "DATA", "EXPERIMENT")
 
 
@@ -29,15 +37,43 @@ class Measurements:
     )
 
 
+def _is_zip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_ZIP)) == _ZIP
+
+
+def _is_experiment(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _INNER in archive.namelist()
+    except (zipfile.BadZipFile, OSError):
+        return False
+
+
+def _experiment(path: Path) -> str:
+    """Return the document in an experiment that Extra-P saved; ``InputError`` where it is damaged or too large."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(_INNER).file_size > SIZE_LIMIT:
+                raise InputError(path, f"unpacks to more than {SIZE_LIMIT >> 20} MB")
+            with archive.open(_INNER) as inner:
+                return inner.read(SIZE_LIMIT).decode("utf-8")
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, UnicodeDecodeError, NotImplementedError) as error:
+        raise InputError(path, f"no experiment of Extra-P: {error}") from None
+
+
 def is_extrap_file(path: Path) -> bool:
     """Return whether the file is in one of Extra-P's formats."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
         head = file.read(4096)
+    if head.startswith(_ZIP):
+        return _is_experiment(path)
     if head.lstrip()[:1] == b"{":
         lines = b'"params"' in head and b'"value"' in head
-        return lines or b'"measurements"' in head or (b'"parameters"' in head and b"gapwatch/" not in head)
+        legacy = b'"callpaths"' in head or b'"coordinates"' in head
+        return lines or legacy or b'"measurements"' in head or (b'"parameters"' in head and b"gapwatch/" not in head)
     words = [line.split()[0] for line in head.splitlines() if line.split() and not line.startswith(b"#")]
     return bool(words) and words[0] in (b"PARAMETER", b"EXPERIMENT") and set(words[:-1]) <= {w.encode() for w in _WORDS}
 
@@ -46,8 +82,8 @@ def read_measurements(path: Path) -> Measurements:
     """Return what the file holds; ``InputError`` with the place of what is wrong with it."""
     if path.stat().st_size > SIZE_LIMIT:
         raise InputError(path, f"larger than {SIZE_LIMIT >> 20} MB")
-    text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    found = _read_json(path) if text.lstrip().startswith("{") else _read_text(path, text)
+    text = _experiment(path) if _is_zip(path) else path.read_text(encoding="utf-8", errors="surrogateescape")
+    found = _read_json(path, text) if text.lstrip().startswith("{") else _read_text(path, text)
     if not found.values:
         raise InputError(path, "no measurements in it")
     return found
@@ -58,7 +94,7 @@ def _read_text(path: Path, text: str) -> Measurements:
     points: list[Point] = []
     region, metric, at = "", "", 0
     for number, line in enumerate(text.splitlines(), start=1):
-        word, _, rest = line.strip().partition(" ")
+        word, rest = (*line.split(maxsplit=1), "", "")[:2]
         if not word or word.startswith("#"):
             continue
         place = f"line {number}"
@@ -99,10 +135,10 @@ def _parse_numbers(path: Path, place: str, text: str) -> list[float]:
     return numbers
 
 
-def _read_json(path: Path) -> Measurements:
+def _read_json(path: Path, text: str) -> Measurements:
     try:
         found = Measurements()
-        for region, metric, point, values in _iterate_rows(path.read_text(encoding="utf-8"), found):
+        for region, metric, point, values in _iterate_rows(text, found):
             place = tuple(float(each) for each in point)
             if len(place) != len(found.parameters):
                 raise ValueError(f"a point has {len(place)} coordinates for {len(found.parameters)} parameters")
@@ -117,21 +153,23 @@ def _read_json(path: Path) -> Measurements:
 
 
 def _iterate_rows(text: str, found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:
-    """Return region, metric, point and values of each row of any of the three layouts."""
-    lines = text.split("\n")
-    if '"params"' in lines[0]:
-        return _iterate_line_rows(
-            [json.loads(line, parse_constant=_refuse_constant) for line in lines if line.strip()], found
-        )
+    """Return region, metric, point and values of each row of any of the layouts."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if _TALPAS.match(lines[0]):
+        lines = [_SEPARATOR.sub(lambda part: "," if part[0] == ";" else part[0], line) for line in lines]
+    if '"params"' in lines[0] or _TALPAS.match(lines[0]):
+        return _iterate_line_rows([json.loads(line, parse_constant=_refuse_constant) for line in lines], found)
     root = json.loads(text, parse_constant=_refuse_constant)
     return _iterate_legacy_rows(root, found) if "callpaths" in root else _iterate_current_rows(root, found)
 
 
 def _iterate_line_rows(rows: list[Any], found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:
-    found.parameters += [str(name) for name in rows[0]["params"]]
+    key = "params" if "params" in rows[0] else "parameters"
+    found.parameters += [str(name) for name in rows[0][key]]
     for row in rows:
-        point = [row["params"][name] for name in found.parameters]
-        yield str(row.get("callpath", "")), str(row.get("metric", "")), point, [row["value"]]
+        point = [row[key][name] for name in found.parameters]
+        values = row["value"] if isinstance(row["value"], list) else [row["value"]]
+        yield str(row.get("callpath", "")), str(row.get("metric", "")), point, values
 
 
 def _refuse_constant(word: str) -> float:
@@ -143,7 +181,15 @@ def _iterate_current_rows(root: Any, found: Measurements) -> Iterator[tuple[str,
     for region, metrics in root["measurements"].items():
         for metric, rows in metrics.items():
             for row in rows:
-                yield region, metric, row["point"], row["values"]
+                point = row["point"] if "point" in row else row["coordinate"]
+                kept = row.get("values") or "median" not in row
+                yield region, metric, point, row["values"] if kept else _repeats(row)
+
+
+def _repeats(row: Any) -> list[float]:  # noqa: ANN401
+    """Return values with the least, median and most that an experiment keeps where it dropped the values."""
+    least, median, most = float(row["minimum"]), float(row["median"]), float(row["maximum"])
+    return [least, median, most] if least < most else [median]
 
 
 def _iterate_legacy_rows(root: Any, found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:  # noqa: ANN401

@@ -33,6 +33,7 @@ _EXPECTED: Final = {
     "history": _HISTORY,
     "similar": "the share of its ceiling that the action has won in similar programs × ceiling, as a finding tells it",
     "simulation": "simulated by a plugin, at most the ceiling",
+    "calibration": "the share that the change won in programs with this fault × ceiling, as the rule states it",
 }
 
 
@@ -213,7 +214,7 @@ def _explain_order(draft: Draft, made: Recommendation, about: str) -> ExplainedN
         inputs = [NumberInput("ceiling", made.ceiling_s, "s", "at most, above")]
     else:
         inputs = [NumberInput("expected", made.expected_s, "s", f"above, from {made.basis}")]
-    if made.basis not in ("history", "similar"):
+    if made.basis not in ("history", "similar", "calibration"):
         inputs.append(
             NumberInput(
                 "typical fraction",

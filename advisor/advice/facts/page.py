@@ -37,7 +37,8 @@ each of them ends a phase. If few of many equal instances compute (c), only few 
 
 Needs with `_s` are arrays of the profile; `misses.L1`, `compiled_ops.load`, `memory_bytes`, `vectorized_ops` and
 `contended_loads` (loads of lines that another core has changed) are counts, `causes` is its table of causes
-([formats.md](formats.md)); `cores` and `machine` are what the user or the system says.
+([formats.md](formats.md)); `cores` and `machine` are what the user or the system says. `code.KIND_s` are seconds in
+code of a kind, which the file of the program tells ([computation.md](computation.md)).
 
 Plugins add facts with the hook `advisor_facts`. This page is made from the code: `python -m advisor.advice.facts`.
 """

@@ -54,6 +54,11 @@ _SHARING: Final = "{launch}perf c2c record ./PROGRAM, then perf c2c report"
 _VECTOR: Final = "{launch}valgrind --tool=callgrind --dump-instr=yes ./PROGRAM"
 _DARSHAN: Final = "DARSHAN_LOGPATH=. DXT_ENABLE_IO_TRACE=1 {launch}env LD_PRELOAD=libdarshan.so ./PROGRAM"
 _CPU: Final = MISSING["cpu_s"].command
+_BINARY: Final = "gapwatch advise --binary ./PROGRAM PATH"
+_SAMPLES: Final = (
+    "perf record -o gapwatch-perf.data {launch}./PROGRAM && perf script -i gapwatch-perf.data > gapwatch-perf.txt && "
+    "gapwatch advise --binary ./PROGRAM gapwatch-perf.txt"
+)
 
 
 def _parse_facts(needs: str, command: str, rows: str) -> tuple[Fact, ...]:
@@ -263,6 +268,40 @@ _PROCESSOR: Final = (
     ),
 )
 
+_CODE: Final = (
+    *_parse_facts(
+        "code.all_s code.unoptimized_s",
+        _BINARY,
+        "code.unoptimized_share | share | seconds in functions compiled without optimization / computation",
+    ),
+    *_parse_facts(
+        "code.all_s code.known_s",
+        _SAMPLES,
+        """
+        code.known_share    | share | seconds in functions whose code was looked at, or is known / computation
+        code.checked_share  | share | seconds in functions whose loops check bounds or assertions / computation
+        code.scalar_share   | share | seconds in inner loops that compute with one number at a time / computation
+        code.overlap_share  | share | the same where nothing but overlapping arrays, or options, can be the reason
+        code.order_share    | share | the same where a sum has to keep its order
+        code.branch_share   | share | the same where the loop branches
+        code.call_share     | share | the same where the loop calls functions
+        code.stride_share   | share | seconds in inner loops, times their share of accesses with a stride / computation
+        code.page_share     | share | the same for strides of 4 KiB and multiples
+        code.division_share | share | seconds in inner loops that divide or take roots / computation
+        code.update_share   | share | seconds in inner loops that store to one place each time / computation
+        """,
+    ),
+    *_parse_facts(
+        "code.all_s code.math_s",
+        _SAMPLES,
+        """
+        code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation
+        code.allocation_share | share | seconds in malloc, free and the like / computation
+        code.copy_share       | share | seconds in memcpy, memset and the like / computation
+        """,
+    ),
+)
+
 #: All facts that rules may name, by topic.
 VOCABULARY: Final[tuple[Fact, ...]] = (
     *_RUN,
@@ -272,6 +311,7 @@ VOCABULARY: Final[tuple[Fact, ...]] = (
     *_SYNCHRONIZING,
     *_INPUT_OUTPUT,
     *_PROCESSOR,
+    *_CODE,
 )
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from advisor.advice.facts.places import family_name
 from advisor.advice.facts.sheet import find_slowest_processors
-from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence, find_gap_letters
-from advisor.advice.ranking.effects import find_effects, find_spot, select_instructions
-from advisor.model.records import Recommendation
+from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence, concerned_share, find_gap_letters
+from advisor.advice.ranking.effects import find_effects, find_spot, select_instructions, spot_code
+from advisor.model.records import RANKS_ADDED_UP, Recommendation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -55,7 +55,7 @@ class Draft:
         """
         made = self.recommendation
         seconds = made.ceiling_s if made.expected_s is None else made.expected_s
-        usual = 1.0 if made.basis in ("history", "similar") else self.match.action.typical_fraction
+        usual = 1.0 if made.basis in ("history", "similar", "calibration") else self.match.action.typical_fraction
         return seconds * usual * made.confidence / made.effort
 
     @property
@@ -113,9 +113,12 @@ def _build_draft(
     whole = _is_about_program(main, names)
     phases = sorted({p for match in ([main] if whole else group) if match.site.place for p in match.site.place.phases})
     where = find_spot([book.gaps[n] for n in names if n in book.gaps], {profile.phases[p].name for p in phases})
-    action, most = main.action, compute_ceiling(book, claims)
+    if main.action.gain is not None:
+        where = spot_code(profile, main.action.gain.of, phases)
+    action, most = main.action, compute_ceiling(book, claims) * concerned_share(main)
     gain, loss = find_effects(matches.book, action, names, book)
-    blamed = find_slowest_processors(matches.sheet, main.site) if set(names) & set(_BLAMED) else ()
+    told = all(note.name != RANKS_ADDED_UP for note in profile.notes)
+    blamed = find_slowest_processors(matches.sheet, main.site) if told and set(names) & set(_BLAMED) else ()
     made = Recommendation(
         rank=0,
         action=action.id,
@@ -175,7 +178,7 @@ def _site_numbers(matches: RuleMatches, match: RuleMatch) -> tuple[int, ...]:
 def restrict_draft(draft: Draft, claims: tuple[Claim, ...], book: GapBudget) -> Draft:
     """Return the draft about some of its claims only."""
     made, names = draft.recommendation, tuple(dict.fromkeys(name for _, name in claims))
-    most = compute_ceiling(book, claims)
+    most = compute_ceiling(book, claims) * concerned_share(draft.match)
     phases = _more_phases(draft.match, claims, book)
     made = replace(
         made, ceiling_s=most, confidence=compute_confidence(book, draft.match, names, most), more_phases=phases

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from advisor.advice.facts.of_code import code_seconds
 from advisor.model.records import Effect
 
 if TYPE_CHECKING:
@@ -71,6 +74,25 @@ def find_spot(gaps: Sequence[Gap], phases: Collection[str]) -> SourceSpot:
     if file is None:
         file, line = _find_caller(gaps, phases, name)
     return SourceSpot(name, file, line, dominant)
+
+
+def spot_code(profile: Profile, fact: str, phases: Collection[int]) -> SourceSpot:
+    """Return where most of the computation is that a fact about the program's code speaks of, in some phases.
+
+    A function of a library has the place of the function of the program that has most seconds in loops with calls.
+    """
+    seconds = code_seconds(profile, fact)
+    if seconds is None or not phases:
+        return SourceSpot()
+    rows = np.unique(np.concatenate([profile.phases[p].regions for p in phases]))
+    row = int(rows[np.argmax(seconds[rows])])
+    if seconds[row] <= 0:
+        return SourceSpot()
+    region, callers = profile.regions[row], code_seconds(profile, "code.call_share")
+    if region.file is None and callers is not None and callers[rows].any():
+        caller = profile.regions[int(rows[np.argmax(callers[rows])])]
+        region = replace(region, file=caller.file, line=caller.line)
+    return SourceSpot(region.name, region.file, region.line, bool(seconds[row] >= DOMINANT * seconds[rows].sum()))
 
 
 def _is_in_phases(share: Share, phases: Collection[str]) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.ceilings import build_gap_budget, compute_ceiling
 from advisor.advice.ranking.drafts import NEARLY, build_drafts, compute_digest, restrict_draft
+from advisor.advice.ranking.gains import ExpectedGain
 from advisor.advice.ranking.outlook import add_outlook, matters_later
 from advisor.model.records import Total
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.drafts import Claim, Draft
-    from advisor.advice.ranking.gains import ExpectedGain
     from advisor.advice.rules import RuleBook, RuleMatches
     from advisor.model.records import Gap, Grade, Profile, Recommendation
 
@@ -67,13 +67,22 @@ def rank_matches(
 def _add_expected_gain(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None]) -> Draft:
     """Return the draft with what its change is expected to win, which is never more than the ceiling."""
     made = draft.recommendation
-    found = gain(made)
+    found = gain(made) or _calibrated_gain(draft)
     if found is None:
         return draft
     most = made.ceiling_s
     interval = (min(found.low_s, most), min(found.high_s, most))
     better = replace(made, expected_s=min(found.expected_s, most), interval_s=interval, basis=found.basis)
     return replace(draft, recommendation=better)
+
+
+def _calibrated_gain(draft: Draft) -> ExpectedGain | None:
+    """Return what the change won where it was measured, of the seconds that it is about here."""
+    calibration, most = draft.match.action.gain, draft.recommendation.ceiling_s
+    if calibration is None:
+        return None
+    low, usual, high = calibration.wins
+    return ExpectedGain(usual * most, low * most, high * most, "calibration")
 
 
 def _sort_near_equals(ordered: Sequence[Draft]) -> list[Draft]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts.places import is_significant
 from advisor.advice.rules.conditions import FactIs, compute_truth, evaluate_condition
@@ -19,13 +19,18 @@ if TYPE_CHECKING:
     from advisor.model.records import Need
 
 
+#: The issue of actions against what the operating system takes: O holds I/O as well, which they do not shrink.
+_OF_SYSTEM: Final = "I-30"
+
+
 @dataclass(frozen=True, slots=True)
 class RuleMatch:
-    """An action at a site, and what its conditions say there."""
+    """An action at a site, what its conditions say there, and the seconds of input and output there."""
 
     action: Action
     site: Site
     outcome: Outcome
+    io_s: float = 0.0
 
     @property
     def stake_s(self) -> float:
@@ -34,12 +39,21 @@ class RuleMatch:
 
     @property
     def known_s(self) -> float:
-        """The seconds that one of the action's gaps holds here for certain."""
-        return max((span.low for span in self._target_spans()), default=0.0)
+        """The seconds that one of the action's gaps holds here for certain.
+
+        Of O an action about the operating system can win only what is no I/O.
+        """
+        return max((self.site.gap_span(gap).low - self._elsewhere_s(gap) for gap in self._gaps()), default=0.0)
 
     def _target_spans(self) -> list[GapSpan]:
-        gaps = self.action.targets or [leaf.gap for leaf in self.action.comparisons if not isinstance(leaf, FactIs)]
-        return [self.site.gap_span(gap) for gap in gaps]
+        return [self.site.gap_span(gap) for gap in self._gaps()]
+
+    def _gaps(self) -> Sequence[str]:
+        return self.action.targets or [leaf.gap for leaf in self.action.comparisons if not isinstance(leaf, FactIs)]
+
+    def _elsewhere_s(self, gap: str) -> float:
+        """Return the seconds of a gap that are known to be nothing that the action is about."""
+        return self.io_s if gap == "O" and self.action.issue == _OF_SYSTEM else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +90,7 @@ class RuleMatches:
 def match_rules(book: RuleBook, sheet: FactSheet) -> RuleMatches:
     """Return what fires and what stays undecided, in the order of the book and of the sites."""
     found = [
-        RuleMatch(action, site, evaluate_condition(action.when, site))
+        RuleMatch(action, site, evaluate_condition(action.when, site), _io_s(site, sheet))
         for action in book.actions
         for site in _sites_of_action(action, sheet)
         if compute_truth(action.when, site) is not False
@@ -90,6 +104,14 @@ def match_action(action: Action, sheet: FactSheet) -> Iterator[RuleMatch]:
     """Yield what the conditions of an action say at each site; nothing if it does not fit the program's model."""
     for site in _sites_of_action(action, sheet):
         yield RuleMatch(action, site, evaluate_condition(action.when, site))
+
+
+def _io_s(site: Site, sheet: FactSheet) -> float:
+    """Return the seconds of input and output at a site, a mean over the processors; of the run those of all sites."""
+    if site.place is None:
+        return sum(_io_s(one, sheet) for one in sheet.sites)
+    share = site.values.get("io.share", 0.0)
+    return float(share) * site.place.seconds if isinstance(share, int | float) else 0.0
 
 
 def _sites_of_action(action: Action, sheet: FactSheet) -> Sequence[Site]:

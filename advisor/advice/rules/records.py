@@ -143,6 +143,22 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class Calibration:
+    """What such a change won where it was measured: the least, the usual and the largest share of the seconds.
+
+    ``of`` is the fact that tells the share of the gap's seconds that the change is about; the ceiling is that share.
+    """
+
+    of: FactName
+    wins: tuple[Annotated[float, Between(0, 1)], ...]
+    mark: Mark
+
+    def __post_init__(self) -> None:
+        if len(self.wins) != 3 or list(self.wins) != sorted(self.wins):
+            raise FieldErrors([(("wins",), "expected three shares: the least, the usual and the largest")])
+
+
+@dataclass(frozen=True, slots=True)
 class Action:
     """A tuning action with everything that is said about it."""
 
@@ -161,6 +177,7 @@ class Action:
     sources: tuple[str, ...]
     examples: tuple[Example, ...]
     mark: Mark
+    gain: Calibration | None = None
     affects: tuple[AffectedName, ...] = ()
     helps: tuple[IssueName, ...] = ()
     hurts: tuple[IssueName, ...] = ()

@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from advisor.advice.rules.conditions import AllOf, AnyOf, FactIs, GapSeconds, GapShare, Not
 from advisor.advice.rules.names import ActionName, AffectedName, CaseName, FactName, GapName, IssueName, StepNumber
-from advisor.advice.rules.records import Action, Arrow, Changed, Example, How, Issue, RuleBook, Step, Switch
+from advisor.advice.rules.records import (
+    Action,
+    Arrow,
+    Calibration,
+    Changed,
+    Example,
+    How,
+    Issue,
+    RuleBook,
+    Step,
+    Switch,
+)
 from advisor.support import disk_cache
 from advisor.support.documents import Mark
 
@@ -30,7 +41,7 @@ T = TypeVar("T")
 #: All types that rules are made of, besides numbers, texts and truth values.
 TYPES: Final[tuple[type[Any], ...]] = (
     tuple, dict, RuleBook, Step, Arrow, Issue, Action, Switch, How, Example, Mark, AllOf, AnyOf, Not, FactIs, GapShare,
-    GapSeconds, Changed, ActionName, AffectedName, CaseName, FactName, GapName, IssueName, StepNumber,
+    GapSeconds, Calibration, Changed, ActionName, AffectedName, CaseName, FactName, GapName, IssueName, StepNumber,
 )  # fmt: skip
 _NUMBERS: Final = {kind: number for number, kind in enumerate(TYPES)}
 _FIELDS: Final[dict[type[Any], tuple[str, ...]]] = {

@@ -15,7 +15,7 @@ import numpy as np
 from advisor.analysis.gaps.attribution import ROUNDING, attribute_between, build_source, gap_letters, sum_parts
 from advisor.analysis.gaps.gap_causes import find_causes, group_causes
 from advisor.analysis.measures import join_reasons, worst_status
-from advisor.model.records import BOUND_NAMES, Bound, Gap, Share
+from advisor.model.records import BOUND_NAMES, RANKS_ADDED_UP, Bound, Gap, Share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,6 +175,8 @@ def _region_shares(origin: AttributionSource, spread: SecondsSpread) -> tuple[Sh
 
 
 def _processor_shares(origin: AttributionSource, spread: SecondsSpread) -> tuple[Share, ...]:
+    if any(note.name == RANKS_ADDED_UP for note in origin.profile.notes):
+        return ()
     chosen = _select_largest(spread.processors)
     ordered = chosen[np.argsort(-spread.processors[chosen], kind="stable")]
     listed = [Share(origin.profile.processors[q].name, float(spread.processors[q])) for q in ordered]

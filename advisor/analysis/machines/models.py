@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 HOST = "host"
 _SUFFIX = ".yaml"
+#: The memory that a system reports changes a little with its kernel.
+_SAME_MEMORY = 0.05
 
 
 def list_model_names(places: Iterable[Path] = ()) -> tuple[str, ...]:
@@ -55,6 +57,21 @@ def load_host_machine() -> Machine:
     """The machine this runs on, as far as the system tells; functional units as in the model of its processor."""
     found = local_machine.detect_machine()
     return local_machine.add_core_units(found, _find_processor_model(local_machine.identify_processor()))
+
+
+def fits_host(machine: Machine) -> bool:
+    """Return whether a model has the sockets, cores, vector width and memory of the machine this runs on."""
+    found = local_machine.detect_machine()
+    alike = all(
+        getattr(machine, name) == getattr(found, name)
+        for name in ("sockets", "cores_per_socket", "threads_per_core", "vector_width")
+    )
+    sizes = [one.memory.size if one.memory else None for one in (machine, found)]
+    return alike and _nearly_equal(*sizes)
+
+
+def _nearly_equal(one: float | None, other: float | None) -> bool:
+    return one == other or (one is not None and other is not None and abs(one - other) <= _SAME_MEMORY * other)
 
 
 def _files_by_name(places: Iterable[Path]) -> dict[str, Path]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 #: What one recording may know about a run and another may not.
-_STATED: Final = ("build", "started", "machine", "cores", "language", "ranks_expected")
+_STATED: Final = ("build", "started", "machine", "cores", "language", "executable", "ranks_expected")
 
 
 def merge_recordings(recordings: Sequence[Profile]) -> Profile:

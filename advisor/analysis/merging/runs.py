@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,11 @@ import numpy as np
 
 #: Names of programs are cut to this length by the system (``comm`` of a process), so as long a beginning is the name.
 _COMM: Final = 15
+#: Two recordings of which one took so many times as long as the other, and this much more, are of different runs.
+LONGER: Final = 2.0
+SLACK_S: Final = 1.0
+#: What tools write that know the number of a host only.
+_NUMBERED: Final = re.compile(r"[0-9a-f]{8}|[0-9]+")
 
 
 def group_by_run(recordings: Sequence[Profile]) -> list[list[Profile]]:
@@ -65,7 +71,26 @@ def _is_same_run(one: Profile, other: Profile) -> bool:
         and (one.build is None or other.build is None or one.build == other.build)
         and all(one.parameters[name] == other.parameters[name] for name in shared)
         and (one.ranks == other.ranks or not (one.has_run_time and other.has_run_time))
+        and not _differ(one, other)
     )
+
+
+def _differ(one: Profile, other: Profile) -> bool:
+    """Return whether two recordings can't be of one run: of nobody's name on other ranks, elsewhere, or far longer."""
+    nameless = not (one.program and other.program) and one.ranks != other.ranks
+    here, there = _host_names(one), _host_names(other)
+    elsewhere = bool(here and there) and here.isdisjoint(there)
+    longer = False
+    if one.has_run_time and other.has_run_time:
+        short, long = sorted((one.actual_s, other.actual_s))
+        longer = long > LONGER * short + SLACK_S
+    return nameless or elsewhere or longer
+
+
+def _host_names(run: Profile) -> set[str]:
+    """Return the hosts of a run without their domains, none where some are unknown or only numbered."""
+    hosts = {(processor.host or "").split(".")[0] for processor in run.processors}
+    return set() if "" in hosts or any(_NUMBERED.fullmatch(host) for host in hosts) else hosts
 
 
 def _is_same_program(one: str, other: str) -> bool:

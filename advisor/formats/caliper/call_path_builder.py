@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.caliper import checks, run_globals, times
+from advisor.formats.caliper import checks, over_ranks, run_globals, times
 from advisor.formats.caliper.cells import OTHER, RecordCells
-from advisor.formats.caliper.metrics import select_metrics
+from advisor.formats.caliper.metrics import select_metrics, units_of
 from advisor.formats.caliper.tables import RegionPath, RegionPaths
+from advisor.formats.rank_files import compare_origins
 from advisor.formats.rank_numbers import find_ranks_by_name
 from advisor.model.errors import InputError
 from advisor.model.records import Processor
@@ -43,7 +44,9 @@ def build_call_paths(tables: Sequence[RecordTable], path: Path) -> CallPaths:
     nodes, rows = _build_nodes(tables, len(processors))
     shape = (len(nodes), len(processors))
     cells = [
-        RecordCells(table, select_metrics(table.values, table.units), row * shape[1] + column, shape)
+        RecordCells(
+            table, select_metrics(table.values, units_of(table.values, table.units)), row * shape[1] + column, shape
+        )
         for table, row, column in zip(tables, rows, columns, strict=True)
     ]
     for each in cells:
@@ -51,7 +54,14 @@ def build_call_paths(tables: Sequence[RecordTable], path: Path) -> CallPaths:
             raise InputError(each.table.file, "the file holds no times: switch on Caliper's service timer")
     ranks = run_globals.find_rank_count(told)
     summed = times.has_summed_ranks(cells, ranks)
-    wall = times.compute_own_seconds(cells, nodes, ranks if summed and ranks else 1)
+    extremes = over_ranks.extremes_of(cells[0], nodes, ranks) if summed and ranks else None
+    if extremes is not None and ranks is not None:
+        wall = over_ranks.spread_over_ranks(extremes, nodes, ranks)
+        processors = tuple(Processor(rank) for rank in range(ranks))
+        shortest: FloatArray | None = over_ranks.shortest_call_s(extremes, nodes, ranks)
+    else:
+        shortest = None if summed else _find_shortest_calls(cells)
+        wall = times.compute_own_seconds(cells, nodes, ranks if summed and ranks else 1)
     return CallPaths(
         program=run_globals.find_program(told),
         run=run_globals.find_start_time(told) or path.name,
@@ -60,12 +70,16 @@ def build_call_paths(tables: Sequence[RecordTable], path: Path) -> CallPaths:
         nodes=nodes,
         wall_s=wall,
         visits=None if summed else _sum_visits(cells),
-        shortest_s=None if summed else _find_shortest_calls(cells),
+        shortest_s=shortest,
+        actual_s=None if extremes is None else over_ranks.longest_run_s(extremes, nodes),
         status="estimated" if summed else "measured",
         started=run_globals.find_start_time(told),
         ranks_expected=ranks,
         parameters=run_globals.select_parameters(told),
-        notes=checks.build_notes(cells, nodes, wall, summed),
+        notes=(
+            *checks.build_notes(cells, nodes, wall, summed, extremes is not None),
+            *compare_origins([run_globals.origin(table.file.name, table.globals) for table in tables]),
+        ),
     )
 
 

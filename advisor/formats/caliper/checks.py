@@ -8,7 +8,8 @@ import numpy as np
 
 from advisor.formats.caliper.cells import OTHER
 from advisor.formats.caliper.times import add_children
-from advisor.model.records import Note
+from advisor.model.records import RANKS_ADDED_UP, Note
+from advisor.trace.events import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,12 +26,15 @@ _ANEW: Final = "copy the file anew, or record again"
 
 
 def build_notes(
-    cells: Sequence[RecordCells], nodes: Sequence[CallPathNode], wall_s: FloatArray, summed: bool
+    cells: Sequence[RecordCells], nodes: Sequence[CallPathNode], wall_s: FloatArray, summed: bool, spread: bool = False
 ) -> tuple[Note, ...]:
-    """Return the doubts about the records in ``cells`` and the own seconds (nodes, processors) made of them."""
+    """Return the doubts about the records in ``cells`` and the own seconds (nodes, processors) made of them.
+
+    ``summed`` is whether ranks were added up, ``spread`` whether least, mean and most of them are known all the same.
+    """
     found = [note for each in cells for note in each.table.notes]
     if summed:
-        found.append(_SUMMED)
+        found.append(_SPREAD if spread else _SUMMED)
     if any(node.name == OTHER for node in nodes):
         text = f"the profile has too many regions; from number {len(nodes) - 1:,} on they are put together"
         found.append(Note("too many regions", text, 0.1))
@@ -44,8 +48,15 @@ def build_notes(
     return tuple({note.name: note for note in reversed(found)}.values())[::-1]
 
 
+_SPREAD: Final = Note(
+    RANKS_ADDED_UP,
+    "the file holds least, mean and most over the ranks: the imbalance shown is the least that these allow, and which "
+    "rank takes longest is not known",
+    0.2,
+    "record the ranks apart: CALI_CONFIG=hatchet-region-profile,profile.mpi",
+)
 _SUMMED: Final = Note(
-    "ranks added up",
+    RANKS_ADDED_UP,
     "the file holds sums or means over all ranks: how the work is spread over them cannot be told",
     1.0,
     "record the ranks apart: CALI_CONFIG=hatchet-region-profile,profile.mpi",
@@ -95,6 +106,9 @@ def _check_inclusive_times(cells: RecordCells, nodes: Sequence[CallPathNode], wa
     stated = cells.sum_cells(cells.select_ended(cells.to_seconds(choice.inclusive)))
     added = add_children(cells.sum_cells(cells.to_seconds(choice.wall)), nodes)
     records = add_children(cells.sum_cells(np.ones(len(cells.cell))), nodes)
+    # Outside of all regions there is no region whose end would state what is in it: the value there is the row's own.
+    added[[node.role == Role.ROOT for node in nodes]] = 0.0
+    stated[[node.role == Role.ROOT for node in nodes]] = 0.0
     bad = np.argwhere((stated > 0) & (abs(stated - added) > _SHARE * stated + _ROUNDING_S * np.maximum(records, 1)))
     if len(bad):
         node, processor = bad[0].tolist()

@@ -9,6 +9,7 @@ from advisor.formats.rank_numbers import find_ranks_by_name
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 Layout = Literal["cali", "split", "records", "object"]
@@ -24,6 +25,15 @@ _OBJECT: Final = re.compile(rb'\{\s*"records"\s*:\s*\[')
 _OWN_KEYS: Final = re.compile(rb'"(?:[a-z#]*time\.(?:inclusive\.)?duration[^"]*|mpi\.rank|Node order|aggregate\.slot)"')
 _PLAIN_RECORD: Final = re.compile(rb'\[\n\{\s*"path":"[^"]*",\s*"(?:Min |Max |Avg |Total )?[tT]ime[^"]*":[0-9]')
 _RANK_ATTRIBUTE: Final = re.compile(rb"__rec=node,id=([0-9]+),attr=8,data=mpi\.rank,")
+#: What has one value for a run, and of a file over all ranks the names of what it holds.
+_OF_RUN: Final = (b"launchdate", b"executablepath", b"mpi.world.size", b"jobsize", b"jobid")
+_OF_RUN_ATTRIBUTE: Final = re.compile(
+    rb"__rec=node,id=([0-9]+),attr=8,data=(launchdate|executablepath|mpi\.world\.size|jobsize|jobid)[,\n]"
+)
+_NODE: Final = re.compile(rb"__rec=node,id=[0-9]+,attr=([0-9]+),data=([^,\n]*)")
+_OVER_RANKS: Final = re.compile(
+    rb"data=(?:spot\.format\.version|(?:min|avg)#[a-z#]*#[a-z]+#time\.duration[a-z.]*)[,\n]"
+)
 _FIRST_RECORD: Final = re.compile(rb"__rec=ctx,[^\n]*attr=([0-9=]+),data=([^\n,]*)")
 
 
@@ -65,7 +75,7 @@ def sniff_directory(path: Path) -> float | None:
     files = _find_native_files(path)
     ranks = [_find_rank(file) for file in files]
     if all(rank is None for rank in ranks):
-        apart = find_ranks_by_name([file.stem for file in files], ranks) is not None
+        apart = find_ranks_by_name([file.stem for file in files], ranks) is not None and not _are_runs(files)
     else:
         apart = None not in ranks and len(set(ranks)) == len(ranks)
     return 1.0 if files and (apart or len(files) == 1) else None
@@ -79,6 +89,28 @@ def find_files(path: Path) -> list[Path]:
     if not found:
         raise InputError(path, "no .cali files of Caliper here")
     return found
+
+
+def _are_runs(files: Sequence[Path]) -> bool:
+    """Return whether files without ranks are so many runs: each holds all ranks together, or they differ as runs do."""
+    stated = [_stated(file) for file in files]
+    return any(_OVER_RANKS.search(text) for text, _ in stated) or any(
+        len({found[name] for _, found in stated if name in found}) > 1 for name in _OF_RUN
+    )
+
+
+def _stated(file: Path) -> tuple[bytes, dict[bytes, bytes]]:
+    """Return both ends of a ``.cali`` file and what identifies its run there."""
+    try:
+        with file.open("rb") as stream:
+            text = stream.read(_GLANCE)
+            stream.seek(max(len(text), stream.seek(0, 2) - _GLANCE))
+            text += stream.read()
+    except OSError:
+        return b"", {}
+    names = {found[1]: found[2] for found in _OF_RUN_ATTRIBUTE.finditer(text)}
+    values = {names[found[1]]: found[2] for found in _NODE.finditer(text) if found[1] in names}
+    return text, values
 
 
 def _find_native_files(directory: Path) -> list[Path]:

@@ -6,17 +6,25 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from advisor.model.records import FloatArray
 
 #: Titles of columns that Caliper's recipes give; all are seconds.
 _EXCLUSIVE_TITLES: Final = ("time", "Time", "Time (E)", "time (exc)", "Total time (exc)", "Total time (E)")
 _INCLUSIVE_TITLES: Final = ("time (inc)", "Time (I)", "Total time", "Total time (inc)", "Total time (I)")
 _MEAN_TITLES: Final = ("Avg time/rank", "Avg time/rank (inc)", "Avg time/rank (I)")
 _MEAN_EXCLUSIVE_TITLES: Final = ("Avg time/rank (exc)", "Avg time/rank (E)")
+_LEAST_TITLES: Final = ("Min time/rank", "Min time/rank (inc)", "Min time/rank (I)")
+_MOST_TITLES: Final = ("Max time/rank", "Max time/rank (inc)", "Max time/rank (I)")
 _CALLS: Final = ("Calls", "sum#sum#region.count", "sum#region.count", "region.count")
 
 _DURATION: Final = re.compile(r"((?:[a-z_]+#)*)time\.(inclusive\.)?duration(\.ns)?")
+#: Three cycles of a clock: nothing that is measured is over sooner.
+_SHORTEST_S: Final = 1e-9
 _SUMS: Final = frozenset({"sum", "scale", "iscale", "inclusive", "inclusive_scale"})
 _UNITS: Final = {
     "sec": 1.0, "s": 1.0, "seconds": 1.0, "msec": 1e-3, "ms": 1e-3,
@@ -44,7 +52,8 @@ class MetricChoice:
     """The attributes to use of those that a file has, None where it has none that fits.
 
     ``wall`` is time without what was called, ``inclusive`` with it, ``mean`` an average over ranks. ``average`` and
-    ``shortest`` belong to the same attribute as ``wall``, ``shortest_call`` to a whole call.
+    ``shortest`` belong to the same attribute as ``wall``, ``shortest_call`` to a whole call. ``least`` and ``most``
+    over ranks belong to ``mean``, all three with what was called.
     """
 
     wall: MetricMeaning | None
@@ -54,6 +63,8 @@ class MetricChoice:
     shortest: MetricMeaning | None
     shortest_call: MetricMeaning | None
     calls: str | None
+    least: MetricMeaning | None = None
+    most: MetricMeaning | None = None
 
     @property
     def time_metric(self) -> MetricMeaning | None:
@@ -64,7 +75,11 @@ class MetricChoice:
 def is_wanted_metric(name: str) -> bool:
     """Return whether an attribute's values can matter."""
     found = parse_meaning(name)
-    return (found is not None and found.kind != "max") or name in _CALLS or name in ("count", "aggregate.slot")
+    return (
+        (found is not None and (found.kind != "max" or found.depth > 1))
+        or name in _CALLS
+        or name in ("count", "aggregate.slot")
+    )
 
 
 def parse_meaning(name: str, unit: str | None = None) -> MetricMeaning | None:
@@ -74,6 +89,8 @@ def parse_meaning(name: str, unit: str | None = None) -> MetricMeaning | None:
         (_INCLUSIVE_TITLES, "sum", True),
         (_MEAN_TITLES, "avg", True),
         (_MEAN_EXCLUSIVE_TITLES, "avg", False),
+        (_LEAST_TITLES, "min", True),
+        (_MOST_TITLES, "max", True),
     ):
         if name in titles:
             return MetricMeaning(name, kind, inclusive, 2, _UNITS.get(unit or "sec", 1.0))
@@ -92,6 +109,22 @@ def parse_meaning(name: str, unit: str | None = None) -> MetricMeaning | None:
     return MetricMeaning(name, kind, inclusive, len(steps), unit_s, bool(stated or scaled or found[3]))
 
 
+def units_of(values: Mapping[str, FloatArray], units: Mapping[str, str]) -> dict[str, str]:
+    """Return the units of the attributes with ``values``: those that the file states, and those that values tell.
+
+    Before 2.10 Caliper wrote ``time.duration`` in whole microseconds or in seconds, and did not say which. Nothing that
+    is measured takes less than ``_SHORTEST_S``, so values below that many microseconds are seconds.
+    """
+    unstated = {
+        name: column
+        for name, column in values.items()
+        if (found := parse_meaning(name, units.get(name))) is not None and not found.unit_stated and name not in units
+    }
+    some = [column[column > 0] for column in unstated.values()]
+    least = min((float(column.min()) for column in some if len(column)), default=np.inf)
+    return {**units, **(dict.fromkeys(unstated, "sec") if least * 1e-6 < _SHORTEST_S else {})}
+
+
 def select_metrics(names: Iterable[str], units: Mapping[str, str]) -> MetricChoice:
     """Return which of the attributes ``names`` to use; of several the one that was summed up most often."""
     known = sorted(names)
@@ -104,12 +137,16 @@ def select_metrics(names: Iterable[str], units: Mapping[str, str]) -> MetricChoi
 
     wall, inclusive = find_deepest("sum", False), find_deepest("sum", True)
     depth = wall.depth if wall else 0
+    mean = next((each for each in found if each.kind == "avg" and each.depth > 1), None)
+    over_ranks = mean.depth if mean is not None and mean.inclusive else -1
     return MetricChoice(
         wall=wall,
         inclusive=inclusive,
-        mean=next((each for each in found if each.kind == "avg" and each.depth > 1), None),
+        mean=mean,
         average=find_deepest("avg", False, depth),
         shortest=find_deepest("min", False, depth),
         shortest_call=find_deepest("min", True, inclusive.depth if inclusive else 0),
         calls=next((name for name in _CALLS if name in known), None),
+        least=find_deepest("min", True, over_ranks),
+        most=find_deepest("max", True, over_ranks),
     )

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
+from advisor.formats.rank_files import Origin
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -62,6 +64,15 @@ def find_start_time(found: Mapping[str, str]) -> str | None:
     if not (text.isascii() and text.isdigit() and len(text) < 12):
         return None
     return datetime.fromtimestamp(int(text), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def origin(file: str, found: Mapping[str, str]) -> Origin:
+    """Return what the globals of a file say of its process."""
+    start = found.get(_STARTED[0], "")
+    nanoseconds = found.get("starttime.nsec", "")
+    known = start.isascii() and start.isdigit() and len(start) < 12
+    identity = f"{find_host(found)} {start} {nanoseconds}".encode() if known and nanoseconds else b""
+    return Origin(file, find_program(found), float(start) if known else None, find_rank_count(found), identity)
 
 
 def find_host(found: Mapping[str, str]) -> str | None:

@@ -30,7 +30,7 @@ _ROLES: Final[Mapping[str, str]] = {
     "other collective": "COLL_OTHER",
     "implicit barrier": "IMPLICIT_BARRIER",
 }
-_PARADIGMS: Final[Mapping[str, str]] = {"measurement": "MEASUREMENT_SYSTEM"}
+_PARADIGMS: Final[Mapping[str, str]] = {"measurement": "MEASUREMENT_SYSTEM", "omp": "OPENMP"}
 #: Roots that Score-P makes up for what belongs to no place in the program.
 _MADE_UP: Final = frozenset({"MEASUREMENT OFF", "TRACE BUFFER FLUSH", "THREADS", "TASKS"})
 

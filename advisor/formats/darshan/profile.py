@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 #: Kinds of causes, by ``Rows.alignment``.
 KINDS: Final = ("file", ALIGNED_FILE, UNALIGNED_FILE)
 #: Interfaces that reach storage by themselves, of which nothing is read here.
-_UNREAD: Final = ("DFS", "DAOS", "BG/Q")
-_PENALTIES: Final = {"files left out": 0.3, "whole seconds": 0.1, "negative counters": 0.1, "interfaces left out": 0.1}
+_UNREAD: Final = ("DFS", "DAOS")
+_PENALTIES: Final = {"files left out": 0.15, "whole seconds": 0.1, "negative counters": 0.1, "interfaces left out": 0.1}
 #: Before this version of the format runs are timed in whole seconds, which matters in runs shorter than this.
 _FINE: Final = "3.41"
 _COARSE_S: Final = 20.0
@@ -180,11 +180,12 @@ def _format_start_time(log: DarshanLog) -> str | None:
 
 
 def _build_notes(log: DarshanLog) -> Iterator[Note]:
-    if log.partial_modules:
-        which = ", ".join(log.partial_modules)
-        yield _make_note(
-            "files left out", f"Darshan ran out of memory for {which}, so files are missing", "DARSHAN_MODMEM=64"
-        )
+    lacking = [name for name in log.partial_modules if not name.startswith("DXT")]
+    if lacking:
+        how = f"Darshan ran out of memory for {', '.join(lacking)}, so files are missing and I/O took longer than shown"
+        yield _make_note("files left out", how, "DARSHAN_MODMEM=64")
+    if traces := [name for name in log.partial_modules if name.startswith("DXT")]:
+        yield Note("traces cut short", f"Darshan ran out of memory for {', '.join(traces)}; seconds are complete")
     if log.version < _FINE and log.seconds < _COARSE_S:
         yield _make_note("whole seconds", f"Darshan's format {log.version} times a run in whole seconds, one too many")
     if log.negative_s > _ROUNDING_S:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import math
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -25,6 +25,7 @@ REGION_LIMIT: Final = 100_000
 OTHERS: Final = "other functions"
 _ROOTS: Final = frozenset({"<program root>", "main thread"})
 _UNKNOWN: Final = frozenset({"", "<unknown procedure>"})
+_BINARY: Final = re.compile(r" \[([^\[\]\s]+)\]$")
 _SHOWN: Final = 3  # contradictions that are repeated
 
 
@@ -39,19 +40,28 @@ def build_call_paths(database: Database, path: Path) -> CallPaths:
     own = {kind: _subtract_children(values[:, order], parent) for kind, values in database.inclusive.items()}
     nodes, folded = _fold_regions(_build_nodes(database.frames), sum(own.values(), np.zeros(1)).sum(axis=1))
     ranks = {thread.rank for thread in database.threads}
+    wall_s = own.get("wall", own.get("cpu"))
     return CallPaths(
         program=database.program,
         run=_compute_identity(own),
         reader="hpctoolkit",
         processors=tuple(Processor(*_processor_keys(database)[n], database.threads[n].host) for n in order),
         nodes=nodes,
-        wall_s=own.get("wall"),
-        cpu_s=own.get("cpu"),
-        actual_s=None if "wall" in own else math.nan,
+        wall_s=wall_s,
+        cpu_s=own.get("cpu") if "wall" in own else None,
         status="estimated",
         ranks_expected=max(ranks) + 1 if max(ranks) + 1 > len(ranks) else None,
         notes=tuple(_build_notes(database, folded)),
     )
+
+
+_CPU_TIME_ONLY: Final = Note(
+    "CPU time for wall time",
+    "only CPU time was sampled: that of the busiest thread stands for the run time, and what no thread spent on a core "
+    "(sleeping, waiting without polling, I/O) is not in it",
+    0.2,
+    "record again with hpcrun -e REALTIME -e CPUTIME",
+)
 
 
 def _processor_keys(database: Database) -> list[tuple[int, int]]:
@@ -85,7 +95,9 @@ def _classify_function(name: str, module: str) -> tuple[str, Role]:
         return name, Role.ROOT
     if name in _UNKNOWN:
         return f"<unknown procedure> in {module.rsplit('/', 1)[-1] or 'an unknown binary'}", Role.USER
-    return classify_region(name)
+    # Of code without line numbers hpcstruct writes the binary behind the name: PMPI_Send [libmpi.so.12.1.1].
+    binary = _BINARY.search(name)
+    return classify_region(name[: binary.start()] if binary and binary[1] == module.rsplit("/", 1)[-1] else name)
 
 
 def _fold_regions(nodes: list[CallPathNode], seconds: FloatArray) -> tuple[tuple[CallPathNode, ...], int]:
@@ -117,5 +129,7 @@ def _build_notes(database: Database, folded: int) -> Iterator[Note]:
         yield Note("contradictions in the database", f"{len(database.doubts)}: {shown}", 0.3)
     if database.accelerator_streams:
         yield Note("accelerators left out", f"{database.accelerator_streams} streams of accelerators are not read")
+    if "wall" not in database.inclusive:
+        yield _CPU_TIME_ONLY
     if folded:
         yield Note("many functions", f"the {folded:,} functions with the least time are shown as one, {OTHERS}")

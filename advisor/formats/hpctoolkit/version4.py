@@ -62,7 +62,7 @@ class ProfileReader:
         context, start = index["context"].astype(np.int64), index["start"].astype(np.int64)
         self._check_contexts(block, context, start)
         owner = np.repeat(context, np.diff(np.append(start, block.value_count)))
-        frame = self.position[owner]
+        frame = np.where(owner < len(self.position), self.position[np.minimum(owner, len(self.position) - 1)], -1)
         result = []
         for number in numbers:
             mine = np.flatnonzero((stored["metric"] == number) & (frame >= 0))
@@ -82,8 +82,10 @@ class ProfileReader:
             raise InputError(self.path, "values of no context", place)
         if (np.diff(context) <= 0).any():
             raise InputError(self.path, "contexts are out of order", place)
-        if len(context) and (context[-1] >= len(self.known) or not self.known[context].all()):
-            raise InputError(self.path, "values of a context that meta.db does not know", place)
+        # Of instructions below a line, and of the root above all entry points, hpcprof writes values but no context.
+        # They add nothing: values of a frame hold those of everything below it.
+        if len(context) and not self.known[context[context < len(self.known)]].any():
+            raise InputError(self.path, "values of contexts of which meta.db knows none", place)
 
     def _read_array(self, place: int, count: int, kind: np.dtype[np.void]) -> npt.NDArray[np.void]:
         size = count * kind.itemsize

@@ -24,8 +24,8 @@ PROCESSOR_LIMIT: Final = 1_000_000
 
 _KEYS: Final = (
     *("schema", "program", "run", "reader", "actual_s", "processors", "regions", "synchronized", "phases", "status"),
-    *("build", "started", "machine", "cores", "language", "paradigms", "parameters", "outside", "counts", "causes"),
-    *("notes", "ranks_expected", "clock_uncertainty_s", *MEASURES),
+    *("build", "started", "machine", "cores", "language", "executable", "paradigms", "parameters", "outside"),
+    *("counts", "causes", "notes", "ranks_expected", "clock_uncertainty_s", *MEASURES),
 )
 
 Fields = dict[str, "JsonNode"]
@@ -55,6 +55,7 @@ def parse_document(root: JsonNode, arrays: ArraySource) -> Profile:
         started=_optional_text(found, "started"),
         machine=_optional_text(found, "machine"),
         language=_optional_text(found, "language"),
+        executable=_optional_text(found, "executable"),
         paradigms=tuple(node.require_text() for node in _optional_items(found, "paradigms")),
         parameters=_read_mapping(found, "parameters", _read_parameter),
         outside=_read_mapping(found, "outside", lambda node: arrays.read_numbers(node, table[1:], -RESOLUTION_S)),

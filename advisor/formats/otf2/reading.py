@@ -34,12 +34,13 @@ class RecordedEvents:
     """The rows of the locations that were read, one location after the other.
 
     ``spans`` maps a location's id to its rows (from, to), ``undefined`` counts events of regions without definition,
-    ``counts`` those of each of ``layout.COUNTED``.
+    ``recorded`` all in the file of each location, ``counts`` those of each of ``layout.COUNTED``.
     """
 
     columns: TraceColumns
     spans: dict[int, tuple[int, int]] = field(default_factory=dict)
     undefined: int = 0
+    recorded: dict[int, int] = field(default_factory=dict)
     counts: IntArray = field(default_factory=make_counts)
 
 
@@ -56,6 +57,7 @@ class EventReader:
         chunks = {identity: find_chunks(archive.event_file(self._path, identity), sizes) for identity in locations}
         room = sum(chunk.events for pieces in chunks.values() for chunk in pieces)
         events = RecordedEvents(TraceColumns(room))
+        events.recorded = {identity: sum(chunk.events for chunk in pieces) for identity, pieces in chunks.items()}
         columns = events.columns
         buffers: list[EventRows] = []
         for task, decoded in decode_chunks(self._iterate_tasks(chunks, buffers), compiled=compiled):

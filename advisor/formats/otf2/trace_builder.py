@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -61,11 +62,13 @@ class TraceBuilder:
         flaws = ArchiveFlaws(
             locations=len(spans),
             missing_files=self._count_lost(),
+            foreign=self._foreign(events),
             undefined_events=events.undefined,
             unknown_partners=strangers,
             uncertain_communicators=len(communicators.undecided_ids),
             other_locations=self._places.other_locations,
             unused_counts=tuple(events.counts.tolist()),
+            twice=self._twice(events),
         )
         return self._finish_trace(columns, spans, communicators, flaws)
 
@@ -137,6 +140,26 @@ class TraceBuilder:
             notes=build_notes(flaws),
             language=self._language,
         )
+
+    def _twice(self, events: RecordedEvents) -> int:
+        """Return how many event files are copies of another one: no two locations record the same times."""
+        sizes: dict[int, list[Path]] = {}
+        for identity, count in events.recorded.items():
+            file = archive.event_file(self._path, identity)
+            if count > 1:
+                sizes.setdefault(file.stat().st_size, []).append(file)
+        alike = [file for files in sizes.values() if len(files) > 1 for file in files]
+        return len(alike) - len({hashlib.sha256(file.read_bytes()).digest() for file in alike})
+
+    def _foreign(self, events: RecordedEvents) -> int:
+        """Return how many event files hold other numbers of events than the definitions say of their locations.
+
+        EZTrace states other numbers than it records.
+        """
+        if self._tool == definition_contents.EZTRACE:
+            return 0
+        stated = {row[0]: row[3] for row in self._definitions["Location"]}
+        return sum(stated[identity] not in (0, count) for identity, count in events.recorded.items())
 
     def _count_lost(self) -> int:
         """Return the number of locations without an event file that should have one."""

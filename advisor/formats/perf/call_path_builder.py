@@ -34,6 +34,8 @@ _COUNTS: Final = {
 _LAST: Final = re.compile(r"\d{1,12}\.\d{1,9}")
 #: Times are printed to a microsecond.
 _SAME: Final = 2e-6
+#: So many characters of its name the kernel keeps of a process.
+_COMM: Final = 15
 _OTHERS: Final = CodeRegion("other functions")
 
 
@@ -70,6 +72,7 @@ def build_call_paths(scripts: Sequence[PerfScript], path: Path) -> CallPaths:
     timed = bool(wall.any())
     return CallPaths(
         program=processes.program,
+        executable=_executable(scripts, processes.program),
         run=path.name,
         reader="perf",
         processors=tuple(_build_processor(lane) for lane in processes.lanes),
@@ -168,6 +171,14 @@ def _is_truncated(script: PerfScript) -> bool:
     stated = _LAST.fullmatch(script.header.get("time of last sample", ""))
     last = max((thread.last for thread in script.threads.values() if thread.last is not None), default=None)
     return stated is not None and last is not None and last < float(stated[0]) - _SAME
+
+
+def _executable(scripts: Sequence[PerfScript], program: str) -> str | None:
+    """Return the file that is called like the program, of those whose functions were sampled."""
+    files = {frame.object for script in scripts for frame in script.frames if frame.object and not frame.kernel}
+    # the kernel keeps 15 characters of a name
+    called = sorted(file for file in files if file.rpartition("/")[2][:_COMM] == program[:_COMM] and "/" in file)
+    return called[0] if len(called) == 1 else None
 
 
 def _build_processor(lane: ThreadLane) -> Processor:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.formats.rank_files import Origin, compare_origins
 from advisor.formats.tau import checks, layout, metadata, metrics, notes
 from advisor.formats.tau.function_names import COLLECTIVE_SYNC
 from advisor.formats.tau.metrics import MICROSECOND
@@ -50,6 +51,7 @@ def build_call_paths(path: Path, compiled: bool | None = None) -> CallPaths:
     told = [
         *notes.note_files(run),
         *notes.note_contradictions(run, found),
+        *compare_origins([_origin(run, n) for n in kept if run.places[n][1:] == (0, 0)]),
         *notes.note_names(groups, texts, folded),
         *notes.note_others(
             samples=float(tables[0].values[CALLS][tree.sampled[:, 0]].sum()),
@@ -61,6 +63,11 @@ def build_call_paths(path: Path, compiled: bool | None = None) -> CallPaths:
         ),
     ]
     return prune_nodes(_assemble_call_paths(path, run, tree, tables, about, told), tree.sampled[:, 1])
+
+
+def _origin(run: TauRun, number: int) -> Origin:
+    name = f"profile.{'.'.join(map(str, run.places[number]))}"
+    return metadata.origin(run.headers[number], name)
 
 
 def _split_groups(text: bytes) -> frozenset[str]:

@@ -13,6 +13,8 @@ from xml.etree.ElementTree import ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from advisor.formats.rank_files import Origin
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -53,6 +55,17 @@ def read_metadata(header: bytes) -> RunMetadata:
 def find_host(header: bytes) -> str | None:
     """Return the node that the file was written on."""
     return _find_value(header, b"Hostname") or _find_value(header, b"Node Name")
+
+
+def origin(header: bytes, name: str) -> Origin:
+    """Return what the file ``name`` with this header says of its process."""
+    program = _find_value(header, b"Executable") or ""
+    start, process = _find_value(header, b"Starting Timestamp") or "", _find_value(header, b"pid") or ""
+    known = start.isascii() and start.isdigit() and len(start) < 18
+    identity = (
+        f"{find_host(header)} {process} {start} {_find_value(header, b'tid')}".encode() if known and process else b""
+    )
+    return Origin(name, program, int(start) * 1e-6 if known else None, None, identity)
 
 
 def count_cores(headers: Sequence[bytes]) -> int | None:

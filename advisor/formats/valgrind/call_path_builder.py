@@ -53,6 +53,7 @@ def build_call_paths(dumps: Sequence[ValgrindDump], run: str, reader: str) -> Ca
     tables = _build_tables(whole, events)
     return CallPaths(
         program=processes.program,
+        executable=next((word for word in used[0].command.split() if "/" in word), None),
         run=run,
         reader=reader,
         processors=processes.processors,

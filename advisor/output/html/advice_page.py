@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from advisor.model.records import WAITING_UNKNOWN
 from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.output.html import figures, templates
@@ -14,6 +15,7 @@ from advisor.output.wording import (
     BOUNDS,
     COUNTS,
     EFFORTS,
+    describe_bound,
     describe_gap,
     describe_grade,
     describe_how,
@@ -134,6 +136,10 @@ def _describe_verdict(advice: Advice) -> list[str]:
         "nothing significant": "Nothing significant: no action of the rules would win enough to be worth it.",
         "insufficient evidence": "There is not enough evidence in this run to advise from.",
     }
+    if advice.verdict == "nothing significant" and any(note.name == WAITING_UNKNOWN for note in advice.grade.notes):
+        return ["Nothing significant in input and output, and nothing else was recorded."]
+    if advice.verdict == "nothing significant" and (bound := describe_bound(advice)):
+        return [f"No gap above the computation calls for an action. {clean_text(bound)}"]
     return [text for text in (texts[advice.verdict],) if text]
 
 

@@ -62,6 +62,7 @@ def from_call_paths(paths: CallPaths, path: Path | str) -> Profile:
         started=paths.started,
         cores=paths.cores,
         language=paths.language,
+        executable=paths.executable,
         paradigms=_find_paradigms(paths),
         parameters=paths.parameters,
         outside=outside,

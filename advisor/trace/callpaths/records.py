@@ -59,6 +59,7 @@ class CallPaths:
     status: Status = "measured"
     started: str | None = None
     language: str | None = None
+    executable: str | None = None
     cores: int | None = None
     ranks_expected: int | None = None
     parameters: Mapping[str, str | float] = field(default_factory=dict)

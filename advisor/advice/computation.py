@@ -1,0 +1,110 @@
+"""What the computation of a run is bound by, where it is most of the run, or which measurement would tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.advice.facts.of_code import code_seconds
+from advisor.model.records import Finding, Need
+from advisor.model.units import format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.model.records import Bound, Gap, Profile
+
+KIND: Final = "computation"
+NEED: Final = "what bounds the computation"
+#: From this share of the run on, computation has to be spoken of.
+_MOST_OF_RUN: Final = 0.5
+#: A kind of code with a smaller share of the computation is not named.
+_NOTEWORTHY: Final = 0.1
+_LISTED: Final = 3
+_WORDS: Final = {
+    "code.unoptimized_share": "in code compiled without optimization",
+    "code.math_share": "in mathematical functions and loops that call them",
+    "code.allocation_share": "in allocating and freeing memory",
+    "code.copy_share": "in copying and clearing memory",
+    "code.page_share": "in loops that step over whole pages",
+    "code.stride_share": "in loops that step over numbers",
+    "code.order_share": "in sums that keep their order",
+    "code.overlap_share": "in loops on one number at a time",
+    "code.branch_share": "in scalar loops that branch",
+    "code.call_share": "in scalar loops that call functions",
+    "code.division_share": "in loops that divide or take roots",
+    "code.update_share": "in loops that store to one place",
+}
+#: Bounds that say what computation is bound by: the schedule, below which the rest is the caches'.
+_MACHINE_BOUNDS: Final = ("MAC", "MACS")
+_SAMPLES: Final = (
+    "perf record -o gapwatch-perf.data {launch}./PROGRAM && perf script -i gapwatch-perf.data > gapwatch-perf.txt && "
+    "gapwatch advise gapwatch-perf.txt"
+)
+_SCHEDULE: Final = (
+    "gapwatch machines probe && {launch}valgrind --tool=callgrind --dump-instr=yes --cache-sim=yes ./PROGRAM && "
+    "gapwatch incore . --machine probed --write PROGRAM.operations.json && gapwatch advise --machine probed ."
+)
+
+
+def need_computation(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap]) -> Need | None:
+    """Return what would tell more of the computation where it is more than all that is told apart besides; else None.
+
+    A run that shared its cores spends most of its time off them: what it did in the rest still counts.
+    """
+    computed = next((bound.seconds for bound in bounds if bound.name == "I"), None)
+    others = sum(
+        max(gap.seconds, 0.0) for gap in gaps if len(gap.members) == 1 and gap.name not in ("A", "C", "S", "$")
+    )
+    if not profile.has_run_time or computed is None or computed <= others:
+        return None
+    if any(bound.seconds is not None for bound in bounds if bound.name in _MACHINE_BOUNDS):
+        return None
+    shares = _code_shares(profile)
+    if shares is not None and shares.get("code.unoptimized_share", 0.0) >= _NOTEWORTHY:
+        return None  # what is measured of such code says nothing about the optimized one
+    return _need(profile, _SAMPLES if shares is None else _SCHEDULE)
+
+
+def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding | None:
+    """Return a sentence on what the computation is bound by; None where it is less than half of the run."""
+    values = {bound.name: bound.seconds for bound in bounds}
+    seconds = values.get("I")
+    if not profile.has_run_time or seconds is None or seconds < _MOST_OF_RUN * profile.actual_s:
+        return None
+    whole = f"Computation takes {format_share(seconds / profile.actual_s)} of the run"
+    shares = _code_shares(profile)
+    named = sorted(((share, fact) for fact, share in (shares or {}).items() if share >= _NOTEWORTHY), reverse=True)
+    if any(values.get(name) is not None for name in _MACHINE_BOUNDS):
+        text = f"{whole}; the gaps below it say what it is bound by."
+    elif shares is None:
+        text = f"{whole}; what it is bound by was not measured."
+    elif named:
+        listed = "; ".join(f"{format_share(share)} of it {_WORDS[fact]}" for share, fact in named[:_LISTED])
+        text = f"{whole}: {listed}."
+    else:
+        text = (
+            f"{whole}; its loops are optimized and nothing in their code stands out, so that it is bound by the "
+            "order of operations or by memory."
+        )
+    measures = {"share": seconds / profile.actual_s} | {fact: share for share, fact in named}
+    return Finding("code", KIND, "I", text, measures)
+
+
+def _code_shares(profile: Profile) -> dict[str, float] | None:
+    """Return the shares of the computation in code of each kind; None where its functions are not told apart."""
+    everything, known = (profile.counts.get(f"code.{name}_s") for name in ("all", "known"))
+    if everything is None or known is None or everything.sum() <= 0:
+        return None
+    found = {fact: code_seconds(profile, fact) for fact in _WORDS}
+    if all(table is None for fact, table in found.items() if fact != "code.unoptimized_share"):
+        unoptimized = found["code.unoptimized_share"]
+        if unoptimized is None or not unoptimized.any():
+            return None
+    total = float(everything.sum())
+    return {fact: float(table.sum()) / total for fact, table in found.items() if table is not None}
+
+
+def _need(profile: Profile, command: str) -> Need:
+    ranks = profile.ranks
+    launch = f"mpirun -n {ranks} " if ranks > 1 or "mpi" in profile.paradigms else ""
+    return Need(NEED, command.replace("{launch}", launch))

@@ -1,0 +1,59 @@
+"""Facts about the code in which a program computes, from the file of the program and samples (``collect/binaries``)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.advice.facts.count_facts import sum_counts
+from advisor.advice.facts.source import compute_share
+
+if TYPE_CHECKING:
+    from advisor.advice.facts.source import Compute, FactSource
+    from advisor.model.records import FloatArray, Profile
+
+#: Below this share of the computation in code that was looked at, nothing is said about all of it.
+_KNOWN: Final = 0.5
+#: Facts by the kind of code whose seconds they are a share of.
+_KINDS: Final = {
+    "code.unoptimized_share": "unoptimized",
+    "code.checked_share": "checked",
+    "code.scalar_share": "scalar",
+    "code.overlap_share": "overlap",
+    "code.order_share": "order",
+    "code.branch_share": "branch",
+    "code.call_share": "call",
+    "code.stride_share": "strided",
+    "code.page_share": "far",
+    "code.division_share": "division",
+    "code.update_share": "update",
+    "code.math_share": "math",
+    "code.allocation_share": "allocation",
+    "code.copy_share": "copy",
+}
+
+
+def code_seconds(profile: Profile, fact: str) -> FloatArray | None:
+    """Return the seconds of each region (R,) in code of the kind that a fact is about; None for other facts."""
+    table = profile.counts.get(f"code.{_KINDS.get(fact)}_s")
+    return None if table is None else np.asarray(table.sum(axis=1))
+
+
+def _known(source: FactSource) -> float | None:
+    return compute_share(sum_counts(source, "code.known_s"), sum_counts(source, "code.all_s"))
+
+
+def _share(kind: str, source: FactSource) -> float | None:
+    """Return the share of the computation at a site that is in code of a kind; None where too little is known of it."""
+    known = _known(source)
+    if known is None or known < _KNOWN:
+        return None
+    return compute_share(sum_counts(source, f"code.{kind}_s"), sum_counts(source, "code.all_s"))
+
+
+VALUES: Final[dict[str, Compute]] = {
+    "code.known_share": _known,
+    **{name: partial(_share, kind) for name, kind in _KINDS.items()},
+}

@@ -1,0 +1,72 @@
+"""Readable names of functions: C++ by its runtime library or ``c++filt``, procedures of Fortran modules by hand."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+from contextlib import suppress
+from functools import cache, lru_cache
+from typing import Final
+
+_LIBRARIES: Final = ("libstdc++.so.6", "libc++abi.so.1", "libc++.1.dylib")
+_LIMIT_S: Final = 10.0
+#: ``__grid_MOD_sweep`` of gfortran, ``grid_mp_sweep_`` of Intel, ``_QMgridPsweep`` of flang.
+_FORTRAN: Final = re.compile(r"__(\w+?)_MOD_(\w+)|(\w+?)_mp_(\w+)_|_QM([a-z0-9_]+)P([a-z0-9_]+)")
+#: What a compiler adds to the name of a copy that it specialized, such as ``.constprop.0``; ``.cold`` is kept.
+_CLONE: Final = re.compile(r"(\.(?:constprop|isra|part|lto_priv|localalias|llvm)(?:\.\d+)?)+$")
+
+
+@lru_cache(maxsize=1 << 16)
+def demangle(name: str) -> str:
+    """Return the name as it stands in the source; a name that nobody can read stays as it is."""
+    plain = _CLONE.sub("", name)
+    if plain.startswith(("_Z", "_R", "__Z")):
+        return _demangle_cxx(plain) or plain
+    if found := _FORTRAN.fullmatch(plain):
+        module, procedure = (part for part in found.groups() if part is not None)
+        return f"{module}::{procedure}"
+    return plain
+
+
+def _demangle_cxx(name: str) -> str | None:
+    function = _load_demangler()
+    if function is None:
+        return _ask_filter(name)
+    status = ctypes.c_int(-1)
+    address = function(name.encode(), None, None, ctypes.byref(status))
+    if not address:
+        return None
+    text = ctypes.string_at(address).decode("utf-8", "replace")
+    _load_free()(ctypes.c_void_p(address))
+    return text if status.value == 0 else None
+
+
+@cache
+def _load_demangler() -> ctypes._NamedFuncPointer | None:
+    for library in _LIBRARIES:
+        with suppress(OSError, AttributeError):
+            function = ctypes.CDLL(library).__cxa_demangle
+            function.restype = ctypes.c_void_p
+            function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+            return function
+    return None
+
+
+@cache
+def _load_free() -> ctypes._NamedFuncPointer:
+    function = ctypes.CDLL(None).free
+    function.restype, function.argtypes = None, [ctypes.c_void_p]
+    return function
+
+
+def _ask_filter(name: str) -> str | None:
+    program = shutil.which("c++filt") or shutil.which("llvm-cxxfilt")
+    if program is None:
+        return None
+    try:
+        run = subprocess.run([program, name], capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return run.stdout.strip() or None

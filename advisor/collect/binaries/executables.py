@@ -1,0 +1,87 @@
+"""Which file a run's program was: as the recording or the user names it, and whether it is still the one that ran."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Final
+
+from advisor.collect.binaries.program_code import NOTE, describe_code
+from advisor.model.errors import InputError, UsageError
+from advisor.model.records import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from advisor.model.records import Profile
+
+_ELF: Final = b"\x7fELF"
+#: A larger program is looked into only where the user names it.
+_LARGE_B: Final = 256 << 20
+
+
+def attach_executable(profile: Profile, stated: Path | None, folders: Sequence[Path]) -> Profile:
+    """Return the profile with what its program's file tells, where that is known and at hand.
+
+    ``stated`` is what the user names; ``InputError`` if it is no program. A file that a recording names is looked for
+    from ``folders``, and left alone if it was changed after the run.
+    """
+    if stated is not None:
+        return describe_code(replace(profile, executable=str(stated.resolve())), stated)
+    file = find_executable(profile, folders)
+    if file is None:
+        return profile
+    if _is_newer(file, profile):
+        text = f"{file.name} was changed after this run, so that nothing is said about its code"
+        return replace(profile, notes=(*profile.notes, Note(NOTE, text)))
+    try:
+        return describe_code(replace(profile, executable=str(file)), file)
+    except (InputError, UsageError) as error:
+        return replace(profile, notes=(*profile.notes, Note(NOTE, str(error))))
+
+
+def find_executable(profile: Profile, folders: Sequence[Path]) -> Path | None:
+    """Return the program that a recording names, by its path or in the command that was run; None without one."""
+    for name in _named_files(profile):
+        for folder in (Path(), *folders):
+            file = folder / name
+            if _is_program(file):
+                return file.resolve()
+    return None
+
+
+def _named_files(profile: Profile) -> Iterator[str]:
+    if profile.executable:
+        yield profile.executable
+    command = profile.parameters.get("command")
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:
+        words = []
+    for word in words:
+        if PurePath(word).name == profile.program:
+            yield word
+            if "/" not in word and (found := shutil.which(word)):
+                yield found
+
+
+def _is_program(file: Path) -> bool:
+    try:
+        if not file.is_file() or file.stat().st_size > _LARGE_B:
+            return False
+        with file.open("rb") as stream:
+            return stream.read(4) == _ELF
+    except (OSError, ValueError):
+        return False
+
+
+def _is_newer(file: Path, profile: Profile) -> bool:
+    """Return whether a file was changed after the run began, as far as the time of the run is known."""
+    try:
+        started = datetime.fromisoformat(profile.started or "")
+        return file.stat().st_mtime > started.timestamp() + 1.0
+    except (ValueError, OSError, OverflowError):
+        return False

@@ -1,0 +1,273 @@
+"""Innermost loops of machine code (x86-64), and what holds each of them up: the reason why it is scalar, its strides.
+
+A loop runs from the target of a backward jump to that jump. What is told here is read off the code; how often a loop
+ran, it does not know.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from advisor.collect.binaries.disassembly import Instruction
+
+#: Why a loop works on one number at a time: it calls, goes through indices (then it waits for what they name), keeps
+#: the order of a sum, branches on data, or steps over numbers; ``overlap``: nothing of that, so the compiler was not
+#: asked, or feared overlapping arrays.
+ScalarReason = Literal["call", "index", "order", "branch", "stride", "overlap"]
+
+_ARITHMETIC: Final = re.compile(
+    r"v?(?:add|sub|mul|div|sqrt|min|max|dp|hadd|hsub|addsub|round|rsqrt(?:14)?|rcp(?:14)?|fn?m(?:add|sub)(?:132|213|231)?)"
+    r"(?P<width>[sp])(?P<kind>[sdh])"
+)
+_X87: Final = re.compile(r"f(?:i?add|i?sub|i?mul|i?div|sqrt)[rp]{0,2}")
+_SLOW: Final = re.compile(r"v?(?:div|sqrt)[sp][sd]|f(?:i?div|sqrt)[rp]{0,2}")
+_SUMS: Final = re.compile(r"v?(?:add|sub|fn?m(?:add|sub)(?:132|213|231)?)s[sd]")
+_SIZES: Final[Mapping[str, int]] = {
+    "byte": 1, "word": 2, "dword": 4, "qword": 8, "xmmword": 16, "ymmword": 32, "zmmword": 64, "tbyte": 16,
+}  # fmt: skip
+_MEMORY: Final = re.compile(r"(?:(?P<size>\w+) ptr )?(?:[c-gs]s:)?\[(?P<inside>[^\]]*)\]")
+_TERM: Final = re.compile(r"([-+]?)([^-+]+)")
+_STACK: Final = frozenset({"rsp", "rbp"})
+#: A jump back over more code than this is no innermost loop that anyone wrote.
+_LONGEST: Final = 20_000
+#: Numbers this many bytes apart fall into few sets of the first cache: a power of two, or a multiple of a page.
+_PAGE_B: Final = 4096
+#: Of the bytes that a step goes over, at least this share is used by a loop of stride one.
+_DENSE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A place in memory that a loop accesses: the registers that make its address with their factors, and its bytes."""
+
+    terms: tuple[tuple[str, int], ...]
+    displacement: int
+    size: int
+    reads: bool
+    writes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InnerLoop:
+    """What one innermost loop does in an iteration; counts are instructions. ``depth`` is 1 for a loop in no other.
+
+    ``accesses`` are places outside of the own frame, of which ``strided`` are walked through in steps over numbers,
+    ``far`` in steps of pages, and ``indexed`` at addresses that were loaded or computed anew. ``fixed_updates`` are
+    stores to the same place in every iteration. ``arithmetic`` are the addresses of instructions that compute,
+    ``calls`` the targets of calls, None for one through a pointer.
+    """
+
+    begin: int
+    end: int
+    depth: int
+    instructions: int
+    scalar: int
+    packed: int
+    slow: int
+    on_stack: int
+    accesses: int
+    strided: int
+    far: int
+    indexed: int
+    fixed_updates: int
+    locked: int
+    branches: int
+    ordered_sums: int
+    calls: tuple[int | None, ...]
+    arithmetic: tuple[int, ...]
+
+    @property
+    def scalar_reason(self) -> ScalarReason | None:
+        """Why the loop works on one number at a time, None where it has vectors or computes nothing."""
+        if not self.scalar or self.packed >= self.scalar:
+            return None
+        if self.calls:
+            return "call"
+        if self.indexed:
+            return "index"
+        if self.ordered_sums:
+            return "order"
+        if self.branches:
+            return "branch"
+        return "stride" if self.strided else "overlap"
+
+
+def find_inner_loops(code: Sequence[Instruction]) -> tuple[InnerLoop, ...]:
+    """Return the innermost loops of a function, in the order of their addresses."""
+    first = code[0].address if code else 0
+    spans = {
+        (one.target, one.address + one.size)
+        for one in code
+        if one.jumps and one.target is not None and first <= one.target <= one.address
+    }
+    ordered = sorted((span for span in spans if span[1] - span[0] <= _LONGEST), key=lambda span: span[1] - span[0])
+    inner: list[tuple[int, int]] = []
+    for begin, end in ordered:
+        if not any(begin <= other[0] and other[1] <= end for other in inner):
+            inner.append((begin, end))
+    found = []
+    for begin, end in sorted(inner):
+        body = [one for one in code if begin <= one.address < end]
+        if body and not any(one.mnemonic == "ret" for one in body):
+            depth = len({other[0] for other in spans if other[0] <= begin and end <= other[1]})
+            found.append(_describe_loop(body, depth))
+    return tuple(found)
+
+
+def count_arithmetic(code: Sequence[Instruction]) -> tuple[int, int, int]:
+    """Return how many instructions compute with single numbers, with vectors, and divide or take roots."""
+    scalar = packed = slow = 0
+    for one in code:
+        found = _ARITHMETIC.fullmatch(one.mnemonic)
+        if found is not None:
+            scalar += found["width"] == "s"
+            packed += found["width"] == "p"
+        elif _X87.fullmatch(one.mnemonic):
+            scalar += 1
+        slow += bool(_SLOW.fullmatch(one.mnemonic))
+    return scalar, packed, slow
+
+
+def is_arithmetic(one: Instruction) -> bool:
+    """Return whether an instruction computes with floating-point numbers."""
+    return bool(_ARITHMETIC.fullmatch(one.mnemonic) or _X87.fullmatch(one.mnemonic))
+
+
+def is_on_stack(one: Instruction) -> bool:
+    """Return whether an instruction accesses the function's own frame."""
+    found = _MEMORY.fullmatch(one.memory or "")
+    if found is None:
+        return False
+    return any(whole_register(term.partition("*")[0]) in _STACK for _, term in _TERM.findall(found["inside"]))
+
+
+def _describe_loop(body: Sequence[Instruction], depth: int) -> InnerLoop:
+    writes = find_writes(body)
+    steps = find_steps(body, writes)
+    scalar, packed, slow = count_arithmetic(body)
+    accesses = [found for one in body if (found := _read_access(one)) is not None and not is_on_stack(one)]
+    groups: dict[tuple[tuple[str, int], ...], list[Access]] = {}
+    for access in accesses:
+        groups.setdefault(access.terms, []).append(access)
+    strided = far = indexed = fixed = 0
+    for terms, members in groups.items():
+        step = _step_of(terms, steps, writes)
+        if step is None:
+            indexed += len(members)
+        elif step == 0:
+            fixed += sum(1 for each in members if each.writes and terms)
+        elif isinstance(step, str) or _is_sparse(members, step):
+            strided += len(members)
+            far += len(members) if not isinstance(step, str) and step % _PAGE_B == 0 else 0
+    jumps = [one for one in body[:-1] if one.jumps and one.mnemonic != "jmp"]
+    calls = [one for one in body if one.mnemonic == "call"]
+    return InnerLoop(
+        begin=body[0].address,
+        end=body[-1].address + body[-1].size,
+        depth=depth,
+        instructions=len(body),
+        scalar=scalar,
+        packed=packed,
+        slow=slow,
+        on_stack=sum(map(is_on_stack, body)),
+        accesses=len(accesses),
+        strided=strided,
+        far=far,
+        indexed=indexed,
+        fixed_updates=fixed,
+        locked=sum(one.mnemonic.startswith("lock ") for one in body),
+        branches=len(jumps),
+        ordered_sums=_count_ordered_sums(body),
+        calls=tuple(one.target for one in calls),
+        arithmetic=tuple(one.address for one in body if is_arithmetic(one)),
+    )
+
+
+def _read_access(one: Instruction) -> Access | None:
+    """Return the place in memory that an instruction accesses, None for none and for constants of the program."""
+    memory = one.memory
+    found = _MEMORY.fullmatch(memory) if memory is not None else None
+    if found is None or one.jumps or one.mnemonic == "call":
+        return None
+    terms: list[tuple[str, int]] = []
+    displacement = 0
+    for sign, term in _TERM.findall(found["inside"]):
+        register, _, factor = term.partition("*")
+        if register == "rip":
+            return None
+        if register[:1].isdigit():
+            displacement += int(register, 0) * (-1 if sign == "-" else 1)
+        else:
+            terms.append((whole_register(register), int(factor or "1", 0)))
+    first = one.operands[0] == memory
+    moves = one.mnemonic.removeprefix("v").startswith("mov")
+    compares = one.mnemonic in ("cmp", "test", "ucomisd", "comisd", "ucomiss", "comiss", "vucomisd", "vcomisd")
+    size = _SIZES.get(found["size"] or "", 8)
+    return Access(tuple(sorted(terms)), displacement, size, not (first and moves), first and not compares)
+
+
+def _step_of(
+    terms: Sequence[tuple[str, int]], steps: Mapping[str, int | str], writes: Mapping[str, int]
+) -> int | str | None:
+    """Return by how many bytes an address advances in an iteration.
+
+    The name of a register where that is known at run time only, None where the address is computed anew each time.
+    """
+    total = 0
+    for register, factor in terms:
+        step = steps.get(register)
+        if isinstance(step, str):
+            return step
+        if step is None:
+            if register in writes:
+                return None
+            continue
+        total += step * factor
+    return total
+
+
+def _is_sparse(members: Sequence[Access], step: int) -> bool:
+    """Return whether a loop uses only a part of the bytes that it goes over."""
+    places = {(each.displacement, each.size) for each in members}
+    return sum(size for _, size in places) < _DENSE * abs(step)
+
+
+def _count_ordered_sums(body: Sequence[Instruction]) -> int:
+    """Return how many scalar additions of an iteration follow one after the other from the iteration before.
+
+    The value in a register at the beginning is followed through additions and copies; where it ends in the same
+    register, the loop carries a sum whose order has to be kept.
+    """
+    carried: dict[str, dict[str, int]] = {}
+    for one in body:
+        if not one.operands or "[" in one.operands[0] or one.jumps or one.mnemonic in ("cmp", "test"):
+            continue
+        target, *sources = (whole_register(operand) for operand in one.operands if "[" not in operand)
+        if _SUMS.fullmatch(one.mnemonic):
+            added = _added_registers(one, target, sources)
+            found = [carried.get(register, {register: 0}) for register in added]
+            entries = {entry for each in found for entry in each}
+            carried[target] = {entry: 1 + max(each.get(entry, -1) for each in found) for entry in entries}
+        elif one.mnemonic.removeprefix("v").startswith("mova") and sources:
+            carried[target] = carried.get(sources[0], {sources[0]: 0})
+        elif target[:1] == "v":
+            carried[target] = {}
+    return max((entries.get(register, 0) for register, entries in carried.items()), default=0)
+
+
+def _added_registers(one: Instruction, target: str, sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the registers whose values a scalar addition adds; of a fused one, not those that it multiplies."""
+    fused = one.mnemonic[-5:-2]
+    if fused == "231":
+        return (target,)
+    if fused in ("213", "132"):
+        place = 2 if fused == "213" else 1
+        return tuple(whole_register(operand) for operand in one.operands[place : place + 1] if "[" not in operand)
+    return tuple(sources) if len(one.operands) == 3 else (target, *sources)

@@ -1,0 +1,46 @@
+"""What functions of the C, math and runtime libraries do, by their names as profilers print them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+#: ``math``: transcendental functions; ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run
+#: time that assertions, sanitizers, bounds checks and profiling options add.
+LibraryKind = Literal["math", "memory", "copy", "check"]
+
+_DECORATION: Final = re.compile(r"^_*(?:ieee754_)?|(?:@.*|_(?:fma4?|avx2?|sse[0-9_]+|finite|evex|avx512\w*))+$")
+_MATH: Final = re.compile(
+    r"c?(?:pow|exp|exp2|exp10|expm1|log|log2|log10|log1p|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|abs)"
+    r"[fl]?|atan2[fl]?|sincos[fl]?|cbrt[fl]?|hypot[fl]?|(?:tgamma|lgamma|erfc?|fmod|remainder)[fl]?"
+    r"|exp1|log1|pow1|do_(?:sin|cos|sincos)|(?:reduce_sincos|branred|kernel_(?:sin|cos|tan)\w*)|mul[ds]c3|div[ds]c3"
+    r"|(?:specialcase|exp_inline|log_inline)|_gfortran_pow_\w+|gfortran_pow_\w+"
+)
+_MEMORY: Final = re.compile(
+    r"malloc|free|calloc|realloc|int_(?:malloc|free|realloc)\w*|malloc_consolidate|unlink_chunk\S*|sysmalloc|systrim\S*"
+    r"|cfree|posix_memalign|aligned_alloc|tcache_\w+|libc_(?:malloc|free|calloc|realloc)"
+    r"|operator (?:new|delete).*|Zn[wa].*|Zd[la].*"
+)
+_COPY: Final = re.compile(r"mem(?:cpy|move|set|cmp)\w*|(?:b?zero|bcopy)|gfortran_(?:internal_(?:un)?pack\w*)")
+_CHECK: Final = re.compile(
+    r"assert_fail|glibcxx_assert_fail|(?:asan|ubsan|tsan|msan|hwasan)_\w+|gcov_\w+|mcount\w*|fentry|cyg_profile\w*"
+    r"|gfortran_runtime_error\w*|(?:add|sub|mul|neg)v[sd]i3"
+)
+
+
+def bare_name(name: str) -> str:
+    """Return the name of a library function without what its library adds for versions and processors."""
+    plain = name.removesuffix("@plt")
+    return _DECORATION.sub("", plain)
+
+
+def classify_library_function(name: str) -> LibraryKind | None:
+    """Return what a library function does, None for one that is none of these kinds."""
+    plain = bare_name(name)
+    if _CHECK.fullmatch(plain):
+        return "check"
+    if _MATH.fullmatch(plain) and plain not in ("abs",):
+        return "math"
+    if _MEMORY.fullmatch(plain):
+        return "memory"
+    return "copy" if _COPY.fullmatch(plain) else None

@@ -1,0 +1,255 @@
+"""The code of a run's program by region: which seconds were spent in code of which kind (docs/facts.md, ``code``).
+
+The kinds become counts of the profile, ``code.KIND_s`` in seconds (regions, processors): the computation of a region
+times the share of its function that is of the kind. ``code.all_s`` is all computation, ``code.known_s`` that in
+functions whose code was looked at and in known functions of libraries.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.collect.binaries.addresses import find_lines
+from advisor.collect.binaries.compilers import is_system_source, read_compilation
+from advisor.collect.binaries.demangling import demangle
+from advisor.collect.binaries.disassembly import X86_64, can_disassemble
+from advisor.collect.binaries.dwarf_units import DAMAGE
+from advisor.collect.binaries.elf_files import find_debug_file, read_elf
+from advisor.collect.binaries.hot_functions import analyze_function
+from advisor.collect.binaries.library_functions import classify_library_function
+from advisor.model.errors import InputError
+from advisor.model.records import Note
+from advisor.support.extras import install_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from advisor.collect.binaries.compilers import Compilation, SourceUnit
+    from advisor.collect.binaries.elf_files import ElfImage, Symbol
+    from advisor.collect.binaries.hot_functions import FunctionCode
+    from advisor.model.records import FloatArray, Profile, Region
+
+NOTE: Final = "program file"
+#: Traits of functions by the name of the count, as ``FunctionCode.loop_shares`` calls them.
+LOOP_KINDS: Final[Mapping[str, str]] = {
+    "overlap": "overlap", "order": "order", "branch": "branch", "call": "call", "strided": "strided", "far": "far",
+    "slow": "division", "fixed": "update", "scalar": "scalar",
+}  # fmt: skip
+#: Kinds of library functions by the name of the count.
+LIBRARY_KINDS: Final = {"math": "math", "memory": "allocation", "copy": "copy"}
+#: Readers whose regions include the functions of libraries; in others they are part of who calls them, or left out.
+_SEES_LIBRARIES: Final = ("perf", "callgrind", "cachegrind", "hpctoolkit")
+#: So many functions, those with the most seconds, are looked into.
+_MOST_FUNCTIONS: Final = 300
+_ARGUMENTS: Final = re.compile(r"\(.*$|\[.*$|\s*\[\{.*$|@.*$|'\d+$")
+
+
+def describe_code(profile: Profile, program: Path) -> Profile:
+    """Return the profile with what the file of its program tells; raises ``InputError`` for what is no program."""
+    image = read_elf(program)
+    debug = image
+    split = None if image.has_debug_info else find_debug_file(image)
+    if split is not None:
+        debug = read_elf(split)
+    try:
+        compilation = read_compilation(debug)
+    except DAMAGE as error:
+        raise InputError(program, f"its debug information is damaged ({error})") from error
+    functions = image.functions if image.has_symbol_table else (*image.functions, *debug.functions)
+    seconds = compute_seconds(profile)
+    notes = [_note_compilation(image, compilation), *_note_limits(image)]
+    if seconds is None or not seconds.any():
+        return replace(profile, notes=(*profile.notes, *notes))
+    found = _find_functions(profile, functions, seconds)
+    codes = _read_functions(image, debug, compilation, found)
+    counts = _describe_regions(profile, image, compilation, found, codes, seconds)
+    if not found:
+        counts = _describe_whole(image, compilation, seconds)
+    profile = replace(profile, regions=_place_regions(profile, debug, found, codes))
+    language = profile.language or _spoken_language(compilation)
+    return replace(profile, counts={**profile.counts, **counts}, notes=(*profile.notes, *notes), language=language)
+
+
+def compute_seconds(profile: Profile) -> FloatArray | None:
+    """Return the computation of each region on each processor (R, Q) in seconds, None where it is not known."""
+    total = np.zeros((len(profile.regions), len(profile.processors)))
+    for phase in profile.phases:
+        arrays = phase.arrays
+        base = next((arrays[name] for name in ("cpu_s", "work_s", "wall_s") if name in arrays), None)
+        if base is None:
+            return None
+        own = base.sum(axis=2)
+        others = ("transfer_s", "io_s", *(("wait_s", "sync_s") if "work_s" not in arrays else ()))
+        if "cpu_s" not in arrays:
+            own = own - sum((arrays[name].sum(axis=2) for name in others if name in arrays), np.zeros_like(own))
+        np.add.at(total, phase.regions, np.maximum(own, 0.0))
+    return total
+
+
+def _find_functions(profile: Profile, functions: Sequence[Symbol], seconds: FloatArray) -> dict[int, Symbol]:
+    """Return the functions of the program by the regions that are called like them, those with the most seconds."""
+    exact: dict[str, Symbol] = {}
+    loose: dict[str, Symbol | None] = {}
+    for symbol in functions:
+        readable = demangle(symbol.name)
+        for name in (symbol.name, readable):
+            exact.setdefault(name, symbol)
+        bare = _bare(readable)
+        loose[bare] = symbol if loose.get(bare, symbol) is symbol else None
+    found: dict[int, Symbol] = {}
+    order = np.argsort(-seconds.sum(axis=1), kind="stable")
+    for number in order[: 4 * _MOST_FUNCTIONS].tolist():
+        name = profile.regions[number].name
+        symbol_of = exact.get(name) or exact.get(demangle(name)) or loose.get(_bare(demangle(name)))
+        if symbol_of is not None and len(found) < _MOST_FUNCTIONS:
+            found[number] = symbol_of
+    return found
+
+
+def _read_functions(
+    image: ElfImage, debug: ElfImage, compilation: Compilation, found: Mapping[int, Symbol]
+) -> dict[int, FunctionCode]:
+    """Return the code of the functions by region; nothing where it can't be disassembled."""
+    if image.machine != X86_64 or not can_disassemble():
+        return {}
+    codes = {
+        number: analyze_function(image, symbol, compilation.find_unit(symbol.begin)) for number, symbol in found.items()
+    }
+    arithmetic = (loop.arithmetic for code in codes.values() for loop in code.loops)
+    lines = find_lines(debug, chain.from_iterable(arithmetic))
+    return {number: code.without_remainders(lines) for number, code in codes.items()}
+
+
+def _place_regions(
+    profile: Profile, debug: ElfImage, found: Mapping[int, Symbol], codes: Mapping[int, FunctionCode]
+) -> tuple[Region, ...]:
+    """Return the regions, those without a place in the source with that of their main loop, else of their beginning."""
+    addresses = {}
+    for number, symbol in found.items():
+        loop = codes[number].main_loop if number in codes else None
+        addresses[number] = symbol.begin if loop is None else (*loop.arithmetic, loop.begin)[0]
+    lines = find_lines(debug, addresses.values())
+    placed = list(profile.regions)
+    for number, address in addresses.items():
+        file, line = lines.get(address, (None, None))
+        if placed[number].file is None and file is not None:
+            placed[number] = replace(placed[number], file=file, line=line)
+    return tuple(placed)
+
+
+def _bare(name: str) -> str:
+    return _ARGUMENTS.sub("", name).rpartition(" ")[2] if "operator" not in name else name
+
+
+def _describe_regions(
+    profile: Profile,
+    image: ElfImage,
+    compilation: Compilation,
+    found: Mapping[int, Symbol],
+    codes: Mapping[int, FunctionCode],
+    seconds: FloatArray,
+) -> dict[str, FloatArray]:
+    """Return the counts of the regions that are functions of the program or known functions of libraries."""
+    disassembles = image.machine == X86_64 and can_disassemble()
+    kinds = {number: classify_library_function(region.name) for number, region in enumerate(profile.regions)}
+    sees = profile.reader in _SEES_LIBRARIES or any(kind for number, kind in kinds.items() if number not in found)
+    names = [*(LOOP_KINDS.values() if disassembles else ()), *(LIBRARY_KINDS.values() if sees else ())]
+    counts = {name: np.zeros_like(seconds) for name in ("all", "known", "unoptimized", "checked", *names)}
+    counts["all"] += seconds
+    undecided = False
+    for number, row in enumerate(seconds):
+        kind, symbol = kinds[number], found.get(number)
+        source = compilation.find_unit(symbol.begin) if symbol is not None else None
+        if kind in LIBRARY_KINDS and (source is None or is_system_source(source.file)):
+            counts["known"][number] = row
+            if sees:
+                counts[LIBRARY_KINDS[kind]][number] = row
+        elif symbol is not None:
+            undecided |= _add_function(counts, number, row, codes.get(number), source)
+    if undecided:
+        del counts["unoptimized"]
+    return {f"code.{name}_s": table for name, table in counts.items()}
+
+
+def _add_function(
+    counts: dict[str, FloatArray], number: int, row: FloatArray, code: FunctionCode | None, source: SourceUnit | None
+) -> bool:
+    """Add the seconds of a function to the kinds that its code is of; return whether its optimization is not known."""
+    unoptimized = code.unoptimized if code is not None else source.unoptimized if source is not None else None
+    if unoptimized is None and code is None:
+        return True
+    counts["known"][number] = row
+    counts["unoptimized"][number] = row if unoptimized else 0.0
+    if code is None:
+        return False
+    counts["checked"][number] = row if code.checked else 0.0
+    shares = code.loop_shares()
+    if "math" in counts and not unoptimized:
+        counts["math"][number] = row * shares["math"]
+    for trait, name in LOOP_KINDS.items():
+        # without optimization nothing is vectorized and every index is loaded anew: that is no other fault
+        counts[name][number] = 0.0 if unoptimized else row * shares[trait]
+    return False
+
+
+def _describe_whole(image: ElfImage, compilation: Compilation, seconds: FloatArray) -> dict[str, FloatArray]:
+    """Return what can be said of a run whose functions are not told apart: only what holds of all its functions."""
+    own = [unit for unit in compilation.units if not is_system_source(unit.file)]
+    levels = {unit.unoptimized for unit in own}
+    if not own or levels == {None}:
+        levels = _levels_by_code(image, compilation)
+    if len(levels) != 1 or None in levels:
+        return {}
+    unoptimized = seconds if True in levels else np.zeros_like(seconds)
+    return {"code.all_s": seconds, "code.known_s": seconds, "code.unoptimized_s": unoptimized}
+
+
+def _levels_by_code(image: ElfImage, compilation: Compilation) -> set[bool | None]:
+    """Return whether the functions with loops that compute are unoptimized, by their code alone."""
+    if image.machine != X86_64 or not can_disassemble():
+        return {None}
+    analyze = partial(analyze_function, image)
+    looked = (analyze(symbol, compilation.find_unit(symbol.begin)) for symbol in image.functions[:_MOST_FUNCTIONS])
+    return {code.unoptimized for code in looked if code.loops and code.scalar + code.packed} or {None}
+
+
+def _spoken_language(compilation: Compilation) -> str | None:
+    own = {unit.language for unit in compilation.units if not is_system_source(unit.file)}
+    return next(iter(own)) if len(own) == 1 else None
+
+
+def _note_compilation(image: ElfImage, compilation: Compilation) -> Note:
+    own = [unit for unit in compilation.units if not is_system_source(unit.file)]
+    if not own:
+        compilers = " and ".join(compilation.compilers) or "an unknown compiler"
+        return Note(NOTE, f"{image.path.name} was made by {compilers}; it has no debug information (-g) on its sources")
+    made: dict[str, int] = {}
+    for unit in own:
+        level = unit.level or "options that were not recorded"
+        more = [option for option in unit.options if option.startswith(("-march=", "-fopenmp", "-ffast-math"))]
+        shown = [option for option in more if option not in ("-march=x86-64", "-fopenmp-simd")]
+        text = f"{unit.compiler} with {' '.join((level, *shown))}"
+        made[text] = made.get(text, 0) + 1
+    listed = "; ".join(_of_how_many(text, count, len(own)) for text, count in list(made.items())[:4])
+    return Note(NOTE, f"{image.path.name} was compiled by {listed}")
+
+
+def _of_how_many(text: str, count: int, total: int) -> str:
+    return text if count == total else f"{text} ({count} of {total} sources)"
+
+
+def _note_limits(image: ElfImage) -> Iterable[Note]:
+    if image.machine != X86_64:
+        yield Note(NOTE, f"{image.path.name} is for {image.machine}: its loops are looked into on x86-64 only")
+    elif not can_disassemble():
+        line = install_line("processor")
+        yield Note(NOTE, "its loops are not looked into: neither capstone nor objdump is installed", collect=line)
+    if not image.has_symbol_table and not image.has_debug_info:
+        yield Note(NOTE, f"{image.path.name} is stripped, so its functions have no names")

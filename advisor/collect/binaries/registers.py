@@ -1,0 +1,95 @@
+"""Which registers a loop writes and by how much it advances them each time (x86-64, Intel's syntax)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from advisor.collect.binaries.disassembly import Instruction
+
+_VECTOR: Final = re.compile(r"[xyz]mm(\d+)")
+_NUMBERED: Final = re.compile(r"(r\d+)[dwb]?")
+_PARTS: Final[Mapping[str, str]] = {
+    part: whole
+    for letter in "abcd"
+    for whole, parts in ((f"r{letter}x", (f"r{letter}x", f"e{letter}x", f"{letter}x", f"{letter}l", f"{letter}h")),)
+    for part in parts
+} | {part: f"r{name}" for name in ("si", "di", "bp", "sp") for part in (f"r{name}", f"e{name}", name, f"{name}l")}
+#: Instructions whose first operand is only read.
+_ONLY_READ: Final = frozenset({
+    "cmp", "test", "push", "ucomisd", "ucomiss", "comisd", "comiss", "vucomisd", "vucomiss", "vcomisd", "vcomiss",
+    "call", "bt", "nop", "ret", "ptest", "vptest", "mul", "div", "idiv",
+})  # fmt: skip
+_CALL_WRITES: Final = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", *(f"v{n}" for n in range(16)))
+_WRITES_TWO: Final = frozenset({"mul", "div", "idiv", "cqo", "cdq"})
+
+
+def whole_register(name: str) -> str:
+    """Return the name of the whole register that a name is a part of; vector registers are ``v0`` to ``v31``."""
+    if found := _VECTOR.fullmatch(name):
+        return f"v{found[1]}"
+    if found := _NUMBERED.fullmatch(name):
+        return found[1]
+    return _PARTS.get(name, name)
+
+
+def find_writes(body: Sequence[Instruction]) -> dict[str, int]:
+    """Return how often a loop writes each register in an iteration."""
+    counts: Counter[str] = Counter()
+    for one in body:
+        if one.mnemonic == "call":
+            counts.update(_CALL_WRITES)
+        elif one.mnemonic in _WRITES_TWO or (one.mnemonic == "imul" and len(one.operands) == 1):
+            counts.update(("rax", "rdx"))
+        elif one.operands and not one.jumps and one.mnemonic not in _ONLY_READ and "[" not in one.operands[0]:
+            counts[whole_register(one.operands[0])] += 1
+    return dict(counts)
+
+
+def find_steps(body: Sequence[Instruction], writes: Mapping[str, int]) -> dict[str, int | str]:
+    """Return by how much a loop advances each register that it writes once: a number, or the register that holds it."""
+    steps: dict[str, int | str] = {}
+    for one in body:
+        if not one.operands or "[" in one.operands[0] or one.jumps:
+            continue
+        register = whole_register(one.operands[0])
+        if writes.get(register) != 1:
+            continue
+        step = _read_step(one, register)
+        if isinstance(step, str) and step in writes:
+            continue  # a distance that changes
+        if step is not None:
+            steps[register] = step
+    return steps
+
+
+def _read_step(one: Instruction, register: str) -> int | str | None:
+    if one.mnemonic in ("inc", "dec"):
+        return 1 if one.mnemonic == "inc" else -1
+    if one.mnemonic in ("add", "sub") and len(one.operands) == 2 and "[" not in one.operands[1]:
+        number = _number_of(one.operands[1])
+        if number is None:
+            return whole_register(one.operands[1])
+        return number if one.mnemonic == "add" else -number
+    if one.mnemonic == "lea" and len(one.operands) == 2:
+        inside = one.operands[1].partition("[")[2].rstrip("]")
+        base, sign, rest = inside.partition("+") if "+" in inside else inside.partition("-")
+        if whole_register(base) != register or not sign:
+            return None
+        number = _number_of(rest)
+        if number is None:
+            return whole_register(rest) if rest.isalnum() else None
+        return number if sign == "+" else -number
+    return None
+
+
+def _number_of(text: str) -> int | None:
+    try:
+        number = int(text, 0)
+    except ValueError:
+        return None
+    return number - (1 << 64) if number >= 1 << 63 else number

@@ -1,0 +1,223 @@
+"""Building the recorder with the user's own compilers, once per MPI library, and finding it again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor.collect.recorder.wrappers import fortran_bindings, wrapped_functions, write_wrappers
+from advisor.model.errors import AdvisorError
+from advisor.support import disk_cache
+from advisor.support.atomic_write import atomic_write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SOURCES: Final = Path(__file__).parent
+_PARTS: Final = ("core.c", "samples.c", "posix.c", "threads.c", "openmp.c", "fortran.c")
+_FLAGS: Final = (
+    "-std=gnu11", "-O2", "-g0", "-fPIC", "-shared", "-fvisibility=default", "-fno-strict-aliasing",
+    "-ftls-model=initial-exec", "-fno-builtin", "-Wno-all",
+)  # fmt: skip
+_TIMEOUT_S: Final = 120
+#: The library behind an MPI program, of MPICH and its relatives or Open MPI, or its part for another language.
+_LIBRARY: Final = re.compile(rb"lib(mpi|mpich)(?:fort|cxx|_[a-z0-9_]+)?\.so((?:\.\d+)?)")
+_LAUNCHERS: Final = re.compile(r"(mpirun|mpiexec|orterun|prterun|srun)(?:[.-].*)?")
+
+
+class BuildError(AdvisorError):
+    """The recorder can't be built here; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """An MPI compiler: the command, and the name of the library that its programs load."""
+
+    command: str
+    library: str
+
+
+def build_recorder(compiler: Compiler | None) -> Path:
+    """Return the library to preload, built unless it is there; without MPI if there is no ``compiler``.
+
+    Raises ``BuildError`` where that fails.
+    """
+    command = compiler.command if compiler else _plain_compiler()
+    folder = disk_cache.user_folder("XDG_CACHE_HOME", "~/.cache") / "recorder"
+    own = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCES.glob("*.[chp]*")))).hexdigest()
+    state = [own, _state_of(command), list(_FLAGS)]
+    known = disk_cache.load_cached("recorder", command, state)
+    if isinstance(known, str) and (folder / known).exists():
+        return folder / known
+    header = _preprocess(command) if compiler else ""
+    generated = _generated(header, compiler)
+    digest = hashlib.sha256(repr((own, generated, command, _FLAGS)).encode()).hexdigest()
+    target = folder / f"{digest[:20]}.so"
+    if not target.exists():
+        _compile(command, generated, target, compiler.library if compiler else "")
+    disk_cache.store_cached("recorder", command, state, target.name)
+    return target
+
+
+def _plain_compiler() -> str:
+    names = (os.environ.get("CC", ""), "cc", "gcc", "clang")
+    found = next((name for name in names if name and shutil.which(shlex.split(name)[0])), None)
+    if found is None:
+        raise BuildError("no C compiler here (cc, gcc, clang): the recorder can't be built")
+    return found
+
+
+def _preprocess(command: str) -> str:
+    with tempfile.TemporaryDirectory(prefix="gapwatch-") as folder:
+        source = Path(folder, "header.c")
+        source.write_text("#include <mpi.h>\n", encoding="ascii")
+        return _run([*shlex.split(command), "-E", "-P", str(source)])
+
+
+def _generated(header: str, compiler: Compiler | None) -> dict[str, str]:
+    """Return the sources that depend on the MPI library, by file."""
+    functions = wrapped_functions(header)
+    if compiler and not functions:
+        raise BuildError(f"{compiler.command}: no functions of MPI in its mpi.h")
+    names = "".join(f'"{function.name}",\n' for function in functions)
+    bindings = " ".join(f"BINDING({n}, {name})" for n, name in enumerate(fortran_bindings(functions)))
+    text = {"names.c": _NAMES.replace("@MPI@", names), "bindings.h": f"#define GW_FORTRAN_BINDINGS {bindings}\n"}
+    if compiler:
+        text["wrappers.c"] = write_wrappers(functions)
+    return text
+
+
+_NAMES: Final = """#include "recorder.h"
+#include "posix_numbers.h"
+#define GW_NAME(name) #name,
+const char *const gw_names[] = {GW_FUNCTIONS(GW_NAME)
+@MPI@};
+const unsigned gw_functions = sizeof gw_names / sizeof *gw_names;
+unsigned char gw_named[sizeof gw_names / sizeof *gw_names];
+"""
+
+
+def _compile(command: str, generated: dict[str, str], target: Path, library: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="gapwatch-") as folder:
+        for name, text in generated.items():
+            Path(folder, name).write_text(text, encoding="utf-8")
+        parts = [str(SOURCES / name) for name in _PARTS]
+        parts += [str(Path(folder, name)) for name in generated if name.endswith(".c")]
+        definitions = [f'-DGW_MPI_LIBRARY="{library}"']
+        if "wrappers.c" in generated:
+            definitions += ["-include", str(Path(folder, "bindings.h"))]
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with atomic_write(target) as partial:
+            _run([*_without_libraries(command), *_FLAGS, *definitions, f"-I{SOURCES}", f"-I{folder}",
+                  "-o", str(partial), *parts, "-ldl", "-lpthread", "-lrt"])  # fmt: skip
+
+
+def _without_libraries(command: str) -> list[str]:
+    """Return the compiler behind an MPI compiler with its flags, but not the libraries: the program brings its own."""
+    words = shlex.split(command)
+    if "mpi" not in Path(words[0]).name:
+        return words
+    shown = shlex.split(_run([*words, "-show"]))
+    return [word for word in shown if not word.startswith(("-l", "-L", "-Wl"))]
+
+
+def _run(command: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, errors="replace"
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError(f"{command[0]}: {error}") from error
+    if done.returncode:
+        first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])
+        raise BuildError(f"{command[0]} ended with exit status {done.returncode}: {first}")
+    return done.stdout
+
+
+def find_compiler(arguments: Sequence[str]) -> Compiler | None:
+    """Return the MPI compiler that fits the program of a command line, None for a program without MPI.
+
+    The library that the program names decides; where it names none, as a Python program, the launcher does. Raises
+    ``BuildError`` if the program needs MPI and no compiler for it is found.
+    """
+    wanted = next((library for word in arguments if (library := _library_in(_file(word)))), None)
+    launcher = next((word for word in arguments if _LAUNCHERS.fullmatch(Path(word).name)), None)
+    if wanted is None and launcher is None:
+        return None
+    candidates = list(_candidates(launcher))
+    for command in candidates:
+        library = _library_of(command)
+        if library and wanted in (None, library):
+            return Compiler(command, library)
+    needs = f"the program needs {wanted}" if wanted else f"{launcher} starts programs of MPI"
+    tried = f"; {', '.join(candidates)} made for another" if candidates else ""
+    raise BuildError(f"{needs}, but no mpicc for it is here{tried}")
+
+
+def _file(word: str) -> Path | None:
+    found = shutil.which(word)
+    return Path(found) if found else None
+
+
+def _library_in(path: Path | None) -> str | None:
+    """Return the MPI library that a program loads, None where the file is no program, or a launcher."""
+    if path is None or _LAUNCHERS.fullmatch(path.name):
+        return None
+    try:
+        with path.open("rb") as file:
+            content = file.read(64 << 20)
+    except OSError:
+        return None
+    found = _LIBRARY.search(content) if content.startswith(b"\x7fELF") else None
+    return f"lib{found[1].decode()}.so{found[2].decode()}" if found else None
+
+
+def _candidates(launcher: str | None) -> Iterator[str]:
+    """Yield MPI compilers: the one beside the launcher, with its ending, before those that are found elsewhere."""
+    given = os.environ.get("GAPWATCH_MPICC")
+    if given:
+        yield given
+    if launcher and (path := shutil.which(launcher)):
+        ending = Path(launcher).name.partition(".")[2]
+        name = f"mpicc.{ending}" if ending else "mpicc"
+        if (beside := Path(path).with_name(name)).exists():
+            yield str(beside)
+    for name in ("mpicc", "mpicc.openmpi", "mpicc.mpich", "mpiicx", "mpiicc", "cc"):
+        if name != "cc" and shutil.which(name):
+            yield name
+
+
+def _library_of(command: str) -> str | None:
+    """Return the MPI library that programs of an MPI compiler load, as it was found once for this compiler."""
+    state = [_state_of(command), os.environ.get("LD_LIBRARY_PATH", "")]
+    known = disk_cache.load_cached("mpi-library", command, state)
+    if isinstance(known, str):
+        return known or None
+    found = _probe_library(command)
+    disk_cache.store_cached("mpi-library", command, state, found or "")
+    return found
+
+
+def _state_of(command: str) -> list[object]:
+    """Return what changes when a compiler is replaced: where it is, and when that was written."""
+    path = os.path.realpath(shutil.which(shlex.split(command)[0]) or command)
+    return [path, disk_cache.change_time_ns(path)]
+
+
+def _probe_library(command: str) -> str | None:
+    with tempfile.TemporaryDirectory(prefix="gapwatch-") as folder:
+        source, program = Path(folder, "probe.c"), Path(folder, "probe")
+        source.write_text("#include <mpi.h>\nint main(void) { return MPI_Finalize(); }\n", encoding="ascii")
+        try:
+            _run([*shlex.split(command), "-o", str(program), str(source)])
+        except BuildError:
+            return None
+        return _library_in(program)

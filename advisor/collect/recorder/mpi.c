@@ -1,0 +1,459 @@
+/* What the generated wrappers of MPI functions share: communicators, requests, datatypes, files. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include "recorder.h"
+#include "posix_numbers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef OPEN_MPI /* whose constants are addresses in a library that other programs we are preloaded to don't have */
+#undef OMPI_PREDEFINED_GLOBAL
+#define OMPI_PREDEFINED_GLOBAL(type, global) ((type)gw_find_data(#global))
+#endif
+
+static void *pmpi(void **place, const char *name) { return *place ? *place : (*place = gw_resolve(name)); }
+#define PMPI(name) __extension__({ static void *place; (__typeof__(&P##name))pmpi(&place, "P" #name); })
+
+static MPI_Comm world;
+static MPI_Group world_group;
+static MPI_Datatype byte_type;
+static MPI_Request no_request;
+static int world_ranks;
+static char table_lock;
+
+static void hold(void) {
+  while (__atomic_test_and_set(&table_lock, __ATOMIC_ACQUIRE)) {
+  }
+}
+
+static void let_go(void) { __atomic_clear(&table_lock, __ATOMIC_RELEASE); }
+
+/* A table from handles to small records, with open addressing; several entries may have one handle. */
+struct entry {
+  uint64_t handle; /* 0: free */
+  const void *variable;
+  uint64_t order;
+  int64_t size;
+  uint32_t request;
+  uint16_t comm;
+  uint8_t event, persistent, active, cancelled, dead;
+  int32_t partner, tag;
+  struct gw_record *post; /* that posted the receive: none of it is left if it is cancelled */
+};
+
+static struct entry *requests;
+static size_t request_room, request_used;
+static uint32_t last_request;
+static uint64_t last_order;
+
+static size_t spot(uint64_t handle, size_t room) { return (size_t)(handle * 0x9e3779b97f4a7c15u >> 20) & (room - 1); }
+
+static void insert(struct entry entry) {
+  size_t at = spot(entry.handle, request_room);
+  while (requests[at].handle && !requests[at].dead) at = (at + 1) & (request_room - 1);
+  if (!requests[at].handle) request_used++;
+  requests[at] = entry;
+}
+
+static void make_room(void) {
+  size_t alive = 0, before = request_room;
+  if (request_used * 2 < request_room) return;
+  for (size_t i = 0; i < before; i++) alive += requests[i].handle && !requests[i].dead;
+  struct entry *old = requests;
+  while (request_room < 4 * alive || request_room < 256) request_room = request_room ? request_room * 2 : 256;
+  requests = calloc(request_room, sizeof *requests);
+  request_used = 0;
+  for (size_t i = 0; i < before; i++)
+    if (old[i].handle && !old[i].dead) insert(old[i]);
+  free(old);
+}
+
+/* The oldest entry of a handle, if possible one that was made in this variable: libraries return one and the same
+   handle for all small messages that are sent at once, and Fortran's variables are temporaries. */
+static struct entry *entry_of(uint64_t handle, const void *variable) {
+  struct entry *any = NULL, *same = NULL;
+  if (!request_room) return NULL;
+  for (size_t at = spot(handle, request_room); requests[at].handle; at = (at + 1) & (request_room - 1)) {
+    struct entry *e = &requests[at];
+    if (e->handle != handle || e->dead) continue;
+    if (!any || e->order < any->order) any = e;
+    if (e->variable == variable && (!same || e->order < same->order)) same = e;
+  }
+  return same ? same : any;
+}
+
+#define HANDLE(x) ((uint64_t)(uintptr_t)(x) + 1)
+
+/* Remember a request that was just made; returns its number. */
+static uint32_t add_request(const MPI_Request *request, unsigned event, int comm, int partner, int tag, int64_t size,
+                            int persistent) {
+  hold();
+  make_room();
+  struct entry e = {.handle = HANDLE(*request), .variable = request, .order = ++last_order, .size = size,
+                    .request = ++last_request, .comm = (uint16_t)comm, .event = (uint8_t)event,
+                    .persistent = (uint8_t)persistent, .active = !persistent, .partner = partner, .tag = tag};
+  insert(e);
+  let_go();
+  return e.request;
+}
+
+static void fill(struct gw_record *record, unsigned event, int comm, int partner, int tag, int64_t size,
+                 uint32_t request) {
+  if (!record) return;
+  record->comm = (uint16_t)comm;
+  record->partner = partner;
+  record->tag = tag;
+  record->size = size;
+  record->request = request;
+  record->event = event;
+}
+
+/* A communicator's number, which the process file explains; 0 is none. */
+struct known {
+  MPI_Comm comm;
+  uint16_t number;
+  uint8_t used;
+  int size, rank;
+};
+static struct known *comms;
+static size_t comm_room, comm_count;
+static uint16_t last_comm;
+static __thread struct known recent __attribute__((tls_model("initial-exec")));
+
+static void tell_members(const char *key, int number, MPI_Group group) {
+  int size = 0;
+  PMPI(MPI_Group_size)(group, &size);
+  int *own = malloc(sizeof *own * 2 * (size_t)(size + 1)), *ranks = own + size + 1;
+  for (int i = 0; i < size; i++) own[i] = i;
+  PMPI(MPI_Group_translate_ranks)(group, size, own, world_group, ranks);
+  char *text = malloc(12 * (size_t)size + 16);
+  size_t at = 0;
+  int straight = 1;
+  text[0] = 0;
+  for (int i = 0; i < size; i++) straight &= ranks[i] == ranks[0] + i;
+  if (straight && size > 2) gw_tell("%s %d %d-%d", key, number, ranks[0], ranks[size - 1]);
+  else {
+    for (int i = 0; i < size; i++) { /* long lists take several lines */
+      if (ranks[i] < 0) ranks[i] = -1;
+      at += (size_t)__builtin_sprintf(text + at, " %d", ranks[i]);
+      if (at > 4000 || i + 1 == size) {
+        gw_tell("%s %d%s", key, number, text);
+        at = 0;
+        text[0] = 0;
+      }
+    }
+  }
+  free(text);
+  free(own);
+}
+
+static struct known register_comm(MPI_Comm comm) {
+  struct known k = {.comm = comm, .used = 1};
+  int between = 0;
+  MPI_Group group;
+  PMPI(MPI_Comm_test_inter)(comm, &between);
+  PMPI(MPI_Comm_rank)(comm, &k.rank);
+  if (PMPI(MPI_Comm_group)(comm, &group)) return k;
+  hold();
+  k.number = last_comm < UINT16_MAX ? ++last_comm : 0;
+  PMPI(MPI_Group_size)(group, &k.size);
+  if (k.number) tell_members(between ? "intercommunicator" : "communicator", k.number, group);
+  PMPI(MPI_Group_free)(&group);
+  if (between && k.number && !PMPI(MPI_Comm_remote_group)(comm, &group)) {
+    tell_members("remote", k.number, group);
+    PMPI(MPI_Group_free)(&group);
+  }
+  if (comm_count * 2 >= comm_room) {
+    struct known *old = comms;
+    size_t before = comm_room;
+    comm_room = comm_room ? comm_room * 2 : 64;
+    comms = calloc(comm_room, sizeof *comms);
+    for (size_t i = 0; i < before; i++)
+      if (old[i].used == 1) {
+        size_t at = spot(HANDLE(old[i].comm), comm_room);
+        while (comms[at].used) at = (at + 1) & (comm_room - 1);
+        comms[at] = old[i];
+      }
+    free(old);
+  }
+  size_t at = spot(HANDLE(comm), comm_room);
+  while (comms[at].used == 1) at = (at + 1) & (comm_room - 1);
+  comms[at] = k;
+  comm_count++;
+  let_go();
+  return k;
+}
+
+static struct known *comm_of(MPI_Comm comm) {
+  if (recent.used && recent.comm == comm) return &recent;
+  if (comm == MPI_COMM_NULL) {
+    recent = (struct known){.comm = comm, .used = 1};
+    return &recent;
+  }
+  hold();
+  for (size_t at = comm_room ? spot(HANDLE(comm), comm_room) : 0; comm_room && comms[at].used;
+       at = (at + 1) & (comm_room - 1))
+    if (comms[at].used == 1 && comms[at].comm == comm) {
+      recent = comms[at];
+      let_go();
+      return &recent;
+    }
+  let_go();
+  recent = register_comm(comm);
+  return &recent;
+}
+
+#define COMM(comm) (comm_of(comm)->number)
+
+static void new_comm(struct gw_record *record, const MPI_Comm *comm) {
+  if (record && *comm != MPI_COMM_NULL) comm_of(*comm);
+}
+
+static void drop_comm(MPI_Comm comm) {
+  recent.used = 0;
+  hold();
+  for (size_t at = comm_room ? spot(HANDLE(comm), comm_room) : 0; comm_room && comms[at].used;
+       at = (at + 1) & (comm_room - 1))
+    if (comms[at].used == 1 && comms[at].comm == comm) {
+      comms[at].used = 2;
+      comm_count--;
+      break;
+    }
+  let_go();
+}
+
+static int64_t bytes(int64_t count, MPI_Datatype type) {
+  int size = 0;
+  if (count <= 0 || PMPI(MPI_Type_size)(type, &size) || size < 0) return 0;
+  return count * size;
+}
+
+static int64_t received(const MPI_Status *status) {
+  int count = 0;
+  if (PMPI(MPI_Get_count)(status, byte_type, &count) || count == MPI_UNDEFINED) return -1;
+  return count;
+}
+
+static void send_event(struct gw_record *r, unsigned event, int64_t size, int dest, int tag, MPI_Comm comm) {
+  if (r && dest != MPI_PROC_NULL) fill(r, event, COMM(comm), dest, tag, size, 0);
+}
+
+static void recv_event(struct gw_record *r, const MPI_Status *status, MPI_Comm comm) {
+  if (r && status->MPI_SOURCE != MPI_PROC_NULL)
+    fill(r, GW_RECV, COMM(comm), status->MPI_SOURCE, status->MPI_TAG, received(status), 0);
+}
+
+/* A message beside the one that the call's own record holds. */
+static void recv_message(struct gw_record *r, const MPI_Status *status, MPI_Comm comm) {
+  if (r && status->MPI_SOURCE != MPI_PROC_NULL) recv_event(gw_note(GW_MESSAGE, 0), status, comm);
+}
+
+static void isend_event(struct gw_record *r, const MPI_Request *request, int64_t size, int dest, int tag,
+                        MPI_Comm comm) {
+  if (!r || dest == MPI_PROC_NULL || *request == no_request) return;
+  fill(r, GW_ISEND, COMM(comm), dest, tag, size, add_request(request, GW_ISEND, COMM(comm), dest, tag, size, 0));
+}
+
+static void posted(const MPI_Request *request, struct gw_record *post) {
+  hold();
+  struct entry *e = entry_of(HANDLE(*request), request);
+  if (e) e->post = post;
+  let_go();
+}
+
+static void irecv_event(struct gw_record *r, const MPI_Request *request, int64_t size, int source, int tag,
+                        MPI_Comm comm) {
+  if (!r || source == MPI_PROC_NULL || *request == no_request) return;
+  fill(r, GW_IRECV_POST, COMM(comm), GW_NOBODY, 0, size,
+       add_request(request, GW_IRECV, COMM(comm), source, tag, size, 0));
+  posted(request, r);
+}
+
+static void isendrecv_event(struct gw_record *r, const MPI_Request *request, int64_t size, int dest, int sendtag,
+                            int64_t room, int source, int recvtag, MPI_Comm comm) {
+  if (!r || *request == no_request) return;
+  uint32_t number = add_request(request, 0, COMM(comm), source, recvtag, room, 0);
+  hold();
+  struct entry *e = entry_of(HANDLE(*request), request);
+  if (e) {
+    e->event = (uint8_t)(source == MPI_PROC_NULL ? GW_ISEND : dest == MPI_PROC_NULL ? GW_IRECV : 255);
+  }
+  let_go();
+  if (dest != MPI_PROC_NULL) fill(r, GW_ISEND, COMM(comm), dest, sendtag, size, number);
+  if (source != MPI_PROC_NULL)
+    fill(gw_note(GW_MESSAGE, 0), GW_IRECV_POST, COMM(comm), GW_NOBODY, 0, room, number);
+}
+
+static void persistent(struct gw_record *r, const MPI_Request *request, unsigned event, int64_t size, int partner,
+                       int tag, MPI_Comm comm) {
+  if (!r || *request == no_request) return;
+  add_request(request, partner == MPI_PROC_NULL ? 0 : event, COMM(comm), partner, tag, size, 1);
+}
+
+static void nonblocking(struct gw_record *r, unsigned event, int64_t size, int root, MPI_Comm comm) {
+  if (r) fill(r, event, COMM(comm), root, 0, size, 0);
+}
+
+/* Start one persistent request; the first one of a call stands in the call's own record. */
+static void started(struct gw_record *r, const MPI_Request *request) {
+  if (!r || *request == no_request) return;
+  hold();
+  struct entry *e = entry_of(HANDLE(*request), request);
+  struct entry copy = {0};
+  if (e && e->persistent) {
+    e->active = 1;
+    e->request = ++last_request;
+    copy = *e;
+  }
+  let_go();
+  if (!copy.event) return;
+  struct gw_record *to = r->event ? gw_note(GW_MESSAGE, 0) : r;
+  if (copy.event == GW_ISEND) fill(to, GW_ISEND, copy.comm, copy.partner, copy.tag, copy.size, copy.request);
+  else {
+    fill(to, GW_IRECV_POST, copy.comm, GW_NOBODY, 0, copy.size, copy.request);
+    posted(request, to);
+  }
+}
+
+/* A request that was `handle` is complete. */
+static void completed(struct gw_record *r, MPI_Request handle, const MPI_Request *variable, const MPI_Status *status) {
+  if (!r || handle == no_request) return;
+  hold();
+  struct entry *e = entry_of(HANDLE(handle), variable);
+  struct entry copy = {0};
+  if (e && e->active) {
+    copy = *e;
+    if (e->persistent) e->active = 0;
+    else e->dead = 1;
+  }
+  let_go();
+  if (!copy.event) return;
+  int cancelled = 0;
+  if (copy.cancelled && status) PMPI(MPI_Test_cancelled)(status, &cancelled);
+  if (copy.event != GW_IRECV)
+    fill(gw_note(GW_MESSAGE, 0), GW_ISEND_DONE, copy.comm, GW_NOBODY, 0, copy.size, copy.request);
+  if (cancelled && copy.post) copy.post->event = 0;
+  if (copy.event == GW_ISEND || cancelled) return;
+  int source = status ? status->MPI_SOURCE : copy.partner, tag = status ? status->MPI_TAG : copy.tag;
+  int64_t size = status ? received(status) : copy.size;
+  if (source == MPI_PROC_NULL) return;
+  if (source < 0 || (copy.persistent && copy.partner >= 0 && copy.partner != source)) source = copy.partner;
+  fill(gw_note(GW_MESSAGE, 0), GW_IRECV, copy.comm, source, tag, size, copy.request);
+}
+
+static void forget(struct gw_record *r, MPI_Request handle, const MPI_Request *variable) {
+  if (!r || handle == no_request) return;
+  hold();
+  struct entry *e = entry_of(HANDLE(handle), variable);
+  if (e) e->dead = 1;
+  let_go();
+}
+
+static void cancelling(struct gw_record *r, const MPI_Request *request) {
+  if (!r || *request == no_request) return;
+  hold();
+  struct entry *e = entry_of(HANDLE(*request), request);
+  if (e) e->cancelled = 1;
+  let_go();
+}
+
+/* Room for copies of handles and statuses of one call. */
+static __thread MPI_Request *handles __attribute__((tls_model("initial-exec")));
+static __thread MPI_Status *statuses __attribute__((tls_model("initial-exec")));
+static __thread int handle_room __attribute__((tls_model("initial-exec")));
+
+static void copy_handles(struct gw_record *r, int count, const MPI_Request *from) {
+  if (!r || count <= 0) return;
+  if (count > handle_room) {
+    handle_room = count + count / 2 + 16;
+    handles = realloc(handles, sizeof *handles * (size_t)handle_room);
+    statuses = realloc(statuses, sizeof *statuses * (size_t)handle_room);
+  }
+  memcpy(handles, from, sizeof *handles * (size_t)count);
+}
+
+/* Messages that were probed and taken out of the queue, by handle. */
+static void probed(struct gw_record *r, const MPI_Message *message, MPI_Comm comm) {
+  if (r) add_request((const MPI_Request *)(const void *)message, GW_RECV, COMM(comm), 0, 0, 0, 0);
+}
+
+static int comm_of_message(MPI_Message message) {
+  hold();
+  struct entry *e = entry_of(HANDLE(message), NULL);
+  int comm = e ? e->comm : 0;
+  if (e) e->dead = 1;
+  let_go();
+  return comm;
+}
+
+/* Files of MPI-IO. */
+static struct {
+  MPI_File file;
+  int number;
+} files[256];
+
+int gw_new_file(const char *name);
+
+static void opened_file(struct gw_record *r, MPI_File file, const char *name) {
+  if (!r) return;
+  hold();
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    if (!files[i].number || files[i].file == file) {
+      files[i].file = file;
+      files[i].number = gw_new_file(name);
+      break;
+    }
+  let_go();
+}
+
+static void file_event(struct gw_record *r, MPI_File file, int64_t size) {
+  if (!r) return;
+  for (size_t i = 0; i < sizeof files / sizeof *files && files[i].number; i++)
+    if (files[i].file == file) {
+      fill(r, GW_IO, 0, files[i].number, 0, size, 0);
+      return;
+    }
+  fill(r, GW_IO, 0, GW_NOBODY, 0, size, 0);
+}
+
+/* Bytes of collectives: sent and received by this rank. */
+static int64_t sum_bytes(const void *counts, int wide, int n, MPI_Datatype type) {
+  int64_t sum = 0;
+  for (int i = 0; i < n; i++) sum += wide ? ((const MPI_Count *)counts)[i] : ((const int *)counts)[i];
+  return bytes(sum, type);
+}
+
+static int64_t sum_each(const void *counts, int wide, int n, const MPI_Datatype *types) {
+  int64_t sum = 0;
+  for (int i = 0; i < n; i++)
+    sum += bytes(wide ? ((const MPI_Count *)counts)[i] : ((const int *)counts)[i], types[i]);
+  return sum;
+}
+
+static void begin_mpi(void) {
+  int rank = 0;
+  world = MPI_COMM_WORLD;
+  no_request = MPI_REQUEST_NULL;
+  byte_type = MPI_BYTE;
+  PMPI(MPI_Comm_rank)(world, &rank);
+  PMPI(MPI_Comm_size)(world, &world_ranks);
+  PMPI(MPI_Comm_group)(world, &world_group);
+  gw_start(rank, world_ranks);
+  if (!gw_on) return;
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  PMPI(MPI_Get_library_version)(text, &length);
+  gw_tell_text("mpi", -1, text);
+  gw_depth++;
+  comm_of(world);
+  gw_depth--;
+}
+
+/* MPI_Init itself, which began before there was anything to write to. */
+static void init_record(unsigned function, void *caller, uint64_t begin_ns) {
+  struct gw_record *r = gw_enter(function, caller);
+  if (!r) return;
+  r->start_ns = begin_ns;
+  gw_leave(r);
+}

@@ -1,0 +1,221 @@
+/* Files, sleeping and waiting of POSIX, and buffered input and output of the C library. */
+#define _GNU_SOURCE
+#define _FORTIFY_SOURCE 0
+#include "recorder.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/select.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "posix_numbers.h"
+
+#define DESCRIPTORS 4096
+#define SHORT_NS 2000
+#define NEAR_NS 5000
+
+static int file_of[DESCRIPTORS]; /* number of the file behind a descriptor, 0 unknown */
+static int last_file;
+
+int gw_new_file(const char *name) {
+  int number = __atomic_add_fetch(&last_file, 1, __ATOMIC_RELAXED);
+  gw_tell_text("file", number, name);
+  return number;
+}
+
+static int file_behind(int descriptor) {
+  char link[64], path[4097];
+  if (descriptor < 0 || descriptor >= DESCRIPTORS) return GW_NOBODY;
+  if (file_of[descriptor]) return file_of[descriptor];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  path[length > 0 ? length : 0] = 0;
+  return file_of[descriptor] = gw_new_file(length > 0 ? path : link);
+}
+
+static void forget_file(int descriptor) {
+  if (descriptor >= 0 && descriptor < DESCRIPTORS) file_of[descriptor] = 0;
+}
+
+static void moved(struct gw_record *r, int descriptor, int64_t size) {
+  int saved = errno;
+  r->partner = file_behind(descriptor);
+  r->size = size < 0 ? 0 : size;
+  r->event = GW_IO;
+  errno = saved;
+}
+
+/* End a call that mostly fills a buffer; short ones that follow each other become one record. */
+static void leave_buffered(struct gw_record *r) {
+  struct gw_thread *t = gw_self;
+  struct gw_record *before = r - 1;
+  if (t->previous == before && before->kind == GW_CALL && before->function == r->function &&
+      before->caller == r->caller && before->partner == r->partner && before->event == GW_IO &&
+      r->start_ns - before->end_ns < NEAR_NS && before->end_ns - before->start_ns < SHORT_NS * (uint64_t)(before->tag + 1) &&
+      (char *)(r + 1) == t->records.base + t->records.used) {
+    before->tag++;
+    before->size += r->size;
+    r->kind = 0;
+    t->records.used -= sizeof *r;
+    r = before;
+  }
+  gw_leave(r);
+}
+
+/* A wrapper: RETURNED is what the call gave, INSIDE what to do with the record `r` behind it. */
+#define WRAP(type, name, parameters, arguments, inside)                                          \
+  type name parameters {                                                                         \
+    static type(*real) parameters;                                                               \
+    if (!real) real = (type(*) parameters)gw_resolve(#name);                                     \
+    struct gw_record *r = ENTER(F_##name); \
+    type returned = real arguments;                                                              \
+    if (r) {                                                                                     \
+      inside;                                                                                    \
+      gw_leave(r);                                                                               \
+    }                                                                                            \
+    return returned;                                                                             \
+  }
+
+#define MOVED(size) moved(r, fd, (int64_t)(size))
+#define STREAM(size) moved(r, fileno(stream), (int64_t)(size))
+
+WRAP(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), MOVED(returned))
+WRAP(ssize_t, write, (int fd, const void *from, size_t n), (fd, from, n), MOVED(returned))
+WRAP(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at), MOVED(returned))
+WRAP(ssize_t, pwrite, (int fd, const void *from, size_t n, off_t at), (fd, from, n, at), MOVED(returned))
+WRAP(ssize_t, pread64, (int fd, void *to, size_t n, off64_t at), (fd, to, n, at), MOVED(returned))
+WRAP(ssize_t, pwrite64, (int fd, const void *from, size_t n, off64_t at), (fd, from, n, at), MOVED(returned))
+WRAP(ssize_t, readv, (int fd, const struct iovec *v, int n), (fd, v, n), MOVED(returned))
+WRAP(ssize_t, writev, (int fd, const struct iovec *v, int n), (fd, v, n), MOVED(returned))
+WRAP(ssize_t, preadv, (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), MOVED(returned))
+WRAP(ssize_t, pwritev, (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), MOVED(returned))
+WRAP(int, fsync, (int fd), (fd), MOVED(0))
+WRAP(int, fdatasync, (int fd), (fd), MOVED(0))
+WRAP(int, ftruncate, (int fd, off_t size), (fd, size), MOVED(0))
+WRAP(int, flock, (int fd, int how), (fd, how), (void)0)
+WRAP(int, lockf, (int fd, int how, off_t size), (fd, how, size), (void)0)
+
+WRAP(size_t, fread, (void *to, size_t size, size_t n, FILE *stream), (to, size, n, stream), STREAM(returned * size);
+     leave_buffered(r); return returned)
+WRAP(size_t, fwrite, (const void *from, size_t size, size_t n, FILE *stream), (from, size, n, stream),
+     STREAM(returned * size); leave_buffered(r); return returned)
+WRAP(int, fflush, (FILE *stream), (stream), if (stream) STREAM(0))
+WRAP(int, fputs, (const char *text, FILE *stream), (text, stream), STREAM(strlen(text)); leave_buffered(r);
+     return returned)
+WRAP(int, puts, (const char *text), (text), moved(r, 1, (int64_t)strlen(text) + 1); leave_buffered(r); return returned)
+WRAP(char *, fgets, (char *to, int n, FILE *stream), (to, n, stream), STREAM(returned ? strlen(to) : 0);
+     leave_buffered(r); return returned)
+WRAP(ssize_t, getline, (char **to, size_t *n, FILE *stream), (to, n, stream), STREAM(returned); leave_buffered(r);
+     return returned)
+WRAP(int, vfprintf, (FILE *stream, const char *format, va_list list), (stream, format, list), STREAM(returned);
+     leave_buffered(r); return returned)
+WRAP(int, __vfprintf_chk, (FILE *stream, int flag, const char *format, va_list list), (stream, flag, format, list),
+     STREAM(returned); leave_buffered(r); return returned)
+
+/* Calls with a variable number of parameters go through those that take a list. */
+#define PRINTING(name, parameters, stream, list_call)                                                  \
+  int name parameters {                                                                                \
+    struct gw_record *r = ENTER(F_##name); \
+    va_list list;                                                                                      \
+    va_start(list, format);                                                                            \
+    int returned = list_call;                                                                          \
+    va_end(list);                                                                                      \
+    if (r) {                                                                                           \
+      moved(r, fileno(stream), returned);                                                              \
+      leave_buffered(r);                                                                               \
+    }                                                                                                  \
+    return returned;                                                                                   \
+  }
+PRINTING(printf, (const char *format, ...), stdout, vfprintf(stdout, format, list))
+PRINTING(fprintf, (FILE *stream, const char *format, ...), stream, vfprintf(stream, format, list))
+PRINTING(__printf_chk, (int flag, const char *format, ...), stdout, __vfprintf_chk(stdout, flag, format, list))
+PRINTING(__fprintf_chk, (FILE *stream, int flag, const char *format, ...), stream,
+         __vfprintf_chk(stream, flag, format, list))
+
+static void opened(struct gw_record *r, int fd, const char *path) {
+  int saved = errno;
+  int number = gw_new_file(path);
+  if (fd >= 0 && fd < DESCRIPTORS) file_of[fd] = number;
+  r->partner = number;
+  r->size = 0;
+  r->event = GW_IO;
+  errno = saved;
+}
+
+#define OPENING(name, parameters, before_mode, arguments, path)                                        \
+  int name parameters {                                                                                \
+    static int(*real) parameters;                                                                      \
+    if (!real) real = (int(*) parameters)gw_resolve(#name);                                            \
+    mode_t mode = 0;                                                                                   \
+    if (flags & (O_CREAT | O_TMPFILE)) {                                                               \
+      va_list list;                                                                                    \
+      va_start(list, flags);                                                                           \
+      mode = va_arg(list, mode_t);                                                                     \
+      va_end(list);                                                                                    \
+    }                                                                                                  \
+    struct gw_record *r = ENTER(F_##name); \
+    int returned = real arguments;                                                                     \
+    if (r) {                                                                                           \
+      opened(r, returned, path);                                                                       \
+      gw_leave(r);                                                                                     \
+    }                                                                                                  \
+    return returned;                                                                                   \
+  }
+OPENING(open, (const char *path, int flags, ...), , (path, flags, mode), path)
+OPENING(open64, (const char *path, int flags, ...), , (path, flags, mode), path)
+OPENING(openat, (int folder, const char *path, int flags, ...), , (folder, path, flags, mode), path)
+OPENING(openat64, (int folder, const char *path, int flags, ...), , (folder, path, flags, mode), path)
+WRAP(int, creat, (const char *path, mode_t mode), (path, mode), opened(r, returned, path))
+WRAP(FILE *, fopen, (const char *path, const char *how), (path, how), opened(r, returned ? fileno(returned) : -1, path))
+WRAP(FILE *, fopen64, (const char *path, const char *how), (path, how),
+     opened(r, returned ? fileno(returned) : -1, path))
+
+int close(int fd) {
+  static int (*real)(int);
+  if (!real) real = (int (*)(int))gw_resolve("close");
+  struct gw_record *r = ENTER(F_close);
+  if (r) moved(r, fd, 0);
+  forget_file(fd);
+  int returned = real(fd);
+  gw_leave(r);
+  return returned;
+}
+
+int fclose(FILE *stream) {
+  static int (*real)(FILE *);
+  if (!real) real = (int (*)(FILE *))gw_resolve("fclose");
+  struct gw_record *r = ENTER(F_fclose);
+  if (r) moved(r, fileno(stream), 0);
+  if (gw_on) forget_file(fileno(stream));
+  int returned = real(stream);
+  gw_leave(r);
+  return returned;
+}
+
+WRAP(unsigned, sleep, (unsigned seconds), (seconds), (void)0)
+WRAP(int, usleep, (useconds_t time), (time), (void)0)
+WRAP(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left), (void)0)
+WRAP(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *time, struct timespec *left),
+     (clock, flags, time, left), (void)0)
+WRAP(int, poll, (struct pollfd *of, nfds_t n, int milliseconds), (of, n, milliseconds), (void)0)
+WRAP(int, select, (int n, fd_set *in, fd_set *out, fd_set *other, struct timeval *time), (n, in, out, other, time),
+     (void)0)
+
+void gw_posix_begin(void) {}
+
+void _exit(int status) {
+  static void (*real)(int);
+  if (!real) real = (void (*)(int))gw_resolve("_exit");
+  gw_stop();
+  real(status);
+  __builtin_unreachable();
+}

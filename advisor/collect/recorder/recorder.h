@@ -1,0 +1,103 @@
+/* The recorder that gapwatch preloads: what its parts share.  docs/formats/recording.md describes what it writes. */
+#ifndef GAPWATCH_RECORDER_H
+#define GAPWATCH_RECORDER_H
+
+#include <stdint.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Kinds of records. */
+enum { GW_CALL = 1, GW_MESSAGE = 2, GW_STATE = 3, GW_FORK = 4, GW_JOIN = 5 };
+
+/* What a record tells beside the call: the kinds of events of advisor/trace/events.py. */
+enum { GW_SEND = 3, GW_RECV, GW_ISEND, GW_ISEND_DONE, GW_IRECV_POST, GW_IRECV, GW_COLLECTIVE, GW_IO = 14 };
+
+/* A partner is a rank of the communicator; GW_NOBODY where there is none. */
+#define GW_NOBODY (-1)
+
+/* One call, message or state: 64 bytes, zero where nothing was written. A call that never returned has no end. */
+struct gw_record {
+  uint64_t start_ns, end_ns;
+  uint64_t caller : 48, kind : 8, event : 8;
+  int64_t size;
+  uint64_t cpu_start_ns, cpu_end_ns; /* thread CPU clock, 0 where it was not read */
+  uint16_t function, comm;
+  int32_t partner, tag;
+  uint32_t request;
+};
+
+struct gw_sample {
+  uint64_t time_ns, cpu_ns;
+  uint64_t address, callers[4];
+  uint32_t core, missed; /* missed: ticks that came too late to be samples of their own */
+};
+
+/* A file that grows in pieces below one mapping; all of it behind `used` is zero. */
+struct gw_file {
+  char *base;
+  uint64_t used, room, limit; /* bytes */
+  int fd;
+};
+
+struct gw_thread {
+  struct gw_file records, samples;
+  uint64_t last_ns;           /* times of a thread rise strictly */
+  uint64_t cpu_ns, cpu_at_ns; /* the thread's CPU clock when it was last read, and when that was */
+  uint64_t queue_ns, state_ns;
+  uint64_t begin_ns, begin_cpu_ns;
+  struct gw_record *previous; /* the last call that ended, None if something came behind it */
+  int number, schedstat, live, timed;
+  pid_t tid;
+  void *timer;
+};
+
+extern int gw_on;                             /* whether anything is recorded at present */
+extern __thread struct gw_thread *gw_self;    /* NULL until the thread records something */
+extern __thread int gw_depth;                 /* > 0 inside of a recorded library call, and of our own code */
+extern __thread void *gw_fortran_caller;      /* where a Fortran program called a binding that is about to call C */
+
+/* Begin recording, with a rank (MPI) or without (-1); called once. */
+void gw_start(int rank, int ranks);
+/* Say how the recording of this process ends, and end it. */
+void gw_stop(void);
+/* Stop recording for good, as in a child of fork. */
+void gw_abandon(void);
+
+struct gw_thread *gw_attach(void);            /* this thread's files, made if need be; NULL where that fails */
+void gw_detach(void);                         /* the thread ends */
+int gw_grow(struct gw_file *file, uint64_t bytes);
+struct gw_record *gw_append(struct gw_thread *t);
+void gw_state(struct gw_thread *t, uint64_t now_ns);
+void gw_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void gw_tell_function(unsigned function);     /* name a function the first time it is used */
+void gw_tell_text(const char *key, long number, const char *text);
+void *gw_resolve(const char *name);           /* the next definition of a function, abort if there is none */
+void *gw_find(const char *name);              /* the same, NULL if there is none */
+void *gw_find_data(const char *name);         /* a variable, where the program itself finds it */
+uint64_t gw_now(void);
+uint64_t gw_thread_cpu(void);
+
+extern const char *const gw_names[];          /* of functions, by number */
+extern const unsigned gw_functions;
+extern unsigned char gw_named[];
+
+/* Record the begin of a call; NULL where it is not to be recorded. Holds off everything below it until gw_leave. */
+struct gw_record *gw_enter(unsigned function, const void *caller);
+void gw_leave(struct gw_record *record);
+/* Of threads that take no part in the program, such as helpers of libraries, nothing is recorded. */
+#define ENTER(function) (gw_on && !gw_depth && gw_self ? gw_enter(function, __builtin_return_address(0)) : NULL)
+/* The same for what encloses other calls, such as a parallel region. */
+struct gw_record *gw_open(unsigned function, const void *caller);
+void gw_close(struct gw_record *record);
+/* Record something else that happens now, inside of a call or not. */
+struct gw_record *gw_note(unsigned kind, unsigned event);
+/* End a call that brought nothing and joins the one before, if that was the same and just over. */
+void gw_leave_idle(struct gw_record *record);
+
+void gw_samples_begin(struct gw_thread *t);
+void gw_samples_end(struct gw_thread *t);
+void gw_sampling_prepare(void);
+void gw_posix_begin(void);
+void gw_openmp_begin(void);
+
+#endif

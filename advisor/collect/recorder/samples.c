@@ -1,0 +1,114 @@
+/* Samples: where each thread computes, by a timer on its CPU clock. */
+#define _GNU_SOURCE
+#include "recorder.h"
+
+#include <errno.h>
+#include <execinfo.h>
+#include <link.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+#define PER_SECOND 250
+#define FRAMES 24
+
+static uintptr_t text_begin, text_end; /* code of the program itself */
+static int ready, period_ns = 1000000000 / PER_SECOND;
+
+static int look(struct dl_phdr_info *info, size_t size, void *unused) {
+  (void)size;
+  (void)unused;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+    if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+    text_begin = info->dlpi_addr + part->p_vaddr;
+    text_end = text_begin + part->p_memsz;
+  }
+  return 1; /* the first object is the program */
+}
+
+/* Where the code of the program itself stands that called what `frames` begin with, skipping our own. */
+static void find_callers(struct gw_sample *sample) {
+  void *frames[FRAMES];
+  int count = backtrace(frames, FRAMES), at = 0;
+  while (at < count && (uint64_t)(uintptr_t)frames[at] != sample->address) at++;
+  for (int stored = 0; ++at < count && stored < 4;) {
+    uintptr_t address = (uintptr_t)frames[at];
+    if (stored == 3 || address - text_begin < text_end - text_begin || stored < 2)
+      sample->callers[stored++] = address;
+    if (address - text_begin < text_end - text_begin) break;
+  }
+}
+
+static void tick(int number, siginfo_t *info, void *state) {
+  (void)number;
+  struct gw_thread *t = gw_self;
+  if (!t || !t->live || gw_depth || t->samples.fd < 0) return; /* calls tell their CPU time themselves */
+  int saved = errno;
+  if (gw_grow(&t->samples, sizeof(struct gw_sample))) {
+    struct gw_sample *sample = (struct gw_sample *)(t->samples.base + t->samples.used);
+    const ucontext_t *context = state;
+#if defined __x86_64__
+    sample->address = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined __aarch64__
+    sample->address = context->uc_mcontext.pc;
+#endif
+    sample->cpu_ns = gw_thread_cpu();
+    sample->core = (uint32_t)sched_getcpu();
+    sample->missed = (uint32_t)(info->si_overrun > 0 ? info->si_overrun : 0);
+    if ((uintptr_t)sample->address - text_begin >= text_end - text_begin) {
+      gw_depth++;
+      find_callers(sample);
+      gw_depth--;
+    }
+    sample->time_ns = gw_now();
+    t->samples.used += sizeof *sample;
+  }
+  errno = saved;
+}
+
+void gw_sampling_prepare(void) {
+  const char *rate = getenv("GAPWATCH_RECORDING_SAMPLES");
+  void *frames[4];
+  if (rate && atoi(rate) <= 0) return;
+  if (rate) period_ns = 1000000000 / atoi(rate);
+  struct sigaction action, before;
+  int signal = SIGRTMAX - 5;
+  sigaction(signal, NULL, &before);
+  if (before.sa_handler != SIG_DFL) return;
+  dl_iterate_phdr(look, NULL);
+  backtrace(frames, 4); /* loads the unwinder, which a signal handler must not do */
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = tick;
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
+  sigfillset(&action.sa_mask);
+  ready = !sigaction(signal, &action, NULL);
+  gw_tell("sampling %d", 1000000000 / period_ns);
+}
+
+void gw_samples_begin(struct gw_thread *t) {
+  timer_t timer;
+  struct sigevent event;
+  if (!ready || t->samples.fd < 0) return;
+  memset(&event, 0, sizeof event);
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGRTMAX - 5;
+  event.sigev_notify_thread_id = t->tid;
+  if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer)) return;
+  struct itimerspec every = {{0, period_ns}, {0, period_ns}};
+  timer_settime(timer, 0, &every, NULL);
+  t->timer = (void *)timer;
+  t->timed = 1;
+}
+
+void gw_samples_end(struct gw_thread *t) {
+  if (t->timed) timer_delete((timer_t)t->timer);
+  t->timed = 0;
+}

@@ -1,0 +1,77 @@
+"""One run under the recorder: what is preloaded, where it writes, and which variables say so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from advisor.collect.recorder.addresses import name_addresses
+from advisor.collect.recorder.building import build_recorder, find_compiler
+from advisor.model.errors import AdvisorError, InputError
+from advisor.trace.recordings.processes import process_files, read_process
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+#: The variables by which the recorder is told what to do (docs/recording.md).
+FOLDER, LIMIT, RATE = "GAPWATCH_RECORDING", "GAPWATCH_RECORDING_LIMIT", "GAPWATCH_RECORDING_SAMPLES"
+#: Where Open MPI is told which variables to hand on to other nodes; it minds the case of its own variables.
+_HANDED_ON: Final = "OMPI_MCA_mca_base_env_list"
+#: Bytes that a thread may write unless the user says otherwise: 16 million records.
+DEFAULT_LIMIT_B: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A run that is going to be recorded into ``folder``, with the ``variables`` that the program needs for that."""
+
+    folder: Path
+    variables: Mapping[str, str]
+
+
+def prepare_session(arguments: Sequence[str], folder: Path, limit_B: int = DEFAULT_LIMIT_B) -> Session:
+    """Return what records a program's run into a new ``folder``; raises ``AdvisorError`` where that is not possible.
+
+    The recorder is built for the program's MPI library unless that was done before, which takes some seconds.
+    """
+    library = build_recorder(find_compiler(arguments))
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise AdvisorError(f"can't write {folder}: {error.strerror}") from error
+    variables = {"LD_PRELOAD": " ".join((str(library), os.environ.get("LD_PRELOAD", ""))).strip()}
+    variables |= {FOLDER: str(folder.resolve()), LIMIT: str(limit_B)}
+    given = os.environ.get(_HANDED_ON)
+    names = ";".join((*variables, RATE)) if RATE in os.environ else ";".join(variables)
+    variables[_HANDED_ON] = f"{given};{names}" if given else names
+    return Session(folder, variables)
+
+
+def finish_session(session: Session) -> str | None:
+    """Name what was recorded; return None if that is a run, else why it is none, and remove what is there."""
+    processes = []
+    for file in process_files(session.folder):
+        try:
+            processes.append(read_process(file))
+        except InputError:
+            continue
+    if not any(process.threads for process in processes):
+        shutil.rmtree(session.folder, ignore_errors=True)
+        return (
+            "nothing was recorded: the program may be linked statically, run with other rights, or never have come to "
+            "MPI_Init"
+        )
+    ranked = any(process.rank is not None for process in processes)
+    for process in processes:
+        if ranked and process.rank is None:
+            _remove(process.stem)
+    name_addresses(session.folder)
+    return None
+
+
+def _remove(stem: Path) -> None:
+    for file in stem.parent.glob(f"{stem.name}.*"):
+        file.unlink(missing_ok=True)

@@ -1,0 +1,112 @@
+"""The wrappers of the functions of one MPI library, written as C from what its ``mpi.h`` declares."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from advisor.collect.recorder.prototypes import parse_prototypes
+from advisor.collect.recorder.semantics import meaning_of
+from advisor.trace.events import Role
+from advisor.trace.regions import classify_region
+
+if TYPE_CHECKING:
+    from advisor.collect.recorder.prototypes import Prototype
+
+#: Functions that talk to nobody, and still say what becomes of requests.
+#: Between handles of languages: they take nanoseconds, and bindings call them for each argument.
+_CONVERSION: Final = re.compile(r"_(c2f|f2c|c2f08|f082c|f082f|f2f08|toint|fromint)$")
+_LOCAL: Final = re.compile(r"MPI_(P?(Send|Recv|send|recv)|[BSR]send)_init(_c)?|MPI_Request_free|MPI_Cancel")
+#: Spellings of a Fortran binding: the common ones, and those of the module mpi_f08.
+_SPELLINGS: Final = ("{}_", "{}__", "{}_f08_", "{}_f08ts_")
+
+_WRAPPER: Final = """int {name}({declaration}) {{
+  static void *real;
+  int (*call)({declaration}) = ({cast})pmpi(&real, "P{name}");
+  void *caller = CALLER;
+  struct gw_record *r = gw_enter({number}, caller);
+  int idle = 0;
+{before}  int code = call({arguments});
+{after}  if (idle) gw_leave_idle(r); else gw_leave(r);
+  return code;
+}}
+int P{name}({declaration}) __attribute__((alias("{name}")));
+"""
+_INIT: Final = """int {name}({declaration}) {{
+  static void *real;
+  int (*call)({declaration}) = ({cast})pmpi(&real, "P{name}");
+  void *caller = CALLER;
+  uint64_t begin = gw_now();
+  gw_depth++;
+  int code = call({arguments});
+  if (!code) begin_mpi();
+  gw_depth--;
+  init_record({number}, caller, begin);
+  return code;
+}}
+int P{name}({declaration}) __attribute__((alias("{name}")));
+"""
+_FINALIZE: Final = """int {name}({declaration}) {{
+  static void *real;
+  int (*call)({declaration}) = ({cast})pmpi(&real, "P{name}");
+  struct gw_record *r = gw_enter({number}, CALLER);
+  int code = call({arguments});
+  gw_leave(r);
+  gw_stop();
+  return code;
+}}
+int P{name}({declaration}) __attribute__((alias("{name}")));
+"""
+_HEAD: Final = """#include "mpi.c"
+#define CALLER __extension__({ void *c = gw_fortran_caller ? gw_fortran_caller : __builtin_return_address(0); \\
+                               gw_fortran_caller = NULL; c; })
+"""
+
+
+def wrapped_functions(header: str) -> tuple[Prototype, ...]:
+    """Return the functions of a preprocessed ``mpi.h`` that are recorded: those that talk to others or to files."""
+    return tuple(one for one in parse_prototypes(header) if _is_recorded(one.name))
+
+
+def _is_recorded(name: str) -> bool:
+    if _CONVERSION.search(name):
+        return False
+    found = classify_region(name.removesuffix("_c"), paradigm="MPI")[1]
+    return found not in (Role.LOCAL, Role.USER) or _LOCAL.fullmatch(name) is not None
+
+
+def write_wrappers(functions: tuple[Prototype, ...]) -> str:
+    """Return C that defines the functions; numbers follow those of the other functions."""
+    return _HEAD + "\n".join(_wrapper(one, f"GW_FIRST_OF_MPI + {number}") for number, one in enumerate(functions))
+
+
+def _wrapper(function: Prototype, number: str) -> str:
+    parts = {
+        "name": function.name,
+        "declaration": function.declaration,
+        "arguments": function.arguments,
+        "number": number,
+        "cast": f"int (*)({function.declaration})",
+    }
+    if function.name in ("MPI_Init", "MPI_Init_thread"):
+        return _INIT.format(**parts)
+    if function.name == "MPI_Finalize":
+        return _FINALIZE.format(**parts)
+    meaning = meaning_of(function.name, function.parameters)
+    before, after = (_in_c(text) for text in (meaning.before, meaning.after))
+    if meaning.status is not None:
+        own = (
+            f"MPI_Status own_status; if (r && a{meaning.status} == MPI_STATUS_IGNORE) a{meaning.status} = &own_status;"
+        )
+        before = f"  {own}\n{before}"
+    return _WRAPPER.format(**parts, before=before, after=f"  if (r && !code) {{\n  {after}  }}\n" if after else "")
+
+
+def _in_c(text: str) -> str:
+    return re.sub(r"\$(\d+)", r"a\1", f"  {text}\n") if text else ""
+
+
+def fortran_bindings(functions: tuple[Prototype, ...]) -> tuple[str, ...]:
+    """Return the names by which Fortran programs may call the functions."""
+    names = (function.name.lower() for function in functions if not function.name.endswith("_c"))
+    return tuple(spelling.format(name) for name in names for spelling in _SPELLINGS)

@@ -1,0 +1,54 @@
+"""From a recording to a ``Trace``."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from advisor.formats.recording.columns import begin_ns, thread_columns
+from advisor.formats.recording.communicators import Communicators
+from advisor.formats.recording.naming import RegionTable
+from advisor.formats.recording.notes import trace_notes
+from advisor.trace.events import COLUMNS, Location, Trace
+
+if TYPE_CHECKING:
+    from advisor.formats.recording.contents import Recording
+    from advisor.trace.recordings.processes import Process
+
+
+def assemble_trace(recording: Recording) -> Trace:
+    """Return the events of all threads of a recording."""
+    regions, comms = RegionTable(recording.places), Communicators(recording.processes)
+    files: dict[str, int] = {}
+    tables = {
+        id(process): {number: files.setdefault(name, len(files)) for number, name in process.files.items()}
+        for process in recording.processes
+    }
+    parts = [thread_columns(thread, regions, tables[id(thread.process)], comms) for thread in recording.threads]
+    columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
+    columns["time_s"] = (columns["time_s"] - begin_ns(recording)) / 1e9
+    first = recording.processes[0]
+    return Trace(
+        program=program_name(first),
+        tool="gapwatch",
+        locations=tuple(
+            Location(f"{thread.rank}.{thread.span.number}", thread.rank, thread.span.number, thread.process.host)
+            for thread in recording.threads
+        ),
+        regions=regions.regions,
+        communicators=tuple(comms.members),
+        files=tuple(files),
+        first=np.cumsum([0, *(len(part["kind"]) for part in parts)]).astype(np.int64),
+        **columns,
+        notes=trace_notes(recording),
+        cpu_timed=True,
+    )
+
+
+def program_name(process: Process) -> str:
+    """Return the name of the program, for an interpreter that of its script."""
+    name = PurePath(process.program).name
+    script = next((word for word in process.arguments[1:] if word.endswith((".py", ".jl", ".R", ".pl"))), None)
+    return PurePath(script).name if script and name.startswith(("python", "julia", "R", "perl")) else name

@@ -1,0 +1,50 @@
+"""What a recording adds to the profile of its events: who ran, memory and switches, and where computation went."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.formats.recording.delay import set_aside_delay
+from advisor.formats.recording.sampling import divide_computation
+
+if TYPE_CHECKING:
+    from advisor.formats.recording.contents import Recording
+    from advisor.model.records import FloatArray, Profile
+
+
+def complete_profile(profile: Profile, recording: Recording) -> Profile:
+    """Return the profile with what the recorder knows beside the events."""
+    first = recording.processes[0]
+    profile = divide_computation(set_aside_delay(profile, recording), recording)
+    return replace(
+        profile,
+        cores=first.cores or None,
+        counts={**profile.counts, **_counts(profile, recording)},
+        ranks_expected=max(process.ranks for process in recording.processes),
+    )
+
+
+def _counts(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
+    """Return what the kernel counted for each process, in the row of the program and the column of its first thread."""
+    row = next((number for number, region in enumerate(profile.regions) if region.name == profile.program), 0)
+    names = ("memory.peak_resident_B", "faults.minor", "faults.major", "switches.voluntary", "switches.involuntary")
+    found = {name: np.zeros((len(profile.regions), len(profile.processors))) for name in names}
+    for process in recording.processes:
+        column = next((q for q, one in enumerate(profile.processors)
+                       if one.thread == 0 and one.rank == (process.rank or 0)), None)  # fmt: skip
+        if column is None or process.begin is None or process.end is None:
+            continue
+        begin, end = process.begin, process.end
+        values = (
+            end.peak_resident_B,
+            end.minor_faults - begin.minor_faults,
+            end.major_faults - begin.major_faults,
+            end.voluntary - begin.voluntary,
+            end.involuntary - begin.involuntary,
+        )
+        for name, value in zip(names, values, strict=True):
+            found[name][row, column] = value
+    return found

@@ -1,0 +1,112 @@
+"""A recording's files, opened: its processes in the order of their ranks, their records and samples mapped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from advisor.model.errors import InputError
+from advisor.trace.recordings.layout import JOIN, RECORD, map_records, map_samples
+from advisor.trace.recordings.places import Places, read_places
+from advisor.trace.recordings.processes import process_files, read_process
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from advisor.trace.recordings.processes import Process, ThreadSpan
+
+
+#: Kinds of events that a record may tell (``advisor.trace.events.Kind``); 0 is none.
+_EVENTS: Final = (0, 3, 4, 5, 6, 7, 8, 9, 14)
+#: No clock of a host runs for so long: 100 years.
+_LATEST_NS: Final = 3_200_000_000_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedThread:
+    """A thread's records and samples, and ``offset_ns``: what its clock lacks to that of the first process."""
+
+    process: Process
+    span: ThreadSpan
+    rank: int
+    records: npt.NDArray[Any]
+    samples: npt.NDArray[Any]
+    offset_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The processes that count, their threads, what addresses stand for, and the processes that were left out."""
+
+    path: Path
+    processes: tuple[Process, ...]
+    threads: tuple[RecordedThread, ...]
+    places: Places
+    others: tuple[Process, ...]
+
+
+def read_recording(path: Path) -> Recording:
+    """Return what was recorded into a directory; raises ``InputError`` for what is damaged, or holds nothing."""
+    everything = [read_process(file) for file in process_files(path)]
+    if not everything:
+        raise InputError(path, "no recording here (*.process)")
+    chosen = _chosen(everything)
+    threads = tuple(_until_full(list(_threads(chosen))))
+    if not any(len(thread.records) for thread in threads):
+        raise InputError(path, "the recording holds no events: no process got so far")
+    others = tuple(process for process in everything if process not in chosen)
+    return Recording(path, tuple(chosen), threads, read_places(path), others)
+
+
+def _chosen(processes: list[Process]) -> list[Process]:
+    """Return the ranks of MPI; without any, the process that computed most."""
+    ranked = [process for process in processes if process.rank is not None and process.threads]
+    if not ranked:
+        return [max(processes, key=lambda process: (process.used_s, len(process.threads)))]
+    return sorted(ranked, key=lambda process: (process.rank or 0, process.pid))
+
+
+def _sound_records(path: Path) -> npt.NDArray[Any]:
+    """Return the records of a file; raises ``InputError`` with the byte at which the first impossible one begins."""
+    records = map_records(path)
+    start, end = records["start_ns"], records["end_ns"]
+    bad = (records["kind"] > JOIN) | ~np.isin(records["event"], _EVENTS) | ((end > 0) & (end < start))
+    bad[1:] |= (start[1:] < start[:-1]) & (end[1:] < start[:-1])  # MPI_Init began before there was a file
+    bad |= (start > _LATEST_NS) | (end > _LATEST_NS)
+    if bad.any():
+        raise InputError(path, "no record that the recorder writes", f"byte {int(np.argmax(bad)) * RECORD.itemsize}")
+    return records
+
+
+def _until_full(threads: list[RecordedThread]) -> list[RecordedThread]:
+    """Return the threads up to where the first process had to stop recording: behind that partners are missing."""
+    stops = [thread.process.full[1] + thread.offset_ns for thread in threads if thread.process.full]
+    if not stops:
+        return threads
+    cut = []
+    for thread in threads:
+        count = int(np.searchsorted(thread.records["start_ns"], np.uint64(min(stops) - thread.offset_ns)))
+        records = np.array(thread.records[:count])
+        records["end_ns"][records["end_ns"] > min(stops) - thread.offset_ns] = 0
+        span = replace(thread.span, end_ns=None, end_cpu_ns=None)
+        cut.append(replace(thread, records=records, span=span))
+    return cut
+
+
+def _threads(processes: list[Process]) -> list[RecordedThread]:
+    reference: dict[str, int] = {}
+    first = processes[0]
+    found = []
+    for place, process in enumerate(processes):
+        drift = (process.real_s - process.monotonic_s) - (first.real_s - first.monotonic_s)
+        offset = reference.setdefault(process.clock or process.host, 0 if process is first else round(drift * 1e9))
+        rank = place if process.rank is None else process.rank
+        for number in sorted(process.threads):
+            records = _sound_records(process.thread_file(number, "records"))
+            samples = map_samples(process.thread_file(number, "samples"))
+            found.append(RecordedThread(process, process.threads[number], rank, records, samples, offset))
+    return found

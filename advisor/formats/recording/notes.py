@@ -1,0 +1,80 @@
+"""What should be known about a recording: how it ended, what it cost, and what it leaves out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.formats.recording.columns import begin_ns
+from advisor.model.records import Note
+from advisor.model.units import format_seconds
+from advisor.trace.recordings.layout import STATE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from advisor.formats.recording.contents import Recording
+
+#: What a sample takes, with the way into the kernel and back, seconds; all else is measured in each process.
+SAMPLE_S: Final = 5e-6
+_NAMED: Final = 4
+
+
+def trace_notes(recording: Recording) -> tuple[Note, ...]:
+    """Return the notes on a recording, the gravest first."""
+    return (*_of_death(recording), *_of_limit(recording), *_of_missing_ranks(recording), *_of_cost(recording))
+
+
+def _of_death(recording: Recording) -> Iterator[Note]:
+    dead = [process for process in recording.processes if not process.ended]
+    if not dead:
+        return
+    who = ", ".join(f"rank {process.rank}" if process.rank is not None else f"process {process.pid}"
+                    for process in dead[:_NAMED])  # fmt: skip
+    more = f" and {len(dead) - _NAMED} more" if len(dead) > _NAMED else ""
+    last = {id(process): 0 for process in dead}
+    for thread in recording.threads:
+        if id(thread.process) in last and len(thread.records):
+            moment = int(max(thread.records["start_ns"][-1], thread.records["end_ns"][-1])) + thread.offset_ns
+            last[id(thread.process)] = max(last[id(thread.process)], moment)
+    first = min(dead, key=lambda process: last[id(process)])
+    after = format_seconds((last[id(first)] - begin_ns(recording)) / 1e9)
+    name = f"rank {first.rank}" if first.rank is not None else f"process {first.pid}"
+    text = (
+        f"the recording died: {who}{more} of {len(recording.processes)} did not come to their end, {name} first, after "
+        f"{after}; it is read up to there"
+    )
+    yield Note("recording died", text, 0.3, "run it again, to its end")
+
+
+def _of_limit(recording: Recording) -> Iterator[Note]:
+    full = [process for process in recording.processes if process.full]
+    if full:
+        disk = any(process.full and process.full[0] == "disk" for process in full)
+        why = "the disk was full" if disk else "the size limit was reached"
+        text = f"{why}: {len(full)} of {len(recording.processes)} processes are recorded in part only"
+        yield Note("recording cut short", text, 0.2, "record a shorter run, or allow more (gapwatch run --limit 10GB)")
+
+
+def _of_missing_ranks(recording: Recording) -> Iterator[Note]:
+    wanted = max(process.ranks for process in recording.processes)
+    there = len({process.rank for process in recording.processes})
+    if wanted > there:
+        yield Note("ranks missing", f"{wanted - there} of {wanted} ranks left no recording", 0.3)
+
+
+def _of_cost(recording: Recording) -> Iterator[Note]:
+    """Yield what the recording took of the processors, by what each part of it was measured to cost."""
+    records = samples = 0
+    cost = 0.0
+    for thread in recording.threads:
+        record_s, reading_s, state_s = thread.process.prices_s or (0.0, 0.0, 0.0)
+        states = thread.records["kind"] == STATE
+        readings = (thread.records["cpu_start_ns"] > 0) | (thread.records["cpu_end_ns"] > 0)
+        records += len(thread.records)
+        samples += len(thread.samples)
+        cost += len(thread.records) * record_s + int(readings.sum()) * reading_s + int(states.sum()) * state_s
+    used = sum(process.used_s for process in recording.processes)
+    cost += samples * SAMPLE_S
+    share = f" ({cost / used:.2%} of the CPU time)" if used > 0 else ""
+    text = f"recorded {records} calls and messages and {samples} samples; that took about {format_seconds(cost)}{share}"
+    yield Note("cost of recording", text)

@@ -1,0 +1,236 @@
+"""Computation by function: the samples of a thread divide what it computed in each phase.
+
+The seconds themselves are measured, by the clocks of calls and threads; samples only say to which functions they
+belong. A function's share of n samples has the error of a binomial share, sqrt(p (1 - p) / n).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from advisor.formats.recording.columns import begin_ns, teams_of
+from advisor.formats.recording.naming import RegionTable, short_path
+from advisor.model.records import Note, Region
+from advisor.model.units import format_share
+from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.formats.recording.contents import RecordedThread, Recording
+    from advisor.model.records import FloatArray, IntArray, Phase, Profile
+    from advisor.trace.recordings.places import CodePlace, Places
+    from advisor.trace.recordings.processes import Process
+
+#: Rows whose computation is divided, beside that of the program itself.
+_COMPUTING: Final = ("!$omp parallel", "thread")
+#: Below so many samples of a program little can be said about its functions.
+FEW: Final = 100
+#: Functions with less of all samples stay part of the program.
+LEAST_SHARE: Final = 0.002
+
+#: What stands before the parameters of a C++ function.
+_PARAMETERS: Final = re.compile(r"(?:\(anonymous namespace\)|operator\s*\(\)|[^(])*")
+#: Names inside of system libraries: ``__exp_fma``, ``__memmove_avx_unaligned_erms``, ``__GI___log``.
+_VARIANT: Final = re.compile(
+    r"_+(?:GI_+)?(?:ieee754_)?([a-z]\w*?)(?:_(?:fma4?|avx\w*|sse\w*|evex\w*|unaligned\w*|erms|finite|c))*"
+)
+
+Function = tuple[str, str | None]
+#: The body of a parallel region, for which there is a region with a place already.
+_OUTLINED: Final[Function] = ("", None)
+Votes = dict[tuple[int, int, int], Counter[Function]]
+
+
+def divide_computation(profile: Profile, recording: Recording) -> Profile:
+    """Return the profile with a region for each sampled function; what was computed is divided among them."""
+    lines: dict[Function, Counter[int]] = defaultdict(Counter)
+    votes = _votes(profile, recording, lines)
+    total: Counter[Function] = Counter()
+    for counted in votes.values():
+        total.update(counted)
+    everything = total.total()
+    if not everything:
+        return profile
+    kept = [
+        function
+        for function, count in total.most_common()
+        if count >= LEAST_SHARE * everything and function != _OUTLINED
+    ]
+    rows: dict[tuple[Function, bool], int] = {}
+    regions = list(profile.regions)
+    for function in kept:
+        for threaded in sorted({profile.regions[row].threaded for (_, _, row), c in votes.items() if c[function]}):
+            rows[function, threaded] = len(regions)
+            line = lines[function].most_common(1)[0][0] if lines[function] else None
+            regions.append(Region(function[0], function[1], line, threaded))
+    phases = tuple(_divided(profile, phase, number, votes, rows) for number, phase in enumerate(profile.phases))
+    samples = np.zeros((len(regions), len(profile.processors)))
+    for (_, q, row), counted in votes.items():
+        for function, count in counted.items():
+            samples[rows.get((function, profile.regions[row].threaded), row), q] += count
+    more = ((0, len(regions) - len(profile.regions)), (0, 0))
+    counts = {name: np.pad(values, more) for name, values in profile.counts.items()} | {"samples": samples}
+    return replace(profile, regions=tuple(regions), phases=phases, counts=counts,
+                   notes=(*profile.notes, _note(everything, recording)))  # fmt: skip
+
+
+def _note(samples: int, recording: Recording) -> Note:
+    rate = max(process.samples_per_s for process in recording.processes)
+    error = 1.96 * math.sqrt(0.1 * 0.9 / samples)
+    text = (
+        f"computation is divided among functions by {samples} samples ({rate} per second of CPU time): a share of 10 % "
+        f"is known to within {format_share(error)} of the computation"
+    )
+    if samples >= FEW:
+        return Note("functions sampled", text)
+    return Note("functions sampled", text, 0.05, "run a larger problem: samples are few")
+
+
+def _votes(profile: Profile, recording: Recording, lines: dict[Function, Counter[int]]) -> Votes:
+    """Return how often each function was seen, by phase, processor and the row whose seconds it is part of."""
+    columns = {(one.rank, one.thread): q for q, one in enumerate(profile.processors)}
+    numbers = {region: row for row, region in reversed(list(enumerate(profile.regions)))}
+    table = RegionTable(recording.places)
+    base = begin_ns(recording)
+    votes: Votes = defaultdict(Counter)
+    for thread in recording.threads:
+        q = columns.get((thread.rank, thread.span.number))
+        if q is None or not len(thread.samples):
+            continue
+        time_ns = thread.samples["time_ns"].astype(np.int64) + thread.offset_ns
+        phase = _phases_at(profile, (time_ns - base) / 1e9)
+        row = _rows_at(profile, thread, table, numbers)
+        functions = _functions(thread.process, thread.samples, recording.places)
+        weight = (1 + thread.samples["missed"]).tolist()
+        for p, r, (function, line), count in zip(phase.tolist(), row.tolist(), functions, weight, strict=True):
+            if p >= 0 and r >= 0:
+                votes[p, q, r][function] += count
+                if line is not None:
+                    lines[function][line] += count
+    return votes
+
+
+def _phases_at(profile: Profile, time_s: FloatArray) -> IntArray:
+    """Return the phase at each moment, -1 outside of all."""
+    if not profile.has_phases:
+        return np.zeros(len(time_s), dtype=np.int64)
+    known = [(n, phase) for n, phase in enumerate(profile.phases) if phase.start_s is not None]
+    starts = np.concatenate([phase.start_s for _, phase in known if phase.start_s is not None])
+    ends = starts + np.concatenate([phase.duration_s for _, phase in known if phase.duration_s is not None])
+    number = np.concatenate([np.full(len(phase.start_s), n) for n, phase in known if phase.start_s is not None])
+    order = np.argsort(starts, kind="stable")
+    at = np.searchsorted(starts[order], time_s, side="right") - 1
+    place = order[np.maximum(at, 0)]
+    return np.where((at >= 0) & (time_s <= ends[place]), number[place], -1)
+
+
+def _rows_at(
+    profile: Profile, thread: RecordedThread, table: RegionTable, numbers: dict[Region, int]
+) -> npt.NDArray[np.int64]:
+    """Return the row of the profile whose seconds each sample is part of, -1 for none."""
+    time = thread.samples["time_ns"]
+    name = profile.program if thread.span.number == 0 or not _is_own(profile) else "thread"
+    own = numbers.get(Region(name, threaded=thread.span.number > 0), -1)
+    rows = np.full(len(time), own, dtype=np.int64)
+    teams = teams_of(thread)
+    if not len(teams):
+        return rows
+    parts = thread.records[teams]
+    regions = [table.regions[number] for number in table.of_calls(thread.process, parts).tolist()]
+    row = np.array([numbers.get(Region(r.name, r.file, r.line, threaded=True), own) for r in regions], dtype=np.int64)
+    at = np.searchsorted(parts["start_ns"], time, side="right") - 1
+    end = np.where(parts["end_ns"] > 0, parts["end_ns"], np.iinfo(np.uint64).max)
+    inside = (at >= 0) & (time < end[np.maximum(at, 0)])
+    return np.where(inside, row[np.maximum(at, 0)], rows)
+
+
+def _is_own(profile: Profile) -> bool:
+    return any(region.name == "thread" for region in profile.regions)
+
+
+def _functions(process: Process, samples: npt.NDArray[Any], places: Places) -> list[tuple[Function, int | None]]:
+    """Return the function that each sample lies in, and the line there; of a library, the line of the call of it."""
+    addresses = np.c_[samples["address"], np.maximum(samples["callers"], np.uint64(1)) - np.uint64(1)]
+    located = locate_addresses(process, addresses.ravel()).reshape(*addresses.shape, 2)
+    paths = [one.path for one in sorted_objects(process)]
+    known: dict[bytes, tuple[Function, int | None]] = {}
+    result = []
+    for frames in located:
+        key = frames.tobytes()
+        if key not in known:
+            known[key] = _function(process, frames.tolist(), paths, places)
+        result.append(known[key])
+    return result
+
+
+def _function(
+    process: Process, frames: list[list[int]], paths: list[str], places: Places
+) -> tuple[Function, int | None]:
+    where = [paths[number] if number >= 0 else "" for number, _ in frames]
+    found: list[tuple[CodePlace, ...]] = [
+        places.get((path, offset), ()) for path, (_, offset) in zip(where, frames, strict=True)
+    ]
+    inner = found[0][0] if found[0] else None
+    if where[0] == process.program or not where[0]:
+        if inner is None:
+            return ("unknown code" if where[0] else "code made at run time", None), None
+        if any("_omp_fn." in frame.function or ".omp_outlined" in frame.function for frame in found[0][:1]):
+            return _OUTLINED, None
+        return (_without_parameters(inner.function.partition("@")[0]), short_path(inner.file)), inner.line
+    called = next((at for at, path in enumerate(where) if at and path == process.program), 0)
+    entry = found[called - 1] if called else found[0]  # what the program called, of what that calls in turn
+    name = _plain_name(entry[-1].function) if entry else PurePath(where[0]).name
+    caller = found[called][0] if called and found[called] and found[called][0].line else None
+    return (name, short_path(caller.file) if caller else None), caller.line if caller else None
+
+
+def _without_parameters(function: str) -> str:
+    """Return the name of a C++ function without its parameters; ``operator()`` and unnamed namespaces stay."""
+    found = _PARAMETERS.match(function)
+    return found[0].rstrip() if found and found[0].strip() else function
+
+
+def _plain_name(function: str) -> str:
+    """Return the name by which programs know a function of a system library, without its variant for a processor."""
+    plain = _VARIANT.fullmatch(function.partition("@")[0])
+    return plain[1] if plain and function.startswith("_") else function.partition("@")[0]
+
+
+def _divided(
+    profile: Profile, phase: Phase, number: int, votes: Votes, rows: dict[tuple[Function, bool], int]
+) -> Phase:
+    """Return a phase in which the sampled functions have rows, and their shares of what was computed."""
+    mine = {(q, row): counted for (p, q, row), counted in votes.items() if p == number}
+    place = {int(row): at for at, row in enumerate(phase.regions)}
+    wanted = sorted({
+        rows[function, profile.regions[row].threaded]
+        for (_, row), counted in mine.items() if row in place
+        for function in counted if (function, profile.regions[row].threaded) in rows
+    })  # fmt: skip
+    at = {row: len(place) + index for index, row in enumerate(wanted)}
+    arrays = {
+        name: np.concatenate([values, np.zeros((len(wanted), *values.shape[1:]))])
+        for name, values in phase.arrays.items()
+    }
+    for (q, row), counted in mine.items():
+        source = place.get(row)
+        if source is None:
+            continue
+        computed = phase.arrays["cpu_s"][source, q]
+        for function, count in counted.items():
+            target = rows.get((function, profile.regions[row].threaded))
+            if target is None:
+                continue
+            part = computed * (count / counted.total())
+            for name in ("wall_s", "cpu_s"):
+                arrays[name][source, q] -= part
+                arrays[name][at[target], q] += part
+    return replace(phase, regions=np.r_[phase.regions, np.array(wanted, dtype=np.int64)], arrays=arrays)

@@ -1,0 +1,60 @@
+"""What the addresses of a recording stand for: functions and lines, resolved where it was made.
+
+The file ``places`` has a line for each address that occurs: the path of the object, the place in its file, function,
+source file and line, divided by tabs; a second line for the same address is the function that it is inlined into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLACES_FILE: Final = "places"
+
+
+@dataclass(frozen=True, slots=True)
+class CodePlace:
+    """A function and a place in its source, as far as they are known."""
+
+    function: str
+    file: str | None = None
+    line: int | None = None
+
+
+#: Frames of each (object, place in its file), innermost first.
+Places = Mapping[tuple[str, int], tuple[CodePlace, ...]]
+
+
+def read_places(folder: Path) -> Places:
+    """Return the places of a recording; nothing where they were never resolved."""
+    try:
+        text = (folder / PLACES_FILE).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    found: dict[tuple[str, int], list[CodePlace]] = {}
+    for line in text.splitlines():
+        parts = line.split("\t")
+        if len(parts) != 5 or not parts[1].isascii() or not parts[1].isdigit():
+            continue
+        path, offset, function, file, number = parts
+        place = CodePlace(function, file or None, int(number) if number.isascii() and number.isdigit() else None)
+        found.setdefault((path, int(offset)), []).append(place)
+    return {key: tuple(frames) for key, frames in found.items()}
+
+
+def write_places(folder: Path, places: Places) -> None:
+    """Write the places into a recording."""
+    lines = [
+        "\t".join((path, str(offset), _clean(place.function), _clean(place.file or ""), str(place.line or "")))
+        for (path, offset), frames in sorted(places.items())
+        for place in frames
+    ]
+    (folder / PLACES_FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="replace")
+
+
+def _clean(text: str) -> str:
+    return " ".join(text.split())

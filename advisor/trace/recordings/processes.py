@@ -1,0 +1,234 @@
+"""The text that the recorder writes of each process: who it is, and what its numbers stand for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from advisor.model.errors import InputError
+from advisor.trace.recordings.layout import MAGIC
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+#: Functions, files, communicators and ranks are fewer than this.
+_MOST: Final = 1 << 24
+_ESCAPE: Final = re.compile(r"\\x([0-9a-f]{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class MappedObject:
+    """Code of a file in the memory of a process: ``offset`` is where in the file it begins."""
+
+    begin: int
+    end: int
+    offset: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the kernel counted for a process up to a moment (getrusage): CPU seconds, memory, faults, switches."""
+
+    time_ns: int
+    user_s: float
+    system_s: float
+    peak_resident_B: int
+    minor_faults: int
+    major_faults: int
+    voluntary: int
+    involuntary: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSpan:
+    """A thread: when it was first and last looked at, and its CPU clock then; the end is None if it was not seen."""
+
+    number: int
+    begin_ns: int
+    begin_cpu_ns: int
+    end_ns: int | None = None
+    end_cpu_ns: int | None = None
+
+
+@dataclass(slots=True)
+class Process:
+    """One process of a recording; numbers of functions, files and communicators are its own.
+
+    ``communicators`` maps a number to its members as ranks of the world, ``remotes`` that of an intercommunicator to
+    those on the other side; -1 is a process of another world. ``prices_s`` is what a record, a reading of the CPU
+    clock and a state cost there.
+    """
+
+    stem: Path
+    pid: int = 0
+    host: str = ""
+    program: str = ""
+    arguments: list[str] = field(default_factory=list)
+    clock: str = ""
+    real_s: float = 0.0
+    monotonic_s: float = 0.0
+    rank: int | None = None
+    ranks: int = 1
+    mpi: str = ""
+    cores: int = 0
+    affinity: list[int] = field(default_factory=list)
+    functions: dict[int, str] = field(default_factory=dict)
+    files: dict[int, str] = field(default_factory=dict)
+    communicators: dict[int, list[int]] = field(default_factory=dict)
+    remotes: dict[int, list[int]] = field(default_factory=dict)
+    objects: dict[int, MappedObject] = field(default_factory=dict)
+    threads: dict[int, ThreadSpan] = field(default_factory=dict)
+    begin: Usage | None = None
+    end: Usage | None = None
+    samples_per_s: int = 0
+    prices_s: tuple[float, float, float] | None = None
+    full: tuple[str, int] | None = None
+    ended: bool = False
+
+    def thread_file(self, number: int, kind: str) -> Path:
+        """Return the file of a thread's ``records`` or ``samples``."""
+        return self.stem.with_name(f"{self.stem.name}.{number}.{kind}")
+
+    @property
+    def used_s(self) -> float:
+        """The CPU seconds of all threads that were seen."""
+        return sum((t.end_cpu_ns or t.begin_cpu_ns) - t.begin_cpu_ns for t in self.threads.values()) / 1e9
+
+
+def process_files(folder: Path) -> list[Path]:
+    """Return the process files of a recording, in the order of their names."""
+    return sorted(folder.glob("*.process"))
+
+
+def read_process(path: Path) -> Process:
+    """Return what a process file says; raises ``InputError`` with the line that is damaged.
+
+    The last line may be cut off, as the process may have been killed.
+    """
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error)) from error
+    lines = text.split("\n")[:-1]
+    if not lines or lines[0] != MAGIC:
+        raise InputError(path, f"does not begin with {MAGIC!r}", "line 1")
+    process = Process(path.with_suffix(""))
+    for number, line in enumerate(lines[1:], 2):
+        key, _, rest = line.partition(" ")
+        take = _LINES.get(key)
+        try:
+            if take:
+                take(process, rest)
+        except (ValueError, IndexError, KeyError) as error:
+            raise InputError(path, f"not understood: {line[:80]!r}", f"line {number}") from error
+    return process
+
+
+def _text(rest: str) -> str:
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), rest)
+
+
+def _named(rest: str) -> tuple[int, str]:
+    number, _, name = rest.partition(" ")
+    return _small(number), _text(name)
+
+
+def _small(text: str) -> int:
+    """Return a number that tables may have room for; raises ``ValueError`` for others."""
+    number = int(text)
+    if not -1 <= number < _MOST:
+        raise ValueError(f"{number} is out of range")
+    return number
+
+
+def _take_text(name: str) -> Callable[[Process, str], None]:
+    return lambda process, rest: setattr(process, name, _text(rest))
+
+
+def _take_rank(process: Process, rest: str) -> None:
+    process.rank, process.ranks = (int(word) for word in rest.split())
+
+
+def _take_time(process: Process, rest: str) -> None:
+    process.real_s, process.monotonic_s = (float(word) for word in rest.split())
+
+
+def _take_object(process: Process, rest: str) -> None:
+    begin, end, offset, path = rest.split(" ", 3)
+    found = MappedObject(int(begin, 16), int(end, 16), int(offset, 16), path)
+    process.objects[found.begin] = found
+
+
+def _take_members(of: str) -> Callable[[Process, str], None]:
+    def take(process: Process, rest: str) -> None:
+        number, *words = rest.split()
+        members = process.remotes if of == "remotes" else process.communicators
+        members.setdefault(_small(number), []).extend(_members(words))
+
+    return take
+
+
+def _members(words: list[str]) -> Iterator[int]:
+    for word in words:
+        first, dash, last = word.partition("-") if not word.startswith("-") else (word, "", "")
+        yield from range(_small(first), _small(last if dash else first) + 1)
+
+
+def _take_thread(process: Process, rest: str) -> None:
+    number, _, begin, cpu = (int(word) for word in rest.split())
+    process.threads[number] = ThreadSpan(number, begin, cpu)
+
+
+def _take_thread_end(process: Process, rest: str) -> None:
+    number, end, cpu = (int(word) for word in rest.split())
+    span = process.threads[number]
+    process.threads[number] = ThreadSpan(number, span.begin_ns, span.begin_cpu_ns, end, cpu)
+
+
+def _take_usage(process: Process, rest: str) -> None:
+    when, time, user, system, peak, *counts = rest.split()
+    found = Usage(int(time), float(user), float(system), int(peak) << 10, *(int(count) for count in counts))
+    if when == "begin":
+        process.begin = found
+    else:
+        process.end = found
+
+
+def _take_prices(process: Process, rest: str) -> None:
+    record, reading, state = (int(word) / 1e12 for word in rest.split())
+    process.prices_s = record, reading, state
+
+
+def _take_full(process: Process, rest: str) -> None:
+    why, time = rest.split()
+    process.full = process.full or (why, int(time))
+
+
+_LINES: Final[dict[str, Callable[[Process, str], None]]] = {
+    "pid": lambda process, rest: setattr(process, "pid", int(rest.split()[0])),
+    "host": _take_text("host"),
+    "program": _take_text("program"),
+    "argument": lambda process, rest: process.arguments.append(_text(rest)),
+    "clock": _take_text("clock"),
+    "time": _take_time,
+    "rank": _take_rank,
+    "mpi": _take_text("mpi"),
+    "cores": lambda process, rest: setattr(process, "cores", int(rest)),
+    "affinity": lambda process, rest: process.affinity.extend(int(word) for word in rest.split()),
+    "function": lambda process, rest: process.functions.update([_named(rest)]),
+    "file": lambda process, rest: process.files.update([_named(rest)]),
+    "communicator": _take_members("communicators"),
+    "intercommunicator": _take_members("communicators"),
+    "remote": _take_members("remotes"),
+    "object": _take_object,
+    "thread": _take_thread,
+    "thread-end": _take_thread_end,
+    "usage": _take_usage,
+    "sampling": lambda process, rest: setattr(process, "samples_per_s", int(rest)),
+    "prices": _take_prices,
+    "full": _take_full,
+    "end": lambda process, rest: setattr(process, "ended", True),
+}

@@ -1,0 +1,86 @@
+"""Collective operations of all ranks, blocking and nonblocking, in virtual time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lab.costs import ALL_TO_ALL, FROM_ROOT, collective_s
+from lab.messages import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lab.engine import Engine, Process
+    from lab.operations import Collective, StartCollective
+
+
+@dataclass(slots=True)
+class _Meeting:
+    """A collective operation: when each rank entered it, and what follows for those that wait."""
+
+    entered_s: dict[int, float] = field(default_factory=dict)
+    waiting: dict[int, Callable[[float], None]] = field(default_factory=dict)
+
+
+class Meetings:
+    """The collective operations of a run; the n-th call of each rank belongs to the n-th operation."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._calls = [0] * engine.ranks
+        self._open: dict[int, _Meeting] = {}
+        network = engine.machine.network
+        far = engine.host[-1] > 0
+        self._latency_s = network.latency_s if far else network.inner_latency_s
+        self._bandwidth = network.bandwidth if far else network.inner_bandwidth
+
+    def enter(self, process: Process, step: Collective) -> None:
+        """Call a collective operation and wait until this rank may leave it."""
+        engine = self._engine
+        engine.note(process, engine.now, "enter", step.call)
+        engine.note(process, engine.now, "collective_begin")
+
+        def end(time_s: float) -> None:
+            engine.note(process, time_s, "collective", step.call, step.size_B, step.root)
+            engine.leave(process, time_s, step.call)
+
+        self._join(process, step.call, step.size_B, step.root, end)
+
+    def start(self, process: Process, step: StartCollective) -> None:
+        """Start a nonblocking collective operation."""
+        engine = self._engine
+        call = "MPI_I" + step.call.removeprefix("MPI_").lower()
+        request = Request("collective", partner=ALL_TO_ALL.index(step.call), size_B=step.size_B, number=step.request)
+        process.requests[step.request] = request
+        engine.note(process, engine.now, "enter", call)
+        engine.note(process, engine.now, "icollective", step.request)
+        engine.leave(process, engine.now + engine.machine.network.overhead_s, call)
+        self._join(process, step.call, step.size_B, -1, request.complete)
+
+    def _join(self, process: Process, call: str, size_B: int, root: int, then: Callable[[float], None]) -> None:
+        """Enter an operation; ``then`` is called with the time at which this rank may leave."""
+        engine = self._engine
+        number = self._calls[process.rank]
+        self._calls[process.rank] += 1
+        meeting = self._open.setdefault(number, _Meeting())
+        meeting.entered_s[process.rank] = engine.now
+        meeting.waiting[process.rank] = then
+        whole = len(meeting.entered_s) == engine.ranks
+        overhead = engine.machine.network.overhead_s
+        cost = collective_s(call, size_B, engine.ranks, self._latency_s, self._bandwidth, overhead)
+        own = overhead + size_B / self._bandwidth
+        if call in ALL_TO_ALL:
+            free = list(meeting.waiting) if whole else []
+        elif call in FROM_ROOT:
+            free = list(meeting.waiting) if root in meeting.entered_s else []
+            cost = max(cost, own)
+        else:
+            free = [rank for rank in meeting.waiting if rank != root or whole]
+            cost = own if process.rank != root and not whole else cost
+        begin = meeting.entered_s[root] if call in FROM_ROOT and root in meeting.entered_s else engine.now
+        for rank in free:
+            leaves = begin + (own if call not in ALL_TO_ALL + FROM_ROOT and rank != root else cost)
+            meeting.waiting.pop(rank)(max(leaves, engine.now + overhead))
+        if whole:
+            del self._open[number]

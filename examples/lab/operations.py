@@ -1,0 +1,149 @@
+"""What a process of a simulated program can do: a program is a generator of these, one for each rank or thread.
+
+Sizes are in bytes, times in seconds. ``region`` names are those of an instrumented program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Final, NamedTuple
+
+#: A receive from whoever sends first.
+ANY: Final = -1
+
+
+class Enter(NamedTuple):
+    """Begin a user region."""
+
+    region: str
+
+
+class Leave(NamedTuple):
+    """End a user region."""
+
+    region: str
+
+
+class Work(NamedTuple):
+    """Compute for so long; longer where threads share the cores of a host."""
+
+    seconds: float
+
+
+class Pass(NamedTuple):
+    """Spend a fixed time in a call, such as MPI_Init."""
+
+    call: str
+    seconds: float
+
+
+class Send(NamedTuple):
+    """Send and wait until the buffer is free: at once below the eager limit, unless ``synchronous``."""
+
+    to: int
+    size_B: int
+    tag: int = 0
+    synchronous: bool = False
+
+
+class Recv(NamedTuple):
+    """Receive a message; the generator gets its source."""
+
+    source: int
+    tag: int = 0
+
+
+class Isend(NamedTuple):
+    """Start to send; ``request`` is a number of the program's choice."""
+
+    to: int
+    size_B: int
+    request: int
+    tag: int = 0
+
+
+class Irecv(NamedTuple):
+    """Post a receive."""
+
+    source: int
+    request: int
+    tag: int = 0
+
+
+class Wait(NamedTuple):
+    """Wait for requests; ``call`` is the name of the call."""
+
+    requests: tuple[int, ...]
+    call: str = "MPI_Waitall"
+
+
+class Sendrecv(NamedTuple):
+    """Send and receive at the same time; the partner ``-1`` is MPI_PROC_NULL."""
+
+    to: int
+    size_B: int
+    source: int
+    tag: int = 0
+
+
+class Collective(NamedTuple):
+    """Call a collective operation of all ranks; ``size_B`` is what each rank contributes for each partner."""
+
+    call: str
+    size_B: int = 0
+    root: int = -1
+
+
+class StartCollective(NamedTuple):
+    """Start a nonblocking collective operation of all ranks."""
+
+    call: str
+    size_B: int
+    request: int
+
+
+class Transfer(NamedTuple):
+    """Do an I/O operation; with ``exclusive`` nobody else may do one on this file meanwhile."""
+
+    call: str
+    file: str
+    size_B: int = 0
+    exclusive: bool = False
+
+
+class StartTransfer(NamedTuple):
+    """Start an I/O operation in the background."""
+
+    call: str
+    file: str
+    size_B: int
+    request: int
+
+
+class Background(NamedTuple):
+    """Let a helper thread with a core of its own compute; ``request`` is done when it has."""
+
+    seconds: float
+    request: int
+
+
+class Critical(NamedTuple):
+    """Compute for so long while holding a lock."""
+
+    lock: str
+    seconds: float
+
+
+class Parallel(NamedTuple):
+    """Let the threads of the rank execute one program each; all end at the implicit barrier of the region."""
+
+    region: str
+    threads: tuple[Generator[Operation, int | None, None], ...]
+
+
+Operation = (
+    Enter | Leave | Work | Pass | Send | Recv | Isend | Irecv | Wait | Sendrecv | Collective | StartCollective
+    | Transfer | StartTransfer | Background | Critical | Parallel
+)  # fmt: skip
+#: The program of a process: it gets the source of what it received with ``Recv``, else None.
+Program = Generator[Operation, "int | None", None]

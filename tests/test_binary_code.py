@@ -1,0 +1,262 @@
+"""What the code of a program tells: how it was compiled, why its loops are scalar, and the seconds in such code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from compiled_programs import compile_program
+
+from advisor.collect.binaries import disassembly
+from advisor.collect.binaries.compilers import read_compilation
+from advisor.collect.binaries.elf_files import read_elf
+from advisor.collect.binaries.executables import attach_executable, find_executable
+from advisor.collect.binaries.hot_functions import analyze_function
+from advisor.collect.binaries.inner_loops import find_inner_loops
+from advisor.collect.binaries.library_functions import classify_library_function
+from advisor.collect.binaries.program_code import describe_code
+from advisor.collect.binaries.registers import whole_register
+from advisor.model.errors import InputError
+from advisor.model.records import Phase, Processor, Profile, Region
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.collect.binaries.hot_functions import FunctionCode
+
+LOOPS = """\
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+void add(int n, double *restrict y, const double *restrict x) { for (int i = 0; i < n; i++) y[i] += x[i]; }
+double sum(int n, const double *x) { double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }
+void power(int n, double *y, const double *x) { for (int i = 0; i < n; i++) y[i] = 2.0 * pow(x[i], 1.7); }
+void column(int n, double *restrict y, const double *restrict x)
+{
+    for (int i = 0; i < n; i++)
+        y[i] += 2.0 * x[512 * i];
+}
+void divide(int n, double *restrict y, const double *restrict x) { for (int i = 0; i < n; i++) y[i] = 1.0 / x[i]; }
+void gather(int n, double *restrict y, const double *restrict x, const int *restrict at)
+{
+    for (int i = 0; i < n; i++)
+        y[at[i]] = 2.0 * x[at[i]];
+}
+void update(int n, volatile long *place, const int *x) { for (int i = 0; i < n; i++) *place += x[i]; }
+int main(int argc, char **argv)
+{
+    double y[9] = {argc}, x[5000] = {1};
+    int at[9] = {0};
+    long place = 0;
+    add(argc, y, x), power(argc, y, x), column(argc, y, x), divide(argc, y, x), gather(argc, y, x, at);
+    update(argc, &place, at);
+    printf("%s %g %g\\n", argv[0], sum(argc, y), y[0]);
+    return 0;
+}
+"""
+X86 = os.uname().machine == "x86_64"
+pytestmark = pytest.mark.skipif(not X86, reason="the code of programs is looked into on x86-64")
+
+
+def function(program: Path, name: str) -> FunctionCode:
+    image = read_elf(program)
+    symbol = next(one for one in image.functions if one.name == name)
+    return analyze_function(image, symbol, read_compilation(image).find_unit(symbol.begin))
+
+
+@pytest.fixture(scope="module")
+def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_program(tmp_path_factory.mktemp("optimized"), "gcc", LOOPS, "-O3", "-g", "-fno-inline")
+
+
+@pytest.fixture(scope="module")
+def scalar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scalar")
+    return compile_program(folder, "gcc", LOOPS, "-O2", "-g", "-fno-inline", "-fno-tree-vectorize")
+
+
+def profile_of(names: tuple[str, ...], seconds: tuple[float, ...], **changed: object) -> Profile:
+    arrays = {"cpu_s": np.array(seconds).reshape(-1, 1, 1), "wall_s": np.array(seconds).reshape(-1, 1, 1)}
+    made = Profile(
+        program="program",
+        run="1",
+        reader="perf",
+        actual_s=sum(seconds),
+        processors=(Processor(0),),
+        regions=tuple(Region(name) for name in names),
+        phases=(Phase("run", "whole", np.arange(len(names)), arrays),),
+        status={"cpu_s": "estimated", "wall_s": "estimated"},
+    )
+    return replace(made, **changed)  # type: ignore[arg-type]
+
+
+def seconds_of(profile: Profile, kind: str) -> list[float]:
+    return [round(float(value), 6) for value in profile.counts[f"code.{kind}_s"][:, 0]]
+
+
+@pytest.mark.parametrize(
+    ("options", "level", "unoptimized"),
+    [((), "-O0", True), (("-O0",), "-O0", True), (("-O",), "-O1", False), (("-O2", "-O3"), "-O3", False)],
+)
+def test_gcc_records_its_options(tmp_path: Path, options: tuple[str, ...], level: str, unoptimized: bool) -> None:
+    program = compile_program(tmp_path, "gcc", LOOPS, "-g", "-march=x86-64-v2", *options)
+    (unit,) = read_compilation(read_elf(program)).units
+    assert (unit.level, unit.unoptimized, unit.language, unit.target) == (level, unoptimized, "c", "x86-64-v2")
+    assert unit.compiler.startswith("GNU C")
+    assert unit.fast_math is False
+
+
+def test_fast_math_and_openmp_are_among_the_options(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, "gcc", LOOPS, "-g", "-O2", "-ffast-math", "-fopenmp")
+    unit = next(one for one in read_compilation(read_elf(program)).units if one.file.endswith("program.c"))
+    assert unit.fast_math
+    assert "-fopenmp" in unit.options
+
+
+def test_clang_records_options_where_it_is_told_to(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, "clang", LOOPS, "-g", "-O2")
+    (unit,) = read_compilation(read_elf(program)).units
+    assert "clang" in unit.compiler
+    assert unit.level is None
+    assert unit.fast_math is None
+    program = compile_program(tmp_path, "clang", LOOPS, "-g", "-O2", "-grecord-command-line")
+    (unit,) = read_compilation(read_elf(program)).units
+    assert unit.level == "-O2"
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3"])
+def test_code_without_optimization_is_recognized_by_its_stack(tmp_path: Path, compiler: str, level: str) -> None:
+    program = compile_program(tmp_path, compiler, LOOPS, level, "-fno-inline")
+    names = ("add", "sum", "power", "column", "divide", "gather", "update")
+    assert {function(program, name).unoptimized for name in names} == {level == "-O0"}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("add", "overlap"), ("sum", "order"), ("power", "call"), ("column", "stride"), ("gather", "index")],
+)
+def test_the_reason_why_a_loop_is_scalar(scalar: Path, name: str, reason: str) -> None:
+    (loop,) = function(scalar, name).loops
+    assert loop.scalar_reason == reason
+
+
+def test_a_vectorized_loop_has_no_reason_and_its_remainder_is_none(optimized: Path) -> None:
+    image = read_elf(optimized)
+    code = function(optimized, "add")
+    assert any(loop.packed for loop in code.loops)
+    lines = {place: (None, None) for loop in code.loops for place in loop.arithmetic}
+    assert all(loop.scalar_reason is None for loop in code.without_remainders(lines).loops)
+    assert image.machine == "EM_X86_64"
+
+
+def test_strides_divisions_and_stores_to_one_place_are_told(scalar: Path) -> None:
+    shares = {name: function(scalar, name).loop_shares() for name in ("add", "column", "divide", "update", "gather")}
+    assert shares["column"]["strided"] == shares["column"]["far"] == 1.0
+    assert shares["add"]["strided"] == shares["add"]["far"] == 0.0
+    assert shares["divide"]["slow"] == 1.0
+    assert shares["add"]["slow"] == 0.0
+    assert shares["update"]["fixed"] == 1.0
+    assert shares["add"]["fixed"] == 0.0
+    assert shares["gather"]["indexed"] == 1.0
+
+
+def test_calls_are_named(scalar: Path) -> None:
+    assert function(scalar, "power").called == {"pow"}
+    assert function(scalar, "power").loop_shares()["math"] == 1.0
+
+
+def test_objdump_says_the_same_as_capstone(scalar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("capstone")
+    if shutil.which("objdump") is None:
+        pytest.skip("objdump (binutils) is not installed")
+    image = read_elf(scalar)
+    symbols = [one for one in image.functions if one.name in ("add", "sum", "power", "column", "divide", "gather")]
+    told = [find_inner_loops(disassembly.disassemble(image, one.begin, one.end)) for one in symbols]
+    monkeypatch.setattr(disassembly, "_load_decoder", lambda: None)
+    assert [find_inner_loops(disassembly.disassemble(image, one.begin, one.end)) for one in symbols] == told
+
+
+def test_seconds_go_to_the_kinds_of_code(scalar: Path) -> None:
+    profile = profile_of(("sum", "column", "__ieee754_pow_fma", "_int_malloc", "other"), (4.0, 3.0, 2.0, 1.0, 0.5))
+    found = describe_code(profile, scalar)
+    assert seconds_of(found, "all") == [4.0, 3.0, 2.0, 1.0, 0.5]
+    assert seconds_of(found, "known") == [4.0, 3.0, 2.0, 1.0, 0.0]
+    assert seconds_of(found, "order") == [4.0, 0.0, 0.0, 0.0, 0.0]
+    assert seconds_of(found, "strided") == [0.0, 3.0, 0.0, 0.0, 0.0]
+    assert seconds_of(found, "math") == [0.0, 0.0, 2.0, 0.0, 0.0]
+    assert seconds_of(found, "allocation") == [0.0, 0.0, 0.0, 1.0, 0.0]
+    assert seconds_of(found, "unoptimized") == [0.0] * 5
+    assert (found.language, found.regions[0].line) == ("c", 5)
+    assert found.regions[0].file is not None
+    assert found.regions[0].file.endswith("program.c")
+    assert any("with -O2" in note.text for note in found.notes)
+
+
+def test_unoptimized_code_has_no_other_fault(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, "gcc", LOOPS, "-g")
+    found = describe_code(profile_of(("sum", "column"), (4.0, 3.0)), program)
+    assert seconds_of(found, "unoptimized") == [4.0, 3.0]
+    assert seconds_of(found, "order") == seconds_of(found, "strided") == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("level", "seconds"), [("-O0", 5.0), ("-O2", 0.0)])
+def test_of_a_run_without_functions_only_what_holds_of_all_is_said(tmp_path: Path, level: str, seconds: float) -> None:
+    program = compile_program(tmp_path, "gcc", LOOPS, level)
+    found = describe_code(profile_of(("the whole program",), (5.0,)), program)
+    assert seconds_of(found, "unoptimized") == [seconds]
+    assert {name for name in found.counts if name.startswith("code.")} == {
+        "code.all_s", "code.known_s", "code.unoptimized_s",
+    }  # fmt: skip
+
+
+def test_the_program_is_found_by_its_path_or_the_command(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, "gcc", LOOPS, "-O2").rename(tmp_path / "program")
+    nowhere = profile_of(("sum",), (1.0,))
+    assert find_executable(nowhere, [tmp_path]) is None
+    assert find_executable(replace(nowhere, executable="./program"), [tmp_path]) == program
+    command = {"command": "mpirun -n 2 ./program 100"}
+    assert find_executable(replace(nowhere, parameters=command), [tmp_path]) == program
+    assert find_executable(replace(nowhere, executable="./program.c"), [tmp_path]) is None
+
+
+def test_a_program_that_changed_after_the_run_is_left_alone(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, "gcc", LOOPS, "-O2")
+    profile = profile_of(("sum",), (1.0,), executable=str(program), started="2020-01-01T00:00:00")
+    found = attach_executable(profile, None, [tmp_path])
+    assert not found.counts
+    assert "was changed after this run" in found.notes[-1].text
+    assert attach_executable(profile, program, [tmp_path]).counts, "the user says that it is the one"
+
+
+def test_a_stated_file_that_is_no_program_is_a_mistake(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("no program")
+    with pytest.raises(InputError, match="no executable file"):
+        attach_executable(profile_of(("sum",), (1.0,)), file, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("__ieee754_pow_fma", "math"), ("sin", "math"), ("__sincos_fma", "math"), ("atan2f", "math"),
+        ("cexp", "math"), ("__muldc3", "math"), ("pow@plt", "math"), ("power", None), ("sinus", None),
+        ("malloc", "memory"), ("_int_free", "memory"), ("operator new(unsigned long)", "memory"),
+        ("__memmove_avx_unaligned_erms", "copy"), ("memset@plt", "copy"), ("memory", None), ("free_list", None),
+        ("__assert_fail", "check"), ("__ubsan_handle_out_of_bounds", "check"), ("mcount", "check"),
+        ("_gfortran_runtime_error_at", "check"), ("__stack_chk_fail", None), ("main", None), ("expand", None),
+    ],
+)  # fmt: skip
+def test_functions_of_libraries_are_known_by_name(name: str, kind: str | None) -> None:
+    assert classify_library_function(name) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"), [("eax", "rax"), ("r8d", "r8"), ("sil", "rsi"), ("ymm3", "v3"), ("bpl", "rbp"), ("r15", "r15")]
+)
+def test_parts_of_registers_are_the_whole(name: str, whole: str) -> None:
+    assert whole_register(name) == whole

@@ -1,0 +1,161 @@
+"""The preloaded recorder on real programs: what they did is what was recorded. No time is asserted."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from recorded_runs import LIBRARIES, SOURCES, compile_program, record_run
+
+from advisor.formats import recording
+from advisor.formats.recording.contents import read_recording
+from advisor.trace import matching, nesting
+from advisor.trace.events import Kind, Role
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.model.records import Profile
+
+SOME = 4
+
+
+def closed_accounts(profile: Profile) -> bool:
+    """Whether phases and outside add up to the run for every processor."""
+    total = sum(phase.arrays["wall_s"].sum(axis=(0, 2)) for phase in profile.phases) + sum(profile.outside.values())
+    return bool(np.allclose(total, profile.actual_s, rtol=1e-9, atol=0.0))
+
+
+def used_and_counted_s(folder: Path) -> list[tuple[float, float]]:
+    """CPU seconds of each process: of its recorded threads, and by getrusage."""
+    found = []
+    for process in read_recording(folder).processes:
+        assert process.begin is not None
+        assert process.end is not None
+        begin, end = process.begin, process.end
+        found.append((process.used_s, end.user_s + end.system_s - begin.user_s - begin.system_s))
+    return found
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_message_has_both_ends(tmp_path: Path, library: str) -> None:
+    compiler, _, launcher, _ = LIBRARIES[library]
+    program = compile_program(tmp_path, (compiler,), "messages.c")
+    folder, out, err = record_run(tmp_path, *launcher, "-n", str(SOME), str(program))
+    assert "recorded into" in err, err
+    trace = recording.read_trace(folder)
+    calls = nesting.pair_calls(trace)
+    found = matching.match_messages(trace, calls)
+    assert (len(found.send), found.unmatched_ends) == (int(out.split()[0]), 0)
+    nonblocking = int((trace.kind == Kind.ISEND).sum())
+    freed = 20 * SOME  # MPI_Request_free: nobody hears of their completion
+    assert int((found.send_end >= 0).sum()) == nonblocking - freed == int((trace.kind == Kind.ISEND_DONE).sum())
+    assert matching.match_collectives(trace, calls).unmatched == 0
+    assert (calls.leave >= 0).all()
+    assert set(trace.communicators) >= {tuple(range(SOME)), (0, 2), (1, 3)}
+    sites = {region.line for region in trace.regions if region.name == "MPI_Waitall"}
+    assert len(sites) > 3
+    assert {region.file for region in trace.regions if region.name == "MPI_Waitall"} == {"messages.c"}
+    profile = recording.advisor_read(folder)
+    assert closed_accounts(profile)
+    assert profile.has_measure("cpu_s")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("binding", ["mpifh", "mpi", "f08"])
+def test_fortran_is_recorded_at_its_lines(tmp_path: Path, library: str, binding: str) -> None:
+    _, compiler, launcher, _ = LIBRARIES[library]
+    flags = (compiler, "-fallow-argument-mismatch")
+    program = compile_program(tmp_path, flags, f"ring_{binding}.f90")
+    folder, _, err = record_run(tmp_path, *launcher, "-n", "2", str(program))
+    assert "recorded into" in err, err
+    trace = recording.read_trace(folder)
+    found = matching.match_messages(trace, nesting.pair_calls(trace))
+    assert (len(found.send), found.unmatched_ends) == (400, 0)
+    lines = (SOURCES / f"ring_{binding}.f90").read_text("ascii").splitlines()
+    waits = [region for region in trace.regions if region.name == "MPI_Waitall"]
+    assert [region.file for region in waits] == [f"ring_{binding}.f90"]
+    assert "MPI_Waitall" in lines[(waits[0].line or 0) - 1]
+
+
+def test_a_killed_rank_leaves_what_it_did(tmp_path: Path) -> None:
+    compiler, _, launcher, _ = LIBRARIES["Open MPI"]
+    program = compile_program(tmp_path, (compiler,), "killed.c")
+    folder, _, err = record_run(tmp_path, *launcher, "-n", "2", str(program))
+    assert "recorded into" in err, err
+    trace = recording.read_trace(folder)
+    assert len(matching.match_collectives(trace, nesting.pair_calls(trace))) == 5001
+    died = next(note for note in recording.advisor_read(folder).notes if note.name == "recording died")
+    assert "rank 1" in died.text
+    advice = " ".join((tmp_path / "home" / "advice.txt").read_text("utf-8").split())
+    assert "Evidence" in advice
+    assert "the recording died: rank 0, rank 1" in advice
+
+
+def test_a_limit_stops_all_ranks_at_the_same_time(tmp_path: Path) -> None:
+    compiler, _, launcher, _ = LIBRARIES["Open MPI"]
+    program = compile_program(tmp_path, (compiler,), "killed.c")
+    folder, _, err = record_run(tmp_path, *launcher, "-n", "2", str(program), "40000", options=("--limit", "1 MiB"))
+    assert "recorded into" in err, err
+    assert max(path.stat().st_size for path in folder.glob("*.records")) <= 1 << 20
+    trace = recording.read_trace(folder)
+    assert 5000 < int((trace.kind == Kind.COLLECTIVE).sum()) / 2 < 16384
+    assert matching.match_collectives(trace, nesting.pair_calls(trace)).unmatched <= 2
+    profile = recording.advisor_read(folder)
+    assert any(note.name == "recording cut short" for note in profile.notes)
+    assert not any(note.name == "recording died" for note in profile.notes)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_teams_of_threads(tmp_path: Path, compiler: str) -> None:
+    program = compile_program(tmp_path, (compiler, "-fopenmp"), "threads.c")
+    folder, _, err = record_run(tmp_path, str(program), OMP_NUM_THREADS="2")
+    assert "recorded into" in err, err
+    trace = recording.read_trace(folder)
+    assert int((trace.kind == Kind.FORK).sum()) == int((trace.kind == Kind.JOIN).sum()) == 10
+    entered = [trace.regions[region] for region in trace.region[trace.kind == Kind.ENTER].tolist()]
+    parts = [region for region in entered if region.role == Role.OMP_PARALLEL]
+    assert len(parts) == 20
+    assert {region.file for region in parts} == {"threads.c"}
+    barriers = [region for region in entered if region.name == "!$omp barrier"]
+    assert len(barriers) == 20
+    sleeping = next(region for region in entered if region.name == "usleep")
+    assert (sleeping.role, sleeping.file) == (Role.OS, "threads.c")
+    assert any(name.endswith("threads.out") for name in trace.files)
+    profile = recording.advisor_read(folder)
+    assert closed_accounts(profile)
+    assert profile.paradigms == ("openmp",)
+    for used, counted in used_and_counted_s(folder):
+        assert used == pytest.approx(counted, rel=0.01, abs=0.005)
+
+
+def test_sampled_functions_have_lines(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc", "-fopenmp"), "threads.c")
+    folder, _, err = record_run(tmp_path, str(program), OMP_NUM_THREADS="2")
+    assert "recorded into" in err, err
+    profile = recording.advisor_read(folder)
+    work = next(region for region in profile.regions if region.name == "work")
+    assert work.file == "threads.c"
+    assert work.line in range(5, 10)
+    assert profile.counts["samples"].sum() > 0
+    assert any(note.name == "functions sampled" for note in profile.notes)
+
+
+def test_a_program_of_mpi4py(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py", reason="needs mpi4py")
+    if shutil.which("mpirun") is None:
+        pytest.skip("needs mpirun")
+    folder, _, err = record_run(tmp_path, "mpirun", "-n", "2", sys.executable, str(SOURCES / "ring.py"))
+    assert "recorded into" in err, err
+    trace = recording.read_trace(folder)
+    assert matching.match_messages(trace, nesting.pair_calls(trace)).unmatched_ends == 0
+
+
+def test_a_program_that_cannot_be_recorded_is_sampled(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc", "-static", "-fopenmp"), "threads.c")
+    folder, _, err = record_run(tmp_path, str(program), OMP_NUM_THREADS="2")
+    assert "only sampled from outside: nothing was recorded" in err
+    assert folder.is_file()

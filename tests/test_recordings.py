@@ -1,0 +1,159 @@
+"""Recordings as files: what a header declares, what a process says, and what damage does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from advisor.collect.recorder.prototypes import parse_prototypes
+from advisor.collect.recorder.wrappers import fortran_bindings, wrapped_functions, write_wrappers
+from advisor.formats import recording
+from advisor.model.errors import InputError
+from advisor.trace.events import Kind
+from advisor.trace.recordings.layout import CALL, MESSAGE, RECORD, STATE, map_records
+from advisor.trace.recordings.places import CodePlace, read_places, write_places
+from advisor.trace.recordings.processes import read_process
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEADER = """
+typedef int MPI_Comm; typedef int MPI_Datatype; typedef int MPI_Request; typedef struct { int x; } MPI_Status;
+__attribute__((visibility("default"))) int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest,
+    int tag, MPI_Comm comm) __attribute__((pointer_with_type_tag(MPI,1,3)));
+extern int MPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *);
+int MPI_Group_range_incl(int group, int n, int ranges[][3], int *newgroup);
+int MPI_Finalize(void);
+int MPI_Pcontrol(const int level, ...);
+int MPI_T_init_thread(int required, int *provided);
+int PMPI_Send(const void *buf, int count);
+int MPI_Comm_rank(MPI_Comm comm, int *rank);
+int MPI_Request_c2f(MPI_Request request);
+double MPI_Wtime(void);
+"""
+PROCESS = """gapwatch/trace/1 process
+pid 10 1
+host node\\x5c1
+program /home/me/app
+argument ./app
+clock 1234
+time 1700000000.5 1000.5
+rank {rank} 2
+cores 2
+affinity 0 1
+communicator 1 0-1
+function 3 MPI_Send
+function 4 MPI_Recv
+function 5 MPI_Init
+function 6 MPI_Finalize
+function 7 MPI_Barrier
+object 1000 2000 400 /home/me/app
+thread 0 10 1000 100
+thread-end 0 9000 5100
+end
+"""
+
+
+def test_prototypes_of_a_header() -> None:
+    found = {one.name: one for one in parse_prototypes(HEADER)}
+    assert "MPI_Pcontrol" not in found
+    assert "MPI_T_init_thread" not in found
+    assert "MPI_Wtime" not in found
+    assert found["MPI_Finalize"].declaration == "void"
+    assert found["MPI_Send"].parameters == (
+        "const void *a0", "int a1", "MPI_Datatype a2", "int a3", "int a4", "MPI_Comm a5"
+    )  # fmt: skip
+    assert found["MPI_Waitany"].parameters[1:] == ("MPI_Request a1[]", "int *a2", "MPI_Status * a3")
+    assert found["MPI_Group_range_incl"].parameters[2] == "int a2[][3]"
+
+
+def test_what_talks_to_nobody_is_not_wrapped() -> None:
+    names = [one.name for one in wrapped_functions(HEADER)]
+    assert names == ["MPI_Send", "MPI_Waitany", "MPI_Finalize"]
+    text = write_wrappers(wrapped_functions(HEADER))
+    assert "int PMPI_Send(" in text
+    assert "completed(r, handles[*a2], &a1[*a2], a3)" in text
+    assert "mpi_send_f08_" in fortran_bindings(wrapped_functions(HEADER))
+
+
+def write_rank(folder: Path, rank: int) -> Path:
+    """A rank that starts, sends to or receives from the other, meets it at a barrier and ends."""
+    stem = folder / f"node.{10 + rank}"
+    stem.with_name(f"{stem.name}.process").write_text(PROCESS.format(rank=rank), encoding="ascii")
+    rows = np.zeros(7, dtype=RECORD)
+    rows["kind"][:6] = (CALL, STATE, CALL, MESSAGE, CALL, CALL)
+    rows["function"][:6] = (5, 0, 3 + rank, 0, 7, 6)
+    rows["start_ns"][:6] = (1000, 1100, 2000, 2500, 5000, 8000)
+    rows["end_ns"][:6] = (1500, 1100, 3000, 2500, 6000, 9000)
+    rows["event"][:6] = (0, 0, Kind.SEND if rank == 0 else Kind.RECV, 0, Kind.COLLECTIVE, 0)
+    rows["partner"][:6] = (-1, 0, 1 - rank, -1, -1, -1)
+    rows["comm"][:6] = (0, 0, 1, 0, 1, 0)
+    rows["size"][:6] = 8
+    # the kind and the event are the upper bytes of the caller: they are written behind it
+    path = stem.with_name(f"{stem.name}.0.records")
+    rows.tofile(path)
+    return path
+
+
+def test_a_recording_by_hand(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        write_rank(tmp_path, rank)
+    assert recording.advisor_sniff(tmp_path) == 1
+    trace = recording.read_trace(tmp_path)
+    assert trace.ranks == 2
+    assert trace.communicators == ((0, 1),)
+    assert {location.host for location in trace.locations} == {"node\\1"}
+    profile = recording.advisor_read(tmp_path)
+    assert profile.program == "app"
+    assert profile.actual_s == pytest.approx(8e-6)
+
+
+def test_zeros_behind_the_last_record_are_no_records(tmp_path: Path) -> None:
+    path = write_rank(tmp_path, 0)
+    assert len(map_records(path)) == 6
+    path.write_bytes(path.read_bytes() + bytes(6400))
+    assert len(map_records(path)) == 6
+    path.write_bytes(path.read_bytes()[:100])
+    assert len(map_records(path)) == 1
+
+
+def test_damaged_records_are_refused_with_their_place(tmp_path: Path) -> None:
+    path = write_rank(tmp_path, 0)
+    content = bytearray(path.read_bytes())
+    content[2 * 64 + 7] = 0xFF
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="byte 128"):
+        recording.read_trace(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line", ["rank one 2", "communicator 1 0-99999999999", "thread 0", "object 1 2 3", "file -7 x"]
+)
+def test_damaged_lines_are_refused_with_their_number(tmp_path: Path, line: str) -> None:
+    write_rank(tmp_path, 0)
+    path = tmp_path / "node.10.process"
+    path.write_text(PROCESS.format(rank=0) + line + "\n", encoding="ascii")
+    with pytest.raises(InputError, match=f"line {len(PROCESS.splitlines()) + 1}"):
+        read_process(path)
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    write_rank(tmp_path, 0)
+    path = tmp_path / "node.10.process"
+    path.write_text(PROCESS.format(rank=0) + "thread-end 0 90", encoding="ascii")
+    assert read_process(path).threads[0].end_ns == 9000
+
+
+def test_a_directory_without_processes_is_no_recording(tmp_path: Path) -> None:
+    assert recording.advisor_sniff(tmp_path) is None
+    with pytest.raises(InputError, match="no recording"):
+        recording.advisor_read(tmp_path)
+
+
+def test_places_are_kept(tmp_path: Path) -> None:
+    places = {("/a/b", 16): (CodePlace("inner", "x.c", 3), CodePlace("outer", "x.c", 9)), ("/l", 1): (CodePlace("f"),)}
+    write_places(tmp_path, places)
+    assert read_places(tmp_path) == places
+    assert read_places(tmp_path / "nowhere") == {}
