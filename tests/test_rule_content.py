@@ -98,8 +98,8 @@ compiler capacity impact conflicts nonuniformly imbalance overhead multiphase dy
 OWN_GAPS = {"A", "C", "S", "P", "C'", "O", "L", "M'", "S'", "W", "X", "D", "$"}
 GAPS = {"M", "A", "C", "S", "$", "P", "C'", "O", "L", "M'", "D", "S'", "W", "X"}
 KEYS = """
-id title step issue targets affects helps hurts other when applies_to effort typical_fraction gain change conflicts why how
-sources examples
+id title step issue targets affects helps hurts other when applies_to effort typical_fraction gain change conflicts why
+how sources examples
 """
 #: What a simulation may be asked to try: one key for each kind of change.
 CHANGES = {

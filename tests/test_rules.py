@@ -384,7 +384,10 @@ def test_a_fact_that_is_unknown_makes_a_rule_need_it() -> None:
 
 
 def test_a_renamed_key_is_named_with_its_new_name(tmp_path: Path) -> None:
-    old = action(examples="[{given: clean, with: {L: 3 %}, expect: no_match}]").replace("typical_fraction:", "prior:")
-    found = checked(tmp_path, old)
-    for before, now in (("given", "case"), ("with", "override"), ("prior", "typical_fraction")):
+    renamed = {"case": "given", "override": "with", "typical_fraction": "prior"}
+    text = action(examples="[{case: clean, override: {L: 3 %}, expect: no_match}]")
+    for now, before in renamed.items():
+        text = text.replace(f"{now}:", f"{before}:")
+    found = checked(tmp_path, text)
+    for now, before in renamed.items():
         assert any(f"unknown key '{before}' (renamed to '{now}')" in problem for problem in found), found

@@ -12,10 +12,10 @@ from advisor.model.records import Note
 class ArchiveFlaws:
     """What was found wanting while reading, as counts.
 
-    ``missing_files`` of ``locations`` have no event file, ``foreign`` one with another number of events
-    than its definition; ``undefined_events`` events belong to regions without definition;
-    ``unknown_partners`` are messages and collectives without known partners; ``uncertain_communicators`` communicators are not confirmed
-    by their members' collectives; ``other_locations`` are locations that are no CPU threads; ``unused_counts`` counts events by
+    ``missing_files`` of ``locations`` have no event file, ``foreign`` one with another number of events than its
+    definition; ``undefined_events`` events belong to regions without definition; ``unknown_partners`` are messages and
+    collectives without known partners; ``uncertain_communicators`` communicators are not confirmed by their members'
+    collectives; ``other_locations`` are locations that are no CPU threads; ``unused_counts`` counts events by
     ``COUNTED``; ``twice`` are copies of other event files.
     """
 
