@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from advisor.advice.counterfactuals import Candidate, Counterfactual
     from advisor.advice.earlier_runs import RunHistory
     from advisor.advice.facts import Fact
+    from advisor.advice.ranking.judged import Judge
     from advisor.advice.rules import RuleBook, RuleMatches
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
@@ -204,7 +206,7 @@ def study_run(
     gain = _gain_estimator(profile, host, known, won, similar_program_gain.collect_won_shares(findings), options.stage)
     ranked = NOTHING if grade.letter == "F" else ranking.rank_matches(
         matches, profile, found, order=options.order, grade=grade, noise_s=known.earlier.noise_s(), gain=gain,
-        later=ranking.find_later_gaps(findings),
+        later=ranking.find_later_gaps(findings), judge=_judge(profile, host, known, options.stage),
     )  # fmt: skip
     advice = Advice(
         profile=profile,
@@ -219,6 +221,7 @@ def study_run(
         needs=_select_needs(grade, [*([wanted] if wanted else []), *matches.needs]),
         verdict=_decide_verdict(profile, grade, found, matches, ranked),
         problems=(*problems, *sheet.problems, *refused, *known.earlier.problems, *host.problems),
+        dismissed=ranked.dismissed,
     )
     return Study(advice, machine, summary, matches, ranked, won, files, known.earlier)
 
@@ -335,6 +338,16 @@ def _gain_estimator(
         return similar_program_gain.compute_gain(shares, recommendation.ceiling_s) if shares else None
 
     return estimate_gain
+
+
+def _judge(profile: Profile, host: PluginHost, known: _RunContext, stage: Callable[[str], None]) -> Judge:
+    """Return what says how much shorter the run would have been with each of the changes that could be made."""
+
+    def judge(candidates: Sequence[Candidate]) -> Sequence[Counterfactual | None] | None:
+        stage(f"simulating {len(candidates)} changes")
+        return host.counterfactuals(profile, candidates, known.machine, known.events)
+
+    return judge
 
 
 def _select_needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:

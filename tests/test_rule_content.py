@@ -98,8 +98,8 @@ compiler capacity impact conflicts nonuniformly imbalance overhead multiphase dy
 OWN_GAPS = {"A", "C", "S", "P", "C'", "O", "L", "M'", "S'", "W", "X", "D", "$"}
 GAPS = {"M", "A", "C", "S", "$", "P", "C'", "O", "L", "M'", "D", "S'", "W", "X"}
 KEYS = """
-id title step issue targets affects helps hurts other when applies_to effort typical_fraction gain change conflicts why
-how sources examples
+id title step issue targets affects helps hurts other when requires applies_to effort typical_fraction gain change
+conflicts why how sources examples
 """
 #: What a simulation may be asked to try: one key for each kind of change.
 CHANGES = {
@@ -227,7 +227,7 @@ def test_action_numbers_have_no_holes() -> None:
 def test_action_has_every_field_and_no_empty_one(name: str) -> None:
     action = actions()[name]
     assert [key for key in KEYS.split() if key in action] == list(action)
-    assert set(KEYS.split()) - set(action) <= {"conflicts", "gain"}
+    assert set(KEYS.split()) - set(action) <= {"conflicts", "gain", "requires"}
     allowed_empty = {"helps", "hurts", "other"} | ({"targets", "affects"} if name == "A-21" else set())
     assert [key for key in action if key not in allowed_empty and action[key] in ([], {}, "", None)] == []
     assert set(action["targets"]) | set(action["affects"]) <= GAPS

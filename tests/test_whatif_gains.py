@@ -12,7 +12,7 @@ import pytest
 
 from advisor import cli, pipeline
 from advisor.extension import host
-from advisor_simulation.whatif import expected_gain
+from advisor_simulation.whatif import expected_gain, judging
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -105,6 +105,7 @@ def test_what_is_simulated_is_told_while_it_is() -> None:
 
 def test_simulations_of_one_run_end_at_their_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expected_gain, "LIMIT_S", 0.0)
+    monkeypatch.setattr(judging, "LIMIT_S", 0.0)
     case = ROOT / "tests" / "profiles" / "faults" / "imbalance+late"
     advice = pipeline.advise([case], pipeline.Options(), host.load_plugins())
     assert [one.basis == "simulation" for one in advice.recommendations].count(True) <= 1

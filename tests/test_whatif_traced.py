@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from replay_programs import Do, program
 
+import advisor_simulation
 from advisor.advice import rules
 from advisor.extension import host
 from advisor.trace.events import Role
@@ -238,7 +239,7 @@ def test_changes_of_messages_and_loads_are_joined_and_what_can_not_be_is_named(l
     changes = [
         ({"send": "early"}, set[int]()),
         ({"rebalance": "ranks"}, set[int]()),
-        ({"phases": "fused"}, set[int]()),
+        ({"threads": "everywhere"}, set[int]()),
     ]
     found = try_jointly(late, changes)
     alone = try_change(late, {"send": "early"})
@@ -249,7 +250,9 @@ def test_changes_of_messages_and_loads_are_joined_and_what_can_not_be_is_named(l
 
 
 def test_every_change_of_the_rules_is_simulated_or_has_a_reason() -> None:
-    words = {word for action in rules.load_default((), examples=False).actions for word in action.change.items()}
+    of_replay = tuple(advisor_simulation.advisor_rules())
+    book = rules.load_default(of_replay, advisor_simulation.advisor_facts(), examples=False)
+    words = {word for action in book.actions for word in action.change.items()}
     simulated = CHANGES.keys() | REWRITES.keys()
     assert words == simulated | OF_RUNS.keys()
     assert not simulated & OF_RUNS.keys()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from advisor.advice.counterfactuals import Candidate, Counterfactual
     from advisor.advice.earlier_runs import AppliedAction
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine
@@ -79,6 +80,17 @@ def advisor_expected_gain(
     """Return expected, lowest and highest gain in seconds from simulating the recommended change.
 
     None where the change can't be simulated; then the next plugin is asked.
+    """
+
+
+@hookspec
+def advisor_counterfactuals(
+    profile: Profile, candidates: Sequence[Candidate], machine: Machine | None, trace: Trace | None
+) -> Sequence[Counterfactual | None] | None:
+    """Return what each of the candidate changes would have won on the recorded run, alone and behind better ones.
+
+    None in the place of a change that can't be simulated; None for all where the run can't be simulated: then rules'
+    thresholds decide, and ``advisor_expected_gain`` is asked.
     """
 
 

@@ -355,6 +355,16 @@ class Recommendation:
 
 
 @dataclass(frozen=True, slots=True)
+class Dismissed:
+    """A change that could be made and would not help: what it would have won at one place, seconds."""
+
+    action: str
+    title: str
+    phase: str | None
+    gain_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Total:
     """What all recommendations together can win; overlapping gains are counted once."""
 
@@ -391,3 +401,4 @@ class Advice:
     needs: tuple[Need, ...]
     verdict: Verdict
     problems: tuple[str, ...] = ()
+    dismissed: tuple[Dismissed, ...] = ()

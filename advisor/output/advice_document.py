@@ -65,7 +65,18 @@ def build_advice_document(advice: Advice) -> Json:
         "needs": [{"fact": need.fact, "command": need.command} for need in advice.needs],
         "verdict": advice.verdict,
         "problems": list(advice.problems),
+        **_dismissed(advice),
     }
+
+
+def _dismissed(advice: Advice) -> Json:
+    """Return the changes that would not help; nothing where none was simulated."""
+    if not advice.dismissed:
+        return {}
+    listed = [
+        {"action": one.action, "title": one.title, "phase": one.phase, "gain_s": one.gain_s} for one in advice.dismissed
+    ]
+    return {"dismissed": listed}
 
 
 def to_json(value: object) -> str:

@@ -27,6 +27,7 @@ def render_details(advice: Advice, page: Page) -> list[list[Text]]:
     return [
         _render_bounds(advice, page),
         *(_render_gap(gap, page) for gap in advice.gaps if gap.seconds),
+        _no_help(advice, page),
         _render_efficiencies(advice, page),
         _render_quality(advice, page),
         _render_needs(advice, page),
@@ -60,6 +61,18 @@ def _render_gap(gap: Gap, page: Page) -> list[Text]:
     for kind, shares in (("region", gap.regions), ("processor", gap.processors), ("iteration", gap.iterations)):
         lines += _render_shares(kind, shares, page)
     return lines + _render_shares("cause", gap.causes, page)
+
+
+def _no_help(advice: Advice, page: Page) -> list[Text]:
+    """Return the changes that were simulated and would not help, with what they would win."""
+    if not advice.dismissed:
+        return []
+    lines = render_heading("Changes that would not help", page, "by simulation")
+    for item in sorted(advice.dismissed, key=lambda one: -one.gain_s):
+        place = f' in phase "{item.phase}"' if item.phase else ""
+        gain = numbers.format_duration(max(item.gain_s, 0.0))
+        lines += render_bullet(page.clean_name(f"{item.title} [{item.action}]{place}: {gain}"), page)
+    return lines
 
 
 def _render_shares(kind: str, shares: Sequence[Share], page: Page) -> list[Text]:

@@ -90,16 +90,18 @@ def _shorten_places(items: Sequence[Recommendation], page: Page) -> dict[str, st
 
 
 def render_title(item: Recommendation, page: Page) -> list[Text]:
-    """Return number, title and, at the right, the most that the action can win."""
-    ceiling = f"at most {numbers.format_duration(item.ceiling_s)}"
+    """Return number, title and, at the right, what the action is expected to win, else the most that it can win."""
+    gain = f"at most {numbers.format_duration(item.ceiling_s)}"
+    if item.expected_s is not None:
+        gain = f"expected {numbers.format_duration(item.expected_s)}"
     number = pad_text(f"{item.rank}", _INDENT)
     named = f"{page.clean_prose(item.title)} {page.clean_name(f'[{item.action}]')}"
     if page.as_list:
-        first, *rest = wrap_text(f"{named}: {ceiling}", page.prose_width - _INDENT)
+        first, *rest = wrap_text(f"{named}: {gain}", page.prose_width - _INDENT)
         return [make_line((number + first, "bold")), *(make_line((part, "bold"), indent=_INDENT) for part in rest)]
-    room = page.frame_width - _INDENT - len(ceiling) - 2
+    room = page.frame_width - _INDENT - len(gain) - 2
     first, *rest = wrap_text(named, room)
-    top = make_line((number + pad_text(first, room), "bold"), "  ", (ceiling, "bold green"))
+    top = make_line((number + pad_text(first, room), "bold"), "  ", (gain, "bold green"))
     return [top, *(make_line((part, "bold"), indent=_INDENT) for part in rest)]
 
 
@@ -166,15 +168,14 @@ def _describe_processors(names: Sequence[str], page: Page) -> str:
 
 
 def describe_expected_gain(item: Recommendation) -> str:
-    """Return the expected gain with its interval and where it comes from; nothing where there is none."""
+    """Return the expected gain with its interval, where it comes from, and the most it can be; nothing without one."""
     if item.expected_s is None:
         return ""
     doubt = [numbers.format_interval(item.interval_s)] if item.interval_s else []
     source = [BASES[item.basis]] if item.basis else []
     inside = ", ".join(doubt + source)
-    return (
-        f"{numbers.format_duration(item.expected_s)} ({inside})" if inside else numbers.format_duration(item.expected_s)
-    )
+    span = f" ({inside})" if inside else ""
+    return f"{numbers.format_duration(item.expected_s)}{span}, at most {numbers.format_duration(item.ceiling_s)}"
 
 
 def describe_values(item: Recommendation, page: Page) -> str:

@@ -10,6 +10,7 @@ from advisor.extension.hookspecs import hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from advisor.advice.counterfactuals import Candidate, Counterfactual
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandRegistry
@@ -63,3 +64,15 @@ def advisor_expected_gain(
     from advisor_simulation.whatif.expected_gain import estimate_gain
 
     return estimate_gain(profile, recommendation, machine, trace)
+
+
+@hookimpl
+def advisor_counterfactuals(
+    profile: Profile, candidates: Sequence[Candidate], trace: Trace | None
+) -> Sequence[Counterfactual | None] | None:
+    """Return what each change would have won, replayed on the events of the run; None for a run without events."""
+    if trace is None:
+        return None
+    from advisor_simulation.whatif.judging import counterfactuals
+
+    return counterfactuals(profile, candidates, trace)

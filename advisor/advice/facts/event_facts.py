@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from advisor.advice.facts import event_rows
 from advisor.advice.facts.source import compute_share
 from advisor.model.records import ALIGNED_FILE, SMALL_IO_B, UNALIGNED_FILE
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 SMALL_MESSAGE_B: Final = 4096
 #: Share of the I/O time from which one processor counts as the one that does it.
 ALONE: Final = 0.9
+#: An instance with this part of the usual work is an iteration.
+WORTH_COUNTING: Final = 0.25
 #: Phases with at least this share of all work count iterations by their work, others by their number.
 WORKING: Final = 0.01
 
@@ -37,7 +41,8 @@ def iterations_with_work(source: FactSource) -> float:
     """Return how often the site's family is gone through with work in it.
 
     A phase whose instances hold equal work counts each of them. If work is in few of them, as where a step ends with a
-    row of equal reductions, few count: ``(sum_i c)^2 / sum_i c^2`` with the mean computation c of each instance.
+    row of equal reductions, few count: those with at least a quarter of the usual mean computation c of an instance,
+    the c up to which half of all work is. So a few instances that were disturbed change nothing.
     """
     loads, family = source.loads, source.family
     if not family:
@@ -49,8 +54,9 @@ def iterations_with_work(source: FactSource) -> float:
     everything = sum(float(phase.mean.sum()) for phase in loads.phases)
     if not work.sum() > WORKING * everything:
         return float(max(iterations.values()))
-    relative = work / work.max()
-    return round(float(relative.sum() ** 2 / (relative**2).sum()), 6)
+    held = np.sort(work)
+    usual = held[np.searchsorted(np.cumsum(held), held.sum() / 2)]
+    return float((work >= WORTH_COUNTING * usual).sum())
 
 
 def _per_iteration(category: str, kinds: tuple[str, ...], trait: str | None, source: FactSource) -> float | None:

@@ -33,7 +33,8 @@ says so, with the command that records it. Where something was recorded and did 
 Small messages are those of at most {format_bytes(SMALL_MESSAGE_B)}. One processor does the I/O if it spends at least
 {100 * ALONE:g} % of the seconds. *Iterations with work* are the iterations of the site's family (phases of one name
 that end in the same call): a loop that ends with ten reductions in a row does ten reductions per iteration, although
-each of them ends a phase. If few of many equal instances compute (c), only few count: `(sum c)^2 / sum c^2`.
+each of them ends a phase. Only instances count that compute a quarter of the usual
+one at least: the one up to which half of all work is.
 
 Needs with `_s` are arrays of the profile; `misses.L1`, `compiled_ops.load`, `memory_bytes`, `vectorized_ops` and
 `contended_loads` (loads of lines that another core has changed) are counts, `causes` is its table of causes

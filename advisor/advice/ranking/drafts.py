@@ -39,12 +39,17 @@ NEARLY = 0.8
 class Draft:
     """A recommendation before it is compared with others.
 
-    ``claims`` are the (site, gap) whose seconds it is about, ``match`` the rule where it matters most.
+    ``claims`` are the (site, gap) whose seconds it is about, ``match`` the rule where it matters most, ``sites`` the
+    phases of each place that it is about; it is about the ``whole`` program if it can't be made at one place.
+    ``further_s`` is what a simulation says it wins behind all better ones.
     """
 
     match: RuleMatch
     claims: tuple[Claim, ...]
     recommendation: Recommendation
+    sites: tuple[tuple[int, ...], ...] = ()
+    whole: bool = False
+    further_s: float | None = None
 
     @property
     def score(self) -> float:
@@ -148,7 +153,8 @@ def _build_draft(
         rule_place=action.place,
         more_phases=_more_phases(main, claims, book),
     )
-    return Draft(main, claims, made)
+    sites = tuple(match.site.place.phases for match in group if match.site.place)
+    return Draft(main, claims, made, sites, whole or not sites)
 
 
 def _more_phases(main: RuleMatch, claims: tuple[Claim, ...], book: GapBudget) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.ceilings import build_gap_budget, compute_ceiling
 from advisor.advice.ranking.drafts import NEARLY, build_drafts, compute_digest, restrict_draft
 from advisor.advice.ranking.gains import ExpectedGain
+from advisor.advice.ranking.judged import judged, merged
 from advisor.advice.ranking.outlook import add_outlook, matters_later
 from advisor.model.records import Total
 
@@ -17,20 +18,22 @@ if TYPE_CHECKING:
 
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.drafts import Claim, Draft
+    from advisor.advice.ranking.judged import Judge, Judged
     from advisor.advice.rules import RuleBook, RuleMatches
-    from advisor.model.records import Gap, Grade, Profile, Recommendation
+    from advisor.model.records import Dismissed, Gap, Grade, Profile, Recommendation
 
 
 class Ranking(NamedTuple):
     """The recommendations in their order, what they win together, and the steps to look at again afterwards.
 
-    ``drafts`` are what each recommendation was made of.
+    ``drafts`` are what each recommendation was made of, ``dismissed`` what was simulated and would not help.
     """
 
     recommendations: tuple[Recommendation, ...]
     total: Total
     steps_to_revisit: tuple[int, ...]
     drafts: tuple[Draft, ...] = ()
+    dismissed: tuple[Dismissed, ...] = ()
 
 
 def rank_matches(
@@ -43,15 +46,20 @@ def rank_matches(
     noise_s: float = 0.0,
     gain: Callable[[Recommendation], ExpectedGain | None] = lambda _: None,
     later: Mapping[str, str] | None = None,
+    judge: Judge = lambda _: None,
 ) -> Ranking:
     """Return one recommendation for each cause, the best first (or in the order of the steps).
 
     The best action of a cause leads, the others are its alternatives. ``gain`` says what a change is expected to win,
     ``noise_s`` what runs of one build differ by. ``later`` holds gaps that will matter at the scale the program is
     meant for, with words on each: an action against one of them stays although it wins little today, and says so.
+    Where ``judge`` simulates changes, all remedies that could apply are tried, and what they win decides.
     """
     words = later or {}
     book = build_gap_budget(matches.sheet, gaps, grade, noise_s)
+    simulated = judged(matches, profile, book, judge)
+    if simulated is not None:
+        return _by_simulation(simulated, matches, profile, gaps, book, gain, words, order)
     found = [_add_expected_gain(draft, gain) for draft in build_drafts(matches, profile, book)]
     worth = (draft for draft in found if _is_worth_it(draft, profile) or matters_later(draft, words))
     ordered = sorted(worth, key=lambda draft: draft.sort_key)
@@ -62,6 +70,39 @@ def rank_matches(
     recommendations = _number_recommendations(chosen)
     revisit = _steps_to_revisit(matches.book, chosen)
     return Ranking(recommendations, _compute_total(chosen, gaps, profile, book), revisit, tuple(chosen))
+
+
+def _by_simulation(
+    found: Judged,
+    matches: RuleMatches,
+    profile: Profile,
+    gaps: Sequence[Gap],
+    book: GapBudget,
+    gain: Callable[[Recommendation], ExpectedGain | None],
+    words: Mapping[str, str],
+    order: Literal["seconds", "steps"],
+) -> Ranking:
+    """Return the ranking of what a simulation chose, and of what it can't say anything about."""
+    items = tuple(_realised(draft, gain) for draft in found.items)
+    others = tuple(_add_expected_gain(draft, gain) for draft in found.others)
+    ordered = merged(replace(found, items=items, others=others), profile)
+    chosen = [add_outlook(draft, words) for draft in _select_one_per_cause(ordered, profile, book)]
+    if order == "steps":
+        chosen = sorted(chosen, key=lambda draft: draft.recommendation.step)
+    recommendations = _number_recommendations(chosen)
+    revisit = _steps_to_revisit(matches.book, chosen)
+    total = _compute_total(chosen, gaps, profile, book)
+    return Ranking(recommendations, total, revisit, tuple(chosen), found.dismissed)
+
+
+def _realised(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None]) -> Draft:
+    """Return the draft with what its action has won in this program before, where that is known."""
+    found = gain(draft.recommendation)
+    if found is None or found.basis != "history":
+        return draft
+    interval = (found.low_s, found.high_s)
+    better = replace(draft.recommendation, expected_s=found.expected_s, interval_s=interval, basis=found.basis)
+    return replace(draft, recommendation=better, further_s=found.expected_s)
 
 
 def _add_expected_gain(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None]) -> Draft:
@@ -108,6 +149,10 @@ def _select_one_per_cause(ordered: Iterable[Draft], profile: Profile, book: GapB
     chosen: list[Draft] = []
     owner: dict[Claim, int] = {}
     for draft in ordered:
+        if draft.further_s is not None:  # a simulation says that it wins behind the better ones
+            owner |= dict.fromkeys((claim for claim in draft.claims if claim not in owner), len(chosen))
+            chosen.append(draft)
+            continue
         free = tuple(claim for claim in draft.claims if claim not in owner)
         taken: dict[int, float] = {}
         for claim in draft.claims:
@@ -174,11 +219,17 @@ def _compute_total(chosen: Sequence[Draft], gaps: Sequence[Gap], profile: Profil
     made = [draft.recommendation for draft in chosen]
     apart = sum((one.ceiling_s for one in made), 0.0)
     most = min(apart, compute_ceiling(book, claims), _seconds_above_lowest(claims, gaps, profile))
-    expected = [one.expected_s for one in made if one.expected_s is not None]
+    expected = [_apart_s(draft) for draft in chosen if draft.recommendation.expected_s is not None]
     if not expected:
         return Total(most)
+    most = max(most, sum(draft.further_s or 0.0 for draft in chosen))
     lows, highs = zip(*(one.interval_s for one in made if one.interval_s is not None), strict=True)
     return Total(most, min(sum(expected), most), (min(max(lows), most), min(sum(highs), most)))
+
+
+def _apart_s(draft: Draft) -> float:
+    """Return what a draft is expected to win behind all better ones, as far as that is known."""
+    return draft.further_s if draft.further_s is not None else draft.recommendation.expected_s or 0.0
 
 
 def _seconds_above_lowest(claims: Iterable[Claim], gaps: Sequence[Gap], profile: Profile) -> float:

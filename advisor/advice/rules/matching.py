@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts.places import is_significant
-from advisor.advice.rules.conditions import FactIs, compute_truth, evaluate_condition
+from advisor.advice.rules.conditions import FactIs, Outcome, compute_truth, evaluate_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from advisor.advice.facts import FactSheet, Site
     from advisor.advice.facts.span import GapSpan
     from advisor.advice.facts.vocabulary import Fact
-    from advisor.advice.rules.conditions import Outcome
     from advisor.advice.rules.records import Action, RuleBook
-    from advisor.model.records import Need
+    from advisor.model.records import Evidence, Need
 
 
 #: The issue of actions against what the operating system takes: O holds I/O as well, which they do not shrink.
@@ -98,6 +97,32 @@ def match_rules(book: RuleBook, sheet: FactSheet) -> RuleMatches:
     fired = tuple(one for one in found if one.outcome.truth)
     undecided = tuple(one for one in found if one.outcome.truth is None)
     return RuleMatches(book, sheet, fired, undecided)
+
+
+def possible(matches: RuleMatches) -> tuple[RuleMatch, ...]:
+    """Return what fires, and what does not though its action ``requires`` no more than there is.
+
+    The evidence of the latter are those comparisons of ``when`` that hold.
+    """
+    book, sheet = matches.book, matches.sheet
+    fired = {(one.action.id, id(one.site)): one for one in matches.fired}
+    found = []
+    for action in book.actions:
+        for site in _sites_of_action(action, sheet):
+            known = fired.get((action.id, id(site)))
+            if known is None and action.requires is not None and compute_truth(action.requires, site):
+                known = RuleMatch(action, site, Outcome(True, tuple(_holding(action, site))))
+            if known is not None:
+                found.append(known)
+    return tuple(found)
+
+
+def _holding(action: Action, site: Site) -> Iterator[Evidence]:
+    """Yield the comparisons of an action that hold at a site."""
+    for leaf in action.comparisons:
+        outcome = evaluate_condition(leaf, site)
+        if outcome.truth:
+            yield from outcome.evidence
 
 
 def match_action(action: Action, sheet: FactSheet) -> Iterator[RuleMatch]:

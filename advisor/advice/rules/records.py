@@ -185,6 +185,7 @@ class Action:
     conflicts: tuple[ActionName, ...] = ()
     enabled: bool = True
     replaces: ActionName | None = None
+    requires: When | None = None
 
     @property
     def place(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
+from advisor.advice.counterfactuals import Counterfactual
 from advisor.analysis import soundness
 from advisor.model.records import Finding, Profile
 from advisor.model.reports import Bars, HeatMap, Report, Series, Table
@@ -91,6 +92,21 @@ def require_gain(answer: object) -> tuple[float, float, float] | None:
     if not lowest <= expected <= highest:
         raise ContractError("", f"the expected gain {expected:g} lies outside of {lowest:g} to {highest:g}")
     return float(expected), float(lowest), float(highest)
+
+
+def counterfactuals(answer: object) -> tuple[Counterfactual | None, ...] | None:
+    """Return what each candidate would have won; None where nothing could be simulated."""
+    if answer is None:
+        return None
+    if not isinstance(answer, list | tuple):
+        raise ContractError("", f"expected a list of Counterfactual, found {type(answer).__name__}")
+    for i, one in enumerate(answer):
+        if one is None:
+            continue
+        contract.require_record(one, Counterfactual, f"[{i}]")
+        if not one.low_s <= one.gain_s <= one.high_s:
+            raise ContractError(f"[{i}]", f"the gain {one.gain_s:g} lies outside of {one.low_s:g} to {one.high_s:g}")
+    return tuple(answer)
 
 
 def require_facts(answer: object) -> tuple[Fact, ...]:

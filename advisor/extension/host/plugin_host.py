@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pluggy import HookImpl, PluginManager
 
+    from advisor.advice.counterfactuals import Candidate, Counterfactual
     from advisor.advice.earlier_runs import AppliedAction
     from advisor.advice.facts import Fact
     from advisor.advice.facts.vocabulary import Value
@@ -196,6 +197,24 @@ class PluginHost:
             trace=events,
         )
         return next((gain for _, gain in answered), None)
+
+    def counterfactuals(
+        self,
+        profile: Profile,
+        candidates: Sequence[Candidate],
+        machine: Machine | None,
+        events: Callable[[], Trace | None] = lambda: None,
+    ) -> tuple[Counterfactual | None, ...] | None:
+        """Return what each candidate would have won, as the first plugin with an answer sees it; None without one."""
+        answered = self._ask_plugins(
+            "advisor_counterfactuals",
+            answers.counterfactuals,
+            profile=profile,
+            candidates=candidates,
+            machine=machine,
+            trace=events,
+        )
+        return next((found for _, found in answered if len(found) == len(candidates)), None)
 
     def collect_facts(self, events: Callable[[], Trace | None] = lambda: None) -> tuple[Fact, ...]:
         """Return the facts that plugins add to the vocabulary of conditions.

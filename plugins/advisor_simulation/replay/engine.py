@@ -60,8 +60,12 @@ class ReplayRun:
         return float(self.clock.max(initial=0.0))
 
 
-def order_steps(steps: Steps, program: Program) -> OrderedSteps:
-    """Return the order of the steps; raises ``DeadlockError`` where ranks wait for each other."""
+def order_steps(steps: Steps, program: Program | None, replays: int = 1) -> OrderedSteps:
+    """Return the order of the steps; raises ``DeadlockError`` where ranks wait for each other.
+
+    ``replays`` is how many times this will be asked: whether compiling pays. Without a ``program`` the error names no
+    calls.
+    """
     kind = steps.kind.copy()
     joint = len(steps.needed)
     reads = (kind & 15) >= kernels.RECEIVE
@@ -73,16 +77,18 @@ def order_steps(steps: Steps, program: Program) -> OrderedSteps:
     begin, end = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
     slot = np.zeros(len(kind), dtype=np.int32)
     place = np.zeros(steps.ranks, dtype=np.int64)
-    count = choose_compiled(kernels.order_stretches, len(kind))(
+    count = choose_compiled(kernels.order_stretches, len(kind) * replays)(
         steps.first, kind, steps.condition, steps.messages, marks, slot, stretch_rank, begin, end, place
     )
     stuck = place < steps.first[1:]
-    if stuck.any():
+    if stuck.any() and program is None:
+        raise deadlocks.DeadlockError(())
+    if stuck.any() and program is not None:
         last = np.searchsorted(np.maximum.accumulate(steps.last), place[stuck])
         raise deadlocks.build_error(program, last.tolist())
     begin, end = begin[:count].copy(), end[:count].copy()
     arranged = np.empty_like(kind), np.empty_like(steps.value), np.empty_like(slot)
-    choose_compiled(kernels.arrange_steps, len(kind))(begin, end, kind, steps.value, slot, arranged)
+    choose_compiled(kernels.arrange_steps, len(kind) * replays)(begin, end, kind, steps.value, slot, arranged)
     return OrderedSteps(steps, *arranged, stretch_rank[:count].copy(), begin, end, int(marks.counts[2]))
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.advice.facts.event_rows import FORCING, METADATA, call_traits
 from advisor.model.records import CAUSE_CATEGORIES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model.records import Causes, FloatArray
+    from advisor.model.records import Causes, FloatArray, IntArray
     from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
 
 #: Names of calls that wait for the disk.
@@ -28,9 +29,15 @@ def _cause_mask(causes: Causes, category: str, phase: PhaseRun) -> npt.NDArray[n
     return found
 
 
-def _saved_seconds(run: MeasuredRun, chosen: set[int], category: str, kinds: tuple[str, ...]) -> dict[int, FloatArray]:
+def _saved_seconds(
+    run: MeasuredRun,
+    chosen: set[int],
+    category: str,
+    kinds: tuple[str, ...],
+    calls: npt.NDArray[np.bool_] | None = None,
+) -> dict[int, FloatArray]:
     """Return for each phase the seconds that each processor saves (Q,), if each makes one call per partner and
-    iteration.
+    iteration; ``calls`` says which regions are such calls.
 
     What is left of a call's seconds is its part in the number of calls, but not less than moving its bytes takes.
     """
@@ -44,10 +51,12 @@ def _saved_seconds(run: MeasuredRun, chosen: set[int], category: str, kinds: tup
         rows = _cause_mask(causes, category, phase) & np.isin(
             causes.kind, [causes.kinds.index(k) for k in kinds if k in causes.kinds]
         )
+        if calls is not None:
+            rows &= calls[causes.call]
         spent = np.zeros(run.processors)
         for row in np.flatnonzero(rows & (causes.processor >= 0)):
             q = causes.processor[row]
-            needed = len(phase.start) * _count_partners(causes, q, phase.number, category)
+            needed = max(len(phase.start), phase.passes) * _count_partners(causes, q, phase.number, category)
             count, seconds = int(causes.count[row]), float(causes.seconds[row])
             if count > needed:
                 least = min(float(causes.bytes[row]) / FASTEST, seconds)
@@ -87,9 +96,23 @@ def group_messages(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 def group_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Read or write once in each iteration, what was read or written in pieces before."""
-    saved = _saved_seconds(run, chosen, "io", ("file", "unaligned file", "aligned file"))
+    return _fewer_calls(run, chosen, _calls(run, METADATA, FORCING) < 1)
+
+
+def fewer_files(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
+    """Open, create and look up one file in each iteration."""
+    return _fewer_calls(run, chosen, _calls(run, METADATA) > 0)
+
+
+def _fewer_calls(run: MeasuredRun, chosen: set[int], calls: npt.NDArray[np.bool_]) -> MeasuredRun | None:
+    saved = _saved_seconds(run, chosen, "io", ("file", "unaligned file", "aligned file"), calls)
     changed = [replace(p, io=_subtract_saved(p.io, saved[p.number])) for p in run.phases if p.number in saved]
     return run.with_phases(changed) if changed else None
+
+
+def _calls(run: MeasuredRun, *sorts: str) -> IntArray:
+    """Return how many of these sorts of calls each region is."""
+    return np.array([len(call_traits(region.name) & set(sorts)) for region in run.profile.regions], dtype=np.int64)
 
 
 def merge_regions(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:

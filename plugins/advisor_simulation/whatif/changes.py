@@ -275,7 +275,7 @@ CHANGES: Final[Mapping[tuple[str, str], Change]] = {
     ("pipeline", "finer"): refine_pipelines,
     ("io", "collective"): call_grouping.group_io,
     ("io", "buffered"): call_grouping.group_io,
-    ("io", "fewer files"): call_grouping.group_io,
+    ("io", "fewer files"): call_grouping.fewer_files,
     ("io", "asynchronous"): hide_io,
     ("io", "parallel"): share_io,
     ("fsync", "rare"): call_grouping.reduce_fsync,

@@ -85,6 +85,17 @@ def compare_trials(before: Trial, after: Trial) -> ChangeGain:
     return ChangeGain(gain, gain - spread, gain + spread, before, after)
 
 
+def noise_s(run: MeasuredRun) -> float:
+    """Return by how much two runs of the same program may differ (80 %), as usual instances scatter, seconds."""
+    variance = 0.0
+    for phase in run.phases:
+        if len(phase.start) >= ENOUGH:
+            steps = np.diff(phase.durations())
+            usual = float(np.median(np.abs(steps - np.median(steps)))) * 1.4826 / np.sqrt(2.0)
+            variance += usual**2 * len(phase.start)
+    return EIGHTY * float(np.sqrt(2.0 * variance))
+
+
 def _run_deviation(run: MeasuredRun) -> float:
     """Return the standard deviation of a run's time, as the scatter of its instances tells it, seconds.
 

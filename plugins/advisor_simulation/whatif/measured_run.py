@@ -33,7 +33,8 @@ class PhaseRun:
 
     ``work``, ``transfer`` and ``io`` are charged loads: a thread is charged what the first thread of its rank does
     outside parallel regions; ``alone`` is that part of ``work``. ``sync`` is what each spends on synchronizing,
-    ``inner`` the rest of each instance's time, ``start`` (I,) when it began.
+    ``inner`` the rest of each instance's time, ``start`` (I,) when it began. A trace may tell that its main region is
+    passed more often than there are instances: ``passes`` times in all.
     """
 
     number: int
@@ -46,6 +47,7 @@ class PhaseRun:
     inner: FloatArray
     start: FloatArray
     end: End = "all"
+    passes: int = 1
 
     @property
     def load(self) -> FloatArray:

@@ -29,6 +29,7 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("locality", "nodes"): _NODES,
     ("mapping", "neighbours"): _NODES,
     ("threads", "more"): "what threads on one core take from each other was not measured with fewer of them",
+    ("messages", "rarer"): "what wider borders cost in computation stands in no recording; write a model of it",
     ("messages", "neighbours"): "which of the data of a collective operation somebody needs stands in no recording",
     ("messages", "staggered"): "how messages hold each other up in the network stands in no recording",
     ("cpu", "compiled"): _COMPILED,

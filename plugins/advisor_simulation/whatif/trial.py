@@ -6,7 +6,7 @@ the phases and carried over to the computations of the ranks. What only phases c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from advisor.analysis import bounds, gaps
@@ -57,7 +57,11 @@ def build_trial(run: MeasuredRun, trace: Trace | None = None) -> Trial:
         return Trial(run)  # and nothing that replays traces is loaded
     from advisor_simulation.whatif.traced import operations
 
-    return Trial(run, operations.build_operations(run, trace))
+    traced = operations.build_operations(run, trace)
+    if traced is not None:
+        passes = traced.passes()
+        run = run.with_phases([replace(p, passes=passes[n]) for n, p in enumerate(run.phases) if n in passes])
+    return Trial(run, traced)
 
 
 def apply_change(trial: Trial, words: Mapping[str, str], phases: set[int]) -> Trial | None:
@@ -77,9 +81,9 @@ def _apply_word(trial: Trial, word: tuple[str, str], phases: set[int]) -> Trial 
     try:
         traced = trial.traced.apply_change(word, trial.run, after, phases)
     except AdvisorError:
-        return by_phases
+        return None if trial.traced.decides(word) else by_phases
     if traced is None:
-        return None if rewritten else by_phases
+        return None if trial.traced.decides(word) else by_phases
     return Trial(after or trial.run, traced, trial.rewritten or rewritten)
 
 

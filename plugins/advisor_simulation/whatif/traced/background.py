@@ -80,6 +80,14 @@ def hide_rows(rows: ReplayRows, moved: Mask) -> ReplayRows | None:
     return made.sort_rows()
 
 
+def cut_rows(rows: ReplayRows, cut: IntArray, share: FloatArray) -> ReplayRows:
+    """Return the rows with some computations in two, of which the first is ``share``; rests stand behind all others.
+
+    The order is that of the rows; rests have keys of half a row more.
+    """
+    return _shorten_rows(rows, cut, share).add_rows(_remaining_rows(rows, cut, share))
+
+
 def _find_cuts(rows: ReplayRows, first: IntArray, stop: IntArray) -> tuple[IntArray, FloatArray]:
     """Return in which row of each computation (from ``first`` to ``stop``) HIDDEN of it is done, and its share then."""
     done = np.r_[0.0, np.cumsum(rows.seconds)]

@@ -9,10 +9,26 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.advice.ranking.drafts import NEARLY
 from advisor.model.errors import AdvisorError
+from advisor.trace.events import Role
 from advisor.trace.profile import from_trace
+from advisor.trace.regions import classify_region
 from advisor_simulation.replay import conversion, rebuilding
-from advisor_simulation.whatif.traced import background, collectives, loads, messages, pipelines, rows
+from advisor_simulation.replay.program import Op
+from advisor_simulation.whatif.traced import (
+    background,
+    collectives,
+    completing,
+    loads,
+    messages,
+    ordering,
+    pipelines,
+    rows,
+    sharing,
+    transfers,
+    work,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,27 +37,41 @@ if TYPE_CHECKING:
 
     from advisor.model.records import IntArray, Profile
     from advisor.trace.events import Trace
+    from advisor_simulation.replay.program import Program
     from advisor_simulation.whatif.measured_run import MeasuredRun
     from advisor_simulation.whatif.traced.rows import ReplayRows
 
     Mask = npt.NDArray[np.bool_]
     Rewrite = Callable[[ReplayRows, Mask], ReplayRows | None]
 
+
+def _overlapped(these: ReplayRows, chosen: Mask) -> ReplayRows | None:
+    """Let messages travel while the processors compute; not those of pipelines, which are needed at once."""
+    return background.hide_messages(these, chosen & ~pipelines.are_in_pipelines(these, chosen))
+
+
 #: Events of a trace whose operations are replayed, at most; larger ones are tried by phases alone.
 MOST_EVENTS: Final = 2_000_000
 #: By how much a replay of the unchanged operations may miss the measured time, as a share of it.
 MISSED: Final = 0.02
+#: Calls without messages may take this share of the computation where all messages are to be known.
+LOST: Final = 0.01
+#: Changes that are tried on a run, about: whether compiling pays.
+EXPECTED_REPLAYS: Final = 25
+EARLY: Final = ("send", "early")
 #: Changes that are made on the operations of a trace.
 REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("messages", "grouped"): messages.group_messages,
     ("messages", "collective"): messages.group_messages,
     ("access", "blocks"): messages.group_messages,
-    ("send", "early"): messages.send_early,
+    EARLY: messages.send_early,
     ("receive", "early"): messages.post_early,
     ("pipeline", "finer"): pipelines.refine_pipelines,
-    ("messages", "overlapped"): background.hide_messages,
-    ("remote", "prefetched"): background.hide_messages,
-    ("alltoall", "overlapped"): background.hide_collectives,
+    ("messages", "overlapped"): _overlapped,
+    ("remote", "prefetched"): _overlapped,
+    ("alltoall", "overlapped"): transfers.transpose_in_pieces,
+    ("bytes", "fewer"): transfers.send_fewer_bytes,
+    ("messages", "eager"): messages.post_early,
     ("collectives", "nonblocking"): background.hide_collectives,
     ("barriers", "fuzzy"): background.hide_barriers,
     ("barriers", "removed"): collectives.drop_barriers,
@@ -50,7 +80,14 @@ REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("barriers", "merged"): collectives.merge_barriers,
     ("reductions", "fused"): collectives.merge_collectives,
     ("collectives", "grouped"): collectives.merge_collectives,
+    ("phases", "fused"): collectives.drop_barriers,
 }
+
+
+#: Changes that can't be made where a hub answers each message of the others before they go on.
+OF_MESSAGES: Final = frozenset(
+    word for word in REWRITES if word[0] in ("messages", "access", "remote", "send", "pipeline")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +103,11 @@ class TracedOperations:
         """Return whether a change is one of messages or meetings, not of loads."""
         return word in REWRITES
 
+    @staticmethod
+    def decides(word: tuple[str, str]) -> bool:
+        """Return whether the operations alone tell what a change wins: nothing, where they hold nothing of it."""
+        return word in REWRITES or sharing.decides(word)
+
     def apply_change(
         self, word: tuple[str, str], before: MeasuredRun, after: MeasuredRun | None, phases: set[int]
     ) -> TracedOperations | None:
@@ -75,8 +117,16 @@ class TracedOperations:
         operations; raises ``DeadlockError``.
         """
         rewrite = REWRITES.get(word)
-        if rewrite is not None:
-            made = rewrite(self.rows, self._select_rows(before, phases))
+        chosen = self._select_rows(before, phases)
+        if word in OF_MESSAGES:
+            chosen &= ~np.isin(self._site()[0], list(work.hubs(self.rows, self._site()[0])))
+        if word == EARLY:
+            made = ordering.send_early(self.rows, self._site(), chosen)
+        elif rewrite is not None:
+            made = rewrite(self.rows, chosen)
+        elif sharing.decides(word):
+            serial = [number for number, phase in enumerate(before.phases) if phase.serial]
+            made = sharing.shared(self.rows, self._site(), chosen, word, serial)
         else:
             made = loads.carry_loads(self.rows, self.site, before, after) if after is not None else None
         return self._replay_rows(made) if made is not None else None
@@ -91,16 +141,48 @@ class TracedOperations:
         ends = rows.replay_rows(self.rows).end_s[mine]
         return from_trace(rebuilding.rebuild_trace(program, ends), program.title, "replay")
 
+    def passes(self) -> dict[int, int]:
+        """Return how often the main region of each phase is passed, by place in ``Run.phases``."""
+        largest: dict[int, work.Unit] = {}
+        names = self.rows.program.names
+        for unit in work.units(self.rows, *self._site(), np.ones(len(self.rows), dtype=bool)):
+            region = int(self.rows.region[unit.at[0]])
+            is_file = region >= 0 and classify_region(names[region])[1] == Role.IO
+            if not is_file and unit.seconds.sum() > (largest[unit.phase].seconds.sum() if unit.phase in largest else 0):
+                largest[unit.phase] = unit
+        return {phase: unit.seconds.shape[1] for phase, unit in largest.items()}
+
+    def changed_region(self, after: TracedOperations) -> str:
+        """Return the region whose computation changes most in a run with the same rows; nothing for none.
+
+        Of several that change nearly as much the first by name, so that noise between runs does not choose.
+        """
+        if len(after.rows) != len(self.rows):
+            return ""
+        moved = np.abs(after.rows.seconds - self.rows.seconds) * self.rows.op_mask(Op.BURST)
+        by_region = np.bincount(self.rows.region + 1, moved)[1:]
+        near = np.flatnonzero(by_region >= NEARLY * by_region.max(initial=0.0))
+        return min((self.rows.program.names[number] for number in near.tolist()), default="")
+
+    def shows_order(self, run: MeasuredRun, phases: set[int]) -> bool:
+        """Return whether ranks show others that these can send earlier."""
+        return ordering.is_shown(self.rows, self._site(), self._select_rows(run, phases))
+
     def _select_rows(self, run: MeasuredRun, phases: set[int]) -> Mask:
         """Return which rows lie in some phases; all of them for none."""
         if not phases:
             return np.ones(len(self.rows), dtype=bool)
         numbers = np.array([phase.number for phase in run.phases] + [-1])
-        found: Mask = np.isin(numbers[self.site[0]][self.rows.key.astype(np.int64)], list(phases))
+        found: Mask = np.isin(numbers[self._site()[0]], list(phases))
         return found
 
+    def _site(self) -> tuple[IntArray, IntArray]:
+        """Return in which phase and instance each row lies."""
+        recorded = self.rows.key.astype(np.int64)
+        return self.site[0][recorded], self.site[1][recorded]
+
     def _replay_rows(self, made: ReplayRows) -> TracedOperations:
-        return replace(self, rows=made, time_s=rows.replay_rows(made).time_s)
+        return replace(self, rows=made, time_s=rows.run_time_s(made, EXPECTED_REPLAYS))
 
 
 def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
@@ -109,12 +191,19 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
         return None
     try:
         program = conversion.convert_trace(trace)
-        if program.left_out or not len(program.source):
+        if program.left_out or not len(program.source) + len(program.collectives) or _loses_messages(program):
             return None
-        made = rows.build_rows(program)
+        made = completing.split_waits(rows.build_rows(program))
         time_s = rows.replay_rows(made).time_s
     except AdvisorError:
         return None
     if abs(time_s - run.profile.actual_s) > MISSED * run.profile.actual_s:
         return None
     return TracedOperations(made, time_s, loads.find_places(made, run))
+
+
+def _loses_messages(program: Program) -> bool:
+    """Return whether calls that send or receive take time to speak of without a message in the recording."""
+    passing = [classify_region(name)[1] in (Role.SEND, Role.RECV, Role.SENDRECV) for name in program.names]
+    silent = (program.op == Op.FIXED) & (program.call >= 0) & np.array([*passing, False])[program.call]
+    return float(program.value[silent].sum()) > LOST * float(program.value[program.op <= Op.FIXED].sum())

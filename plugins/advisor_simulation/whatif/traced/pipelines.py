@@ -58,6 +58,14 @@ def refine_pipelines(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     return result.sort_rows()
 
 
+def are_in_pipelines(rows: ReplayRows, chosen: Mask) -> Mask:
+    """Return which rows belong to messages of pipelines: what is computed behind them needs them."""
+    found = np.zeros(len(rows.program.source) + 1, dtype=bool)
+    found[_find_pipeline_messages(rows, find_stretches(rows), chosen)] = True
+    result: Mask = message_mask(rows) & found[rows.link]
+    return result
+
+
 def _find_pipeline_messages(rows: ReplayRows, parts: Stretches, chosen: Mask) -> IntArray:
     """Return the messages that belong to pipelines."""
     send, receive = find_message_ends(rows)

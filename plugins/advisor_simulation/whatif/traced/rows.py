@@ -141,11 +141,21 @@ def _delay_last_joins(rows: ReplayRows) -> ReplayRows:
     return replace(rows, kind=kind, cost=cost, condition=condition)
 
 
-def replay_rows(rows: ReplayRows) -> RowReplay:
-    """Return the replay of sorted rows; raises ``DeadlockError`` where they wait for each other."""
+def replay_rows(rows: ReplayRows, replays: int = 1) -> RowReplay:
+    """Return the replay of sorted rows; raises ``DeadlockError`` where they wait for each other.
+
+    ``replays`` is how many times this will be asked: whether compiling pays.
+    """
     steps = _build_steps(rows)
-    found = engine.replay_steps(engine.order_steps(steps, rows.program), Network())
-    return RowReplay(found.time_s, found.end_s[STEPS - 1 :: STEPS])
+    found = engine.replay_steps(engine.order_steps(steps, None, replays), Network(), replays=replays)
+    ended = np.where(steps.last >= 0, found.end_s[steps.last], steps.start_s[rows.line])
+    return RowReplay(found.time_s, ended)
+
+
+def run_time_s(rows: ReplayRows, replays: int = 1) -> float:
+    """Return how long sorted rows take, seconds; raises ``DeadlockError``."""
+    plan = engine.order_steps(_build_steps(rows), None, replays)
+    return engine.replay_steps(plan, Network(), keep=False, replays=replays).time_s
 
 
 def _build_steps(rows: ReplayRows) -> Steps:
@@ -155,11 +165,14 @@ def _build_steps(rows: ReplayRows) -> Steps:
     condition = np.where(wanted >= 2 * messages, wanted + 2 * rows.marks, wanted)
     condition = np.where(wanted <= -2, 2 * messages - wanted - 2, condition)
     lines = 2 * program.ranks
-    first = np.searchsorted(rows.line, np.arange(lines + 1)) * STEPS
     started = np.zeros(program.ranks) if program.start_s is None else program.start_s
+    does = ((condition >= 0) | (rows.cost != 0)).ravel()
+    counted = np.r_[0, np.cumsum(does)]
+    first = counted[np.searchsorted(rows.line, np.arange(lines + 1)) * STEPS]
+    last = counted[STEPS::STEPS] - 1
     return Steps(
-        first.astype(np.int64), rows.kind.ravel().copy(), rows.cost.ravel().copy(),
-        condition.ravel().astype(np.int32), np.arange(len(rows)) * STEPS + STEPS - 1, messages + rows.marks,
+        first.astype(np.int64), rows.kind.ravel()[does], rows.cost.ravel()[does],
+        condition.ravel()[does].astype(np.int32), np.where(last >= first[rows.line], last, -1), messages + rows.marks,
         _count_arrivals(rows), np.zeros((0, 2)), np.zeros(0, dtype=bool), np.tile(started, 2),
     )  # fmt: skip
 

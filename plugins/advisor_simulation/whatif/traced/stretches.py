@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: The shortest bursts of a rank, which together hold this share of its computation, are nothing between two calls.
 NOTHING: Final = 0.01
+#: They are also shorter than this part of the usual computation: of many equal ones none is nothing.
+SHORT: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,10 @@ def computing_mask(rows: ReplayRows) -> Mask:
     for line in np.unique(rows.line[bursts]):
         mine = bursts[rows.line[bursts] == line]
         order = mine[np.argsort(rows.seconds[mine], kind="stable")]
-        held = np.cumsum(rows.seconds[order])
-        found[order[held > NOTHING * held[-1]]] = True
+        seconds = rows.seconds[order]
+        held = np.cumsum(seconds)
+        usual = float((seconds**2).sum() / held[-1]) if held[-1] > 0 else 0.0
+        found[order[(held > NOTHING * held[-1]) | (seconds > SHORT * usual)]] = True
     return found
 
 

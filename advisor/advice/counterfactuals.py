@@ -1,0 +1,44 @@
+"""Changes that could be made to a run, and what a plugin says each of them would have won."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A change that an action would make in some phases (numbers; all phases, if there are none).
+
+    ``change`` is the rule's ``change``; ``effort`` (1 to 5) and ``prior`` (0 to 1) decide between changes that win
+    nearly the same.
+    """
+
+    action: str
+    change: Mapping[str, str]
+    phases: tuple[int, ...]
+    effort: int
+    prior: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """What a run would have been shorter by with a change, seconds: expected, and the ends of an 80 % interval.
+
+    ``order`` is the place among the changes that are worth making one after the other, the best first, -1 for none;
+    ``further_s`` what the change wins behind those before it. A change that wins its seconds only in the place of a
+    better one names that one's number in ``instead_of``. ``assumed`` says what the recording does not show and the
+    gain depends on; ``region`` names the region of the program that the change is about, where that is known.
+    """
+
+    gain_s: float
+    low_s: float
+    high_s: float
+    order: int = -1
+    further_s: float = 0.0
+    instead_of: int = -1
+    assumed: str = ""
+    region: str = ""

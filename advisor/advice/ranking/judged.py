@@ -1,0 +1,151 @@
+"""Recommendations by what a simulation of each change says: all remedies that could apply, not only what fires.
+
+A rule's thresholds don't matter here; its ``requires`` does, and what its change wins on the recorded run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from advisor.advice.counterfactuals import Candidate
+from advisor.advice.facts.places import is_significant
+from advisor.advice.ranking.drafts import build_drafts
+from advisor.advice.rules.matching import possible
+from advisor.model.records import Dismissed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from advisor.advice.counterfactuals import Counterfactual
+    from advisor.advice.ranking.ceilings import GapBudget
+    from advisor.advice.ranking.drafts import Draft
+    from advisor.advice.rules import RuleMatches
+    from advisor.model.records import Profile
+
+    #: Says of each candidate what it would have won; None for one that can't be simulated, or for all.
+    Judge = Callable[[Sequence[Candidate]], Sequence[Counterfactual | None] | None]
+
+
+#: Changes of calls that lie in many phases, of which one alone may change nothing.
+_REPEATED: Final = frozenset({"barriers", "reductions", "phases", "threads"})
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Drafts in the order of what they win, drafts of rules that fire and can't be simulated, and what is no help."""
+
+    items: tuple[Draft, ...]
+    others: tuple[Draft, ...]
+    dismissed: tuple[Dismissed, ...]
+
+
+def judged(matches: RuleMatches, profile: Profile, book: GapBudget, judge: Judge) -> Judged | None:
+    """Return what a simulation says of all remedies that could apply; None where none can be simulated."""
+    fired = {(one.action.id, id(one.site)) for one in matches.fired}
+    everything = replace(matches, fired=possible(matches))
+    made = _one_per_change(build_drafts(everything, profile, book), fired)
+    found = judge([_candidate(draft) for draft, _ in made])
+    if found is None:
+        return None
+    conflicting = {one.action.id for one in matches.fired} | {
+        draft.match.action.id for (draft, _), won in zip(made, found, strict=True) if won is not None and won.order >= 0
+    }
+    chosen: dict[int, Draft] = {}
+    others, dismissed = [], []
+    for number, ((draft, same), won) in enumerate(zip(made, found, strict=True)):
+        if won is None:
+            others += [one for one in (draft, *same) if (one.match.action.id, id(one.match.site)) in fired]
+        elif won.order >= 0:
+            chosen[number] = _placed(_expected(draft, won, conflicting), won.region, profile)
+            for other in same:
+                chosen[number] = _with_alternative(chosen[number], other)
+        elif won.instead_of < 0:
+            dismissed.append(_dismissed(draft, won))
+    for number, won in enumerate(found):
+        if won is not None and won.instead_of in chosen:
+            chosen[won.instead_of] = _with_alternative(chosen[won.instead_of], made[number][0])
+    order = sorted(chosen, key=lambda number: found[number].order)  # type: ignore[union-attr]
+    return Judged(tuple(chosen[number] for number in order), tuple(others), tuple(dismissed))
+
+
+def _one_per_change(made: Iterable[Draft], fired: Collection[tuple[str, int]]) -> list[tuple[Draft, list[Draft]]]:
+    """Return a draft for each change in each place, with the others that make the same change there.
+
+    The one whose rule fires leads, then the one whose gaps hold most.
+    """
+    groups: dict[tuple[object, ...], list[Draft]] = {}
+    for draft in made:
+        candidate = _candidate(draft)
+        groups.setdefault((*candidate.change.items(), candidate.phases), []).append(draft)
+    found = []
+    for group in groups.values():
+        group.sort(
+            key=lambda one: ((one.match.action.id, id(one.match.site)) not in fired, -one.recommendation.ceiling_s)
+        )
+        found.append((group[0], group[1:]))
+    return found
+
+
+def _candidate(draft: Draft) -> Candidate:
+    action = draft.match.action
+    whole = draft.whole or not _REPEATED.isdisjoint(action.change)
+    phases = () if whole else tuple(sorted({p for site in draft.sites for p in site}))
+    return Candidate(action.id, action.change, phases, action.effort, action.prior)
+
+
+def _expected(draft: Draft, won: Counterfactual, conflicting: set[str]) -> Draft:
+    """Return the draft with what its change wins; its ceiling holds at least the interval's upper end."""
+    made = draft.recommendation
+    gain = won.gain_s if won.gain_s >= won.further_s else won.further_s
+    shift = gain - won.gain_s
+    better = replace(
+        made,
+        expected_s=gain,
+        interval_s=(max(won.low_s + shift, 0.0), won.high_s + shift),
+        basis="simulation",
+        ceiling_s=max(made.ceiling_s, won.high_s + shift),
+        conflicts=tuple(str(other) for other in draft.match.action.conflicts if other in conflicting),
+        why=f"{made.why} {won.assumed}".strip(),
+    )
+    return replace(draft, recommendation=better, further_s=won.further_s)
+
+
+def _placed(draft: Draft, name: str, profile: Profile) -> Draft:
+    """Return the draft at the region that the change is about, where the simulation names one."""
+    region = next((each for each in profile.regions if name and each.name == name), None)
+    if region is None or region.name == draft.recommendation.region:
+        return draft
+    made = replace(draft.recommendation, region=region.name, file=region.file, line=region.line)
+    return replace(draft, recommendation=made)
+
+
+def _with_alternative(draft: Draft, other: Draft) -> Draft:
+    made, action = draft.recommendation, other.match.action.id
+    if action == made.action or action in made.alternatives:
+        return draft
+    return replace(draft, recommendation=replace(made, alternatives=(*made.alternatives, action)))
+
+
+def _dismissed(draft: Draft, won: Counterfactual) -> Dismissed:
+    made = draft.recommendation
+    return Dismissed(made.action, made.title, made.phase, won.gain_s)
+
+
+def merged(found: Judged, profile: Profile) -> list[Draft]:
+    """Return all drafts in one order: what can't be simulated counts by its prior, and stands where that puts it."""
+    worth = [draft for draft in found.others if is_significant(draft.recommendation.ceiling_s, profile.actual_s)]
+    left = sorted(worth, key=lambda draft: draft.sort_key)
+    result: list[Draft] = []
+    for draft in found.items:
+        seconds = (draft.further_s or 0.0) * draft.recommendation.confidence
+        while left and _usual_s(left[0]) > seconds:
+            result.append(left.pop(0))
+        result.append(draft)
+    return [*result, *left]
+
+
+def _usual_s(draft: Draft) -> float:
+    """Return the seconds that a change usually wins: its prior times its ceiling, as sure as that is."""
+    made = draft.recommendation
+    return made.ceiling_s * draft.match.action.prior * made.confidence

@@ -1,0 +1,57 @@
+"""What a gain depends on that the recording does not show: whether later work needs a message, a result, an order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor_simulation.whatif.traced.operations import EARLY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor_simulation.whatif.trial import Trial
+
+    Words = tuple[tuple[str, str], ...]
+
+#: What a gain counts that depends on something unseen; results of collectives are mostly needed at once.
+ASSUMED: Final = 0.6
+RARELY: Final = 0.3
+_OVERLAP: Final = (
+    "The recording does not show which of the work that follows needs these messages; the gain assumes that four fifths"
+    " of it can be done before they are there."
+)
+_RESULT: Final = (
+    "The recording does not show what needs the result of these calls; the gain assumes that four fifths of the work"
+    " that follows do not."
+)
+_BYTES: Final = (
+    "The recording does not show which of the bytes the receivers use; the gain assumes three quarters of them."
+)
+_UNSEEN: Final = (
+    "No other rank shows that these messages can be sent before the work that comes first now; the gain assumes it."
+)
+ASSUMPTIONS: Final[Mapping[tuple[str, str], str]] = {
+    ("messages", "overlapped"): _OVERLAP,
+    ("remote", "prefetched"): _OVERLAP,
+    ("bytes", "fewer"): _BYTES,
+    ("collectives", "nonblocking"): _RESULT,
+    ("barriers", "fuzzy"): _RESULT,
+}
+
+
+def place_of(words: Words, before: Trial, after: Trial) -> str:
+    """Return the region that a change of who computes what is about; nothing for other changes."""
+    moves = any(word[0] in ("rebalance", "schedule") for word in words)
+    return before.traced.changed_region(after.traced) if moves and before.traced and after.traced else ""
+
+
+def doubt(words: Words) -> float:
+    """Return what a gain counts in the order (0 to 1) that depends on what the recording does not show."""
+    return RARELY if any(ASSUMPTIONS.get(word) is _RESULT for word in words) else ASSUMED
+
+
+def assumption(trial: Trial, words: Words, phases: set[int]) -> str:
+    """Return what the gain of a change depends on and the recording does not show; nothing where it shows all."""
+    if EARLY in words and trial.traced is not None and not trial.traced.shows_order(trial.run, phases):
+        return _UNSEEN
+    return " ".join(ASSUMPTIONS[word] for word in words if word in ASSUMPTIONS)

@@ -1,0 +1,168 @@
+"""Changes of who computes what, made on the computations of a trace: balance, hand out on demand, cut again, share.
+
+Only structure moves; noise and disturbances stay with the instances in which they were recorded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor_simulation.replay.program import Op
+from advisor_simulation.whatif.changes import RANK_PIECES, UNEVEN
+from advisor_simulation.whatif.traced.rows import OWN, ReplayRows
+from advisor_simulation.whatif.traced.work import IDLE, Unit, units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from advisor.model.records import FloatArray, IntArray
+
+    Mask = npt.NDArray[np.bool_]
+    #: Factors (ranks, instances) of each unit, from all of them.
+    Factors = Callable[[Sequence[Unit]], Sequence[FloatArray]]
+
+#: Factors on computation that differ less from 1 change nothing.
+NOTHING: Final = 1e-3
+#: Who does at least this part of a region's work does it alone.
+ALONE: Final = 0.95
+#: Less than this part of the recorded work tells that some of it was given to ranks that only waited.
+KEPT: Final = 0.99
+#: How often a domain is cut again during a run.
+PERIODS: Final = 5
+
+
+def shared(
+    rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask, word: tuple[str, str], serial: Collection[int]
+) -> ReplayRows | None:
+    """Return the rows after a change of who computes what; None where it changes nothing.
+
+    ``place`` are phase and instance of each row. In ``serial`` phases there is nothing to balance.
+    """
+    factor = np.ones(len(rows))
+    if word == SERIAL:
+        factor = _among_all(rows, place[0], chosen)
+    else:
+        found = [unit for unit in units(rows, *place, chosen) if unit.phase not in serial]
+        moving = [unit for unit in found if not (_lightened(rows, unit) or (unit.served and word[0] == "rebalance"))]
+        for unit, each in zip(moving, FACTORS[word](moving), strict=True):
+            factor[unit.at] = each[rows.line[unit.at], unit.turn]
+    if not (np.abs(factor - 1.0) > NOTHING).any():
+        return None
+    cost = rows.cost.copy()
+    cost[:, OWN] *= factor
+    return replace(rows, cost=cost, value=np.where(factor != 1.0, rows.value * factor, rows.value))
+
+
+def _lightened(rows: ReplayRows, unit: Unit) -> bool:
+    """Return whether an earlier change gave work of a phase to ranks that only waited in it: that is done once."""
+    recorded = rows.program.value[rows.key[unit.at].astype(np.int64)]
+    return float(unit.seconds.sum()) < KEPT * float(recorded.sum())
+
+
+def _towards(mean: FloatArray | float, own: FloatArray) -> FloatArray:
+    """Return mean / own; 1 for who has nothing: its part is done while it waits."""
+    least = IDLE * own.mean(axis=0)
+    found: FloatArray = np.divide(mean, own, out=np.ones_like(own), where=own > least)
+    return found
+
+
+def _spread(found: Sequence[Unit], factors: Mapping[int, FloatArray]) -> Sequence[FloatArray]:
+    """Return one factor for each rank, by place of the unit, for all passes of each; 1 for other units."""
+    return [
+        np.broadcast_to(factors[place][:, None], unit.seconds.shape) if place in factors else np.ones_like(unit.seconds)
+        for place, unit in enumerate(found)
+    ]
+
+
+def _by_rank(found: Sequence[Unit]) -> Sequence[FloatArray]:
+    """Cut the domain by measured work: one factor for each rank, for all units that are uneven."""
+    totals = {place: unit.totals for place, unit in enumerate(found)}
+    uneven = {place: each for place, each in totals.items() if each.max() > UNEVEN * each.mean()}
+    together = np.sum(list(uneven.values()), axis=0)
+    return _spread(found, dict.fromkeys(uneven, _towards(together.mean(), together) if uneven else together))
+
+
+def _by_phase(found: Sequence[Unit]) -> Sequence[FloatArray]:
+    """Give each unit a decomposition of its own."""
+    return _spread(found, {place: _towards(unit.totals.mean(), unit.totals) for place, unit in enumerate(found)})
+
+
+def _by_largest(found: Sequence[Unit]) -> Sequence[FloatArray]:
+    """Balance the unit that loses most, and let the others have its decomposition."""
+    if not found:
+        return []
+    worst = max((unit.totals for unit in found), key=lambda each: float(each.max() - each.mean()))
+    return _spread(found, dict.fromkeys(range(len(found)), _towards(worst.mean(), worst)))
+
+
+def _on_demand(found: Sequence[Unit]) -> Sequence[FloatArray]:
+    """Hand out each instance to whoever is free; when the last pieces are done, ranks are half a piece apart."""
+    return [_fetched(unit) for unit in found]
+
+
+def _fetched(unit: Unit) -> FloatArray:
+    ranks, count = unit.structure.shape
+    apart = np.linspace(-0.5, 0.5, ranks) / RANK_PIECES if ranks > 1 else np.zeros(1)
+    turns = np.stack([np.roll(apart, turn) for turn in range(count)], axis=1)
+    factor = _towards(unit.structure.mean(axis=0), unit.structure)
+    return factor * (1.0 + turns)
+
+
+def _again(found: Sequence[Unit]) -> Sequence[FloatArray]:
+    """Cut the domain again ``PERIODS`` times, by the loads since the last time; the first period stays as it was."""
+    made = []
+    for unit in found:
+        count = unit.structure.shape[1]
+        factor = np.ones_like(unit.structure)
+        limits = np.unique(np.linspace(0, count, PERIODS + 1).round().astype(int))
+        for before, begin, end in zip(limits[:-2], limits[1:-1], limits[2:], strict=True):
+            past = unit.structure[:, before:begin].sum(axis=1)
+            factor[:, begin:end] = _towards(past.mean(), past)[:, None]
+        made.append(factor)
+    return made
+
+
+def _among_all(rows: ReplayRows, phase: IntArray, chosen: Mask) -> FloatArray:
+    """Share what one rank does alone in a region; the others do their parts beside their own work in that phase."""
+    ranks, count = rows.program.ranks, len(rows.program.names) + 1
+    factor = np.ones(len(rows))
+    bursts = np.flatnonzero(rows.op_mask(Op.BURST) & (rows.line < ranks) & chosen & (phase >= 0))
+    for number in np.unique(phase[bursts]):
+        at = bursts[phase[bursts] == number]
+        line, seconds, region = rows.line[at], rows.seconds[at], rows.region[at].astype(np.int64) + 1
+        each = np.bincount(region * ranks + line, seconds, minlength=count * ranks).reshape(count, ranks)
+        alone = (ranks > 1) & (each.max(axis=1) >= ALONE * each.sum(axis=1))
+        lone = alone[region]
+        factor[at[lone]] = 1.0 / ranks
+        part = each.sum(axis=1) / ranks
+        more = np.array(
+            [part[alone].sum() - part[alone & (each.argmax(axis=1) == rank)].sum() for rank in range(ranks)]
+        )
+        own = np.bincount(line[~lone], seconds[~lone], minlength=ranks)
+        busy = own > IDLE * own.mean()
+        factor[at[~lone]] *= (1.0 + np.divide(more, own, out=np.zeros(ranks), where=busy))[line[~lone]]
+    return factor
+
+
+#: What one rank does alone is shared by all.
+SERIAL: Final = ("serial", "parallel")
+FACTORS: Final[Mapping[tuple[str, str], Factors]] = {
+    ("rebalance", "ranks"): _by_rank,
+    ("rebalance", "phases"): _by_phase,
+    ("rebalance", "each phase"): _by_phase,
+    ("rebalance", "critical phase"): _by_largest,
+    ("rebalance", "iterations"): _again,
+    ("rebalance", "periods"): _again,
+    ("schedule", "dynamic"): _on_demand,
+    ("schedule", "subdomains"): _on_demand,
+}
+
+
+def decides(word: tuple[str, str]) -> bool:
+    """Return whether a change is one of who computes what."""
+    return word == SERIAL or word in FACTORS

@@ -1,0 +1,200 @@
+"""The computation of ranks in passes that come again, and what of it is structure and what is noise.
+
+A unit is what one region computes in a phase, and what few ranks compute beside the main one. The passes are the
+instances of the phase; where the ranks go through the region several times in each of them (a loop that never meets),
+those count. Seconds (ranks, passes) are a rank's share, times the size of the pass, times a rest. The rest is noise if
+it is small and does not stay with a rank: balancing does not remove it. A few that are much longer than the others of
+their kind are disturbances, and no work at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor_simulation.replay.program import SENDING, Op
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from advisor.model.records import FloatArray, IntArray
+    from advisor_simulation.whatif.traced.rows import ReplayRows
+
+    Mask = npt.NDArray[np.bool_]
+
+#: A rest of this relative standard deviation is what noise can be; real unevenness of this size can't be told from it.
+NOISE: Final = 0.025
+#: Up to this ratio of the scatter of differences to the scatter the rest of a rank follows a trend (von Neumann 1941).
+TREND: Final = 0.4
+#: A rest is far out beyond so many standard deviations, and this share of the work.
+FAR: Final = 5.0
+LEAST_FAR: Final = 0.1
+#: Where so large a part of the passes holds something far out, or so much is far out, that is how the program works.
+REGULAR: Final = 0.6
+OFTEN: Final = 0.05
+#: Instances from which on a rest can be told from the rank's share.
+ENOUGH: Final = 4
+#: A rank with less than this share of the mean work has nothing to do.
+IDLE: Final = 0.005
+#: A region with less than this share of a phase is no unit of its own.
+SMALL: Final = 0.01
+#: A hub that serves for more than this share of the mean work of a rank decides how fast the others are.
+BUSY: Final = 0.5
+#: Who exchanges with so many others, who exchange with nobody else, is the hub of a star.
+LEAST_PARTNERS: Final = 3
+_SCALE: Final = 1.4826
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The computations ``at`` (rows) of one region in a phase, each with its pass; ``seconds`` (ranks, passes).
+
+    ``structure`` is what of the seconds comes again, ``noise`` the relative standard deviation of the rest,
+    ``disturbed_s`` the seconds of each rank that are disturbance. ``served`` units are handed out by a hub.
+    """
+
+    phase: int
+    at: IntArray
+    turn: IntArray
+    seconds: FloatArray
+    structure: FloatArray
+    noise: float
+    disturbed_s: FloatArray
+    served: bool = False
+
+    @property
+    def totals(self) -> FloatArray:
+        """The structural seconds of each rank (ranks,), drawn towards their mean as far as noise explains them."""
+        totals: FloatArray = self.structure.sum(axis=1)
+        count = self.structure.shape[1]
+        working = totals > IDLE * totals.mean()
+        if count < ENOUGH or working.sum() < 2:
+            return totals
+        center = float(totals[working].mean())
+        between = float(totals[working].var(ddof=1))
+        by_chance = (self.noise * center) ** 2 / count
+        kept = max(1.0 - by_chance / between, 0.0) if between > 0 else 0.0
+        return np.where(working, center + kept * (totals - center), totals)
+
+
+def units(rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: Mask) -> Iterator[Unit]:
+    """Yield the units among the ``chosen`` rows; ``phase`` and ``instance`` (rows,) say where each row lies.
+
+    What a hub computes between the messages of all others is its service to them, and in no unit; where that takes
+    long, there are none.
+    """
+    ranks = rows.program.ranks
+    bursts = np.flatnonzero(rows.op_mask(Op.BURST) & (rows.line < ranks) & chosen & (phase >= 0))
+    order = np.argsort(phase[bursts], kind="stable")
+    center = hubs(rows, phase)
+    for at in np.split(bursts[order], np.flatnonzero(np.diff(phase[bursts[order]])) + 1):
+        if not len(at):
+            continue
+        number = int(phase[at[0]])
+        region = _common_regions(rows, at)
+        serves = (rows.line[at] == center.get(number, -1)) & (region < 0)
+        if rows.seconds[at[serves]].sum() > BUSY * rows.seconds[at[~serves]].sum() / ranks:
+            continue
+        region = np.where(region < 0, -1 - region, region)
+        for one in np.unique(region):
+            mine = (region == one) & ~serves
+            if mine.any():
+                yield replace(_unit(rows, number, at[mine], instance, int(one) - 1), served=number in center)
+
+
+def _unit(rows: ReplayRows, number: int, at: IntArray, instance: IntArray, region: int) -> Unit:
+    turn = turns(rows.line[at], instance[at], rows.region[at] == region)
+    seconds = np.zeros((rows.program.ranks, int(turn.max()) + 1))
+    np.add.at(seconds, (rows.line[at], turn), rows.seconds[at])
+    structure, noise = split(seconds)
+    disturbed = np.maximum(seconds - structure, 0.0).sum(axis=1) if noise < 0 else np.zeros(len(seconds))
+    return Unit(number, at, turn, seconds, structure, abs(noise), disturbed)
+
+
+def _common_regions(rows: ReplayRows, at: IntArray) -> IntArray:
+    """Return the region of each row, from 1 on, 0 for none; of regions that few ranks share, the main one below 0.
+
+    A region that less than half of the ranks pass through is a part of their work, not a unit of its own.
+    """
+    ranks, count = rows.program.ranks, len(rows.program.names) + 1
+    region = rows.region[at].astype(np.int64) + 1
+    each = np.bincount(region * ranks + rows.line[at], rows.seconds[at], minlength=count * ranks).reshape(count, ranks)
+    total = each.sum(axis=1)
+    sharing = (each > IDLE * total[:, None] / ranks).sum(axis=1)
+    common = (2 * sharing >= (each.sum(axis=0) > 0).sum()) & (total > SMALL * total.sum())
+    main = int(np.where(common, total, 0.0).argmax()) if common.any() else int(total.argmax())
+    return np.where(common[region] | (region == main), region, -1 - main)
+
+
+def hubs(rows: ReplayRows, phase: IntArray) -> dict[int, int]:
+    """Return the rank that is in all messages of a phase, by phase; with three others at least."""
+    sends = np.flatnonzero(rows.op_mask(*SENDING) & (rows.link >= 0))
+    found = {}
+    for number in np.unique(phase[sends]).tolist():
+        link = rows.link[sends[phase[sends] == number]]
+        ends = np.stack([rows.program.source[link], rows.program.target[link]]).astype(np.int64)
+        counted = np.bincount(ends.ravel(), minlength=rows.program.ranks)
+        center = int(counted.argmax())
+        partners = np.unique(ends[:, (ends == center).any(axis=0)])
+        if number >= 0 and counted[center] == ends.shape[1] and len(partners) > LEAST_PARTNERS:
+            found[number] = center
+    return found
+
+
+def turns(line: IntArray, instance: IntArray, main: Mask) -> IntArray:
+    """Return the pass of each row: the instances of the phase, cut into as many passes as all ranks make in each.
+
+    Passes are those through the ``main`` computation; what else is done belongs to the pass before it. Rows stand in
+    the order of their ranks, and of time.
+    """
+    _, number = np.unique(instance, return_inverse=True)
+    group = line * (int(number.max()) + 1) + number
+    counts = np.bincount(group[main], minlength=int(group.max()) + 1)
+    passes = int(np.gcd.reduce(counts[counts > 0])) if main.any() else 1
+    begun = np.cumsum(main)
+    before = np.zeros(len(counts), dtype=np.int64)
+    first = np.flatnonzero(np.r_[True, np.diff(group) != 0])[::-1]
+    before[group[first]] = begun[first] - main[first]
+    turn = np.maximum(begun - before[group] - 1, 0)
+    result: IntArray = number * passes + np.minimum(turn * passes // np.maximum(counts[group], 1), passes - 1)
+    return result
+
+
+def main_region(region: npt.NDArray[np.int32], seconds: FloatArray) -> int:
+    """Return the region that takes most of the ``seconds``; -1 is what lies in none."""
+    return int(np.bincount(region + 1, seconds).argmax()) - 1
+
+
+def split(seconds: FloatArray) -> tuple[FloatArray, float]:
+    """Return the structure of seconds (ranks, instances), and the relative standard deviation of the rest.
+
+    That is negative where disturbances were taken out.
+    """
+    working = seconds.sum(axis=1) > IDLE * seconds.sum(axis=1).mean()
+    work = seconds[working]
+    if work.shape[0] < 2 or work.shape[1] < ENOUGH or not (np.median(work, axis=0) > 0).all():
+        return seconds, 0.0
+    size = np.median(work, axis=0)
+    share = np.median(work / size, axis=1)
+    fit = share[:, None] * size
+    rest = np.divide(work, fit, out=np.ones_like(work), where=fit > 0)
+    away = (work - fit) / work.mean()
+    far = np.abs(away) > max(FAR * _SCALE * float(np.median(np.abs(away))), LEAST_FAR)
+    structure = seconds.copy()
+    if far.any() and (float(far.any(axis=0).mean()) >= REGULAR or float(far.mean()) > OFTEN):
+        return structure, float(away.std())
+    noise = float(away[~far].std())
+    structure[working] = fit * _trend(np.where(far, 1.0, rest)) if noise <= NOISE else np.where(far, fit, work)
+    return structure, -noise if far.any() else noise
+
+
+def _trend(rest: FloatArray) -> FloatArray:
+    """Return the rest without noise: as it is for ranks whose rest follows a trend, else its mean."""
+    scatter = rest.var(axis=1)
+    steps = (np.diff(rest, axis=1) ** 2).mean(axis=1) / 2
+    found: FloatArray = np.where((steps < TREND * scatter)[:, None], rest, rest.mean(axis=1, keepdims=True))
+    return found
