@@ -91,7 +91,7 @@ def _candidate(draft: Draft) -> Candidate:
     action = draft.match.action
     whole = draft.whole or not _REPEATED.isdisjoint(action.change)
     phases = () if whole else tuple(sorted({p for site in draft.sites for p in site}))
-    return Candidate(action.id, action.change, phases, action.effort, action.prior)
+    return Candidate(action.id, action.change, phases, action.effort, action.typical_fraction)
 
 
 def _expected(draft: Draft, won: Counterfactual, conflicting: set[str]) -> Draft:
@@ -148,4 +148,4 @@ def merged(found: Judged, profile: Profile) -> list[Draft]:
 def _usual_s(draft: Draft) -> float:
     """Return the seconds that a change usually wins: its prior times its ceiling, as sure as that is."""
     made = draft.recommendation
-    return made.ceiling_s * draft.match.action.prior * made.confidence
+    return made.ceiling_s * draft.match.action.typical_fraction * made.confidence
