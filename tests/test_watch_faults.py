@@ -191,7 +191,11 @@ def test_two_recordings_of_one_run_are_one_entry(tmp_path: Path) -> None:
     shutil.copytree(PROFILES / "otf2" / "eztrace-imbalance", watch.root / "trace")
     first = watch.once().entries()
     profile(
-        watch.root / "counts.json", program="faultlab_so", processors=2, regions=[{"name": "f", "work_s": [1.0, 1.0]}]
+        watch.root / "counts.json",
+        program="faultlab_so",
+        actual_s=0.5,
+        processors=2,
+        regions=[{"name": "f", "work_s": [0.25, 0.25]}],
     )
     second = Watch(tmp_path).once().entries()
     assert [entry.number for entry in second] == [entry.number for entry in first]

@@ -64,13 +64,15 @@ def probed_here() -> Path | None:
 
     Home directories are shared by different machines: sockets, cores, vectors and memory have to be those found here.
     """
+    files = [file for folder in machine_folders() if (file := folder / f"{_PROBED}.yaml").is_file()]
+    if not files:
+        return None
     from advisor.analysis.machines import models
     from advisor.model.errors import AdvisorError
 
-    for folder in machine_folders():
-        file = folder / f"{_PROBED}.yaml"
+    for file in files:
         try:
-            if file.is_file() and models.fits_host(models.load_machine(file)):
+            if models.fits_host(models.load_machine(file)):
                 return file
         except AdvisorError:
             continue

@@ -23,7 +23,15 @@ CODE = re.compile(r"^(`{3,}).*?^\1\s*$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 #: The navigation: what stands under which heading, by paths from the root. Pages in folders stand under their index.
 NAVIGATION = {
     "Begin": ("README <README>", "docs/install", "docs/tutorial", "docs/concepts", "docs/README"),
-    "Use": ("docs/ci", "docs/daemon", "docs/faults", "docs/commands", "docs/commands/index", "docs/machines"),
+    "Use": (
+        "docs/recording",
+        "docs/ci",
+        "docs/daemon",
+        "docs/faults",
+        "docs/commands",
+        "docs/commands/index",
+        "docs/machines",
+    ),
     "Formats": ("docs/formats", "docs/traces"),
     "Advice": (
         "docs/rules",
