@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from otf2_archives import BARRIER, BCAST, OPENMP, REGION_IDS, Archive, Printed, listing
 
-from advisor.formats import otf2 as reader
 from advisor.formats.otf2 import advisor_read, advisor_sniff, decoding, read_trace
+from advisor.formats.otf2 import hooks as reader
 from advisor.formats.otf2.source_language import detect_language
 from advisor.model.errors import InputError, UsageError
 from advisor.support import compiling

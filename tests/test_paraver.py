@@ -432,7 +432,7 @@ def test_several_applications_and_microseconds(tmp_path: Path) -> None:
 
 
 def test_compiled_reading_needs_numba(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paraver, "find_spec", lambda _name: None)
+    monkeypatch.setattr(paraver.hooks, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match="numba"):
         paraver.read_trace(write(tmp_path, event(1, 5, (1000, 1))), compiled=True)
 

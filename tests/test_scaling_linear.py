@@ -59,7 +59,7 @@ def test_without_the_factor_the_intercept_is_negative_and_that_is_said() -> None
     assert round(found.plain[0].value, 3) == LINEAR["recomputed"]["plain"]["alpha0"]
     assert round(found.plain[1].value, 2) == LINEAR["recomputed"]["plain"]["alpha1"]
     assert found.needs_locality
-    assert "locality factor is needed" in locality.NEEDED
+    assert "locality factor is needed" in locality.LOCALITY_NEEDED
     perfect = {p: 1.0 + 50.0 / p for p in (4.0, 9.0, 16.0, 25.0)}
     assert not locality.fit_critical_path(perfect, dict.fromkeys(perfect, 1.0)).needs_locality
 

@@ -26,7 +26,7 @@ OF_WORK: Final = "of work in parallel phases, as computation is not known"
 TOO_LONG: Final = "a processor computes longer than the time that elapses"
 IDLE: Final = "no processor computes in any phase"
 #: Those that a plugin may tell: a finding of this kind, about the efficiency, with this measure.
-TOLD: Final = ("serialization", "transfer")
+MODELLED_EFFICIENCIES: Final = ("serialization", "transfer")
 KIND: Final = "efficiency"
 MEASURE: Final = "value"
 #: The clocks of CPU and wall time may differ by this share.
@@ -52,7 +52,8 @@ def add_modelled_efficiencies(known: Sequence[Efficiency], findings: Sequence[Fi
     told: dict[str, Finding] = {}
     for finding in findings:
         value = finding.measures.get(MEASURE)
-        if finding.kind == KIND and finding.subject in TOLD and value is not None and 0.0 <= value <= 1.0:
+        is_modelled = finding.kind == KIND and finding.subject in MODELLED_EFFICIENCIES
+        if is_modelled and value is not None and 0.0 <= value <= 1.0:
             told.setdefault(finding.subject, finding)
     return tuple(
         replace(one, value=told[one.name].measures[MEASURE], status="modelled", reason=told[one.name].text)

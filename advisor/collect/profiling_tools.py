@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from advisor.collect.sampled_run import SampledRun
     from advisor.model.records import Advice, Note
 
-    Found = Callable[[str], bool]
+    ToolCheck = Callable[[str], bool]
 
 #: The highest ``perf_event_paranoid`` at which a user may sample own processes.
 _OWN_PROCESSES: Final = 2
@@ -80,7 +80,7 @@ def _can_sample() -> bool:
     return os.geteuid() == 0 or limit <= _OWN_PROCESSES
 
 
-def select_next_command(run: SampledRun, found: Found = is_usable_here) -> str:
+def select_next_command(run: SampledRun, found: ToolCheck = is_usable_here) -> str:
     """Return the command that would show most of what this run could not, with a tool that is here."""
     ranks = any(lane.process.rank is not None for lane in run.lanes)
     launch, program = split_command(run)
@@ -115,7 +115,7 @@ def _is_interpreter(arguments: Sequence[str], at: int) -> bool:
     return not arguments[at - 1].startswith("-") and before.startswith(("python", "perl", "ruby", "julia", "Rscript"))
 
 
-def localize_advice(advice: Advice, run: SampledRun, found: Found = is_usable_here) -> Advice:
+def localize_advice(advice: Advice, run: SampledRun, found: ToolCheck = is_usable_here) -> Advice:
     """Return the advice with commands that work on this machine, for this program.
 
     A command whose tool is missing gives way to the one that shows most with the tools that are here; those that can
@@ -151,7 +151,7 @@ def localize_advice(advice: Advice, run: SampledRun, found: Found = is_usable_he
     )
 
 
-def _is_unready(need: Need, found: Found) -> bool:
+def _is_unready(need: Need, found: ToolCheck) -> bool:
     """Return whether the command of a need can't be run as it stands: its tool is missing, or has to compile first."""
     return not _is_available(need.command, found) or "SOURCE" in need.command
 
@@ -170,6 +170,6 @@ def _find_tool(command: str) -> str | None:
     return next((word for word in _split_words(command) if word in _KNOWN), None)
 
 
-def _is_available(command: str, found: Found) -> bool:
+def _is_available(command: str, found: ToolCheck) -> bool:
     """Return whether every tool that a command names is here."""
     return all(found(word) for word in _split_words(command) if word in _KNOWN)

@@ -1,4 +1,4 @@
-"""One clock for all processes: an offset, and a drift where it shows, of each clock domain against the first process.
+"""Clock alignment: an offset, and a drift where it shows, of each clock domain against the first process.
 
 A node has one clock: its processes are one clock domain unless their own events contradict that, and clocks that
 contradict nothing are left alone. Otherwise each domain's clock is fitted to what happens at one time everywhere: all

@@ -1,4 +1,4 @@
-"""Phases in which one processor works while the others wait for it (docs/traces.md)."""
+"""The serial rule: phases in which one processor works while the others wait for it (docs/traces.md)."""
 
 from __future__ import annotations
 

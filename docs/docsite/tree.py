@@ -43,13 +43,14 @@ NAVIGATION = {
         "docs/validation",
     ),
     "Plugins": ("docs/plugins", "plugins/README"),
-    "Background": ("docs/design", "docs/decisions/README", "docs/dependencies", "examples/index"),
+    "Background": ("docs/glossary", "docs/design", "docs/decisions/README", "docs/dependencies", "examples/index"),
     "Project": ("CONTRIBUTING", "CHANGELOG"),
 }
 #: Pages whose folder of pages stands below them.
 FOLDERS = {
     "docs/decisions/README.md": "docs/decisions",
     "docs/formats.md": "docs/formats",
+    "CONTRIBUTING.md": "docs/how-to",
     "docs/plugins.md": "docs/hooks",
     "plugins/README.md": "docs/plugins",
 }

@@ -1,78 +1,19 @@
 """Kernel coupling: which kernels of a loop hurt or help each other, and what the program takes because of it."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from advisor.extension.commands import Argument
-from advisor.extension.hookspecs import hookimpl
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from advisor.advice.facts import Fact
-    from advisor.extension.commands import CommandRegistry, CommandServices
-    from advisor.model.records import Finding, Profile, Recommendation
-    from advisor.model.reports import Report
-    from advisor.trace.events import Trace
-
-advisor_api = 1
-
-_ARGUMENTS = (
-    Argument("manifest", "the experiment (YAML), or the results of one (JSON)", Path),
-    Argument("--results", "where the results are kept (default: beside the manifest, NAME.coupling.json)", Path),
-    Argument("--predict", "where to predict besides: 'N=64 P=4', several behind each other", several=True),
-    Argument("--machine", "the machine whose caches are named (default: the one measured on)"),
-    Argument("--dry-run", "list the runs that are left to do, and run none", bool),
+from advisor_coupling.hooks import (
+    advisor_api,
+    advisor_commands,
+    advisor_expected_gain,
+    advisor_facts,
+    advisor_findings,
+    advisor_rules,
 )
 
-
-@hookimpl
-def advisor_commands(register: CommandRegistry) -> None:
-    """Register ``gapwatch couple``."""
-    register("couple", "measure which kernels hurt or help each other, and predict from it", _ARGUMENTS, _run_couple)
-
-
-@hookimpl
-def advisor_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
-    """Return what is known about the couplings of this program's kernels."""
-    from advisor_coupling import coupling_facts
-
-    if trace is None and coupling_facts.find_known_losses(profile) is None:
-        return []  # and nothing that reads experiments is loaded
-    from advisor_coupling import advice
-
-    return advice.build_findings(profile, trace)
-
-
-@hookimpl
-def advisor_expected_gain(profile: Profile, recommendation: Recommendation) -> tuple[float, float, float] | None:
-    """Return what an action against destructive coupling wins."""
-    from advisor_coupling import coupling_facts
-
-    if recommendation.action not in coupling_facts.ACTIONS:
-        return None
-    from advisor_coupling import advice
-
-    return advice.compute_gain(profile, recommendation)
-
-
-@hookimpl
-def advisor_facts() -> list[Fact]:
-    """Return the facts about coupling."""
-    from advisor_coupling import coupling_facts
-
-    return coupling_facts.build_facts()
-
-
-@hookimpl
-def advisor_rules() -> list[Path]:
-    """Return the rules about coupling."""
-    return [Path(__file__).with_name("rules.yaml")]
-
-
-def _run_couple(args: Namespace, services: CommandServices) -> Report:
-    from advisor_coupling.command import run_couple
-
-    return run_couple(args, services)
+__all__ = [
+    "advisor_api",
+    "advisor_commands",
+    "advisor_expected_gain",
+    "advisor_facts",
+    "advisor_findings",
+    "advisor_rules",
+]

@@ -56,7 +56,7 @@ def compute_expected(alone: Array, member: Array, weights: Array | None = None) 
 
 
 def compute_couplings(alone: Array, together: Array, member: Array, weights: Array | None = None) -> Array:
-    """Return C_S (..., W): what the chains show over what they would show without interaction (formulas 1 and 2)."""
+    """Return C_S (..., W), the coupling of a chain: what it shows over that without interaction (formulas 1 and 2)."""
     return np.asarray(together / compute_expected(alone, member, weights))
 
 

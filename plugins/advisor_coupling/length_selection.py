@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from advisor_coupling.cases import CouplingCase
     from advisor_coupling.model import CaseModel
 
-Held = Literal["cases", "rounds"]
+HeldOutUnit = Literal["cases", "rounds"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class LengthChoice:
     errors: Mapping[int, float]
     standard_errors: Mapping[int, float]
     cross_validated_error: float
-    left_out: Held
+    left_out: HeldOutUnit
 
 
 def select_best_length(models: Sequence[CaseModel]) -> LengthChoice | None:
@@ -74,7 +74,7 @@ def _prediction_error(model: CaseModel, length: int) -> float:
     return abs(found.value) if found else float("nan")
 
 
-def _choose_length(errors: FloatArray, lengths: tuple[int, ...], left_out: Held) -> LengthChoice:
+def _choose_length(errors: FloatArray, lengths: tuple[int, ...], left_out: HeldOutUnit) -> LengthChoice:
     """Choose by errors (cases or rounds, lengths)."""
     means = errors.mean(axis=0)
     doubts = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 READER: Final = "incore"
 _ELF: Final = b"\x7fELF"
 #: So many functions and loops are shown, and looked at by other tools, the longest first.
-SHOWN: Final = 20
+ROWS_SHOWN: Final = 20
 
 
 def run_incore(args: Namespace, services: CommandServices) -> Report:
@@ -141,7 +141,7 @@ def _describe_run(found: RunAnalysis, machine: Machine, dynamic: bool) -> Iterat
 def _build_function_table(chosen: Sequence[FunctionAnalysis], machine: Machine) -> Table:
     clock = machine_rates.clock_hz(machine) or 1.0
     rows: list[tuple[Cell, ...]] = []
-    for one in chosen[:SHOWN]:
+    for one in chosen[:ROWS_SHOWN]:
         schedule = one.schedule
         floating = sum(count for unit, count in schedule.operations.items() if unit.startswith("fp_"))
         access = max((schedule.busy.get(unit, 0.0) for unit in ("load", "store")), default=0.0)
@@ -178,7 +178,7 @@ def _build_loop_table(chosen: Sequence[FunctionAnalysis], architecture: str | No
     found = [(one, loop) for one in chosen for loop in one.schedule.loops]
     ran = [(one, loop) for one, loop in found if loop.trips is None or loop.trips.iterations > 0]
     ran.sort(key=lambda pair: -pair[1].cycles)
-    rows = tuple(_build_loop_row(one, loop, architecture, said) for one, loop in ran[:SHOWN])
+    rows = tuple(_build_loop_row(one, loop, architecture, said) for one, loop in ran[:ROWS_SHOWN])
     names = ("loop", "function", "iterations", "throughput", "chain", "MACS", "bound by", "llvm-mca (may exceed)")
     extra = (("compiler",) if said else ()) + (("OSACA",) if architecture else ())
     columns = tuple(Column(name) for name in (*names, *extra))
@@ -186,7 +186,7 @@ def _build_loop_table(chosen: Sequence[FunctionAnalysis], architecture: str | No
 
 
 def _describe_limit(count: int) -> str:
-    return f", the {SHOWN} longest of {count}" if count > SHOWN else ""
+    return f", the {ROWS_SHOWN} longest of {count}" if count > ROWS_SHOWN else ""
 
 
 def _build_loop_row(

@@ -1,96 +1,12 @@
 """How time grows with problem size and processors: models of runs, regions and gaps, and what they predict."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from advisor.extension.commands import Argument
-from advisor.extension.hookspecs import hookimpl
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Mapping, Sequence
-
-    from advisor.advice.facts import Fact
-    from advisor.extension.commands import CommandRegistry, CommandServices
-    from advisor.model.records import Advice, Finding, Gap, Profile
-    from advisor.model.reports import Report
-
-advisor_api = 1
-
-_ARGUMENTS = (
-    Argument("paths", "runs at several sizes or numbers of ranks, or files of Extra-P", Path, default="", several=True),
-    Argument("--predict", "where to predict: 'P=1024 N=4096,8192'; several may follow", several=True),
-    Argument("--level", "the probability of intervals (default: 0.8)", float, default=0.8),
-    Argument("--sensitivity", "by how much each term and machine parameter weighs at the predicted points", bool),
-    Argument("--next", "which run to make next, as a command line", bool),
-    Argument("--check", "leave out each point in turn and predict it", bool),
-    Argument("--export", "write the equations in a language", choices=("text", "latex", "python", "c", "json")),
-    Argument("--only", "only what has that in its name: a region or a gap; several may follow", several=True),
-    Argument("--model", "operation counts as expressions of the parameters (YAML)", Path),
-    Argument("--linear", "time as counts times costs, with the counts that the runs hold", bool),
-    Argument(
-        "--count",
-        "sources to count operations in, at the sizes of --at, running the command after --",
-        Path,
-        several=True,
-    ),
-    Argument("--at", "with --count: small sizes to count at, such as 'N=32,64,96,128 P=1,2'"),
-    Argument("--price", "with --model: a price as a formula of the bandwidth BW in bytes a second: '2000 + 4e-5*BW'"),
-    Argument(
-        "--machine", "a machine model for the costs of operations; a second one is compared with it", several=True
-    ),
-    Argument("--plot", "draw what is predicted into a PNG or SVG file", Path),
-    Argument("command", "with --count: what to run, {N} and {P} standing for the values", remainder=True),
+from advisor_scaling.hooks import (
+    advisor_api,
+    advisor_commands,
+    advisor_facts,
+    advisor_findings,
+    advisor_rules,
+    advisor_services,
 )
 
-
-@hookimpl
-def advisor_commands(register: CommandRegistry) -> None:
-    """Register ``gapwatch scale``."""
-    register("scale", "model how time grows with size and ranks, and predict it with intervals", _ARGUMENTS, _run_scale)
-
-
-def _run_scale(args: Namespace, services: CommandServices) -> Report:
-    from advisor_scaling.command import run_scale
-
-    return run_scale(args, services)
-
-
-@hookimpl
-def advisor_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advice]) -> Sequence[Finding]:
-    """Return what will cost most at the scale the program is meant for, once there are runs at several sizes."""
-    if not history:
-        return ()
-    from advisor_scaling.target_findings import build_findings
-
-    return build_findings(profile, gaps, history)
-
-
-@hookimpl
-def advisor_facts() -> Sequence[Fact]:
-    """Return facts about growth: how far the target is, which gaps grow towards it, and how the run does."""
-    from advisor_scaling.scaling_facts import build_facts
-
-    return build_facts()
-
-
-@hookimpl
-def advisor_rules() -> Sequence[Path]:
-    """Return what to do about gaps that are small in this run and large where the program is meant to run."""
-    return (Path(__file__).with_name("rules.yaml"),)
-
-
-@hookimpl
-def advisor_services() -> Mapping[str, Callable[..., object]]:
-    """Return ``kernel_model``: a model of measured times that predicts with intervals."""
-    return {"kernel_model": _fit_kernel_model}
-
-
-def _fit_kernel_model(
-    names: Sequence[str], points: Sequence[Sequence[float]], values: Sequence[Sequence[float]]
-) -> Callable[[Sequence[float]], tuple[float, float, float]]:
-    from advisor_scaling.target_findings import fit_kernel_model
-
-    return fit_kernel_model(names, points, values)
+__all__ = ["advisor_api", "advisor_commands", "advisor_facts", "advisor_findings", "advisor_rules", "advisor_services"]

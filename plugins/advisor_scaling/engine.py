@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Tried = tuple[IntArray, SumCandidates]
 
 #: How many sums are kept in the end.
-KEPT: Final = 32
+SUMS_LIMIT: Final = 32
 #: A point is left out where the squares of all others then become that many times smaller, one in five at most.
 MUCH_BETTER: Final = 10.0
 FEWEST_FOR_OUTLIERS: Final = 6
@@ -92,7 +92,7 @@ def _build_libraries(parameters: Sequence[str], points: FloatArray, mean: FloatA
 
 
 def _count_columns(libraries: Sequence[FactorLibrary]) -> int:
-    many = screening.KEPT.get(len(libraries), screening.KEPT_OF_MANY)
+    many = screening.FACTORS_LIMIT.get(len(libraries), screening.FACTORS_LIMIT_OF_MANY)
     return int(np.prod([min(many, len(each.factors)) for each in libraries]))
 
 
@@ -197,7 +197,8 @@ def _search_sums(
     grid = tuple(each.shape[1] for each in chosen)
     found = search.explore_sums(data, grid, _max_terms(len(libraries), data.y.shape[1]))
     found = search.merge_found([found, *search.exchange_terms(found, data)])
-    order = np.argsort(-posterior.mask_repeated_sums(found.terms, found.worth), axis=1, kind="stable")[:, : 2 * KEPT]
+    worth = posterior.mask_repeated_sums(found.terms, found.worth)
+    order = np.argsort(-worth, axis=1, kind="stable")[:, : 2 * SUMS_LIMIT]
     series = np.arange(len(order))[:, None]
     prior = np.where(np.isfinite(found.worth[series, order]), found.prior[series, order], -np.inf)
     wider = 1.0 + posterior.WIDER_BY_PARAMETER * (len(libraries) - 1)
@@ -207,7 +208,7 @@ def _search_sums(
     unit = _pick_columns(largest, exact.terms)
     pairs = unit[..., :, None] * unit[..., None, :]
     exact = replace(exact, coefficients=exact.coefficients / unit, covariance=exact.covariance / pairs)
-    return compounds, posterior.select_best(exact, KEPT)
+    return compounds, posterior.select_best(exact, SUMS_LIMIT)
 
 
 def _whiten_block(

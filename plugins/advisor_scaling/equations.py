@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from advisor_scaling import forecasts
-from advisor_scaling.terms import ONE, Factor
+from advisor_scaling.terms import UNIT_FACTOR, Factor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,7 +79,7 @@ def build_equation(fits: FittedModels, series: int, name: str, sum_index: int | 
 
 def _select_factors(fits: FittedModels, chosen: list[int]) -> tuple[tuple[str, Factor], ...]:
     pairs = ((each.parameter, each.factors[at]) for each, at in zip(fits.libraries, chosen, strict=True))
-    return tuple((name, factor) for name, factor in pairs if factor != ONE)
+    return tuple((name, factor) for name, factor in pairs if factor != UNIT_FACTOR)
 
 
 def _growth_order(term: Term) -> tuple[float, float]:

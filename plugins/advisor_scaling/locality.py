@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: A term is significant where chance alone would make it as large in fewer cases than this.
 SIGNIFICANT: Final = 0.05
-NEEDED: Final = (
+LOCALITY_NEEDED: Final = (
     "Without locality factor the line through the computation times crosses P = infinity below zero, which is no time: "
     "the total CPU time falls as P grows because each part fits better into the caches. The locality factor is needed."
 )

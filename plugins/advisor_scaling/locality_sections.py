@@ -46,7 +46,7 @@ def _build_network_parts(each: ScalingStudy, axis: int) -> list[Part]:
         Text(f"The largest error at the points it was fitted to is {off.max():.2%}, half of them are within "
              f"{np.median(off):.2%}."),
     ]  # fmt: skip
-    return [*parts, *([Text(locality.NEEDED)] if found.needs_locality else [])]
+    return [*parts, *([Text(locality.LOCALITY_NEEDED)] if found.needs_locality else [])]
 
 
 def _build_term_table(title: str, terms: Iterable[TermEstimate]) -> Table:
@@ -76,7 +76,7 @@ def _build_factor_parts(each: ScalingStudy, axis: int) -> list[Part]:
         Table("Locality: total CPU time against that of the fewest processors", heads, rows),
         _build_term_table("Longest computation = LF(P) (alpha0 + alpha1/P)", path.corrected),
     ]
-    return [*parts, *([Text(locality.NEEDED)] if path.needs_locality else [])]
+    return [*parts, *([Text(locality.LOCALITY_NEEDED)] if path.needs_locality else [])]
 
 
 def _largest_problem(points: FloatArray, axis: int) -> FloatArray:

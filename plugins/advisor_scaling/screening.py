@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_scaling.terms import ONE, Factor
+from advisor_scaling.terms import UNIT_FACTOR, Factor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from advisor_scaling.terms import FactorLibrary
 
 #: How many factors of each parameter are combined, by the number of parameters.
-KEPT: Final = {1: 10_000, 2: 14, 3: 7}
-KEPT_OF_MANY: Final = 4
+FACTORS_LIMIT: Final = {1: 10_000, 2: 14, 3: 7}
+FACTORS_LIMIT_OF_MANY: Final = 4
 #: Factors that are always among them, as far as the library has them: power and logarithms.
 _USUAL: Final = ((1.0, 0), (0.0, 1), (2.0, 0), (-1.0, 0))
 _POINTS_OF_A_LINE: Final = 3
@@ -29,11 +29,11 @@ def select_promising(
     y: FloatArray,
     weight: FloatArray,
 ) -> list[IntArray]:
-    """Return for each parameter the factors to combine: (k, factors) indexes into its library, ``ONE`` first.
+    """Return for each parameter the factors to combine: (k, factors) indexes into its library, ``UNIT_FACTOR`` first.
 
     ``tables`` hold each library at the ``points`` (n, m); ``y`` and ``weight`` are (k, n).
     """
-    many = KEPT.get(len(libraries), KEPT_OF_MANY)
+    many = FACTORS_LIMIT.get(len(libraries), FACTORS_LIMIT_OF_MANY)
     return [
         _select_promising_factors(each, table, group_lines(points, axis), y, weight, many)
         for axis, (each, table) in enumerate(zip(libraries, tables, strict=True))
@@ -65,7 +65,7 @@ def group_lines(points: FloatArray, axis: int) -> FloatArray:
 def _select_promising_factors(
     library: FactorLibrary, table: FloatArray, members: FloatArray, y: FloatArray, weight: FloatArray, many: int
 ) -> IntArray:
-    """Return the ``many`` factors (k, many) that explain the lines best, ``ONE`` first."""
+    """Return the ``many`` factors (k, many) that explain the lines best, ``UNIT_FACTOR`` first."""
     number = len(library.factors)
     if many >= number:
         return np.tile(np.arange(number), (len(y), 1))
@@ -79,7 +79,7 @@ def _select_promising_factors(
 def _is_usual(factor: Factor) -> bool:
     """Return whether a factor is always combined: whole powers, and what sets in with the second processor."""
     whole = factor.shape == "all" and (float(factor.power), factor.logs) in _USUAL
-    return whole or factor == ONE or (factor.shape == "beyond" and factor.knee == 1.0)
+    return whole or factor == UNIT_FACTOR or (factor.shape == "beyond" and factor.knee == 1.0)
 
 
 def _squares_left(table: FloatArray, members: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:

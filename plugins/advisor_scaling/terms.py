@@ -55,12 +55,12 @@ class Factor:
         return np.where(x > self.knee, value, 0.0) if self.shape == "beyond" else np.asarray(value)
 
 
-ONE: Final = Factor(Fraction(0))
+UNIT_FACTOR: Final = Factor(Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
 class FactorLibrary:
-    """The factors that are tried for one parameter, ``ONE`` first, with the weight of each before any data."""
+    """The factors that are tried for one parameter, ``UNIT_FACTOR`` first, with the weight of each before any data."""
 
     parameter: str
     factors: tuple[Factor, ...]
@@ -78,7 +78,7 @@ class FactorLibrary:
 
 def build_library(parameter: str, values: FloatArray, falls: bool = False) -> FactorLibrary:
     """Return the factors to try for a parameter measured at ``values``; negative powers where work is divided by it."""
-    factors = [ONE, *_parse_factors(_GROWING)]
+    factors = [UNIT_FACTOR, *_parse_factors(_GROWING)]
     if falls or PROCESSORS.fullmatch(parameter):
         factors += _parse_factors(_FALLING)
     if values.min() < 1.0:

@@ -1,78 +1,19 @@
 """Simulation of programs: models executed on machine models, and what a change would win."""
 
-from __future__ import annotations
+from advisor_simulation.hooks import (
+    advisor_commands,
+    advisor_counterfactuals,
+    advisor_expected_gain,
+    advisor_facts,
+    advisor_findings,
+    advisor_rules,
+)
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from advisor.extension.hookspecs import hookimpl
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.advice.counterfactuals import Candidate, Counterfactual
-    from advisor.advice.facts import Fact
-    from advisor.analysis.machines import Machine
-    from advisor.extension.commands import CommandRegistry
-    from advisor.model.records import Finding, Profile, Recommendation
-    from advisor.trace.events import Trace
-
-
-@hookimpl
-def advisor_commands(register: CommandRegistry) -> None:
-    """Register the commands of all parts."""
-    from advisor_simulation.mds import commands as mds
-    from advisor_simulation.model import commands as model
-    from advisor_simulation.replay import commands as replay
-    from advisor_simulation.whatif import commands as whatif
-
-    mds.register_command(register)
-    model.register_command(register)
-    replay.register_command(register)
-    whatif.register_command(register)
-
-
-@hookimpl
-def advisor_findings(machine: Machine | None, trace: Trace | None) -> Sequence[Finding]:
-    """Return what a replay of the trace tells of the network: efficiencies, and what matters where."""
-    if trace is None:
-        return ()
-    from advisor_simulation.replay.findings import build_findings
-
-    return build_findings(trace, machine)
-
-
-@hookimpl
-def advisor_facts() -> Sequence[Fact]:
-    """Return what a replay tells of the network's part in a run."""
-    from advisor_simulation.replay.facts import build_facts
-
-    return build_facts()
-
-
-@hookimpl
-def advisor_rules() -> Sequence[Path]:
-    """Return the rules that ask a replay."""
-    return [Path(__file__).parent / "replay" / "rules.yaml"]
-
-
-@hookimpl
-def advisor_expected_gain(
-    profile: Profile, recommendation: Recommendation, machine: Machine | None, trace: Trace | None
-) -> tuple[float, float, float] | None:
-    """Return expected, lowest and highest gain in seconds of a recommended change, simulated on the run itself."""
-    from advisor_simulation.whatif.expected_gain import estimate_gain
-
-    return estimate_gain(profile, recommendation, machine, trace)
-
-
-@hookimpl
-def advisor_counterfactuals(
-    profile: Profile, candidates: Sequence[Candidate], trace: Trace | None
-) -> Sequence[Counterfactual | None] | None:
-    """Return what each change would have won, replayed on the events of the run; None for a run without events."""
-    if trace is None:
-        return None
-    from advisor_simulation.whatif.judging import counterfactuals
-
-    return counterfactuals(profile, candidates, trace)
+__all__ = [
+    "advisor_commands",
+    "advisor_counterfactuals",
+    "advisor_expected_gain",
+    "advisor_facts",
+    "advisor_findings",
+    "advisor_rules",
+]

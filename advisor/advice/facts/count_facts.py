@@ -38,6 +38,7 @@ def _vectorized_share(source: FactSource) -> float | None:
 
 
 def _false_sharing(source: FactSource) -> float | None:
+    """Return the share of false sharing and true: loads of lines that another core has changed over all loads."""
     return compute_share(sum_counts(source, "contended_loads"), sum_counts(source, "compiled_ops.load"))
 
 

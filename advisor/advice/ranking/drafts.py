@@ -53,7 +53,7 @@ class Draft:
 
     @property
     def score(self) -> float:
-        """Seconds that such a change usually wins, times confidence, over effort (docs/rules.md).
+        """Ranking score: seconds that such a change usually wins, times confidence, over effort (docs/rules.md).
 
         A simulation carries the change out to perfection, so what it promises counts by the typical fraction, as a
         ceiling does. What was won before, here or in similar programs, counts as it is.
@@ -198,7 +198,7 @@ def restrict_draft(draft: Draft, claims: tuple[Claim, ...], book: GapBudget) -> 
 
 
 def _compute_fingerprint(profile: Profile, match: RuleMatch, where: SourceSpot, *, whole: bool) -> str:
-    """Return an identity of the cause that no measured number and no line of the source changes."""
+    """Return the fingerprint: an identity of the cause that no measured number and no line of the source changes."""
     gaps = "+".join(sorted(map(str, match.action.targets)) or [match.action.id])
     place = match.site.place
     if whole or place is None:

@@ -1,37 +1,5 @@
 """Outputs of cachegrind: instructions, data accesses, cache misses by function (see ``docs/formats/cachegrind.md``)."""
 
-from __future__ import annotations
+from advisor.formats.cachegrind.hooks import advisor_read, advisor_sniff, read_call_paths
 
-from typing import TYPE_CHECKING
-
-from advisor.extension.hookspecs import hookimpl
-from advisor.formats.valgrind import detection
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.model.records import Profile
-    from advisor.trace.callpaths.records import CallPaths
-
-
-@hookimpl
-def advisor_sniff(path: Path) -> float | None:
-    """Return 1 for an output of cachegrind, or a directory that holds some: one run, a file or more per process."""
-    return detection.sniff_path(path, detection.CACHEGRIND)
-
-
-def read_call_paths(path: Path) -> CallPaths:
-    """Return what was counted in each function; raises ``InputError`` with the line of what is damaged."""
-    from advisor.formats.valgrind.call_path_builder import build_call_paths
-    from advisor.formats.valgrind.files import find_files, read_dump
-
-    dumps = [read_dump(file, numbered=False) for file in find_files(path, detection.CACHEGRIND)]
-    return build_call_paths(dumps, path.name, "cachegrind")
-
-
-@hookimpl
-def advisor_read(path: Path) -> Profile:
-    """Return the run whose events were counted; raises ``InputError`` with the line of what is damaged."""
-    from advisor.trace.callpaths.profile import from_call_paths
-
-    return from_call_paths(read_call_paths(path), path)
+__all__ = ["advisor_read", "advisor_sniff", "read_call_paths"]

@@ -1,46 +1,5 @@
 """What ``perf stat`` prints for programs: CSV and JSON, a file for each rank (see ``docs/formats/perf.md``)."""
 
-from __future__ import annotations
+from advisor.formats.perf_stat.hooks import advisor_read, advisor_sniff, read_call_paths
 
-from typing import TYPE_CHECKING
-
-from advisor.extension.hookspecs import hookimpl
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.model.records import Profile
-    from advisor.trace.callpaths.records import CallPaths
-
-
-@hookimpl
-def advisor_sniff(path: Path) -> float | None:
-    """Return 1 for CSV or JSON of perf stat, or a directory with that of several ranks, else None."""
-    from advisor.formats.perf_stat import detection
-
-    return detection.sniff_path(path)
-
-
-def read_call_paths(path: Path) -> CallPaths:
-    """Return CPU times and counts of each rank; raises ``InputError`` with the line of what is damaged."""
-    from advisor.formats.perf_stat import detection
-    from advisor.formats.perf_stat.call_path_builder import build_call_paths
-    from advisor.formats.perf_stat.table import read_table
-    from advisor.model.errors import InputError
-
-    try:
-        files = detection.find_files(path) if path.is_dir() else [path]
-        forms = [detection.detect_layout(file) for file in files]
-    except OSError as error:
-        raise InputError(path, error.strerror or str(error)) from error
-    if not files:
-        raise InputError(path, "no counts of perf stat here")
-    return build_call_paths([read_table(file, form or "csv") for file, form in zip(files, forms, strict=True)], path)
-
-
-@hookimpl
-def advisor_read(path: Path) -> Profile:
-    """Return what perf stat counted; raises ``InputError`` with the line of what is damaged."""
-    from advisor.trace.callpaths.profile import from_call_paths
-
-    return from_call_paths(read_call_paths(path), path)
+__all__ = ["advisor_read", "advisor_sniff", "read_call_paths"]

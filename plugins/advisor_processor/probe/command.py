@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from advisor.analysis.machines import Machine
-    from advisor_processor.probe.machine_model import Found
+    from advisor_processor.probe.machine_model import SamplesByKernel
 
     Working = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
 
@@ -48,10 +48,10 @@ def run_probe(name: str, folder: Path, working: Working) -> Report:
     return _build_report(machine, found, target, lacking)
 
 
-def _measure_kernels(host: Machine, place: Path, working: Working) -> tuple[Found, int, list[str]]:
+def _measure_kernels(host: Machine, place: Path, working: Working) -> tuple[SamplesByKernel, int, list[str]]:
     program, options = build.build_kernels(place)
     kernels = measure.list_kernels(host, _count_threads())
-    found: Found = {}
+    found: SamplesByKernel = {}
     lacking = [] if "-fopenmp" in options else ["no OpenMP: barriers and all cores' bandwidth were not measured"]
     rounds = [kernel for _ in range(ROUNDS) for kernel in kernels]
     steps = len(rounds) + 1 + len(tools.BANDWIDTHS)
@@ -70,7 +70,7 @@ def _measure_kernels(host: Machine, place: Path, working: Working) -> tuple[Foun
     return found, measure.vector_width_bits(program), lacking
 
 
-def _measure_messages(place: Path, lacking: list[str]) -> Found:
+def _measure_messages(place: Path, lacking: list[str]) -> SamplesByKernel:
     program = build.build_messages(place)
     times = measure.measure_messages(program) if program else {}
     if not times:
@@ -80,7 +80,7 @@ def _measure_messages(place: Path, lacking: list[str]) -> Found:
     return {"message": times["latency"], "transfer": times["transfer"]}
 
 
-def _measure_bandwidths(size: int, width: int) -> Found:
+def _measure_bandwidths(size: int, width: int) -> SamplesByKernel:
     """Return what likwid-bench finds of the memory, where it is installed."""
     tried = {
         name: tools.measure_bandwidth(kernel, size, _count_threads() if together else 1, width)
@@ -100,7 +100,7 @@ def _write_model(text: str, target: Path) -> Path:
     return target
 
 
-def _build_report(machine: Machine, found: Found, target: Path, lacking: list[str]) -> Report:
+def _build_report(machine: Machine, found: SamplesByKernel, target: Path, lacking: list[str]) -> Report:
     rows = tuple((name, one.best_s, round(one.cycles, 2), one.spread, len(one.seconds)) for name, one in found.items())
     columns = (
         Column("kernel"),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from advisor.analysis.machines.records import CacheName, UnitName
 
-Found = dict[str, Samples]
+SamplesByKernel = dict[str, Samples]
 #: Additions and multiplications at once are this much faster than either alone where they have pipes of their own.
 _APART: Final = 1.2
 _RATE: Final = "independent instructions, rounded up to what a core can start in a cycle"
@@ -38,7 +38,7 @@ _UNTIMED: Final = ("message", "transfer", _READ, _TRIAD)
 _PIPES: Final = "floating point"
 
 
-def build_machine(name: str, host: Machine, found: Found, sizes: Mapping[str, int], width: int) -> Machine:
+def build_machine(name: str, host: Machine, found: SamplesByKernel, sizes: Mapping[str, int], width: int) -> Machine:
     """Return the model of the machine that ``host`` describes, with the numbers ``found`` on it."""
     notes = _SourcedNumbers(found)
     frequency = notes.add_number(
@@ -71,7 +71,7 @@ def build_machine(name: str, host: Machine, found: Found, sizes: Mapping[str, in
     )
 
 
-def _fastest_cycle(found: Found) -> float:
+def _fastest_cycle(found: SamplesByKernel) -> float:
     """Return the shortest cycle in seconds that was seen three times, so that one jump of a clock does not count."""
     seen = sorted(cycle for key, one in found.items() if key not in _UNTIMED for cycle in one.cycle_s)
     return seen[min(2, len(seen) - 1)]
@@ -80,7 +80,7 @@ def _fastest_cycle(found: Found) -> float:
 class _SourcedNumbers:
     """The samples, and the sources of the numbers that were made of them."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: SamplesByKernel) -> None:
         self.found = found
         self.sources: dict[str, NumberSource] = {}
 
@@ -151,7 +151,7 @@ def _unit_latency(notes: _SourcedNumbers, name: str) -> Number | None:
     return notes.add_number(fastest, round_cycles(max(cycles, 1.0)), how)
 
 
-def _addition_cycles(found: Found) -> float:
+def _addition_cycles(found: SamplesByKernel) -> float:
     """Return the cycles of an addition whose operand does not come from another addition."""
     if not {"mixed.latency", "fp_mul.latency"} <= found.keys():
         return found["fp_add.latency"].cycles
@@ -166,7 +166,7 @@ def _chained_latency(notes: _SourcedNumbers) -> Number | None:
     return notes.result_latency("fp_add.latency") if chained < round_cycles(_addition_cycles(notes.found)) else None
 
 
-def _detect_sharing(found: Found) -> tuple[bool, float]:
+def _detect_sharing(found: SamplesByKernel) -> tuple[bool, float]:
     """Return whether additions and multiplications compete for pipes, and how many narrow ones start together."""
     if not {"mixed.wide", "fp_add.wide", "fp_mul.wide"} <= found.keys():
         return False, 0.0

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from advisor_simulation.model.world import Profiles
 
 #: Processors that a matrix shows.
-SHOWN: Final = 64
+PROCESSORS_SHOWN: Final = 64
 #: References that a file of addresses may hold.
 MOST_ADDRESSES: Final = 5_000_000
 #: A smaller share of a run comes from rounding.
@@ -184,7 +184,7 @@ def _working_set_table(log: SimulationLog) -> Table:
 
 def _flow_map(log: SimulationLog) -> HeatMap:
     total = sum((flow.words for flow in log.flows.values()), start=np.zeros((1, 1), dtype=np.int64))
-    count = min(len(total), SHOWN)
+    count = min(len(total), PROCESSORS_SHOWN)
     names = tuple(str(number) for number in range(count))
     cells = tuple(tuple(float(value) for value in row[:count]) for row in total[:count])
     return HeatMap("Words read after others wrote them, from row to column", "", names, names, cells)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from advisor_simulation.whatif.modelled.change_table import ModelChange
 
 #: What is shown of a run: computation and gaps, with those parts of C' that the source counts as unmodelled.
-SHOWN: Final = ("computation", "C'", "false sharing", "migration", "O", "P", "L", "M'", "D", "S'", "W")
+SHOWN_PARTS: Final = ("computation", "C'", "false sharing", "migration", "O", "P", "L", "M'", "D", "S'", "W")
 #: Less than this share of the run is no change of a gap.
 LITTLE: Final = 1e-6
 _WINS: Final = (Column("action"), Column("change"), Column("wins", "s"))
@@ -191,8 +191,8 @@ def _effect_parts(model: Model, bench: ModelBench, made: Sequence[tuple[Candidat
         wins.append((candidate.action, candidate.title, won))
         if changed is not None:
             after = bench.compute_gaps(changed)
-            moved[candidate.action] = {name: after.get(name, 0.0) - before.get(name, 0.0) for name in SHOWN}
-    names = [name for name in SHOWN if any(abs(one[name]) > LITTLE * total for one in moved.values())]
+            moved[candidate.action] = {name: after.get(name, 0.0) - before.get(name, 0.0) for name in SHOWN_PARTS}
+    names = [name for name in SHOWN_PARTS if any(abs(one[name]) > LITTLE * total for one in moved.values())]
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (action, *(one[name] for name in names)) for action, one in moved.items()
     )

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from advisor_simulation.whatif.plan import PlanStep, State
     from advisor_simulation.whatif.trial import Trial
 
-    Found = tuple[Action, ChangeGain | None]
+    TriedAction = tuple[Action, ChangeGain | None]
 
 #: A gap that moves by less than this share of the run is not shown.
-SHOWN: Final = 0.001
+SHOWN_SHARE: Final = 0.001
 #: Less than this comes from rounding, seconds.
 _NOTHING_S: Final = 1e-12
 _NOTHING_PROPOSED: Final = (
@@ -78,7 +78,7 @@ def _read_events(path: Path, services: CommandServices) -> Trace | None:
         return None
 
 
-def _try_all(trial: Trial, asked: Sequence[Action], phases: set[int], services: CommandServices) -> list[Found]:
+def _try_all(trial: Trial, asked: Sequence[Action], phases: set[int], services: CommandServices) -> list[TriedAction]:
     found = []
     with services.show_progress("simulating changes", len(asked)) as progress:
         for number, action in enumerate(asked, 1):
@@ -154,7 +154,7 @@ def _method_name(found: ChangeGain) -> str:
     return "replay" if found.changed.is_replayed else "phases"
 
 
-def build_gain_table(found: Sequence[Found]) -> Table:
+def build_gain_table(found: Sequence[TriedAction]) -> Table:
     """Return expected gain and interval of each action, the best first, and what they come from."""
     seconds = (Column(name, "s") for name in ("expected", "from", "to"))
     columns = (Column("action"), Column("change"), *seconds, Column("by"))
@@ -166,7 +166,7 @@ def build_gain_table(found: Sequence[Found]) -> Table:
     return Table("Gains", columns, rows)
 
 
-def _explain_missing(found: Sequence[Found]) -> list[Part]:
+def _explain_missing(found: Sequence[TriedAction]) -> list[Part]:
     """Return why some changes have no gain."""
     said = []
     lacking = []
@@ -182,15 +182,15 @@ def _explain_missing(found: Sequence[Found]) -> list[Part]:
     return list(said)
 
 
-def build_side_effects(one: Found, actual_s: float) -> Bars:
+def build_side_effects(one: TriedAction, actual_s: float) -> Bars:
     """Return by how much each gap grows or shrinks."""
     action, found = one
     moved = found.gap_changes() if found else {}
-    bars = tuple(Bar(name, seconds) for name, seconds in moved.items() if abs(seconds) > SHOWN * actual_s)
+    bars = tuple(Bar(name, seconds) for name, seconds in moved.items() if abs(seconds) > SHOWN_SHARE * actual_s)
     return Bars(f"What {action.id} does to the gaps", "s", bars)
 
 
-def _joint_parts(trial: Trial, found: Sequence[Found], phases: set[int]) -> list[Part]:
+def _joint_parts(trial: Trial, found: Sequence[TriedAction], phases: set[int]) -> list[Part]:
     useful = [(action, one) for action, one in found if one is not None and one.expected_s > 0]
     kept = select_compatible([action for action, _ in sorted(useful, key=lambda pair: -pair[1].expected_s)])
     useful = sorted((pair for pair in useful if pair[0] in kept), key=lambda pair: pair[0].step)

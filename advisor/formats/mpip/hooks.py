@@ -1,0 +1,40 @@
+"""Text reports of mpiP, the lightweight MPI profiler (see ``docs/formats/mpip.md``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.extension.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.model.records import Profile
+    from advisor.trace.callpaths.records import CallPaths
+
+_FIRST_LINE: Final = b"@ mpiP\n"
+
+
+@hookimpl
+def advisor_sniff(path: Path) -> float | None:
+    """Return 1 for a report of mpiP, else None."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as stream:
+        return 1.0 if stream.read(len(_FIRST_LINE)) == _FIRST_LINE else None
+
+
+def read_call_paths(path: Path) -> CallPaths:
+    """Return the call sites of the report at ``path``; raises ``InputError`` with the line of what is damaged."""
+    from advisor.formats.mpip.call_path_builder import build_call_paths
+    from advisor.formats.mpip.report import read_report
+
+    return build_call_paths(read_report(path))
+
+
+@hookimpl
+def advisor_read(path: Path) -> Profile:
+    """Return the run that the report at ``path`` tells of; raises ``InputError`` with the line of what is damaged."""
+    from advisor.trace.callpaths.profile import from_call_paths
+
+    return from_call_paths(read_call_paths(path), path)

@@ -1,0 +1,108 @@
+"""How far a program is from what one processor can do, and why: M, MA, MAC, MACS and $ (docs/plugins/processor.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.extension.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from advisor.advice.facts import Fact
+    from advisor.analysis.machines import Machine
+    from advisor.extension.commands import CommandRegistry, CommandServices
+    from advisor.model.records import Finding, Gap, Profile
+    from advisor.model.reports import Report
+
+SCHEMA = b"gapwatch/operations/1"
+
+
+@hookimpl
+def advisor_sniff(path: Path) -> float | None:
+    """Return 1 for a document of counted operations, ``gapwatch/operations/1``."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as stream:
+        return 1.0 if SCHEMA in stream.read(2000) else None
+
+
+@hookimpl
+def advisor_read(path: Path) -> Profile:
+    """Return the counts as a recording without times; raises ``InputError`` with the place of what is wrong."""
+    from advisor_processor.operations_document import read_operations
+
+    return read_operations(path)
+
+
+@hookimpl
+def advisor_commands(register: CommandRegistry) -> None:
+    """Register ``count`` and ``incore``."""
+    from advisor_processor import arguments
+
+    register("count", "operations of the source by loop, as numbers and in N: M and MA", arguments.COUNT, _run_count)
+
+    register(
+        "incore", "what the compiler emitted and how fast it can run: MAC, MACS and $", arguments.INCORE, _run_incore
+    )
+
+
+def _run_count(args: Namespace, services: CommandServices) -> Report:
+    from advisor_processor import count_command
+
+    return count_command.run_count(args, services)
+
+
+def _run_incore(args: Namespace, services: CommandServices) -> Report:
+    from advisor_processor import incore_command
+
+    return incore_command.run_incore(args, services)
+
+
+@hookimpl
+def advisor_findings(profile: Profile, gaps: Sequence[Gap], machine: Machine | None) -> Sequence[Finding]:
+    """Return how much of the gap $ the misses of the caches explain."""
+    if machine is None:
+        return ()
+    from advisor_processor.findings import build_findings
+
+    return build_findings(profile, gaps, machine)
+
+
+@hookimpl
+def advisor_facts() -> Sequence[Fact]:
+    """Return facts about compiled loops."""
+    from advisor_processor.facts import build_facts
+
+    return build_facts()
+
+
+@hookimpl
+def advisor_rules() -> Sequence[Path]:
+    """Return the actions of step 3 that such facts call for."""
+    return (Path(__file__).with_name("rules.yaml"),)
+
+
+@hookimpl
+def advisor_services() -> Mapping[str, Callable[..., object]]:
+    """Return what others may ask for: to measure this machine, and to count the operations of a program."""
+    return {"machine_probe": _run_probe, "operation_counts": _count_operations}
+
+
+def _count_operations(
+    sources: Sequence[Path], command: Sequence[str], build: str | None = None, root: Path | None = None
+) -> dict[str, object]:
+    from advisor_processor.count_command import count_operations
+
+    return count_operations(sources, command, build, root)
+
+
+def _run_probe(
+    name: str, folder: Path, working: Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
+) -> Report:
+    from advisor_processor.probe.command import run_probe
+
+    return run_probe(name, folder, working)
