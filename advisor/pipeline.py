@@ -325,8 +325,8 @@ def _decide_verdict(
 ) -> Verdict:
     """Return whether there is advice.
 
-    Nothing is insignificant where no gap is known, a large one is undecided or holds what could not be told apart, or
-    waiting is not told from work.
+    ``nothing significant`` needs a computable gap; no large gap may be undecided or merged, and waiting must be
+    separated from work.
     """
     if ranked.recommendations:
         return "advice"

@@ -92,7 +92,7 @@ def test_what_the_counter_of_transactions_misses_is_still_noticed_after_a_word_b
 
 def test_where_there_is_no_history_nothing_is_made(user: User) -> None:
     for command in ("applied", "ack", "suppress"):
-        assert "there is no history in" in user.asks(command, "A-28", "--state", "mistyped", code=2)
+        assert "no history in" in user.asks(command, "A-28", "--state", "mistyped", code=2)
     assert not (user.top / "mistyped").exists()
 
 
@@ -128,8 +128,8 @@ def test_items_are_named_with_their_program_and_the_search_that_found_none(user:
     several = user.asks("ack", action, code=2)
     assert f"{action} of one at" in several
     assert "--program" in several
-    assert f"no item is called '{action}' of 'three'" in user.asks("ack", action, "--program", "three", code=2)
-    assert f"no item is called '{action}' at 'loop'" in user.asks("ack", action, "--region", "loop", code=2)
+    assert f"no item named '{action}' of 'three'" in user.asks("ack", action, "--program", "three", code=2)
+    assert f"no item named '{action}' at 'loop'" in user.asks("ack", action, "--region", "loop", code=2)
 
 
 def test_days_reasons_and_what_is_left_out_are_shown(advised: User) -> None:
@@ -178,13 +178,13 @@ def test_a_change_that_too_few_runs_tell_of_is_not_called_noise(user: User) -> N
     for name, build, elapsed in (("1", "v1", 47.0), ("2", "v1", 47.01), ("3", "v2", 50.0)):
         profile(user.runs / f"{name}.json", build=build, actual_s=elapsed)
         said = user.watches()
-    assert "  since v1: run time +3.00 s, too few runs to tell that from noise\n" in said
+    assert "  since v1: run time +3.00 s, too few runs to separate from noise\n" in said
     shown = user.asks("compare", "v1", "v2")
     assert "unsure" in shown
     assert "too few runs tell: repeat them" in shown
     assert "(too few runs to tell)" in user.asks("compare", "v1", "v2", "--as", "markdown")
     user.asks("report", "-o", "pages")
-    assert "run time +3.00 s; too few runs to tell that from noise" in (user.top / "pages" / "index.html").read_text()
+    assert "run time +3.00 s; too few runs to separate from noise" in (user.top / "pages" / "index.html").read_text()
 
 
 def test_places_of_a_change_have_the_units_of_the_columns(user: User) -> None:

@@ -85,7 +85,7 @@ def test_what_is_no_place_for_pages_is_said(place: Path, capsys: pytest.CaptureF
     profile(place / "runs" / "1.json")
     assert cli.main(["report", "runs", "-o", "file"]) == 2
     assert cli.main(["report"]) == 2
-    assert "there is no history" in capsys.readouterr().err
+    assert "no history in" in capsys.readouterr().err
     assert cli.main(["report", "nothing"]) == 2
     assert not (place / "gapwatch-report" / "index.html").exists()
 

@@ -67,7 +67,7 @@ def test_each_run_is_a_line_and_changes_stand_below(place: Path, capsys: pytest.
     profile(place / "runs" / "two.json", build="v2", actual_s=50)
     lines = once(capsys, "--as", "lines").splitlines()
     assert lines[0].startswith("run 2: fig4 v2: 50.0 s: ")
-    assert lines[1] == "  since v1: run time +3.00 s (one run each: noise is not known)"
+    assert lines[1] == "  since v1: run time +3.00 s (one run each: noise unknown)"
 
 
 def test_as_json_there_is_one_document_a_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,7 +111,7 @@ def test_builds_are_compared_against_their_noise(place: Path, capsys: pytest.Cap
     assert comment.startswith("<!-- gapwatch: fig4 -->\n")
     assert "**Since build `v1`**: run time +5.00 s" in comment
     assert (
-        "no run or build is called 'v3'; the last builds are v1, v2; runs have the numbers 1 to 6"
+        "no run or build named 'v3'; the last builds are v1, v2; runs have the numbers 1 to 6"
         in run(capsys, "compare", "v1", "v3").err
     )
 
@@ -151,11 +151,11 @@ def test_without_a_history_every_command_says_how_to_get_one(place: Path, capsys
     for command in (["history"], ["status"], ["compare", "a", "b"], ["export"], ["backup", "x"]):
         shown = run(capsys, *command)
         assert shown.code == 2
-        assert "there is no history" in shown.err
+        assert "no history in" in shown.err
 
 
 def test_directories_must_be_named_and_be_there(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "which directories?" in run(capsys, "watch").err
+    assert "no directories given" in run(capsys, "watch").err
     assert "no such directory: " in run(capsys, "watch", "nowhere").err
 
 

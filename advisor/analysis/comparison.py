@@ -35,7 +35,7 @@ SEEMING: Final = 3.0
 class Change:
     """Seconds before and after (means over the runs), and the spread of such a difference by noise alone.
 
-    ``noise_s`` is None without repeated runs; then ``beyond_noise`` is None as well: nobody knows. ``places`` name the
+    ``noise_s`` is None without repeated runs; then ``beyond_noise`` is None as well: unknown. ``places`` name the
     regions that moved most, with their seconds, largest first.
     """
 

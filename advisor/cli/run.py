@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from advisor.model.records import Profile
 
 NAME = "run"
-HELP = "run a program, sample its processes, and advise on that; no profiler needed"
+HELP = "run a program under the built-in sampler and advise (no profiler needed)"
 
 _SHORTEST_S: Final = 1e-3
 _LONGEST_S: Final = 60.0
@@ -31,16 +31,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument(
         "--profile", metavar="FILE", type=Path,
-        help="where to keep what was sampled (default: gapwatch-run-PROGRAM-TIME.json here)",
+        help="Where to save the samples (default: ./gapwatch-run-PROGRAM-TIME.json)",
     )  # fmt: skip
     parser.add_argument(
-        "--interval", metavar="TIME", type=_parse_interval, default=0.05, help="between two samples (default: 50 ms)"
+        "--interval", metavar="TIME", type=_parse_interval, default=0.05, help="Sampling interval (default: 50 ms)"
     )
     advise.add_advice_arguments(parser)
     history_location.add_state_argument(parser)
     parser.add_argument(
         "command", metavar="CMD", nargs=argparse.REMAINDER,
-        help="the program and its arguments, best after --; its exit status is that of gapwatch, unless it is 0",
+        help="Program and arguments, preferably after --; a nonzero exit status is passed on",
     )  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def run_command(args: argparse.Namespace) -> int:
 
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command or not command[0]:
-        raise UsageError("which program? gapwatch run -- CMD (gapwatch run --help says more)")
+        raise UsageError("no program given; usage: gapwatch run -- CMD (see gapwatch run --help)")
     _flush_streams()
     recording = record_program(command, args.interval)
     from advisor.collect import notes  # only now, as what follows: the program had the machine for itself
@@ -93,7 +93,7 @@ def _advise_recording(recording: Recording, args: argparse.Namespace) -> None:
 
     found = analyze_recording(recording)
     file = _write_profile(build_profile(found, profiling_tools.select_next_command(found)), args.profile)
-    output.write_messages(f"sampled into {file}; gapwatch advise reads it again")
+    output.write_messages(f"samples saved to {file}; gapwatch advise reads it again")
     study = advise.study_runs([file], args, history_location.open_history(args))
     head = ""
     if args.form == "text":

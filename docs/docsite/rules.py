@@ -91,9 +91,9 @@ def _facts(action: Action, book: RuleBook) -> Iterator[tuple[str, str]]:
     yield "issue", _issues([action.issue], book)
     yield "aims at gaps", _gaps(action.targets)
     yield "may move gaps", _gaps(action.affects)
-    yield "helps", _issues(action.helps, book)
-    yield "may hurt", _issues(action.hurts, book)
-    yield "may help or hurt", _issues(action.other, book)
+    yield "also improves", _issues(action.helps, book)
+    yield "may worsen", _issues(action.hurts, book)
+    yield "may improve or worsen", _issues(action.other, book)
     yield "applies to", ", ".join(action.applies_to)
     yield "effort", f"{action.effort} of 5, {EFFORTS[action.effort]}"
     yield "usual win", f"{format_percentage(action.typical_fraction)} of the ceiling"

@@ -114,7 +114,7 @@ def _explain_ceiling(
           for n in names),
     ]  # fmt: skip
     return ExplainedNumber(
-        "ceiling", "at most", "what this can win at most", compute_ceiling(book, draft.claims), "s", "estimated",
+        "ceiling", "at most", "upper limit of the saving", compute_ceiling(book, draft.claims), "s", "estimated",
         _CEILING,
         tuple(inputs), about=about, place=draft.match.action.place,
         expression=_ceiling_expression([name for _, name in others], len(uneven), list(names)),

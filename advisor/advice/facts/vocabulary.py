@@ -71,7 +71,7 @@ _RUN: Final = (
         "processors",
         "",
         """
-        run.wall_s     | s     | run time by the clock on the wall
+        run.wall_s     | s     | wall-clock time
         run.ranks      | count | number of processes
         run.threads    | count | largest number of threads observed in a process
         run.processors | count | processes and threads observed
