@@ -1,4 +1,4 @@
-"""Recommendations explained: what was compared with which threshold, what can be won at most, and what orders them."""
+"""Recommendations explained: comparisons with thresholds, ceilings, and the ranking score."""
 
 from __future__ import annotations
 

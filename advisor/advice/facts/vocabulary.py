@@ -1,4 +1,4 @@
-"""The words in which rules speak about a run: every fact with its unit, what it is computed from, and its formula.
+"""The vocabulary of the rules: every fact with its unit, inputs and formula.
 
 ``docs/facts.md`` is made from this table (``facts.document``). Values are computed in ``values`` and, for facts of
 plugins, by their own ``compute``.

@@ -1,4 +1,4 @@
-"""The book of rules held against a run: which actions fire where, and what would have to be measured to know."""
+"""Match rules to a run: which actions fire where, and which unknown facts would decide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RuleMatch:
-    """An action at a site, and what its conditions say there."""
+    """An action at a site, and the truth of its conditions there."""
 
     action: Action
     site: Site
@@ -44,7 +44,7 @@ class RuleMatch:
 
 @dataclass(frozen=True, slots=True)
 class RuleMatches:
-    """The actions that fire, and those that something unknown keeps from firing or staying silent."""
+    """The actions that fire, and those that unknown facts leave undecided."""
 
     book: RuleBook
     sheet: FactSheet
