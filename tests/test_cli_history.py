@@ -115,7 +115,7 @@ def test_without_builds_nobody_knows_what_a_resolved_item_won(user: User) -> Non
         shutil.copytree(RECORDED / name, user.runs / name)
         (user.runs / name / "gapwatch.json").unlink()
         user.watches()
-    assert "the history cannot tell what that won" in user.asks("applied", "A-28", code=2)
+    assert "its gain is unknown" in user.asks("applied", "A-28", code=2)
 
 
 def test_items_are_named_with_their_program_and_the_search_that_found_none(user: User) -> None:
@@ -135,7 +135,7 @@ def test_items_are_named_with_their_program_and_the_search_that_found_none(user:
 def test_days_reasons_and_what_is_left_out_are_shown(advised: User) -> None:
     action = advised.tables()[1]["items"][0]["action"]
     assert "note" not in advised.tables()[1]["items"][0]
-    assert "expected a day to come" in advised.asks("suppress", action, "--until", "2020-01-01", code=2)
+    assert "expected a future day" in advised.asks("suppress", action, "--until", "2020-01-01", code=2)
     said = advised.asks("suppress", action, "--until", "2999-01-01", "--reason", "later")
     assert said.endswith("suppressed until 2999-01-01\n")
     assert advised.tables()[1]["items"][0]["note"] == "until 2999-01-01: later"

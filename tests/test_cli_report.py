@@ -76,7 +76,7 @@ def test_the_history_becomes_pages_and_old_pages_go(place: Path, capsys: pytest.
     assert "Run time and gaps over builds" in shown
     (folder / "index.html").write_text("mine")
     assert cli.main(["report"]) == 2
-    assert re.search("index.html is not of gapwatch", capsys.readouterr().err)
+    assert re.search("index.html was not written by gapwatch", capsys.readouterr().err)
     assert (folder / "run-0001.html").exists()
 
 

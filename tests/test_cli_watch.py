@@ -142,7 +142,7 @@ def test_status_counts_every_file_and_says_what_is_in_the_way(place: Path, capsy
     (place / "runs" / "half.json").write_bytes(profile(place / "runs" / "one.json").read_bytes()[:150])
     once(capsys)
     parts = json.loads(run(capsys, "status", "--as", "json").out)["parts"]
-    assert parts[0]["text"].startswith("nobody writes to the history")
+    assert parts[0]["text"].startswith("no process is writing to the history")
     assert dict(parts[1]["rows"])["all together"] == 2
     assert [row[1] for row in parts[3]["rows"]] == ["quarantined"]
 
