@@ -143,7 +143,7 @@ def test_status_counts_every_file_and_says_what_is_in_the_way(place: Path, capsy
     once(capsys)
     parts = json.loads(run(capsys, "status", "--as", "json").out)["parts"]
     assert parts[0]["text"].startswith("no process is writing to the history")
-    assert dict(parts[1]["rows"])["all together"] == 2
+    assert dict(parts[1]["rows"])["total"] == 2
     assert [row[1] for row in parts[3]["rows"]] == ["quarantined"]
 
 

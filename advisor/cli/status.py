@@ -53,7 +53,7 @@ def _build_folder_report(folder: Path, connection: Connection) -> Report:
     who = find_writer(folder)
     counts = FileStates(connection).count_states()
     rows: list[tuple[str | int, ...]] = [(state, count) for state, count in counts.items()]
-    rows.append(("all together", sum(counts.values())))
+    rows.append(("total", sum(counts.values())))
     parts: list[Text | Table] = [
         Text(
             f"{who} is writing to the history in {folder}"
@@ -64,13 +64,13 @@ def _build_folder_report(folder: Path, connection: Connection) -> Report:
         Text(_describe_runs(RunStore(connection))),
     ]
     if ignored := FileStates(connection).count_ignored():
-        parts.append(Table("Ignored", (Column("why"), Column("files"), Column("the newest")), tuple(ignored)))
+        parts.append(Table("Ignored", (Column("reason"), Column("files"), Column("latest")), tuple(ignored)))
     troubles = FileStates(connection).find_troubles()
     if troubles:
-        parts.append(Table("Problems", (Column("file"), Column("state"), Column("why")), tuple(troubles)))
+        parts.append(Table("Problems", (Column("file"), Column("state"), Column("reason")), tuple(troubles)))
     remarks = RemarkStore(connection)
     parts += [Text(f"daemon: {said}") for said in remarks.latest_remarks()]
     if faults := remarks.failed_plugins():
-        columns = (Column("plugin"), Column("failed"), Column("the last time"))
-        parts.append(Table("Plugins that failed (three times: left out until updated)", columns, faults))
+        columns = (Column("plugin"), Column("failures"), Column("last failure"))
+        parts.append(Table("Failed plugins (disabled after three failures, until updated)", columns, faults))
     return Report("", tuple(parts))
