@@ -371,9 +371,9 @@ def _decide_verdict(
 ) -> Verdict:
     """Return whether there is advice.
 
-    Nothing is insignificant where no gap is known, a large one is undecided or holds what could not be told apart, or
-    waiting is not told from work. Where nothing but I/O was recorded the verdict is about I/O alone, and a large O
-    without an action against it leaves it open.
+    ``nothing significant`` needs a computable gap; no large gap may be undecided or merged, and waiting must be
+    separated from work. Where only I/O was recorded the verdict is about I/O alone, and a large O without an action
+    against it leaves it open.
     """
     if ranked.recommendations:
         return "advice"

@@ -107,7 +107,7 @@ def test_the_configuration_directory_brings_rules_and_machines(asked: Pipeline, 
 
 def test_an_empty_path_is_not_the_directory_at_hand(asked: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["advise", ""]) == 2
-    assert "expected a path, found nothing" in capsys.readouterr().err
+    assert "expected a path, got an empty string" in capsys.readouterr().err
     assert asked.paths == []
 
 

@@ -63,7 +63,7 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == 0
     text = capsys.readouterr().out
     for name, module in COMMANDS.items():
-        assert re.search(rf"^  {name} +{re.escape(module.HELP)}$", text, re.MULTILINE)
+        assert re.search(rf"^  {name} +{re.escape(module.HELP[0].upper() + module.HELP[1:])}$", text, re.MULTILINE)
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +134,7 @@ def test_our_own_mistakes_say_so(
 ) -> None:
     assert fail_with(error, monkeypatch) == 3
     err = capsys.readouterr().err
-    assert err.startswith(f"gapwatch: internal error, a mistake in gapwatch: {type(error).__name__}")
+    assert err.startswith(f"gapwatch: internal error: {type(error).__name__}")
     assert "GAPWATCH_DEBUG=1" in err
     assert err.count("\n") == 1
 

@@ -27,7 +27,7 @@ COMMAND = """
     def advisor_commands(register):
         arguments = (
             Argument("words", "what to show", several=True),
-            Argument("--times", "how often (100 % sure)", int, 2),
+            Argument("--times", "How often (100 % sure)", int, 2),
             Argument("--loud", "shout", bool),
             Argument("--kind", "which", choices=("a", "b")),
             Argument("--also", "more words", several=True),
@@ -102,7 +102,7 @@ def test_help_of_a_command_is_cleaned_too(site: Path, capsys: pytest.CaptureFixt
     assert cli.main(["show-words", "--help"]) == 0
     out = capsys.readouterr().out
     assert "\\x1b[2J" in out
-    assert "how often (100 % sure)" in out
+    assert "How often (100 % sure)" in out
     assert "\x1b" not in out
 
 

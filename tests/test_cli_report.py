@@ -76,7 +76,7 @@ def test_the_history_becomes_pages_and_old_pages_go(place: Path, capsys: pytest.
     assert "Run time and gaps over builds" in shown
     (folder / "index.html").write_text("mine")
     assert cli.main(["report"]) == 2
-    assert re.search("index.html is not of gapwatch", capsys.readouterr().err)
+    assert re.search("index.html was not written by gapwatch", capsys.readouterr().err)
     assert (folder / "run-0001.html").exists()
 
 
@@ -85,7 +85,7 @@ def test_what_is_no_place_for_pages_is_said(place: Path, capsys: pytest.CaptureF
     profile(place / "runs" / "1.json")
     assert cli.main(["report", "runs", "-o", "file"]) == 2
     assert cli.main(["report"]) == 2
-    assert "there is no history" in capsys.readouterr().err
+    assert "no history in" in capsys.readouterr().err
     assert cli.main(["report", "nothing"]) == 2
     assert not (place / "gapwatch-report" / "index.html").exists()
 

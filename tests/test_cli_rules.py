@@ -105,7 +105,7 @@ def test_mistakes_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_file_without_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rules", "check", str(written(tmp_path, "mine.yaml", SWITCHED))]) == 0
-    assert capsys.readouterr().out == "No mistakes.\n"
+    assert capsys.readouterr().out == "No errors.\n"
 
 
 def test_a_missing_file_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -213,7 +213,7 @@ def test_what_cannot_be_started(program: str, tmp_path: Path) -> None:
 def test_which_program(tmp_path: Path) -> None:
     done = run("run", "--from-outside", "--", home=tmp_path)
     assert done.returncode == 2
-    assert b"which program?" in done.stderr
+    assert b"no program given" in done.stderr
 
 
 def test_a_profile_that_cannot_be_written(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_gates_without_anything_new_to_judge_say_so(place: Path, says: Callable[
     profile(place / "runs" / "one.json")
     assert "nothing new was read" not in says("watch", "runs", "--once", "--fail-on", "L > 99 %")[2]
     code, _, complaint = says("watch", "runs", "--once", "--fail-on", "L > 99 %")
-    assert (code, complaint) == (0, "gapwatch: nothing new was read, so there is nothing for --fail-on to judge\n")
+    assert (code, complaint) == (0, "gapwatch: nothing new was read: --fail-on has nothing to check\n")
 
 
 def unwrapped(text: str) -> str:
@@ -116,7 +116,7 @@ def test_options_of_stamp_behind_the_directory_are_complained_of_like_all(
     place: Path, says: Callable[..., tuple[int, str, str]]
 ) -> None:
     code, _, complaint = says("stamp", "runs", "--parameter", "N")
-    wanted = "gapwatch: argument --parameter: expected NAME=VALUE, found 'N' (gapwatch stamp --help says more)\n"
+    wanted = "gapwatch: argument --parameter: expected NAME=VALUE, found 'N' (see gapwatch stamp --help)\n"
     assert (code, complaint) == (2, wanted)
 
 

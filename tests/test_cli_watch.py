@@ -67,7 +67,7 @@ def test_each_run_is_a_line_and_changes_stand_below(place: Path, capsys: pytest.
     profile(place / "runs" / "two.json", build="v2", actual_s=50)
     lines = once(capsys, "--as", "lines").splitlines()
     assert lines[0].startswith("run 2: fig4 v2: 50.0 s: ")
-    assert lines[1] == "  since v1: run time +3.00 s (one run each: noise is not known)"
+    assert lines[1] == "  since v1: run time +3.00 s (one run each: noise unknown)"
 
 
 def test_as_json_there_is_one_document_a_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,7 +111,7 @@ def test_builds_are_compared_against_their_noise(place: Path, capsys: pytest.Cap
     assert comment.startswith("<!-- gapwatch: fig4 -->\n")
     assert "**Since build `v1`**: run time +5.00 s" in comment
     assert (
-        "no run or build is called 'v3'; the last builds are v1, v2; runs have the numbers 1 to 6"
+        "no run or build named 'v3'; the last builds are v1, v2; runs have the numbers 1 to 6"
         in run(capsys, "compare", "v1", "v3").err
     )
 
@@ -142,8 +142,8 @@ def test_status_counts_every_file_and_says_what_is_in_the_way(place: Path, capsy
     (place / "runs" / "half.json").write_bytes(profile(place / "runs" / "one.json").read_bytes()[:150])
     once(capsys)
     parts = json.loads(run(capsys, "status", "--as", "json").out)["parts"]
-    assert parts[0]["text"].startswith("nobody writes to the history")
-    assert dict(parts[1]["rows"])["all together"] == 2
+    assert parts[0]["text"].startswith("no process is writing to the history")
+    assert dict(parts[1]["rows"])["total"] == 2
     assert [row[1] for row in parts[3]["rows"]] == ["quarantined"]
 
 
@@ -151,11 +151,11 @@ def test_without_a_history_every_command_says_how_to_get_one(place: Path, capsys
     for command in (["history"], ["status"], ["compare", "a", "b"], ["export"], ["backup", "x"]):
         shown = run(capsys, *command)
         assert shown.code == 2
-        assert "there is no history" in shown.err
+        assert "no history in" in shown.err
 
 
 def test_directories_must_be_named_and_be_there(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "which directories?" in run(capsys, "watch").err
+    assert "no directories given" in run(capsys, "watch").err
     assert "no such directory: " in run(capsys, "watch", "nowhere").err
 
 

@@ -1,4 +1,4 @@
-"""Darshan logs: every counter as darshan-parser prints it, and what becomes of them in a Profile."""
+"""Darshan logs: every counter as darshan-parser prints it, and where it goes in a Profile."""
 
 from __future__ import annotations
 

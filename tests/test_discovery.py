@@ -27,7 +27,7 @@ FINDS = """
         ("import sys; sys.exit('bye')", "SystemExit: bye"),
         ("def broken(:", "SyntaxError"),
         ("x = 1", "implements no hook"),
-        ("@hookimpl\ndef advisor_findngs(): ...", "advisor_findngs is no hook (did you mean 'advisor_findings'?)"),
+        ("@hookimpl\ndef advisor_findngs(): ...", "advisor_findngs is not a hook (did you mean 'advisor_findings'?)"),
         ("@hookimpl\ndef advisor_findings(profile, bonds): ...", "bonds"),
         ("def advisor_findings(): ...", "advisor_findings is not marked with @hookimpl"),
         ("@hookimpl(wrapper=True)\ndef advisor_findings():\n    return (yield)", "is a wrapper"),

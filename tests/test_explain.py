@@ -292,7 +292,7 @@ def test_the_command_explains_a_run_of_the_history(tmp_path: Path, capsys: pytes
     found = json.loads(capsys.readouterr().out)
     assert (found["run"], found["numbers"][0]["value"]) == ("figure 4", 1.0)
     assert cli.main(["explain", "7", "--state", str(daemon.state)]) == 2
-    assert "there is no run 7 in the history" in capsys.readouterr().err
+    assert "no run 7 in the history" in capsys.readouterr().err
 
 
 def test_a_run_without_times_is_explained_as_far_as_it_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,10 +92,10 @@ def test_fs2_what_20000_files_did_to_a_stopped_daemon(tmp_path: Path) -> None:
             else:
                 (folder / f"{number}.log").write_text(f"nothing {number}" if number % 40 == 1 else "")
         daemon.process.send_signal(signal.SIGCONT)
-        daemon.until(lambda: daemon.counts().get("all together") == 20_001)
+        daemon.until(lambda: daemon.counts().get("total") == 20_001)
         daemon.until(lambda: daemon.counts()["waiting"] == 0)
         assert daemon.counts() == {
-            "waiting": 0, "ingested": 51, "duplicate": 0, "quarantined": 0, "ignored": 19_950, "all together": 20_001,
+            "waiting": 0, "ingested": 51, "duplicate": 0, "quarantined": 0, "ignored": 19_950, "total": 20_001,
         }  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def test_the_screen_follows_runs_sizes_and_problems(screencast: ModuleType, tmp_
         assert lines(terminal.until(lambda frame: "48.0 s" in frame))[0].startswith("fig4 v1: 48.0 s")
         profile(tmp_path / "runs" / "two.json", build="v2", actual_s=52.0)
         shown = lines(terminal.until(lambda frame: settled(screencast, 2, "2 ingested", frame)))
-        assert "since v1: run time +4.00 s (one run each: noise is not known)" in shown
+        assert "since v1: run time +4.00 s (one run each: noise unknown)" in shown
         (tmp_path / "runs" / "half.json").write_bytes((tmp_path / "runs" / "one.json").read_bytes()[:150])
         shown = lines(terminal.until(lambda frame: "set aside" in frame))
         assert any("half.json" in line for line in shown)

@@ -113,7 +113,7 @@ def test_every_verdict_has_a_comment(sample: Callable[[], Advice]) -> None:
 def test_what_changed_stands_first() -> None:
     before, after = built("v1"), built("v2", 2.0)
     text = shown(after, since=compare_builds([before], [after])).text
-    assert "Since build v1: run time +2.00 s (one run each: noise is not known)" in text
+    assert "Since build v1: run time +2.00 s (one run each: noise unknown)" in text
     assert text.index("Since build") < text.index("To do next")
     assert shown(after).text.count("Since build") == 0
     steady = compare_builds([before, before], [before, before])
@@ -167,7 +167,7 @@ def test_the_command_compares_with_the_history(tmp_path: Path, capsys: pytest.Ca
     asked = ["advise", str(later), "--as", "markdown", "--state", str(daemon.state)]
     assert cli.main(asked) == 0
     text = capsys.readouterr().out
-    assert "**Since build `v1`**: run time +3.00 s (one run each: noise is not known)" in text
+    assert "**Since build `v1`**: run time +3.00 s (one run each: noise unknown)" in text
     assert cli.main([*asked, "--base", "v7"]) == 2
     assert "no earlier run of 'fig4' is of the build 'v7'; there are v1" in capsys.readouterr().err
     assert cli.main(["advise", str(later), "--as", "markdown"]) == 0

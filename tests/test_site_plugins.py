@@ -37,7 +37,7 @@ def test_modules_and_packages_are_plugins_and_nothing_else(tmp_path: Path) -> No
 
 def test_a_name_that_is_none_is_a_problem(tmp_path: Path) -> None:
     loaded = load(tmp_path, **{"not-a-name": FINDS})
-    assert problem(loaded, "not-a-name") == "'not-a-name.py' is no name for a Python module; rename it"
+    assert problem(loaded, "not-a-name") == "'not-a-name.py' is not a valid module name; rename it"
 
 
 def test_a_directory_that_is_missing_is_a_problem(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_every_mistake_is_named(tmp_path: Path) -> None:
     with pytest.raises(DocumentError) as caught:
         config.read_config(written(tmp_path, text))
     assert [problem.line for problem in caught.value.problems] == [1, 2, 3, 4, 5, 6, 7]
-    assert caught.value.problems[0].message == "'root' is no setting (did you mean 'roots'?)"
+    assert caught.value.problems[0].message == "'root' is not a setting (did you mean 'roots'?)"
     assert caught.value.problems[1].message == "expected a whole number from 1 to 1,024, found 0"
 
 

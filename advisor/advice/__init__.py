@@ -1,1 +1,1 @@
-"""What could be done about the gaps: facts, the rules that use them, ranking, what the past tells, and explanations."""
+"""Advice on the gaps: facts, rules, ranking, experience from earlier runs, and explanations."""

@@ -1,4 +1,4 @@
-"""What earlier runs tell about a run: the advice on them, and what applied actions have won."""
+"""Earlier runs of a program: the advice on them, and the gains of applied actions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOISE_BUILDS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class AppliedAction:
-    """An action that was applied to a program, and the seconds a run that it won.
+    """An action that was applied to a program, and its gain in seconds per run.
 
     ``before`` is the advice that it followed, its profile without arrays; ``ceiling_s`` what it promised at most there.
     """
@@ -33,7 +33,7 @@ class AppliedAction:
 
 
 class RunHistory(Protocol):
-    """Where earlier runs are remembered; raises ``StoreError`` where that is damaged."""
+    """The store of earlier runs; raises ``StoreError`` where that is damaged."""
 
     def load_advice(self, program: str) -> Sequence[Advice]:
         """Return the advice on the newest runs of a program, the oldest first."""

@@ -1,4 +1,4 @@
-"""Two builds of a program side by side: which gap moved by how many seconds, where, and is that more than noise?
+"""Compare two builds of a program: the change of each gap in seconds, where, and whether beyond noise.
 
 Repeated runs of one build are the noise. With a single run of each nothing is ever called more than noise. What
 disturbs a run, other work on the machine, only makes it longer: repeats that took far longer than the fastest of their
@@ -33,9 +33,9 @@ SEEMING: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Seconds before and after (means over the runs), and the spread of such a difference by noise alone.
+    """Seconds before and after (means over the runs), and the noise of their difference.
 
-    ``noise_s`` is None without repeated runs; then ``beyond_noise`` is None as well: nobody knows. ``places`` name the
+    ``noise_s`` is None without repeated runs; then ``beyond_noise`` is None as well: unknown. ``places`` name the
     regions that moved most, with their seconds, largest first.
     """
 

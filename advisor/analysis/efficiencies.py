@@ -1,4 +1,4 @@
-"""POP efficiencies beside the gaps: shares between 0 and 1, of which other tools speak.
+"""POP efficiencies beside the gaps: shares between 0 and 1, as other tools report them.
 
 Definitions of the POP Centre of Excellence: load balance = mean / max of computation over the processors;
 communication efficiency = max of computation / elapsed time; parallel efficiency = mean of computation / elapsed time,

@@ -1,4 +1,4 @@
-"""What a machine does in a second at most: the rates that bounds on run time are computed from.
+"""Peak rates of a machine, from which the bounds are computed.
 
 They use the highest clock known, so that times computed from them stay lower bounds.
 """

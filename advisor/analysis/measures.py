@@ -1,4 +1,4 @@
-"""What the bounds are made of: sums of a profile's arrays, how sure they are, and what to run where one is missing.
+"""The inputs of the bounds: sums of a profile's arrays, their status, and what to run if one is missing.
 
 Unmeasured is absent, never zero: a quantity without one of its arrays is unavailable, says why, and names the command
 that would record it. All texts and commands of missing measurements stand in the table ``MISSING``.

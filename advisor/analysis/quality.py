@@ -1,4 +1,4 @@
-"""Is this profile good enough to advise from? A grade from A to F, with every reason and what to do about it.
+"""Grade the quality of a profile from A to F, with all reasons and remedies.
 
 Each doubt is a note with a fixed penalty (``PENALTIES``, explained in ``docs/quality.md``); notes of the reader count
 too. The score is one less all penalties; F, or any penalty of 1, means insufficient evidence.

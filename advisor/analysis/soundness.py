@@ -1,4 +1,4 @@
-"""Is a Profile consistent in itself: shapes, indices and ranges, as ``model.Profile`` documents them?
+"""Check the consistency of a Profile: shapes, indices and ranges as ``model.Profile`` documents them.
 
 Types and finite numbers are the matter of ``contract``; whether what is recorded can be believed is that of
 ``quality``. This check reads no arrays of seconds, only their shapes.

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 NAME = "advise"
 _SIZE = re.compile(r"[A-Za-z_]\w*=\d+(\.\d+)?([eE][+-]?\d+)?")
-HELP = "say where the seconds of a run go and what to do next"
+HELP = "show where the time of a run goes, and rank what to do next"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument(
-        "paths", metavar="PATH", nargs="+", type=_parse_path, help="a profile or trace; of several, the newest"
+        "paths", metavar="PATH", nargs="+", type=_parse_path, help="Profile or trace (of several, the newest run)"
     )
     parser.add_argument(
         "--run", metavar="N|NAME", dest="chosen",
-        help="which of several runs: its number in the list, its name, or a part of its path (default: the newest)",
+        help="Which of several runs: number in the list, name, or part of the path (default: the newest)",
     )  # fmt: skip
     add_advice_arguments(parser)
     history_location.add_state_argument(parser)
@@ -38,27 +38,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_advice_arguments(parser: argparse.ArgumentParser) -> None:
     """Give a command that advises on a run its options."""
-    parser.add_argument("--order", choices=("seconds", "steps"), default="seconds", help="by gain, or by tuning step")
-    parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the run (gapwatch machines list)")
+    parser.add_argument(
+        "--order",
+        choices=("seconds", "steps"),
+        default="seconds",
+        help="Order recommendations by gain or by tuning step (default: seconds)",
+    )
+    parser.add_argument("--machine", metavar="NAME|FILE", help="Machine model (see gapwatch machines list)")
     user_folders.add_rules_argument(parser)
     parser.add_argument(
-        "--binary", metavar="FILE", type=_parse_path, help="the program's file, where the recording does not name it"
+        "--binary", metavar="FILE", type=_parse_path, help="Executable of the run, if the recording does not name it"
     )
     parser.add_argument(
-        "--cores", metavar="N", type=_parse_cores, help="cores the run had, where the profile does not say"
+        "--cores", metavar="N", type=_parse_cores, help="Cores available to the run, if the profile does not say"
     )
     parser.add_argument(
         "--target", metavar="'P=1024 N=8192'", type=_parse_target,
-        help="the size the program is meant for: what will cost most there, by models of earlier runs",
+        help="Production size: show what dominates there, from models of earlier runs",
     )  # fmt: skip
     gates.add_gate_argument(parser)
-    parser.add_argument("--verbose", action="store_true", help="all recommendations, evidence, code and tables")
+    parser.add_argument("--verbose", action="store_true", help="Show all recommendations, evidence, code and tables")
     formats.add_format_arguments(parser)
 
 
 def _parse_path(text: str) -> Path:
     if not text:
-        raise argparse.ArgumentTypeError("expected a path, found nothing")
+        raise argparse.ArgumentTypeError("expected a path, got an empty string")
     return Path(text)
 
 

@@ -53,7 +53,7 @@ _PLACES: Final = {
 
 
 class _CommandModules(Mapping[str, BuiltInCommand]):
-    """The commands by name; each is loaded when it is asked for, so that none waits for what only others need."""
+    """The commands by name; each module is imported on first use, so that no command pays for another's imports."""
 
     def __getitem__(self, name: str) -> BuiltInCommand:
         module, _, part = _PLACES[name].partition(":")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report
 
 NAME = "compare"
-HELP = "say which gap moved between two builds or runs, where, and whether that is more than noise"
+HELP = "show which gaps changed between two builds or runs, where, and whether beyond noise"
 
 
 #: Regions whose part in a change is smaller are not named (of the largest part; seconds).
@@ -30,10 +30,10 @@ _NAMED = 12
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
-    parser.add_argument("before", metavar="A", help="a build, or the number of a run (gapwatch history)")
-    parser.add_argument("after", metavar="B", help="another one")
-    parser.add_argument("--program", metavar="NAME", help="the program, where several have such builds")
-    gates.add_gate_argument(parser, "exit with 1 if it holds for B, A being the base")
+    parser.add_argument("before", metavar="A", help="Build name or run number (see gapwatch history)")
+    parser.add_argument("after", metavar="B", help="Build or run to compare with A")
+    parser.add_argument("--program", metavar="NAME", help="Program, if several have these builds")
+    gates.add_gate_argument(parser, "Exit with status 1 if GATE holds for B, with A as the base")
     history_location.add_state_argument(parser)
     output.add_output_arguments(parser, (*report_output.FORMS, "markdown"))
 
@@ -70,7 +70,7 @@ def _select_runs(runs: RunStore, args: argparse.Namespace) -> tuple[str, list[Ru
     programs = {entry.program for entry in sides[0]} & {entry.program for entry in sides[1]}
     if len(programs) != 1:
         names = ", ".join(sorted({entry.program for side in sides for entry in side}))
-        raise UsageError(f"name one program with --program: {names}")
+        raise UsageError(f"choose a program with --program: {names}")
     [program] = programs
     before, after = ([one for one in side if one.program == program and one.actual_s is not None] for side in sides)
     if not (before and after):
@@ -106,7 +106,7 @@ def _find_side(name: str, entries: Sequence[RunEntry]) -> list[RunEntry]:
     builds = list(dict.fromkeys(entry.build for entry in reversed(entries) if entry.build is not None))[:_NAMED]
     span = f"runs have the numbers {entries[0].number} to {entries[-1].number}" if entries else "there is no run"
     known = f"the last builds are {', '.join(reversed(builds))}" if builds else "no run says of which build it is"
-    raise UsageError(f"no run or build is called {name!r}; {known}; {span}")
+    raise UsageError(f"no run or build named {name!r}; {known}; {span}")
 
 
 def _describe_side(name: str, side: Sequence[RunEntry]) -> str:

@@ -31,20 +31,20 @@ TimeoutStopSec=10
 [Install]
 WantedBy=default.target
 """
-HELP = "show the configuration of the daemon, check a file, or write a unit for systemd"
+HELP = "show or validate the daemon's configuration, or write a systemd unit"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     commands = subcommands.add_command_group(parser)
-    show = subcommands.add_command(commands, "show", "show every setting and where the file is looked for")
-    check = subcommands.add_command(commands, "check", "name every mistake in a configuration file")
-    unit = subcommands.add_command(
-        commands, "systemd", "write a unit that runs the daemon as a service of the user, for systemctl --user"
-    )
+    show = subcommands.add_command(commands, "show", "show all settings and the file's search path")
+    check = subcommands.add_command(commands, "check", "validate a configuration file")
+    unit = subcommands.add_command(commands, "systemd", "write a systemd user unit that runs the daemon")
     for each in (show, check, unit):
-        each.add_argument("--config", metavar="FILE", type=Path, help="the file (default: the user's gapwatch.toml)")
-    check.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the same, shorter")
+        each.add_argument(
+            "--config", metavar="FILE", type=Path, help="Configuration file (default: the user's gapwatch.toml)"
+        )
+    check.add_argument("file", metavar="FILE", nargs="?", type=Path, help="Same as --config FILE")
     output.add_output_arguments(show)
 
 

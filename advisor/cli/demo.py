@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
 NAME = "demo"
-HELP = "advise on a bundled trace of a real run; no profiler needed"
+HELP = "advise on a bundled trace (no profiler needed)"
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: In an installed package, and in a checkout.
@@ -28,7 +28,7 @@ def run_command(args: argparse.Namespace) -> int:
     """Advise on the bundled trace, whatever the user's own history holds; returns the exit code."""
     trace = next((place for place in _PLACES if place.is_dir()), None)
     if trace is None:
-        raise AdvisorError("this installation came without the example trace; give gapwatch advise a profile of yours")
+        raise AdvisorError("this installation has no example trace; run 'gapwatch advise' on your own profile")
     study = advise.study_runs([trace], args, None)
     advise.deliver_advice(study.advice, study.earlier, args)
     return 0

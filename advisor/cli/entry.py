@@ -76,5 +76,5 @@ def _report_error(error: Exception) -> int:
         output.write_messages(f"{os.fsdecode(error.filename)}: {error.strerror}")
         return AdvisorError.exit_code
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    output.write_messages(f"internal error, a mistake in gapwatch: {what} ({DEBUG_VARIABLE}=1 shows where)")
+    output.write_messages(f"internal error: {what} (set {DEBUG_VARIABLE}=1 for a traceback)")
     return _INTERNAL

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from advisor.pipeline import Study
 
 NAME = "explain"
-HELP = "say how each number came about: formula, inputs, arrays, thresholds, rules"
+HELP = "explain how each number was computed: formula, inputs, thresholds, rules"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
-    parser.add_argument("run", metavar="RUN|PATH", help="a profile or trace, or a run in the history by number or name")
-    parser.add_argument("what", metavar="ACTION|GAP", nargs="?", help="one action or one gap (default: everything)")
-    parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the run (gapwatch machines list)")
+    parser.add_argument("run", metavar="RUN|PATH", help="Profile or trace, or a run of the history by number or name")
+    parser.add_argument("what", metavar="ACTION|GAP", nargs="?", help="Explain one action or gap only (default: all)")
+    parser.add_argument("--machine", metavar="NAME|FILE", help="Machine model (see gapwatch machines list)")
     user_folders.add_rules_argument(parser)
     parser.add_argument(
         "--profile", metavar="FILE", type=Path,
-        help="also write the profile that the numbers are computed from, as gapwatch/profile/1 (JSON; NPZ by its name)",
+        help="Also write the underlying profile as gapwatch/profile/1 (JSON, or NPZ by suffix)",
     )  # fmt: skip
-    parser.add_argument("--verbose", action="store_true", help="all inputs and all parts of each number")
+    parser.add_argument("--verbose", action="store_true", help="Show all inputs and terms of each number")
     history_location.add_state_argument(parser)
     output.add_output_arguments(parser)
 
@@ -72,7 +72,7 @@ def _resolve_paths(args: argparse.Namespace) -> list[Path]:
     with history_location.open_runs(args) as runs:
         files = [unit.path for unit in runs.units_of_run(number)]
     if not files:
-        raise UsageError(f"there is no run {args.run} in the history (gapwatch history lists them)")
+        raise UsageError(f"no run {args.run} in the history (see gapwatch history)")
     return files
 
 

@@ -25,8 +25,8 @@ class HistoryCommand:
 
 
 def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("program", metavar="PROGRAM", nargs="?", help="one program (default: all of them)")
-    parser.add_argument("-o", dest="output", metavar="FILE", type=Path, help="write there instead of standard output")
+    parser.add_argument("program", metavar="PROGRAM", nargs="?", help="Program to export (default: all)")
+    parser.add_argument("-o", dest="output", metavar="FILE", type=Path, help="Write to FILE instead of standard output")
     history_location.add_state_argument(parser)
 
 
@@ -45,7 +45,7 @@ def _export_history(args: argparse.Namespace) -> int:
 
 
 def _add_backup_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="the copy, which must not exist yet")
+    parser.add_argument("file", metavar="FILE", type=Path, help="Backup file (must not exist)")
     history_location.add_state_argument(parser)
 
 
@@ -57,7 +57,7 @@ def _backup_history(args: argparse.Namespace) -> int:
     return 0
 
 
-export = HistoryCommand(
-    "export", "write the advice on every run, one document a line", _add_export_arguments, _export_history
+export = HistoryCommand("export", "export all advice as JSON Lines", _add_export_arguments, _export_history)
+backup = HistoryCommand(
+    "backup", "back up the history (safe while the daemon runs)", _add_backup_arguments, _backup_history
 )
-backup = HistoryCommand("backup", "copy the history, also while it is in use", _add_backup_arguments, _backup_history)

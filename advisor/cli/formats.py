@@ -22,10 +22,10 @@ def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_output_arguments(parser, FORMS)
     parser.add_argument(
         "--base", metavar="BUILD",
-        help="for markdown and gates on changes: the build to compare with (default: the last other one)",
+        help="Base build for Markdown and for gates on changes (default: the newest other build)",
     )  # fmt: skip
     parser.add_argument(
-        "--source-root", metavar="DIR", type=Path, help="for sarif: the sources' root, to which places are relative"
+        "--source-root", metavar="DIR", type=Path, help="Source root that SARIF locations are relative to"
     )
 
 

@@ -50,11 +50,11 @@ class ChangeGate:
     text: str
 
 
-def add_gate_argument(parser: argparse.ArgumentParser, words: str = "exit with 1 if it holds") -> None:
+def add_gate_argument(parser: argparse.ArgumentParser, words: str = "Exit with status 1 if GATE holds") -> None:
     """Give a command the option that names gates."""
     parser.add_argument(
         "--fail-on", metavar="GATE", type=parse_gate, action="append", default=[],
-        help=f"{words}: 'L > 3 %%', 'W >= 2 s', new or regression (since the base build); may be given again",
+        help=f"{words}: 'L > 3 %%', 'W >= 2 s', new or regression (since the base build); repeatable",
     )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def check_gates(gates: Sequence[Gate | ChangeGate], advice: Advice, base: Callab
 def _find_changes(gate: ChangeGate, advice: Advice, base: ComparisonBase | None) -> Iterator[str]:
     """Yield how the run crosses a gate on what changed; complains where that can't be told."""
     if base is None:
-        output.write_messages(f"the gate {gate.text!r} is not judged: no earlier run of another build is known")
+        output.write_messages(f"gate {gate.text!r} skipped: no earlier run of another build")
     elif gate.text == "new":
         yield from _find_new_items(advice, base)
     else:
@@ -116,7 +116,7 @@ def _find_new_items(advice: Advice, base: ComparisonBase) -> Iterator[str]:
 
     sound = [one for one in base.runs if one.verdict != "insufficient evidence"]
     if not sound:
-        output.write_messages(f"the gate 'new' is not judged: there is no advice on build {base.change.before}")
+        output.write_messages(f"gate 'new' skipped: no advice on build {base.change.before}")
         return
     for item in find_new_recommendations(advice, sound):
         where = f" at {item.region or item.phase}" if item.region or item.phase else ""
@@ -130,8 +130,8 @@ def _find_regressions(base: ComparisonBase) -> Iterator[str]:
     change = base.change
     if change.actual.noise_s is None:
         output.write_messages(
-            f"the gate 'regression' is not judged: neither {change.after} nor another build was run twice, so nobody "
-            "knows the noise"
+            f"gate 'regression' skipped: neither {change.after} nor another build was run twice, so the "
+            "noise is unknown"
         )
     for grown in change.significant_increases:
         name = "the run time" if grown.name == "actual" else grown.name
@@ -149,12 +149,12 @@ def _find_crossing_gap(gate: Gate, advice: Advice) -> Gap | None:
         return exact if gate.is_crossed_by(exact) else None
     merged = next((gap for gap in advice.gaps if gate.gap in gap.members), None)
     if merged is None:
-        raise UsageError(f"the gate {gate.text!r} can't be judged: this run does not show the gap {gate.gap}")
+        raise UsageError(f"gate {gate.text!r} cannot be evaluated: this run does not show the gap {gate.gap}")
     upwards = gate.compare.startswith(">")
     if gate.is_crossed_by(merged) == upwards:
         reason = f" ({merged.reason})" if merged.reason else ""
         raise UsageError(
-            f"the gate {gate.text!r} can't be judged: {gate.gap} can't be told apart from the others in "
+            f"gate {gate.text!r} cannot be evaluated: {gate.gap} cannot be separated from the others in "
             f"{merged.name}{reason}; a gate on {merged.name} can"
         )
     return None if upwards else merged

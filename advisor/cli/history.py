@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report, Table
 
 NAME = "history"
-HELP = "list the runs of a program and what became of each item of advice"
+HELP = "list the runs of a program and the state of each recommendation"
 _MOST = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
-    parser.add_argument("program", metavar="PROGRAM", nargs="?", help="one program (default: all of them)")
+    parser.add_argument("program", metavar="PROGRAM", nargs="?", help="Program to list (default: all)")
     parser.add_argument(
-        "--limit", metavar="N", type=_parse_limit, default=_MOST, help=f"runs to list (default: {_MOST})"
+        "--limit", metavar="N", type=_parse_limit, default=_MOST, help=f"Number of runs to list (default: {_MOST})"
     )
     history_location.add_state_argument(parser)
     output.add_output_arguments(parser, report_output.FORMS)
@@ -55,7 +55,7 @@ def _build_report(args: argparse.Namespace) -> Report:
         left = runs.count_runs(args.program) - len(entries)
         if left:
             older = "1 older run is" if left == 1 else f"{left} older runs are"
-            parts.append(Text(f"{older} not listed; --limit {left + len(entries)} lists all"))
+            parts.append(Text(f"{older} not listed (--limit {left + len(entries)} lists all)"))
         programs = (args.program,) if args.program else runs.list_programs()
         parts += [
             _build_item_table(items, f"Advice on {program}" if len(programs) > 1 else "Advice")

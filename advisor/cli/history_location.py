@@ -22,7 +22,9 @@ STATE_VARIABLE = "GAPWATCH_STATE"
 
 def add_state_argument(parser: argparse.ArgumentParser) -> None:
     """Give a command the option that names the directory of the history."""
-    parser.add_argument("--state", metavar="DIR", type=Path, help="where the history is kept (default: the user's own)")
+    parser.add_argument(
+        "--state", metavar="DIR", type=Path, help="History directory (default: the user's state directory)"
+    )
 
 
 def history_folder(args: argparse.Namespace, configured: Path | None = None) -> Path:

@@ -29,15 +29,17 @@ class ItemCommand:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Give the command its arguments."""
-        parser.add_argument("item", metavar="ACTION", help="an action such as A-29, or an item of gapwatch history")
-        parser.add_argument("--region", metavar="NAME", help="the region, where the action is advised at several")
-        parser.add_argument("--program", metavar="NAME", help="the program, where several have such an item")
+        parser.add_argument(
+            "item", metavar="ACTION", help="Action such as A-29, or a fingerprint from gapwatch history"
+        )
+        parser.add_argument("--region", metavar="NAME", help="Region, if the action is recommended for several")
+        parser.add_argument("--program", metavar="NAME", help="Program, if several have this recommendation")
         if self.state == "suppressed":
             parser.add_argument(
-                "--until", metavar="DAY", type=_parse_day, help="bring it up again after that day, such as 2027-01-31"
+                "--until", metavar="DAY", type=_parse_day, help="Show it again after this day, such as 2027-01-31"
             )
         if self.state != "applied":
-            parser.add_argument("--reason", metavar="TEXT", help="why, for whoever reads the history")
+            parser.add_argument("--reason", metavar="TEXT", help="Reason to store in the history")
         history_location.add_state_argument(parser)
 
     def run_command(self, args: argparse.Namespace) -> int:
@@ -71,8 +73,8 @@ def _require_won_seconds(connection: Connection, item: Item) -> float:
     won_s = compute_resolved_gain(RunStore(connection), item)
     if won_s is None:
         raise UsageError(
-            f"{item.action} is resolved already, and the history cannot tell what that won: "
-            "it knows no runs of the build that showed it and of the next one"
+            f"{item.action} is already resolved, and its gain is unknown: the history has no runs "
+            "of the build that showed it and of the next one"
         )
     return won_s
 
@@ -86,7 +88,7 @@ def _parse_day(text: str) -> str:
     except ValueError:
         raise wrong from None
     if day < datetime.now(UTC).date():
-        raise argparse.ArgumentTypeError(f"expected a day to come, found {text}")
+        raise argparse.ArgumentTypeError(f"expected a future day, found {text}")
     return day.isoformat()
 
 

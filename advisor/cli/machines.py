@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report
 
 NAME = "machines"
-HELP = "list machine models, show one with the source of every number, or measure this machine"
+HELP = "list or show machine models, or measure this machine"
 #: Under this name a plugin offers to measure: ``probe(name, folder, working) -> Report``, as in ``commands.Services``.
 PROBE = "machine_probe"
 
@@ -23,15 +23,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     commands = subcommands.add_command_group(parser)
     output.add_output_arguments(
-        subcommands.add_command(commands, "list", "list the models that --machine knows by name")
+        subcommands.add_command(commands, "list", "list the models that --machine accepts by name")
     )
-    one = subcommands.add_command(commands, "show", "show every number of a model and where it comes from")
-    one.add_argument("machine", metavar="NAME|FILE", help="a model by name, a file, or host for this machine")
+    one = subcommands.add_command(commands, "show", "show every number of a model with its source")
+    one.add_argument("machine", metavar="NAME|FILE", help="Model name, model file, or host for this machine")
     output.add_output_arguments(one)
-    probe = subcommands.add_command(
-        commands, "probe", "measure this machine and keep what it can do as a model of its own"
-    )
-    probe.add_argument("--name", default="probed", help="what the model is called (default: probed)")
+    probe = subcommands.add_command(commands, "probe", "measure this machine and save the result as a machine model")
+    probe.add_argument("--name", default="probed", help="Name of the model (default: probed)")
     output.add_output_arguments(probe)
 
 

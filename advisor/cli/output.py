@@ -34,18 +34,21 @@ def add_output_arguments(parser: argparse.ArgumentParser, forms: Sequence[str] =
             dest="form",
             choices=forms,
             default=forms[0],
-            help=f"what to write (default: {forms[0]})",
+            help=f"Output format (default: {forms[0]})",
         )
-    parser.add_argument("-o", dest="output", metavar="FILE", type=Path, help="write there instead of standard output")
+    parser.add_argument("-o", dest="output", metavar="FILE", type=Path, help="Write to FILE instead of standard output")
     parser.add_argument(
         "--width",
         dest="page_width",
         metavar="N",
         type=_parse_width,
-        help="columns of text (default: the terminal's, else 120)",
+        help="Text width in columns (default: terminal width, else 120)",
     )
     parser.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto, on a terminal)"
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="Use colors (default: auto, only on a terminal)",
     )
 
 
@@ -113,7 +116,7 @@ def write_output(text: str, file: Path | None = None, encoding: str | None = Non
         _write_file(text, file)
         return
     if sys.stdout is None:
-        raise AdvisorError("standard output is closed, so the result can't be written")
+        raise AdvisorError("standard output is closed: cannot write the result")
     try:
         _write_stream(text, sys.stdout, encoding)
     except BrokenPipeError:

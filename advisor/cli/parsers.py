@@ -17,13 +17,19 @@ if TYPE_CHECKING:
     from advisor.extension.commands import Argument, Command
 
 DESCRIPTION = (
-    "Lower bounds on the run time of a parallel program, the gaps between them in seconds, and what to do next."
+    "Lower bounds on the run time of a parallel program, the gaps between them in seconds,\n"
+    "and tuning actions ranked by gain."
 )
-CODES = "Exit codes: 0 fine, 1 a gate was crossed, 2 bad usage or input, 3 a mistake in gapwatch itself."
+CODES = "Exit codes: 0 success, 1 gate crossed, 2 usage or input error, 3 internal error."
 
 
 class CommandParser(argparse.ArgumentParser):
     """A parser whose help goes the way of all output, and whose complaints are ``UsageError``."""
+
+    def __init__(self, *, add_help: bool = True, **settings: Any) -> None:  # noqa: ANN401 - what argparse takes
+        super().__init__(add_help=False, **settings)
+        if add_help:
+            self.add_argument("-h", "--help", action="help", help="Show this help and exit")
 
     @property
     def color(self) -> bool:
@@ -40,29 +46,29 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise the ``UsageError`` that ends the command."""
-        raise UsageError(f"{message} ({self.prog} --help says more)")
+        raise UsageError(f"{message} (see {self.prog} --help)")
 
 
 def build_top_parser(plugin_commands: Iterable[tuple[str, str]]) -> CommandParser:
     """Return the parser of the command line without a command; its help lists them all."""
     commands = [*((module.NAME, module.HELP) for module in COMMANDS.values()), *plugin_commands]
     widest = max(len(name) for name, _ in commands)
-    listed = _escape_percent("\n".join(f"  {name:{widest}}  {words}" for name, words in commands))
+    listed = _escape_percent("\n".join(f"  {name:{widest}}  {_capitalize(words)}" for name, words in commands))
     parser = CommandParser(
         prog="gapwatch",
         usage="gapwatch COMMAND [...]",
         description=DESCRIPTION,
-        epilog=f"commands:\n{listed}\n\ngapwatch COMMAND --help says more about each.\n{CODES}",
+        epilog=f"commands:\n{listed}\n\nRun 'gapwatch COMMAND --help' for details.\n{CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="store_true", help="show the version and exit")
+    parser.add_argument("--version", action="store_true", help="Show the version and exit")
     return parser
 
 
 def build_command_parser(module: BuiltInCommand) -> CommandParser:
     """Return the parser of one of gapwatch's own commands."""
-    words = f"{module.HELP[0].upper()}{module.HELP[1:]}."
+    words = f"{_capitalize(module.HELP)}."
     parser = CommandParser(prog=f"gapwatch {module.NAME}", description=words, allow_abbrev=False)
     module.add_arguments(parser)
     return parser
@@ -70,7 +76,7 @@ def build_command_parser(module: BuiltInCommand) -> CommandParser:
 
 def build_plugin_parser(command: Command) -> CommandParser:
     """Return the parser of a plugin's command; an option of its own hides ours of the same name."""
-    words = _escape_percent(f"{command.help} (plugin {command.plugin})")
+    words = _escape_percent(f"{_capitalize(command.help)} (plugin {command.plugin}).")
     parser = CommandParser(
         prog=f"gapwatch {command.name}", description=words, conflict_handler="resolve", allow_abbrev=False
     )
@@ -84,7 +90,7 @@ def build_plugin_parser(command: Command) -> CommandParser:
         parser.usage = _escape_percent(parser.format_usage().removeprefix("usage: ").rstrip() + f" {shown}").replace(
             "%", "%%"
         )
-        parser.epilog = _escape_percent(f"{shown}: {rest.help}")
+        parser.epilog = _escape_percent(f"{shown}: {_capitalize(rest.help)}")
     return parser
 
 
@@ -107,20 +113,25 @@ def _find_remainder(command: Command) -> Argument | None:
     return next((argument for argument in command.arguments if argument.remainder), None)
 
 
+def _capitalize(words: str) -> str:
+    """Return words in sentence case: only the first letter changes."""
+    return words[:1].upper() + words[1:]
+
+
 def _escape_percent(words: str) -> str:
     """Return words in which argparse finds nothing to fill in."""
     return words.replace("%(", "% (")
 
 
 def _add_plugin_argument(parser: CommandParser, argument: Argument) -> None:
-    words = argument.help.replace("%", "%%")
+    words = _capitalize(argument.help).replace("%", "%%")
     bare = argument.name.removeprefix("--")
     name = argument.name if argument.is_option else bare.replace("-", "_")
     if argument.is_option and argument.type is bool:
         parser.add_argument(name, action="store_true", default=bool(argument.default), help=words)
         return
     settings: dict[str, Any] = {"help": words, "type": _argument_type(argument), "default": argument.default}
-    settings["metavar"] = bare.upper()
+    settings["metavar"] = "N" if argument.is_option and argument.type is int else bare.upper().replace("-", "_")
     if argument.choices:
         settings["choices"] = argument.choices
     if argument.is_option:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report
 
 NAME = "plugins"
-HELP = "list plugins: where each comes from, what it does, why one failed"
+HELP = "list plugins: origin, purpose, and why any failed to load"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

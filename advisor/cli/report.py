@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from advisor.model.records import Advice
 
 NAME = "report"
-HELP = "write pages over programs and builds, with an index: of the runs in directories, or of the history"
+HELP = "write HTML pages by program and build, from directories or the history"
 _INDEX: Final = "index.html"
 _PAGE: Final = "run-[0-9][0-9][0-9][0-9]"
 _FOLDER: Final = "gapwatch-report"
@@ -27,20 +27,20 @@ _MOST: Final = 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument(
-        "paths", metavar="DIR", nargs="*", type=Path, help="where profiles lie (default: the runs of the history)"
+        "paths", metavar="DIR", nargs="*", type=Path, help="Directory with profiles (default: the runs of the history)"
     )
     parser.add_argument(
         "-o", dest="folder", metavar="FOLDER", type=Path, default=Path(_FOLDER),
-        help=f"where to write the pages; what an earlier report left there goes (default: {_FOLDER})",
+        help=f"Output directory; replaces an earlier report (default: {_FOLDER})",
     )  # fmt: skip
     parser.add_argument(
         "--limit",
         metavar="N",
         type=_parse_limit,
         default=_MOST,
-        help=f"pages of each program, the newest (default: {_MOST})",
+        help=f"Newest runs per program (default: {_MOST})",
     )
-    parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the runs (gapwatch machines list)")
+    parser.add_argument("--machine", metavar="NAME|FILE", help="Machine model (see gapwatch machines list)")
     user_folders.add_rules_argument(parser)
     history_location.add_state_argument(parser)
 
@@ -124,7 +124,7 @@ def _prepare_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         index = folder / _INDEX
         if index.exists() and MARK not in index.read_text(encoding="utf-8", errors="replace"):
-            raise AdvisorError(f"{index} is not of gapwatch; name another folder with -o")
+            raise AdvisorError(f"{index} was not written by gapwatch; choose another directory with -o")
     except OSError as error:
         raise AdvisorError(f"{folder}: {error.strerror}") from error
 

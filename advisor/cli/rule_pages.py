@@ -95,7 +95,7 @@ def build_action_report(action: Action, book: RuleBook) -> Report:
             Text(f"Why: {_normalize_spaces(action.why)}"),
             *(Text(_render_instruction(how)) for how in action.instructions),
             Table("Sources", (Column("source"),), tuple((source,) for source in action.sources)),
-            Table("Examples", tuple(map(Column, ("given", "with", "expected"))), examples),
+            Table("Examples", tuple(map(Column, ("case", "override", "expected"))), examples),
         ),
     )
 
@@ -104,7 +104,7 @@ def build_problem_report(problems: Sequence[Problem]) -> Report:
     """Return a table of mistakes, or the sentence that there are none."""
     rows = tuple((problem.path, problem.line, problem.column, problem.message) for problem in problems)
     columns = tuple(map(Column, ("file", "line", "column", "mistake")))
-    return Report("", (Table("", columns, rows) if rows else Text("No mistakes."),))
+    return Report("", (Table("", columns, rows) if rows else Text("No errors."),))
 
 
 def build_test_report(results: Sequence[ExampleResult]) -> Report:
@@ -120,7 +120,7 @@ def build_test_report(results: Sequence[ExampleResult]) -> Report:
         )
         for result in failed
     )
-    columns = tuple(map(Column, ("action", "given", "expected", "found", "stands in")))
+    columns = tuple(map(Column, ("action", "case", "expected", "actual", "rule file")))
     summary = Text(
         f"{len(results)} examples of {len({result.action.id for result in results})} actions, {len(failed)} failed."
     )
@@ -132,18 +132,18 @@ def _iterate_properties(action: Action, book: RuleBook) -> Iterator[tuple[str, s
     step = next((step.name for step in book.steps if step.id == action.step), "")
     yield "step", f"{int(action.step)} {step}"
     yield "issue", _join_names([action.issue], issues)
-    yield "aims at gaps", ", ".join(action.targets)
-    yield "may move gaps", ", ".join(action.affects)
-    yield "helps", _join_names(action.helps, issues)
-    yield "may hurt", _join_names(action.hurts, issues)
-    yield "touches", _join_names(action.other, issues)
+    yield "target gaps", ", ".join(action.targets)
+    yield "affected gaps", ", ".join(action.affects)
+    yield "also improves", _join_names(action.helps, issues)
+    yield "may worsen", _join_names(action.hurts, issues)
+    yield "may change", _join_names(action.other, issues)
     yield "applies to", ", ".join(action.applies_to)
     yield "effort", f"{action.effort} of 5, {EFFORTS[action.effort]}"
-    yield "usual win", f"{numbers.format_percentage(action.typical_fraction)} of the ceiling"
+    yield "typical gain", f"{numbers.format_percentage(action.typical_fraction)} of the ceiling"
     yield "change", ", ".join(f"{name}: {value}" for name, value in action.change.items())
     yield "not with", ", ".join(action.conflicts)
     yield "state", "off" if action in book.off else ""
-    yield "stands in", action.place
+    yield "source file", action.place
 
 
 def _join_names(ids: Iterable[str], names: dict[str, str]) -> str:

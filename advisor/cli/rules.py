@@ -15,27 +15,23 @@ if TYPE_CHECKING:
     from advisor.extension.host import PluginHost
 
 NAME = "rules"
-HELP = "list the rules, show one, check a file of one's own, run the examples"
+HELP = "list, show, check or test rules"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     commands = subcommands.add_command_group(parser)
-    one = subcommands.add_command(commands, "list", "list all actions with the gaps they aim at, and the steps")
+    one = subcommands.add_command(commands, "list", "list actions with their target gaps and tuning steps")
     user_folders.add_rules_argument(one)
     output.add_output_arguments(one)
-    one = subcommands.add_command(
-        commands, "show", "show all about one action: when it fires, why, how with code, sources"
-    )
-    one.add_argument("action", metavar="ID", help="the action, such as A-29")
+    one = subcommands.add_command(commands, "show", "show one action: conditions, reason, code, sources")
+    one.add_argument("action", metavar="ID", help="Action such as A-29")
     user_folders.add_rules_argument(one)
     output.add_output_arguments(one)
-    one = subcommands.add_command(
-        commands, "check", "check files of rules: every mistake in them with file, line and column"
-    )
-    one.add_argument("files", metavar="FILE", nargs="+", type=Path, help="a YAML file of actions")
+    one = subcommands.add_command(commands, "check", "validate rule files; errors are given as file:line:column")
+    one.add_argument("files", metavar="FILE", nargs="+", type=Path, help="YAML file of actions")
     output.add_output_arguments(one)
-    one = subcommands.add_command(commands, "test", "run the examples that stand with the rules")
+    one = subcommands.add_command(commands, "test", "run the examples of the rules")
     user_folders.add_rules_argument(one)
     output.add_output_arguments(one)
 
@@ -67,7 +63,7 @@ def _show_rule(args: argparse.Namespace) -> int:
         known = [action.id for action in (*book.actions, *book.off)]
         near = scalars.find_nearest(args.action, known)
         hint = f"; did you mean {near}?" if near else ""
-        raise UsageError(f"there is no action {args.action!r}{hint} (gapwatch rules list shows all)")
+        raise UsageError(f"no action {args.action!r}{hint} (see gapwatch rules list)")
     return report_output.show_document(
         rule_pages.build_action_document(action, book), rule_pages.build_action_report(action, book), args
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from advisor.model.records import Profile
 
 NAME = "run"
-HELP = "run a program, record what it does, and advise on that; no profiler needed"
+HELP = "run a program, record it and advise (no profiler needed)"
 
 _SHORTEST_S: Final = 1e-3
 _LONGEST_S: Final = 60.0
@@ -38,22 +38,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument(
         "--profile", metavar="PATH", type=Path,
-        help="where to keep what was recorded (default: gapwatch-run-PROGRAM-TIME here)",
+        help="Where to keep the recording (default: ./gapwatch-run-PROGRAM-TIME)",
     )  # fmt: skip
     parser.add_argument(
-        "--from-outside", action="store_true", help="preload nothing into the program, and only sample its processes"
+        "--from-outside", action="store_true", help="Preload nothing into the program; only sample its processes"
     )
     parser.add_argument(
-        "--limit", metavar="SIZE", type=_limit, default="1 GiB", help="bytes that a thread may record (default: 1 GiB)"
+        "--limit", metavar="SIZE", type=_limit, default="1 GiB", help="Most bytes recorded per thread (default: 1 GiB)"
     )
     parser.add_argument(
-        "--interval", metavar="TIME", type=_parse_interval, default=0.05, help="between two samples (default: 50 ms)"
+        "--interval", metavar="TIME", type=_parse_interval, default=0.05, help="Sampling interval (default: 50 ms)"
     )
     advise.add_advice_arguments(parser)
     history_location.add_state_argument(parser)
     parser.add_argument(
         "command", metavar="CMD", nargs=argparse.REMAINDER,
-        help="the program and its arguments, best after --; its exit status is that of gapwatch, unless it is 0",
+        help="Program and arguments, preferably after --; a nonzero exit status is passed on",
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def run_command(args: argparse.Namespace) -> int:
 
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command or not command[0]:
-        raise UsageError("which program? gapwatch run -- CMD (gapwatch run --help says more)")
+        raise UsageError("no program given; usage: gapwatch run -- CMD (see gapwatch run --help)")
     _flush_streams()
     session = None if args.from_outside else _session(command, args)
     recording = record_program(command, args.interval, session.variables if session else None)
@@ -157,7 +157,7 @@ def _advise_on_samples(recording: Recording, args: argparse.Namespace) -> None:
 
     found = analyze_recording(recording)
     file = _write_profile(build_profile(found, profiling_tools.select_next_command(found)), args.profile)
-    output.write_messages(f"sampled into {file}; gapwatch advise reads it again")
+    output.write_messages(f"samples saved to {file}; gapwatch advise reads it again")
     study = advise.study_runs([file], args, history_location.open_history(args))
     head = ""
     if args.form == "text":

@@ -57,7 +57,7 @@ class HostServices:
             found = self.host.find_profiles(path)
             traces = [one for one in found if self.host.is_trace(one)]
             if len(traces) > 1:
-                raise InputError(path, f"holds {len(traces)} traces, {traces[0].path} for example; name one of them")
+                raise InputError(path, f"holds {len(traces)} traces, such as {traces[0].path}; choose one")
             return self.host.read_trace((traces or found)[0])
 
     def load_history(self, program: str) -> tuple[Advice, ...]:

@@ -13,25 +13,29 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "stamp"
-HELP = "name the build of the profiles in a directory (gapwatch.json), by git where no name is given"
+HELP = "record the build of the profiles in a directory (gapwatch.json; default: git commit)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
-    parser.add_argument("folder", metavar="DIR", type=Path, help="where the profiles are, or will be")
+    parser.add_argument("folder", metavar="DIR", type=Path, help="Directory of the profiles, existing or planned")
     _add_stamp_options(parser)
     parser.add_argument(
         "command", metavar="CMD", nargs=argparse.REMAINDER,
-        help="a command to run with GAPWATCH_BUILD set, best after --; its exit status is that of gapwatch",
+        help="Command to run with GAPWATCH_BUILD set, preferably after --; its exit status is passed on",
     )  # fmt: skip
 
 
 def _add_stamp_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--build", metavar="NAME", help="the build (default: the commit of --source, and its changes)")
-    parser.add_argument("--source", metavar="DIR", type=Path, default=Path(), help="the source tree (default: here)")
+    parser.add_argument(
+        "--build", metavar="NAME", help="Build name (default: commit of --source plus a hash of its changes)"
+    )
+    parser.add_argument(
+        "--source", metavar="DIR", type=Path, default=Path(), help="Source tree (default: current directory)"
+    )
     parser.add_argument(
         "--parameter", metavar="NAME=VALUE", type=_parse_parameter, action="append", default=[],
-        help="a size or setting of the runs, such as N=4096; may be given again",
+        help="Run parameter such as N=4096; repeatable",
     )  # fmt: skip
 
 
@@ -67,7 +71,7 @@ def run_command(args: argparse.Namespace) -> int:
     command = _split_arguments(args)
     build = args.build or os.environ.get(sidecar.BUILD_VARIABLE) or builds.identify_build(args.source)
     if build is None:
-        raise UsageError(f"{args.source.absolute()} is in no git repository; name the build with --build")
+        raise UsageError(f"{args.source.absolute()} is not in a git repository; name the build with --build")
     args.folder.mkdir(parents=True, exist_ok=True)
     file = sidecar.write_sidecar(args.folder, {"build": build}, dict(args.parameter))
     if command:

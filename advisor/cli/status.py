@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report
 
 NAME = "status"
-HELP = "say whether the daemon runs, what became of every file, and what is in the way"
+HELP = "show whether the daemon runs, file states, and problems"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,20 +53,24 @@ def _build_folder_report(folder: Path, connection: Connection) -> Report:
     who = find_writer(folder)
     counts = FileStates(connection).count_states()
     rows: list[tuple[str | int, ...]] = [(state, count) for state, count in counts.items()]
-    rows.append(("all together", sum(counts.values())))
+    rows.append(("total", sum(counts.values())))
     parts: list[Text | Table] = [
-        Text(f"{who} writes to the history in {folder}" if who else f"nobody writes to the history in {folder}"),
+        Text(
+            f"{who} is writing to the history in {folder}"
+            if who
+            else f"no process is writing to the history in {folder}"
+        ),
         Table("Files", (Column("state"), Column("files")), tuple(rows)),
         Text(_describe_runs(RunStore(connection))),
     ]
     if ignored := FileStates(connection).count_ignored():
-        parts.append(Table("Ignored", (Column("why"), Column("files"), Column("the newest")), tuple(ignored)))
+        parts.append(Table("Ignored", (Column("reason"), Column("files"), Column("latest")), tuple(ignored)))
     troubles = FileStates(connection).find_troubles()
     if troubles:
-        parts.append(Table("In the way", (Column("file"), Column("state"), Column("why")), tuple(troubles)))
+        parts.append(Table("Problems", (Column("file"), Column("state"), Column("reason")), tuple(troubles)))
     remarks = RemarkStore(connection)
-    parts += [Text(f"the daemon says: {said}") for said in remarks.latest_remarks()]
+    parts += [Text(f"daemon: {said}") for said in remarks.latest_remarks()]
     if faults := remarks.failed_plugins():
-        columns = (Column("plugin"), Column("failed"), Column("the last time"))
-        parts.append(Table("Plugins that failed (three times: left out until updated)", columns, faults))
+        columns = (Column("plugin"), Column("failures"), Column("last failure"))
+        parts.append(Table("Failed plugins (disabled after three failures, until updated)", columns, faults))
     return Report("", tuple(parts))

@@ -17,4 +17,5 @@ def add_command_group(parser: argparse.ArgumentParser) -> Commands:
 
 def add_command(commands: Commands, name: str, words: str) -> argparse.ArgumentParser:
     """Return the parser of one more command; ``words`` describe it in the list and in its own help."""
-    return commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.", allow_abbrev=False)
+    words = words[:1].upper() + words[1:]
+    return commands.add_parser(name, help=words, description=f"{words}.", allow_abbrev=False)

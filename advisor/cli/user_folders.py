@@ -33,7 +33,7 @@ def plugin_folders() -> tuple[Path, ...]:
 def add_rules_argument(parser: argparse.ArgumentParser) -> None:
     """Give a command the option to add files of rules to those of ``rule_files``."""
     parser.add_argument(
-        "--rules", metavar="FILE", type=Path, action="append", default=[], help="rules to add; may be given again"
+        "--rules", metavar="FILE", type=Path, action="append", default=[], help="Additional rule file; repeatable"
     )
 
 

@@ -21,24 +21,26 @@ if TYPE_CHECKING:
     from advisor.model.records import Advice
 
 NAME = "watch"
-HELP = "watch directories, and advise on every run that profilers write there"
+HELP = "watch directories and advise on every new run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
-    parser.add_argument("roots", metavar="DIR", nargs="*", type=Path, help="where profilers write (else: --config)")
-    parser.add_argument("--config", metavar="FILE", type=Path, help="settings (default: the user's gapwatch.toml)")
+    parser.add_argument(
+        "roots", metavar="DIR", nargs="*", type=Path, help="Directory that profilers write to (default: from --config)"
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help="Configuration file (default: the user's gapwatch.toml)"
+    )
     history_location.add_state_argument(parser)
-    parser.add_argument("--once", action="store_true", help="read what is there and end, instead of watching on")
+    parser.add_argument("--once", action="store_true", help="Process what is there, then exit")
     parser.add_argument(
         "--format", "--as", dest="form", choices=("live", "lines", "json"),
-        help="a screen, a line for each event, or a document for each run (default: live; off a terminal it is lines)",
+        help="Live screen, one line per event, or one JSON document per run (default: live on a terminal, else lines)",
     )  # fmt: skip
-    gates.add_gate_argument(
-        parser, "with --once: exit with 1 if it holds for the newest run of a program that was read"
-    )
-    parser.add_argument("--jobs", metavar="N", type=_parse_jobs, help="profiles read at the same time (default: 1)")
-    parser.add_argument("--machine", metavar="NAME|FILE", help="the machine model of the runs (gapwatch machines list)")
+    gates.add_gate_argument(parser, "With --once: exit with status 1 if GATE holds for the newest run of a program")
+    parser.add_argument("--jobs", metavar="N", type=_parse_jobs, help="Profiles to read in parallel (default: 1)")
+    parser.add_argument("--machine", metavar="NAME|FILE", help="Machine model (see gapwatch machines list)")
 
 
 def _parse_jobs(text: str) -> int:
@@ -55,7 +57,7 @@ def run_command(args: argparse.Namespace) -> int:
     from advisor.daemon.events import RunIngested
 
     if args.fail_on and not args.once:
-        raise UsageError("--fail-on judges what --once has read; a daemon that watches on never ends with a verdict")
+        raise UsageError("--fail-on requires --once: a daemon that keeps watching has no exit status")
     settings = _load_settings(args)
     state = history_location.history_folder(args, settings.state)
     form = args.form or "live"
@@ -72,7 +74,7 @@ def run_command(args: argparse.Namespace) -> int:
         except AdvisorError as error:  # a log that is full; the history has all that it would say
             if args.once:
                 raise
-            output.write_messages(f"{error}; watching goes on without it")
+            output.write_messages(f"{error}; continuing without it")
 
     daemon = Daemon(settings, state, handle_event)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -82,7 +84,7 @@ def run_command(args: argparse.Namespace) -> int:
     with shown:
         daemon.run_daemon(once=args.once)
     if args.fail_on and not newest:
-        output.write_messages("nothing new was read, so there is nothing for --fail-on to judge")
+        output.write_messages("nothing new was read: --fail-on has nothing to check")
     for advice in newest.values() if args.fail_on else ():
         gates.check_gates(args.fail_on, advice, partial(_find_base, advice, state))
     return 0
@@ -110,7 +112,7 @@ def _load_settings(args: argparse.Namespace) -> DaemonConfig:
     }
     found = config.with_flags(config_command.read_config(args), flags)
     if not found.roots:
-        raise UsageError("which directories? gapwatch watch DIR…, or roots in gapwatch.toml")
+        raise UsageError("no directories given; run 'gapwatch watch DIR' or set roots in gapwatch.toml")
     missing = [str(root) for root in found.roots if not root.is_dir()]
     if len(missing) == len(found.roots):
         raise UsageError(f"no such directory: {', '.join(missing)}")

@@ -63,7 +63,7 @@ def read_config(path: Path) -> DaemonConfig:
     for name, value in entries.items():
         try:
             if name not in _READ:
-                raise ValueError(f"{name!r} is no setting{suggest_word(name, _READ)}")
+                raise ValueError(f"{name!r} is not a setting{suggest_word(name, _READ)}")
             field, convert = _READ[name]
             found[field] = convert(value, path.parent)
         except ValueError as error:

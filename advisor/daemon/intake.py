@@ -1,4 +1,4 @@
-"""From files that have settled to runs in the history: who is asked for what, and what becomes of each file.
+"""From files that have settled to runs in the history: which reader gets what, and the state of each file.
 
 The steps of one unit (a file, or a directory that is one profile): identify, hash, advise, store. Between any two of
 them the process may be killed: what is not stored waits in the ledger and is done again; what is stored is not.

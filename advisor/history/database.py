@@ -70,7 +70,7 @@ def copy_history(folder: Path, target: Path) -> None:
         with _closing_connection(sqlite3.connect(target)) as made:
             source.backup(made)
     except FileExistsError as error:
-        raise StoreError(f"{target}: {error.strerror}; name a file that does not exist") from error
+        raise StoreError(f"{target}: {error.strerror}; choose a file that does not exist") from error
     except OSError as error:
         raise StoreError(f"{target}: {error.strerror}") from error
     except sqlite3.Error as error:
@@ -98,7 +98,7 @@ def open_transaction(folder: Path) -> Iterator[sqlite3.Connection]:
             writer.close()
         return
     if filesystems.is_network(folder) and not who.endswith(f" on {os.uname().nodename}"):
-        raise StoreError(f"{folder} is in use by another gapwatch ({who}): say it on that host")
+        raise StoreError(f"{folder} is in use by gapwatch on another host ({who}): run the command there")
     counter = os.open(folder / COUNTER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         with _closing_connection(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as connection:
@@ -200,7 +200,7 @@ class HistoryWriter:
 def _require_database(folder: Path) -> Path:
     path = folder / NAME
     if not path.exists():
-        raise StoreError(f"there is no history in {folder}; gapwatch watch makes one")
+        raise StoreError(f"no history in {folder}; run 'gapwatch watch DIR' to create one")
     return path
 
 
@@ -259,7 +259,9 @@ def _refuse_other_version(connection: sqlite3.Connection, path: Path, older: str
     """Raise ``StoreError`` for a database of a newer gapwatch; for one that is ``older``, too, where that is said."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
-        raise StoreError(f"{path} was written by a newer gapwatch (version {version}, here {VERSION}): update this one")
+        raise StoreError(
+            f"{path} was written by a newer gapwatch (schema {version}, supported {VERSION}): upgrade this one"
+        )
     if older and version < VERSION:
         raise StoreError(f"{path} is of version {version}, here {VERSION}; {older}")
 

@@ -1,4 +1,4 @@
-"""What becomes of each item of advice, over all runs of a program: one line of history per cause."""
+"""The state of each item of advice over all runs of a program: one line of history per cause."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class ItemStore:
                 f"several items are called {text!r}; name one by its number, --region or --program: {listed}"
             )
         where = "".join(f" {word} {name!r}" for word, name in (("of", program), ("at", region)) if name is not None)
-        raise UsageError(f"no item is called {text!r}{where}; those seen last: {listed}")
+        raise UsageError(f"no item named {text!r}{where}; most recent: {listed}")
 
     def apply_actions(
         self, program: str, actions: Sequence[tuple[str, str | None]], reason: str, now: datetime

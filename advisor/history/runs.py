@@ -136,7 +136,7 @@ class RunStore:
         """Return the advice on a run, slim; raises ``StoreError`` where there is none or it is damaged."""
         row = self._connection.execute("SELECT advice FROM runs WHERE id = ?", (number,)).fetchone()
         if row is None:
-            raise StoreError(f"there is no run {number} in the history")
+            raise StoreError(f"no run {number} in the history")
         return _require_sound(number, row[0])
 
     def load_latest_advice(self, program: str, most: int, without: Collection[int], until: int) -> tuple[Advice, ...]:

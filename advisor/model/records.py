@@ -300,7 +300,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A gap that an action may help or hurt, with its present seconds."""
+    """A gap that an action may reduce or increase, with its present seconds."""
 
     gap: str
     seconds: float
@@ -375,7 +375,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """How far a profile can be trusted: A (fully) to F (not at all), with the reasons."""
+    """How reliable a profile is: A (fully) to F (not at all), with the reasons."""
 
     letter: Literal["A", "B", "C", "D", "F"]
     score: float

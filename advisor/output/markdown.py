@@ -69,7 +69,7 @@ def _render_changes(since: Comparison) -> Iterator[str]:
              _format_delta(change, since), _format_code(change.places[0][0], in_table=True) if change.places else "")
             for change in shown
         ]  # fmt: skip
-        yield _render_table(("gap", "before", "now", "change", "most of it in"), "lrrrl", rows)
+        yield _render_table(("gap", "before", "now", "change", "mainly in"), "lrrrl", rows)
 
 
 def _format_delta(change: Change, since: Comparison) -> str:
@@ -81,8 +81,8 @@ def _format_delta(change: Change, since: Comparison) -> str:
 
 def _describe_doubt(since: Comparison) -> str:
     if since.actual.beyond_noise is None:
-        return " (one run each: noise is not known)"
-    return f" ({sum(since.disturbed)} disturbed runs left out)" if any(since.disturbed) else ""
+        return " (one run each: noise unknown)"
+    return f" ({sum(since.disturbed)} disturbed runs excluded)" if any(since.disturbed) else ""
 
 
 def _render_next_actions(advice: Advice) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _render_next_actions(advice: Advice) -> Iterator[str]:
         silent = advice.verdict == "nothing significant" and bound
         yield f"**{_escape_markdown(bound)}**" if silent else f"**{advice.verdict.capitalize()}.**"
         return
-    yield f"**To do next**; together they win at most {numbers.format_duration(advice.total.ceiling_s)}:"
+    yield f"**To do next** (combined saving: up to {numbers.format_duration(advice.total.ceiling_s)}):"
     rows = [
         (f"{item.rank}", f"{_escape_markdown(item.title)} ({_escape_markdown(item.action)})", _describe_place(item),
         numbers.format_duration(item.ceiling_s),
@@ -123,7 +123,7 @@ def _render_details(item: Recommendation) -> str:
     ]  # fmt: skip
     parts = [
         _escape_markdown(item.why),
-        _render_table(("fact", "value", "threshold", "how it is computed"), "lrll", rows) if rows else "",
+        _render_table(("fact", "value", "threshold", "computation"), "lrll", rows) if rows else "",
     ]
     parts += [part for how in item.how for part in _render_instruction(how)]
     return "\n\n".join([*filter(None, parts), f"Rule: {_format_code(item.rule_place)}"])

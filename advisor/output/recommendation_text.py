@@ -11,7 +11,7 @@ from advisor.output.text_cells import make_line, pad_text, shorten_all, wrap_tex
 from advisor.output.wording import BASES, COUNTS, EFFORTS, GAPS, describe_how
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rich.text import Text
 
@@ -68,17 +68,17 @@ def _render_revisit(advice: Advice, page: Page) -> list[Text]:
     steps = ", ".join(map(str, advice.steps_to_revisit))
     return [
         make_line(),
-        *render_paragraph(page.clean_prose(f"After these changes look again at the steps {steps}."), page),
+        *render_paragraph(page.clean_prose(f"After these changes, revisit steps {steps}."), page),
     ]
 
 
 def _describe_total(advice: Advice) -> str:
-    """Return what all recommendations win together, where there are several."""
+    """Return the combined saving of all recommendations, where there are several."""
     count, total = len(advice.recommendations), advice.total
     if count < 2:
         return ""
-    who = "together they win" if count <= FIRST else f"all {count} together win"
-    gain = f"{who} at most {numbers.format_duration(total.ceiling_s)}"
+    what = "combined saving" if count <= FIRST else f"combined saving of all {count}"
+    gain = f"{what}: up to {numbers.format_duration(total.ceiling_s)}"
     return gain if total.expected_s is None else f"{gain}, expected {numbers.format_duration(total.expected_s)}"
 
 
@@ -127,7 +127,7 @@ def _render_brief(item: Recommendation, places: dict[str, str], page: Page) -> l
         *render_labelled(
             "how", page.clean_prose(f"{format_how_label(how)}{first_sentence(how.text)}") if how else "", page
         ),
-        *render_labelled("may hurt", describe_effects(item.may_hurt, page), page),
+        *render_labelled("risk", describe_effects("may increase", item.may_hurt, page), page),
     ]
 
 
@@ -195,13 +195,15 @@ def _format_evidence(piece: Evidence, item: Recommendation) -> str:
     return f"{piece.fact}{here} = {numbers.format_value(piece.value, piece.unit)}"
 
 
-def describe_effects(items: Iterable[Effect], page: Page) -> str:
-    """Return gaps that an action may move, in words and with their present seconds."""
-    words = (
-        f"{item.gap} {GAPS.get(item.gap, '')}".strip() + f" (now {numbers.format_duration(item.seconds)})"
+def describe_effects(verb: str, items: Sequence[Effect], page: Page) -> str:
+    """Return the gaps that an action ``verb`` (may reduce, may increase), with their present seconds."""
+    words = ", ".join(
+        f"{GAPS[item.gap]} ({item.gap}, now {numbers.format_duration(item.seconds)})"
+        if item.gap in GAPS
+        else f"{item.gap} (now {numbers.format_duration(item.seconds)})"
         for item in items
     )
-    return page.clean_prose(", ".join(words))
+    return page.clean_prose(f"{verb} {words}") if words else ""
 
 
 def format_how_label(how: HowTo) -> str:
@@ -228,8 +230,8 @@ def _render_in_full(item: Recommendation, places: dict[str, str], page: Page) ->
         *render_labelled("why", page.clean_prose(item.why), page),
         *_render_evidence(item, page),
         *_render_instructions(item.how, page),
-        *render_labelled("may help", describe_effects(item.may_help, page), page),
-        *render_labelled("may hurt", describe_effects(item.may_hurt, page), page),
+        *render_labelled("also", describe_effects("may reduce", item.may_help, page), page),
+        *render_labelled("risk", describe_effects("may increase", item.may_hurt, page), page),
         *render_labelled("not with", page.clean_name(conflicts), page),
         *render_labelled("or", page.clean_name(", ".join(item.alternatives)), page),
         *render_labelled("effort", f"{item.effort} of 5, {EFFORTS.get(item.effort, '')}", page),

@@ -51,7 +51,7 @@ def render_screen(advice: Advice, page: Page) -> str:
 
 
 def _render_head(advice: Advice, page: Page) -> list[Text]:
-    """Return program, seconds and processors; then run and build; then how far all this can be trusted."""
+    """Return program, seconds and processors; then run and build; then the grade of the evidence."""
     profile = advice.profile
     program = shorten_text(page.clean_name(profile.program), max(20, page.prose_width // 2), page.signs.ellipsis)
     machine = f", {page.clean_name(profile.machine)}" if profile.machine else ""
@@ -94,14 +94,14 @@ def _render_verdict(advice: Advice, page: Page) -> list[Text]:
 
 def _render_nothing(advice: Advice, page: Page) -> list[Text]:
     if computation := describe_bound(advice):
-        sentence = f"No gap above the computation calls for an action. {computation}"
+        sentence = f"No gap above the computation is large enough to act on. {computation}"
         return render_paragraph(page.clean_remark(sentence), page, "bold yellow")
     if any(note.name == WAITING_UNKNOWN for note in advice.grade.notes):
         sentence = (
             f"Nothing significant in input and output, and nothing else was recorded.{_describe_largest_gap(advice)}"
         )
     else:
-        sentence = f"Nothing significant: no gap of this run calls for an action.{_describe_largest_gap(advice)}"
+        sentence = f"Nothing significant: no gap is large enough to act on.{_describe_largest_gap(advice)}"
     return render_paragraph(page.clean_remark(sentence), page, "bold green")
 
 
@@ -117,18 +117,18 @@ def _describe_largest_gap(advice: Advice) -> str:
 def _render_insufficient(advice: Advice, page: Page) -> list[Text]:
     bound = describe_bound(advice)
     if _is_open(advice):
-        sentence = "Not enough evidence to choose an action: what tells one from another was not measured."
+        sentence = "Not enough evidence to choose an action: the facts that would decide were not measured."
         return render_paragraph(
             page.clean_remark(sentence + (f" {bound}" if bound else _describe_largest_gap(advice))), page, "bold red"
         )
-    lines = render_paragraph("Not enough evidence to advise from, so no advice is given.", page, "bold red")
+    lines = render_paragraph("Not enough evidence for advice.", page, "bold red")
     for note in _worst_notes(advice):
         lines += render_bullet(page.clean_remark(note.text), page)
     return lines
 
 
 def _is_open(advice: Advice) -> bool:
-    """Return whether gaps are known and can be trusted, but not which action meets them."""
+    """Return whether gaps are known and reliable, but no action matches them."""
     return advice.verdict == "insufficient evidence" and bool(advice.gaps) and advice.grade.letter != "F"
 
 
@@ -156,7 +156,7 @@ def _describe_unknown_facts(advice: Advice) -> str:
     facts = list(dict.fromkeys(need.fact for need in advice.needs))
     left = len(facts) - _UNSEEN
     shown = facts[:_UNSEEN] + ([f"{left} more (--verbose lists them)"] if left > 0 else [])
-    return f"facts that rules asked for: {', '.join(shown)}" if shown else ""
+    return f"facts missing for rules: {', '.join(shown)}" if shown else ""
 
 
 def _format_span(names: Sequence[str]) -> str:

@@ -55,7 +55,7 @@ def render_run_line(number: int, advice: Advice, page: Page) -> str:
     build = f" {page.clean_name(profile.build)}" if profile.build else ""
     elapsed = numbers.format_duration(profile.actual_s) if profile.has_run_time else "no times"
     first = next((one for one in advice.recommendations if one.state != "suppressed"), None)
-    what = "all advice is suppressed" if advice.recommendations else str(advice.verdict)
+    what = "all recommendations suppressed" if advice.recommendations else str(advice.verdict)
     if first is not None:
         place = f" at {page.clean_name(first.region)}" if first.region else ""
         what = f"{first.title} [{first.action}]{place}, at most {numbers.format_duration(first.ceiling_s)}"
@@ -68,15 +68,15 @@ def render_quarantine_line(path: Path, reason: str) -> str:
 
 
 def render_change_lines(change: Comparison, page: Page) -> list[str]:
-    """Return what moved by more than noise, the largest first; one line where nothing did, or nobody knows."""
+    """Return what moved by more than noise, the largest first; one line where nothing did, or the noise is unknown."""
     head = f"since {change.before}: run time {_format_signed(change.actual.delta_s)}"
     if any(change.disturbed):
-        head += f" without {sum(change.disturbed)} disturbed of {sum(change.runs)} runs"
+        head += f" excluding {sum(change.disturbed)} disturbed of {sum(change.runs)} runs"
     if change.actual.beyond_noise is None:
-        return [page.clean_remark(f"{head} (one run each: noise is not known)")]
+        return [page.clean_remark(f"{head} (one run each: noise unknown)")]
     moved = sorted((one for one in change.changes if one.beyond_noise), key=lambda one: -abs(one.delta_s))
     if not moved:
-        doubt = "too few runs to tell that from noise" if change.is_undecided(change.actual) else "within noise"
+        doubt = "too few runs to separate from noise" if change.is_undecided(change.actual) else "within noise"
         return [page.clean_remark(f"{head}, {doubt}")]
     lines = [page.clean_remark(head)]
     for one in moved[:_CHANGES]:
@@ -124,7 +124,7 @@ def _render_program(program: ProgramScreen, page: Page, room: int | None = None)
             part for text in render_change_lines(program.change, page) for part in render_paragraph(text, page, style)
         ]
     steps = render_headlines(advice, page)
-    nothing = "all advice is suppressed" if advice.recommendations else advice.verdict
+    nothing = "all recommendations suppressed" if advice.recommendations else advice.verdict
     after = [make_line(), *(steps or render_paragraph(nothing, page, "bold")), make_line()]
     levels = render_waterfall(advice, page) if advice.gaps else []
     if room is not None and len(lines) + len(levels) + len(after) > room:

@@ -65,7 +65,7 @@ def _build_gap_row(gap: Gap, known: dict[str, float], seconds: str, share: str, 
     upper = known.get(gap.upper, 0.0)
     lower = known.get(gap.lower, 0.0)
     negative = seconds.startswith("-")
-    explanation = gap.reason or "measured below the bound before it" if negative else ""
+    explanation = gap.reason or "measured below the previous bound" if negative else ""
     style = "red" if negative else "bold yellow" if see else "cyan"
     return WaterfallRow(
         page.clean_name(gap.name),

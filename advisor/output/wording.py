@@ -30,11 +30,11 @@ BOUNDS = {
     "actual": "the whole run",
 }
 GRADES = {
-    "A": "can be trusted",
-    "B": "good, with small doubts",
-    "C": "fair, to be used with care",
-    "D": "weak, the seconds are rough",
-    "F": "not good enough to advise from",
+    "A": "reliable",
+    "B": "good, minor doubts",
+    "C": "fair, use with care",
+    "D": "weak, seconds are rough",
+    "F": "insufficient for advice",
 }
 EFFORTS = {1: "a flag or setting", 2: "a few lines", 3: "a local rewrite", 4: "a larger change", 5: "a redesign"}
 EFFICIENCIES = ("load_balance", "communication", "parallel", "serialization", "transfer")
@@ -63,7 +63,7 @@ def describe_gap(gap: Gap) -> str:
 
 def describe_grade(grade: Grade) -> str:
     """Return the grade in words, with its letter."""
-    return f"{GRADES[grade.letter]} ({grade.letter})"
+    return f"{grade.letter} ({GRADES[grade.letter]})"
 
 
 def describe_how(how: HowTo) -> str:

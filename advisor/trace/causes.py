@@ -45,7 +45,7 @@ SOURCES = (
 
 @dataclass(frozen=True, slots=True)
 class CauseSource:
-    """What the rows are made from."""
+    """The inputs of the rows."""
 
     trace: Trace
     calls: Calls

@@ -1,4 +1,4 @@
-"""What a trace says about its clocks: which events of two processes cannot have happened the other way round.
+"""Clock constraints from a trace: event pairs of two processes whose order is certain.
 
 Nobody leaves an N-to-N collective before everybody has entered it, nobody gets a broadcast before the root entered, and
 no message is received before its send started. Of an N-to-N collective the enters and leaves themselves are kept, two
@@ -38,7 +38,7 @@ _N_TO_N = (Role.BARRIER, Role.ALL_TO_ALL)
 
 @dataclass(frozen=True, slots=True)
 class ClockConstraints:
-    """What must hold between the processes' clocks; times by each process's own clock, in seconds.
+    """Constraints between the processes' clocks; times in seconds of each process's own clock.
 
     ``before_s[i]`` on process ``earlier[i]`` lies before ``after_s[i]`` on ``later[i]``: the tightest constraint of
     each ordered pair of processes and stretch of the run. Collective k of ``communicator[k]`` is that of the calls

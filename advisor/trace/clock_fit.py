@@ -1,4 +1,4 @@
-"""Clocks fitted by least squares to what happens at one time on all of them.
+"""Clocks fitted by least squares to simultaneous events.
 
 Two kinds of events tell more than which came first. Once the last process has entered an N-to-N collective, all leave
 it after about the same time. And of messages that go both ways, the fastest take about as long in one direction as in
@@ -33,7 +33,7 @@ SETTLED = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ClockFit:
-    """Fitted clocks. ``scatter_s`` (domains,): how far the measurements of each domain leave its clock open.
+    """Fitted clocks. ``scatter_s`` (domains,): the uncertainty of each domain's clock from its measurements.
 
     ``misfit`` is the mean square of what the clocks leave unexplained, in units of the expected error; every domain has
     at least ``least_measurements``. ``scatter_s`` is infinite for domains without small collectives.

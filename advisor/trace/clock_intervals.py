@@ -1,4 +1,4 @@
-"""What the constraints leave of the clocks' offsets: difference constraints, solved by relaxing shortest paths.
+"""Intervals of the clock offsets: difference constraints, solved as shortest paths by relaxation.
 
 Each constraint says ``before + x_e <= after + x_l`` for the offsets x of two domains; a collective says it of all pairs
 of its domains by its latest enter and its earliest leave, so that a sweep takes as long as there are events.

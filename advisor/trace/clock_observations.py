@@ -1,4 +1,4 @@
-"""The clock constraints of a trace between clock domains: processes whose clocks are one."""
+"""The clock constraints of a trace between clock domains (sets of processes with a common clock)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops over keys, compiled by numba: equal ones are found in a table of slots, where plain numpy sorts them.
+"""Loops over keys, compiled by numba: equal keys are found by hashing, where plain numpy sorts them.
 
 Each gives what a function of plain numpy gives, which is named there and used for small traces and without numba.
 Importing this module imports numba.

@@ -1,4 +1,4 @@
-"""Loops over the events of large traces, compiled by numba: what is a matter of order goes through them once.
+"""Loops over the events of large traces, compiled by numba: order-dependent steps in a single pass.
 
 Each gives what a function of plain numpy gives, which is named there and used for small traces and without numba.
 Importing this module imports numba.

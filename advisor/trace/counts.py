@@ -1,4 +1,4 @@
-"""How often: calls, messages, bytes, collectives and file operations by region and processor."""
+"""Counts of calls, messages, bytes, collectives and file operations by region and processor."""
 
 from __future__ import annotations
 

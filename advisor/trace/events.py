@@ -1,4 +1,4 @@
-"""The events of a run as columns: what every trace reader fills and the other modules here consume."""
+"""The events of a run as columns, filled by trace readers and consumed by the modules here."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class TraceRegion:
-    """A region as the trace defines it, equal ones of all processes merged into one."""
+    """A region as defined in the trace; equal regions of all processes are merged."""
 
     name: str
     role: Role

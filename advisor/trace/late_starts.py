@@ -1,4 +1,4 @@
-"""Threads that begin late because they have no core of their own."""
+"""Threads that start late because they share a core."""
 
 from __future__ import annotations
 

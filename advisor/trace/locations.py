@@ -1,4 +1,4 @@
-"""Columns over the locations of a trace, the threads of execution: whose they are, and which events are theirs."""
+"""Columns over the locations (threads of execution) of a trace: process, thread and event range of each."""
 
 from __future__ import annotations
 

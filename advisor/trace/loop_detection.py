@@ -20,7 +20,7 @@ LONGEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """``sequence[start:end]`` repeats itself every ``period`` elements; empty (period 0) when nothing repeats."""
+    """``sequence[start:end]`` repeats every ``period`` elements; empty (period 0) when nothing repeats."""
 
     start: int
     end: int

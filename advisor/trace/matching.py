@@ -1,4 +1,4 @@
-"""Which calls belong together: the ranks of one collective, the two ends of one message.
+"""Match calls: the ranks of one collective, the two ends of one message.
 
 MPI keeps the order of collectives on a communicator and of messages between two ranks with one tag, so counting is
 enough; no time is looked at, which is why clocks may be aligned afterwards.

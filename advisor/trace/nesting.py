@@ -1,4 +1,4 @@
-"""Which call is open at which moment: enters paired with leaves, own time, enclosing calls.
+"""Call nesting: enters paired with leaves, exclusive time, enclosing calls.
 
 Everything is one loop over the enter and leave events where that is compiled, and else one sort. After an event that
 brings a location to depth d, the open call is the last one that was entered to depth d; so, grouped by location and

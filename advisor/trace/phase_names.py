@@ -1,4 +1,4 @@
-"""What the phases of a trace are called: the region that dominates them and the call that closes them."""
+"""Names of phases: the dominant region and the closing call."""
 
 from __future__ import annotations
 

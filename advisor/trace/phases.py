@@ -1,4 +1,4 @@
-"""Where synchronizations of all processors cut the run, and which phase each piece is an instance of."""
+"""Cut the run at synchronizations of all processors, and assign each piece to a phase."""
 
 from __future__ import annotations
 

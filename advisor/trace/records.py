@@ -1,4 +1,4 @@
-"""What is known of a window of a trace, or of the whole run, before its seconds are booked."""
+"""Data on a trace window, or on the whole run, before its seconds are attributed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MatchedWindow:
 
 @dataclass(frozen=True, slots=True)
 class RunSurvey:
-    """What a window, or the whole run, tells before its seconds are booked.
+    """The survey of a window, or of the whole run, before its seconds are attributed.
 
     ``closing_region`` and ``closing_end_s`` (k, locations) tell the synchronizations (-1 and -inf where a location
     takes no part), ``inside`` the user regions entered before each of them; of the run's end it has one more.

@@ -1,4 +1,4 @@
-"""What a region does, told from its name and what the measurement system says about it.
+"""The role of a region, from its name and its definition in the measurement system.
 
 Tools disagree: Score-P gives each region a role and a paradigm, EZTrace calls everything a user function,
 Fortran programs show ``mpi_isend_``, TAU writes ``MPI_Isend()``. Here they become one name and one ``Role``.

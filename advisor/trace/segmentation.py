@@ -1,4 +1,4 @@
-"""Where a long trace can be cut: all processes synchronize, every message has arrived, and nothing is open."""
+"""Cut points of a long trace: all processes synchronize, no message in flight, no open operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of long traces on disk: numpy arrays whose memory the system may take back at any time.
+"""Columns of long traces on disk: numpy arrays whose pages the system may reclaim at any time.
 
 The files have no names any more, so that nothing is left behind whatever happens. They lie where temporary files do
 (``TMPDIR``), and their room is claimed at once: a full disk is an error here and not a crash later.

@@ -1,4 +1,4 @@
-"""The first look at a trace: what must be known of the whole run before any second can be booked.
+"""First pass over a trace: what attribution needs to know about the whole run.
 
 Constraints on the clocks, the synchronizations of all processes, when processes start up and shut down, which functions
 run between two synchronizations, and the shortest call of each sort. Times are by each process's own clock.

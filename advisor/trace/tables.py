@@ -1,4 +1,4 @@
-"""Where the seconds of a region, a processor and an instance stand in the arrays of the phases."""
+"""Index of (region, processor, instance) into the arrays of the phases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CellLayout:
-    """Where the seconds of (row, instance, location) stand in one flat array of all phases.
+    """Index of (row, instance, location) into one flat array of all phases.
 
     ``rows`` holds region * 2 + threaded of each row in order, ``row_of_call`` the row of every call, ``phase_rows[p]``
     the rows of phase p, and ``base[p]`` its first cell; a phase is (rows, locations, iterations). ``present`` holds

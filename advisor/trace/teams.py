@@ -1,4 +1,4 @@
-"""Teams of threads: which parallel region a thread works in, who started it, who is the last to finish."""
+"""Thread teams: the parallel region of each thread, its master, and the last thread to finish."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def adopt_callers(trace: Trace, calls: Calls, teams: ThreadTeams) -> Calls:
 
 @dataclass(frozen=True, slots=True)
 class JoinWaits:
-    """How long each ``call`` waited by itself, from ``moment_s`` on, for a team that it started."""
+    """Seconds that each ``call`` waited, from ``moment_s`` on, for a team that it started."""
 
     call: IntArray
     moment_s: FloatArray

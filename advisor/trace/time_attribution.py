@@ -1,4 +1,4 @@
-"""The second look at a trace: every second of a window booked by phase, region, location and iteration."""
+"""Second pass over a trace: attribute every second of a window to phase, region, location and iteration."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ T = TypeVar("T", float, "FloatArray")
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What is known of the whole run: its clocks, its instances and their phases, when it begins and ends."""
+    """The survey of the whole run: clocks, instances and their phases, begin and end."""
 
     correction: ClockCorrection
     division: RunDivision
@@ -49,7 +49,7 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True)
 class TimeAttribution:
-    """What was booked of some instances.
+    """The seconds attributed to some instances.
 
     ``rows`` holds region * 2 + threaded of each row. ``blocks[p]`` maps measures to arrays (rows of ``phase_rows[p]``,
     locations, iterations) of phase p. ``closing_wait_s`` (instances, locations) is what was waited in the closing

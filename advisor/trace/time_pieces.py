@@ -1,4 +1,4 @@
-"""Every second of every processor in exactly one place: a region in an instance of a phase, or outside.
+"""Partition of every processor's time: each second lies in one region of one phase instance, or outside.
 
 The time line of a location is cut at its enters, leaves, forks and joins. Each piece belongs to the call that claims
 it; what lies before the first or after the last instance, in no region, or in the measurement system is outside.

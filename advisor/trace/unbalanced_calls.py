@@ -1,4 +1,4 @@
-"""Events that do not nest: calls that are entered and never left, leaves of what was never entered."""
+"""Events that do not nest: enters without a leave, leaves without an enter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long each call waited for somebody else, and what of it is the price of synchronizing.
+"""Waiting time of each call, split from the cost of synchronization.
 
 A call that communicates is split at the moment from which nothing but its own work can hold it: the last enter of a
 barrier or collective, the root's enter, the start of the latest send it receives, the post of a receive that a
@@ -77,7 +77,7 @@ class WaitTimes:
 
 @dataclass(frozen=True, slots=True)
 class WaitReason:
-    """Calls that cannot proceed before ``until_s``, why, because of which location, whether that is a guess."""
+    """Calls blocked until ``until_s``: the kind of wait, the location responsible, and whether it is estimated."""
 
     call: IntArray
     until_s: FloatArray

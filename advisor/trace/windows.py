@@ -1,4 +1,4 @@
-"""A long trace in pieces that fit into memory: cut where all processes synchronize and nothing is under way.
+"""A long trace in windows that fit into memory, cut where all processes synchronize and nothing is in flight.
 
 Behind a synchronization of all processes nobody has anything to do with what came before, once every message and every
 request has found its end. There the trace is cut, for each process at its own leave. The calls that are open there,
@@ -33,12 +33,12 @@ Stacks = tuple["IntArray", ...]
 
 
 class UncleanError(Exception):
-    """A trace was cut where something was still under way."""
+    """A trace was cut while an operation was in flight."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceWindow:
-    """A part of a trace as a trace of its own.
+    """A part of a trace that is itself a trace.
 
     ``reentered`` (locations,) counts the calls that were open before the window and begin it; ``begin_s`` and ``end_s``
     (locations,) are the times at which it begins and ends by each location's clock, -inf and inf for the run's ends.

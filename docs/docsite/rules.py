@@ -89,17 +89,17 @@ def _facts(action: Action, book: RuleBook) -> Iterator[tuple[str, str]]:
     step = next(step.name for step in book.steps if step.id == action.step)
     yield "step", f"{int(action.step)}, {step}"
     yield "issue", _issues([action.issue], book)
-    yield "aims at gaps", _gaps(action.targets)
-    yield "may move gaps", _gaps(action.affects)
-    yield "helps", _issues(action.helps, book)
-    yield "may hurt", _issues(action.hurts, book)
-    yield "may help or hurt", _issues(action.other, book)
+    yield "target gaps", _gaps(action.targets)
+    yield "affected gaps", _gaps(action.affects)
+    yield "also improves", _issues(action.helps, book)
+    yield "may worsen", _issues(action.hurts, book)
+    yield "may improve or worsen", _issues(action.other, book)
     yield "applies to", ", ".join(action.applies_to)
     yield "effort", f"{action.effort} of 5, {EFFORTS[action.effort]}"
-    yield "usual win", f"{format_percentage(action.typical_fraction)} of the ceiling"
+    yield "typical gain", f"{format_percentage(action.typical_fraction)} of the ceiling"
     yield "simulated as", ", ".join(markdown.code(f"{name}: {value}") for name, value in action.change.items())
     yield "not together with", ", ".join(action.conflicts)
-    yield "stands in", markdown.code(action.place)
+    yield "source file", markdown.code(action.place)
 
 
 def _issues(ids: Iterable[str], book: RuleBook) -> str:

@@ -149,8 +149,7 @@ def _examples(everything: dict[str, str]) -> str:
 def _home() -> str:
     start = (
         "An optimization advisor for parallel programs. It computes lower bounds on the run time from a profile,\n"
-        "shows in seconds what costs the gap between one bound and the next, and says what to do next and what that\n"
-        "can win.\n"
+        "attributes every second between two bounds to a cause, and ranks tuning actions by what they can save.\n"
     )
     ways = [
         ("[README](README.md)", "what it shows, and how to install it"),

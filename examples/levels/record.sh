@@ -1,5 +1,5 @@
 #!/bin/sh
-# Records one program four times, so that its bounds are known from the machine's peak to the clock on the wall:
+# Records one program four times, so that its bounds are known from machine peak to wall-clock time:
 # a trace (times), callgrind (instructions, misses), gapwatch count (operations of the source), and puts them into one
 # directory. Needs mpicc, mpirun, eztrace, valgrind; the machine model of gapwatch machines probe.
 #

@@ -1,4 +1,4 @@
-"""How every number of the advice on a run came about."""
+"""The derivation of every number of the advice."""
 
 from advisor.advice.explaining.numbers import explain_study
 from advisor.advice.explaining.records import ExplainedNumber, Explanation, NumberInput

@@ -1,4 +1,4 @@
-"""Recommendations explained: what was compared with which threshold, what can be won at most, and what orders them."""
+"""Recommendations explained: comparisons with thresholds, ceilings, and the ranking score."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _explain_ceiling(
           for n in names),
     ]  # fmt: skip
     return ExplainedNumber(
-        "ceiling", "at most", "what this can win at most", compute_ceiling(book, draft.claims), "s", "estimated",
+        "ceiling", "at most", "upper limit of the saving", compute_ceiling(book, draft.claims), "s", "estimated",
         _CEILING,
         tuple(inputs), about=about, place=draft.match.action.place,
         expression=_ceiling_expression([name for _, name in others], len(uneven), list(names)),

@@ -1,4 +1,4 @@
-"""Bounds explained: which arrays are summed up, over whom, and which rates of the machine model decide."""
+"""Bounds explained: the summed arrays, the processors, and the limiting rates of the machine model."""
 
 from __future__ import annotations
 

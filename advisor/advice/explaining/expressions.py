@@ -1,4 +1,4 @@
-"""Formulas as data: what a program needs to compute a number of an explanation again from the raw profile.
+"""Formulas as data, from which a program can recompute a number from the raw profile.
 
 An expression is a number, the name of an array, or a list that begins with what is done to the rest (docs/concepts.md
 has the list). Arrays are those of the phase at hand: seconds (processors, iterations), summed over the regions; the

@@ -1,4 +1,4 @@
-"""How every number of the advice on a run came about: formula, inputs, where they come from, and how sure they are."""
+"""The derivation of every number of the advice: formula, inputs, their sources and status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an explanation is made of: numbers, each with its formula, what goes into it, and where that comes from."""
+"""The records of an explanation: numbers with formula, inputs and their sources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Kind = Literal["run", "bound", "gap", "efficiency", "quality", "evidence", "ceil
 
 @dataclass(frozen=True, slots=True)
 class NumberInput:
-    """One value that goes into a number; ``source`` says from which array, bound, rule or machine model it is.
+    """One input of a number; ``source`` says from which array, bound, rule or machine model it is.
 
     ``expression`` computes it from the raw profile; None where it comes from elsewhere, or is no number.
     """
@@ -53,7 +53,7 @@ class ExplainedNumber:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How the numbers of one run came about; ``files`` are what it was read from."""
+    """The explanation of one run; ``files`` are its input files."""
 
     program: str
     run: str

@@ -1,4 +1,4 @@
-"""What can be said about a run in words: the vocabulary of the rules' conditions, and its values at every site."""
+"""Facts: the vocabulary of the rules' conditions, and its values at every site."""
 
 from advisor.advice.facts.from_findings import add_finding_values
 from advisor.advice.facts.page import render_facts_page

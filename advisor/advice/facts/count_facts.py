@@ -1,4 +1,4 @@
-"""Facts about caches, memory and instructions, from counts that profilers of the processor bring."""
+"""Facts about caches, memory and instructions, from hardware counters and simulated counts."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _io_traits(call: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class CallTable:
-    """Which regions have a trait: ``has[trait]`` (regions,) is true where one does."""
+    """Traits of regions: ``has[trait]`` (regions,) is true where one does."""
 
     has: dict[str, npt.NDArray[np.bool_]]
 
@@ -88,7 +88,7 @@ def build_call_table(profile: Profile) -> CallTable:
 
 @dataclass(frozen=True, slots=True)
 class EventRows:
-    """The rows of a profile's causes that belong to some phases and, after ``select_rows``, to one sort of event."""
+    """The rows of a profile's causes in some phases and, after ``select_rows``, of one kind of event."""
 
     causes: Causes
     calls: CallTable

@@ -1,4 +1,4 @@
-"""Facts that findings tell: what a plugin noticed in this run, the runs before it in sight, as words of rules."""
+"""Facts from findings: observations of plugins on this run and the runs before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts about the work of the processors and how it is shared out, from one pass over the arrays."""
+"""Facts about the work of the processors and its distribution, from one pass over the arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The places at which rules are asked: phases that take enough time, and small ones of a kind taken together.
+"""The sites at which rules are evaluated: long phases, and groups of similar short ones.
 
 What is too small to matter is named here, once. A loop that does two hundred reductions in a row has two hundred phases
 of which each is nothing; together, as one site, they are what the run spends its time on.
@@ -25,7 +25,7 @@ _NUMBER: Final = re.compile(r" \(\d+\)$")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One site: the phases (indices into ``Profile.phases``, in their order) that are looked at as one.
+    """One site: the phases (indices into ``Profile.phases``, in their order) that are evaluated as one.
 
     ``family`` are all phases of the same kind, closing call and name, in which events are counted per iteration: a
     loop with ten reductions in a row does ten per iteration, although each of them ends a phase. Without phases it

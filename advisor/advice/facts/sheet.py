@@ -1,4 +1,4 @@
-"""All facts and gaps at every site of a run: what the conditions of rules are asked of."""
+"""All facts and gaps at every site of a run: the input of the rules' conditions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class FactSheet:
-    """The run and its sites; ``model`` is its programming model, None where nothing tells it.
+    """The run and its sites; ``model`` is its programming model, None if unknown.
 
     ``problems`` says which facts of plugins failed; they are unknown.
     """

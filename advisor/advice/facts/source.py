@@ -1,4 +1,4 @@
-"""What the facts of one site are computed from."""
+"""The inputs of the facts of one site."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MeasureTotals:
 
 @dataclass(frozen=True, slots=True)
 class FactSource:
-    """What the facts of one site are computed from.
+    """The inputs of the facts of one site.
 
     ``seconds`` (P,) are the durations of all phases; ``phases`` are those of the site, ``events`` what happens in them;
     ``family`` and ``family_events`` are the same for the site's family. For facts of the run the site is all phases.

@@ -1,4 +1,4 @@
-"""What is known of a gap at one place."""
+"""The known range of a gap at one site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The value of every fact of the vocabulary: one function for each.
+"""The value of every fact of the vocabulary, one function per fact.
 
 A function returns None where the profile does not hold what the fact is computed from.
 """

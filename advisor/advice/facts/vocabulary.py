@@ -1,4 +1,4 @@
-"""The words in which rules speak about a run: every fact with its unit, what it is computed from, and its formula.
+"""The vocabulary of the rules: every fact with its unit, inputs and formula.
 
 ``docs/facts.md`` is made from this table (``facts.document``). Values are computed in ``values`` and, for facts of
 plugins, by their own ``compute``.
@@ -76,7 +76,7 @@ _RUN: Final = (
         "processors",
         "",
         """
-        run.wall_s     | s     | run time by the clock on the wall
+        run.wall_s     | s     | wall-clock time
         run.ranks      | count | number of processes
         run.threads    | count | largest number of threads observed in a process
         run.processors | count | processes and threads observed

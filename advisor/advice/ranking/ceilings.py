@@ -1,4 +1,4 @@
-"""What an action can win at most, and how sure that is."""
+"""The ceiling of an action (the most it can save), and its status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIMIT_ONLY: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class GapBudget:
-    """The gaps of a run by letter and by name, and its sites by number: what ceilings are computed from.
+    """The gaps of a run by letter and by name, and its sites by number: the inputs of ceilings.
 
     Sites are those of the sheet; -1 is what lies in none of them.
     """

@@ -1,4 +1,4 @@
-"""What a change is expected to win."""
+"""The expected gain of a change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 
 class ExpectedGain(NamedTuple):
-    """What a change is expected to win in seconds, the least and the most of it, and how that is known."""
+    """The expected gain of a change in seconds, its interval, and its basis."""
 
     expected_s: float
     low_s: float

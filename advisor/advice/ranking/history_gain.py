@@ -1,4 +1,4 @@
-"""What an action may win here, judged by what it has won before in the same program."""
+"""The expected gain of an action from its realised gains in the same program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fired rules -> one order of recommendations: one for each cause, what they win together, what to look at again."""
+"""Fired rules -> ranked recommendations: one per cause, their combined saving, and the steps to revisit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Ranking(NamedTuple):
-    """The recommendations in their order, what they win together, and the steps to look at again afterwards.
+    """The ranked recommendations, their combined saving, and the steps to revisit afterwards.
 
     ``drafts`` are what each recommendation was made of, ``dismissed`` what was simulated and would not help.
     """

@@ -1,4 +1,4 @@
-"""Gaps that are small in this run and large where the program is meant to run: what findings say of them."""
+"""Gaps that are small in this run and large at production size, from findings."""
 
 from __future__ import annotations
 

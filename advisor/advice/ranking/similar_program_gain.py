@@ -1,4 +1,4 @@
-"""What an action may win here, judged by what it has won in programs that behave alike, as findings tell it."""
+"""The expected gain of an action from its realised gains in similar programs, from findings."""
 
 from __future__ import annotations
 

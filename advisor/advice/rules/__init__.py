@@ -1,4 +1,4 @@
-"""Which tuning actions meet which gaps. Rules are data: ``rules/*.yaml``, explained in ``docs/rules.md``."""
+"""Rules that map gaps to tuning actions. Rules are data: ``rules/*.yaml``, explained in ``docs/rules.md``."""
 
 from advisor.advice.rules.matching import RuleMatch, RuleMatches, match_rules
 from advisor.advice.rules.records import RuleBook

@@ -1,4 +1,4 @@
-"""The profiles of the small runs that are written down in ``rules/cases.yaml``."""
+"""The profiles of the small runs in ``rules/cases.yaml``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in ``rules/cases.yaml``: small runs written down, on which the examples of rules are tried."""
+"""The records of ``rules/cases.yaml``: small runs on which the examples of rules are tested."""
 
 from dataclasses import dataclass, field
 from typing import Final, Literal

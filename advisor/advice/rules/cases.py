@@ -1,4 +1,4 @@
-"""The examples of rules, tried on small runs whose answer is known: what ``gapwatch rules test`` does."""
+"""The examples of rules, tested on small runs with known answers (``gapwatch rules test``)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CASES = "cases.yaml"
 
 @dataclass(frozen=True, slots=True)
 class ExampleResult:
-    """One example of an action: what was expected, what came out, and the sites that decide it."""
+    """One example of an action: the expected and the actual result, and the deciding sites."""
 
     action: Action
     example: Example

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class SiteFacts(Protocol):
-    """What conditions ask: the facts and gaps at one site."""
+    """The input of conditions: the facts and gaps at one site."""
 
     @property
     def actual_s(self) -> float:

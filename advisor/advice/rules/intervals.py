@@ -1,4 +1,4 @@
-"""Can comparisons hold together? What a lint needs to know about the values that facts can have."""
+"""Satisfiability of comparisons, from the intervals of values that facts can have."""
 
 from __future__ import annotations
 

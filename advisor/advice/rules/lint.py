@@ -1,4 +1,4 @@
-"""What is wrong with rules that are well written: conditions that cannot come true, twins, missing examples.
+"""Lint of valid rules: unsatisfiable conditions, duplicates, missing examples.
 
 ``check_rule_file`` is what ``gapwatch rules check`` does: the mistakes of a file, and where there are none, what lint
 has to say.

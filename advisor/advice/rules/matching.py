@@ -1,4 +1,4 @@
-"""The book of rules held against a run: which actions fire where, and what would have to be measured to know."""
+"""Match rules to a run: which actions fire where, and which unknown facts would decide."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_SYSTEM: Final = "I-30"
 
 @dataclass(frozen=True, slots=True)
 class RuleMatch:
-    """An action at a site, what its conditions say there, and the seconds of input and output there."""
+    """An action at a site, the truth of its conditions there, and the seconds of input and output there."""
 
     action: Action
     site: Site
@@ -57,7 +57,7 @@ class RuleMatch:
 
 @dataclass(frozen=True, slots=True)
 class RuleMatches:
-    """The actions that fire, and those that something unknown keeps from firing or staying silent."""
+    """The actions that fire, and those that unknown facts leave undecided."""
 
     book: RuleBook
     sheet: FactSheet

@@ -1,4 +1,4 @@
-"""Names that rules use, checked where they stand: facts, gaps, steps, issues, actions, cases.
+"""Check the names in rules: facts, gaps, steps, issues, actions, cases.
 
 What names exist depends on plugins and on the other files, so they are set for the time in which documents are read.
 """

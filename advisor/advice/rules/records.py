@@ -1,4 +1,4 @@
-"""What stands in ``rules/*.yaml``: steps, arrows, issues, and actions with their conditions, how-to and examples."""
+"""The records of ``rules/*.yaml``: steps, arrows, issues, and actions with their conditions, how-to and examples."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A tuning action with everything that is said about it."""
+    """A tuning action with all its properties."""
 
     id: str
     title: str
@@ -218,7 +218,7 @@ Entry = Action | Switch
 
 @dataclass(frozen=True, slots=True)
 class RuleBook:
-    """Everything that rules say, in the order of the files; ``off`` are the actions that are switched off."""
+    """All rules, in the order of the files; ``off`` are the actions that are switched off."""
 
     steps: tuple[Step, ...]
     arrows: tuple[Arrow, ...]

@@ -1,4 +1,4 @@
-"""Rules as they were read, kept (``advisor.support.kept``): advice does not read YAML that has not changed.
+"""Cache of parsed rules (``advisor.support.disk_cache``): unchanged YAML is not parsed again.
 
 What is kept is data alone: numbers, texts, and lists that begin with the number of a type in ``TYPES``. It fits as long
 as the files, the words that plugins add and the program that reads them are the same.

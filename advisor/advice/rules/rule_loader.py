@@ -1,4 +1,4 @@
-"""Rule files read into a book: the bundled ones, with those of users and plugins on top."""
+"""Load rule files: the bundled ones, then those of users and plugins."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ LEAST_IMBALANCE: Final = 1e-13
 
 @dataclass(frozen=True, slots=True)
 class AttributionSource:
-    """What attribution works on; ``machine`` tells which functional unit decides MA and MAC.
+    """The inputs of attribution; ``machine`` gives the functional unit that limits MA and MAC.
 
     ``values`` are the bounds from I on as far as they can be computed, also those that are not reported.
     """

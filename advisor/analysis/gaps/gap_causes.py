@@ -1,4 +1,4 @@
-"""Why a gap is there: the calls behind it, by partner, message size or file, from the rows of ``Profile.causes``.
+"""The causes of a gap: the calls behind it, by partner, message size or file, from the rows of ``Profile.causes``.
 
 Rows are totals over all processors, a gap is time of the run, so each row counts with a weight that makes run time of
 it. C' and O are averages: a row counts one N-th. Waiting behind L, M' and D: of its N-th the part that the gap has of
@@ -43,7 +43,7 @@ IDLE: Final = "threads idle outside parallel regions"
 
 @dataclass(frozen=True, slots=True)
 class CauseRows:
-    """The rows of ``Profile.causes``, and which of them are one cause.
+    """The rows of ``Profile.causes``, grouped by cause.
 
     ``group`` (rows,) numbers the causes, ``first`` (causes,) is one row of each.
     """

@@ -1,4 +1,4 @@
-"""What the processors have to do in each phase: one pass over the arrays of a profile."""
+"""The load of each processor in each phase, in one pass over the arrays of a profile."""
 
 from advisor.analysis.loads.summary import ProfileLoads, SecondsSpread, summarize_loads
 

@@ -30,7 +30,7 @@ Terms = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class RankThreads:
-    """Who is charged with whose time: ``master`` (Q,) is the first thread of each processor's rank.
+    """Charging of serial time to threads: ``master`` (Q,) is the first thread of each processor's rank.
 
     ``others`` lists the processors that are not the first of their rank; ``followers`` (Q,) counts those that are
     charged with what this one does outside parallel regions.

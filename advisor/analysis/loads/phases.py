@@ -44,7 +44,7 @@ class PhaseLoads:
 
 @dataclass(frozen=True, slots=True)
 class PhaseSummary:
-    """What one phase contributes: its loads, and seconds laid out by name (``loads.Loads`` says which)."""
+    """The contribution of one phase: its loads, and seconds by name (``loads.Loads`` says which)."""
 
     loads: PhaseLoads
     layouts: dict[str, SecondsLayout]

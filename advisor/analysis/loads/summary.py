@@ -1,4 +1,4 @@
-"""One pass over the arrays of a profile: what bounds, gaps and facts are made of.
+"""One pass over the arrays of a profile: the inputs of bounds, gaps and facts.
 
 The arrays may be larger than memory (mapped files). Each is read once, in blocks that fit into the cache; what is kept
 has one value per region, processor or iteration of a phase, never one per sample.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SecondsSpread:
-    """Seconds laid out in three ways that add up to the same: by region, by processor and by iteration.
+    """Seconds by region, by processor and by iteration; the three sums are equal.
 
     ``regions`` holds the regions of all phases one after the other, ``iterations`` their iterations; ``rest`` (phases,)
     is what no region of the phase accounts for. ``outside`` names seconds in no phase; ``processors`` (Q,) holds
@@ -50,7 +50,7 @@ class SecondsSpread:
 
 @dataclass(frozen=True, slots=True)
 class ProfileLoads:
-    """What one pass over a profile gives.
+    """The result of one pass over a profile.
 
     ``phases`` holds the totals of each phase. ``spreads`` lays out, by name, the bounds ``I``, ``IP``, ``IPC`` and
     ``IPCO``, what the processors that decide the instances spend on ``sync`` and ``wait``, and the imbalance:

@@ -1,4 +1,4 @@
-"""The machine this runs on, from what the operating system tells; nothing is measured, and nothing guessed."""
+"""The local machine as the operating system describes it; nothing is measured or guessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records of a machine model. Every number knows its source; what is not known is absent, never guessed."""
+"""The records of a machine model. Every number has a source; unknown values are absent, never guessed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ DollarsPerHour = Annotated[Number, units.DIMENSIONS["cost"]]
 
 @dataclass(frozen=True, slots=True)
 class NumberSource:
-    """Where numbers come from: a document by its title, or how they were found out."""
+    """The source of numbers: a document by its title, or how they were measured."""
 
     title: str
     url: str | None = None
@@ -88,7 +88,7 @@ class NumberSource:
 
 @dataclass(frozen=True, slots=True)
 class FunctionalUnit:
-    """What one core can start of one kind of operation.
+    """The issue rate of one kind of operation on one core.
 
     ``per_cycle`` instructions start per cycle (less than 1: a divider is busy for several cycles), each on ``width``
     bits of double-precision numbers (absent: one number); of narrower ones ``narrow_per_cycle``, where that is more.
@@ -145,7 +145,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What connects the nodes: one-way latency of a short message, bandwidth of one node in one direction."""
+    """The network between nodes: one-way latency of a short message, bandwidth of one node in one direction."""
 
     name: str | None = None
     topology: str | None = None
@@ -157,7 +157,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class SynchronizationCost:
-    """What a barrier of P processors costs: ``base + per_doubling * log2 P``; ``fork_join``: to start and join them."""
+    """Cost of a barrier of P processors: ``base + per_doubling * log2 P``; ``fork_join``: to start and join them."""
 
     per_doubling: Seconds
     base: Seconds | None = None

@@ -1,4 +1,4 @@
-"""What several tools recorded of one run, made one profile."""
+"""Merge several tools' recordings of one run into one profile."""
 
 from advisor.analysis.merging.recordings import merge_recordings
 from advisor.analysis.merging.runs import group_by_run

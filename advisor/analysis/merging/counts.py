@@ -1,4 +1,4 @@
-"""Counts that another recording of the run brings: put to the leader's regions by name."""
+"""Merge counts from another recording of the run into the leader's regions by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a run did I/O, as another recording tells it: its files and calls, laid over the leader's phases."""
+"""I/O causes from another recording: its files and calls, mapped to the leader's phases."""
 
 from __future__ import annotations
 

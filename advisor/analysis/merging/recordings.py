@@ -1,4 +1,4 @@
-"""Several recordings of one run -> one Profile: who tells what, what is added, and what contradicts.
+"""Several recordings of one run -> one Profile: the leader, additions and contradictions.
 
 The recording with phases and waiting leads: its times stand. The others fill in what it lacks (``counts``, ``times``)
 and what is known about the run; where two measured the same and disagree, that is reported and the leader's stands.

@@ -1,4 +1,4 @@
-"""Times that another recording of the run brings: I/O seconds, and CPU times, which a trace lacks.
+"""Times from another recording of the run: I/O seconds, and CPU times, which a trace lacks.
 
 They are totals per processor, or per region and processor, so where they fell in the run is estimated: like the time
 in which the processor computed. That moves seconds between computation and I/O; the work of processors stays the same.

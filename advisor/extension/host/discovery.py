@@ -166,7 +166,7 @@ def _implemented_hooks(manager: pluggy.PluginManager, plugin: object) -> tuple[s
     for caller in manager.get_hookcallers(plugin) or ():
         own = next(one for one in caller.get_hookimpls() if one.plugin is plugin)
         if not caller.has_spec() and not own.optionalhook:
-            raise PluginError(f"{caller.name} is no hook{suggest_word(caller.name, _published_hooks())}")
+            raise PluginError(f"{caller.name} is not a hook{suggest_word(caller.name, _published_hooks())}")
         if own.wrapper or own.hookwrapper:
             raise PluginError(f"{caller.name} is a wrapper, which could change the results of others")
         found.add(caller.name)

@@ -150,7 +150,7 @@ class PluginHost:
     def read_trace(self, found: FoundProfile) -> Trace:
         """Return the events of the run that was found; raises ``InputError``, also for what is no trace."""
         if not self.is_trace(found):
-            raise InputError(found.path, f"is no trace: the format {found.reader!r} holds no events")
+            raise InputError(found.path, f"is not a trace: the format {found.reader!r} holds no events")
         return self._read_with("advisor_trace", found, answers.require_trace)
 
     def collect_findings(

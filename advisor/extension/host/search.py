@@ -107,7 +107,7 @@ def refuse_unreadable(path: Path) -> None:
         raise InputError(path, "is neither a file nor a directory")
     if not os.access(path, os.R_OK):
         denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        raise InputError(path, f"may not be read: {denied.strerror}") from denied
+        raise InputError(path, f"cannot be read: {denied.strerror}") from denied
 
 
 def describe_packing(path: Path) -> str:

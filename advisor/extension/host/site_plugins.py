@@ -47,7 +47,7 @@ def load_module(entry: Path) -> ModuleType:
         _refuse_untrusted(path)
     package = entry.is_dir()
     if not entry.stem.isidentifier() or (package and entry.suffix):
-        raise PluginError(f"{entry.name!r} is no name for a Python module; rename it")
+        raise PluginError(f"{entry.name!r} is not a valid module name; rename it")
     name = _PREFIX + entry.stem
     spec = spec_from_file_location(
         name,
@@ -55,7 +55,7 @@ def load_module(entry: Path) -> ModuleType:
         submodule_search_locations=[str(entry)] if package else None,
     )
     if spec is None or spec.loader is None:
-        raise PluginError(f"{entry} is no Python module")
+        raise PluginError(f"{entry} is not a Python module")
     module = module_from_spec(spec)
     sys.modules[name] = module
     try:

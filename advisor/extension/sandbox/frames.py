@@ -45,9 +45,9 @@ def receive_frame(descriptor: int, seconds: float | None = None) -> Document:
     try:
         document = json.loads(_read_bytes(descriptor, length, end))
     except (ValueError, RecursionError) as error:
-        raise FrameError("an answer that is no JSON document") from error
+        raise FrameError("an answer that is not JSON") from error
     if not isinstance(document, dict):
-        raise FrameError("an answer that is no JSON object")
+        raise FrameError("an answer that is not a JSON object")
     return document
 
 

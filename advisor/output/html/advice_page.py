@@ -132,9 +132,9 @@ def _build_bar_row(
 def _describe_verdict(advice: Advice) -> list[str]:
     many = len(advice.recommendations) > 1
     texts = {
-        "advice": f"Together they win at most {numbers.format_duration(advice.total.ceiling_s)}." if many else "",
-        "nothing significant": "Nothing significant: no action of the rules would win enough to be worth it.",
-        "insufficient evidence": "There is not enough evidence in this run to advise from.",
+        "advice": f"Combined saving: up to {numbers.format_duration(advice.total.ceiling_s)}." if many else "",
+        "nothing significant": "Nothing significant: no action would save enough to be worth it.",
+        "insufficient evidence": "Not enough evidence in this run for advice.",
     }
     if advice.verdict == "nothing significant" and any(note.name == WAITING_UNKNOWN for note in advice.grade.notes):
         return ["Nothing significant in input and output, and nothing else was recorded."]
@@ -147,7 +147,7 @@ def _build_item(item: Recommendation) -> dict[str, Any]:
     phases = [f'phase "{name}"' for name in (item.phase, *item.more_phases) if name]
     places = (item.region, *phases, _format_place(item), ", ".join(item.processors))
     facts = [("where", "; ".join(clean_and_shorten(place) for place in places if place)), ("why", clean_text(item.why))]
-    for name, effects in (("may help", item.may_help), ("may hurt", item.may_hurt)):
+    for name, effects in (("may reduce", item.may_help), ("may increase", item.may_hurt)):
         words = ", ".join(f"{effect.gap} (now {numbers.format_duration(effect.seconds)})" for effect in effects)
         facts += [(name, words)] if words else []
     facts += [("effort", EFFORTS[item.effort]), ("state", item.state), ("fingerprint", item.fingerprint)]

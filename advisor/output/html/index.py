@@ -83,14 +83,14 @@ def _describe_change(one: RunOverview) -> str:
     sign = "+" if actual.delta_s > 0 else "-" if actual.delta_s < 0 else "±"
     words = f"run time {sign}{numbers.format_duration(abs(actual.delta_s))}"
     if actual.noise_s is None:
-        return f"{words}; noise is not known"
+        return f"{words}; noise unknown"
     grown = ", ".join(
         f"{change.name} +{numbers.format_duration(change.delta_s)}" for change in one.change.significant_increases
     )
     if grown:
         return f"{words}; worse: {grown}"
     unsure = actual.delta_s > 0 and one.change.is_undecided(actual)
-    return f"{words}; {'too few runs to tell that from noise' if unsure else 'nothing grew by more than noise'}"
+    return f"{words}; {'too few runs to separate from noise' if unsure else 'nothing grew by more than noise'}"
 
 
 def _format_count(many: int, noun: str) -> str:

@@ -1,1 +1,1 @@
-"""Call-path profiles -> Profile: what all readers of summed-up measurements share, as ``trace`` is for events."""
+"""Call-path profiles -> Profile: shared by all readers of aggregated measurements, as ``trace`` is for events."""

@@ -29,7 +29,7 @@ _COLLECTIVES: Final = (Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.S
 def collect_causes(paths: CallPaths, tree: CutTree, rows: RegionRows, calls: Sequence[LibraryCall]) -> Causes | None:
     """Return one row for each call path, processor and category with seconds; partners and files are not known.
 
-    None where most of the communication is in calls without a name: then nobody knows what waits for what.
+    None where most of the communication is in calls without a name: then what waits for what is unknown.
     """
     if not calls or _compute_unnamed_share(paths, calls) > _MOST_UNNAMED:
         return None

@@ -1,4 +1,4 @@
-"""A call-path profile as columns: what every reader of summed-up measurements fills."""
+"""A call-path profile as columns, filled by every reader of aggregated measurements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CallPathNode:
 
 @dataclass(frozen=True, slots=True)
 class CallPaths:
-    """What a profiler summed up over a run; parents stand before their children in ``nodes``.
+    """The totals of a profiler over a run; parents precede their children in ``nodes``.
 
     All arrays have the shape (nodes, processors); None is what the tool did not measure, zero what it saw to be
     nothing. ``wall_s`` are own wall seconds, without those of children; ``cpu_s`` own CPU seconds likewise. ``visits``

@@ -1,4 +1,4 @@
-"""The rows of a profile that call paths fold to: one for each region, once more where threads execute it."""
+"""Profile rows of call paths: one per region, and a second one where threads execute it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seconds of MPI, OpenMP and I/O calls, of which only sums are known, by category.
+"""Split the summed seconds of MPI, OpenMP and I/O calls into categories.
 
 Nothing says when the partners of a call arrived. So the shortest time that a call of the same name and size took
 anywhere is what it costs, and the rest of each is waiting: an estimate, unless the tool measured the waiting itself.

@@ -1,4 +1,4 @@
-"""The call tree cut at library calls: what a library does inside belongs to the call that entered it."""
+"""The call tree cut at library calls: time inside a library belongs to the call that entered it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKING: Final = (Role.USER, Role.ROOT, Role.OMP_PARALLEL, Role.OMP_WORK)
 
 @dataclass(frozen=True, slots=True)
 class CutTree:
-    """What the nodes of ``CallPaths`` amount to once library calls hold what happens below them.
+    """The nodes of ``CallPaths`` after folding everything below library calls into them.
 
     ``owner`` (nodes,) is the library call that a node happens in, or itself; ``caller`` the nearest working node above
     the owner (-1: none). ``calls`` lists the library calls. ``threaded`` (nodes,) tells what runs inside parallel

@@ -1,4 +1,4 @@
-"""What a change wins on a measured run: expected seconds, an interval, and what becomes of the gaps."""
+"""What a change wins on a measured run: expected seconds, an interval, and the gaps afterwards."""
 
 from __future__ import annotations
 

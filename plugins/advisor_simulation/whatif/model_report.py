@@ -198,7 +198,7 @@ def _effect_parts(model: Model, bench: ModelBench, made: Sequence[tuple[Candidat
     )
     columns = (Column("action"), *(Column(name, "s") for name in names))
     what = Table("What changes win; - where there is nothing to change", _WINS, tuple(wins))
-    return [what, Table("What becomes of computation and gaps", columns, rows)] if rows else [what]
+    return [what, Table("Computation and gaps after the change", columns, rows)] if rows else [what]
 
 
 def _joint_parts(model: Model, bench: ModelBench, made: Sequence[tuple[Candidate[Model], Model | None]]) -> list[Part]:
