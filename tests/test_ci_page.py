@@ -28,6 +28,10 @@ PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
 GITLAB, GITHUB = (yaml.load(text, yaml.BaseLoader) for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
 RECORDED = ROOT / "examples" / "tutorial" / "recorded"
 JOB: list[str] = GITLAB["gapwatch"]["script"]
+STEPS: list[str] = next(
+    step["run"].splitlines() for step in GITHUB["jobs"]["gapwatch"]["steps"] if step.get("name") == "Advise"
+)
+[SARIF] = [line for line in STEPS if "sarif" in line]
 
 
 def shell(script: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -56,13 +60,19 @@ def test_the_job_passes_a_good_build_and_fails_where_the_imbalance_is_back(tmp_p
     comment = (tmp_path / "comment.md").read_text(encoding="utf-8")
     assert comment.startswith("<!-- gapwatch: galaxy -->\n")
     assert "**Since build `good`**" in comment
+    entries = json.loads((tmp_path / "codequality.json").read_text(encoding="utf-8"))
+    assert [entry["check_name"] for entry in entries] == ["A-28"]
+    assert (tmp_path / "metrics.txt").read_text(encoding="utf-8").endswith("# EOF\n")
+    done = shell(SARIF, tmp_path, BUILD="bad", GAPWATCH_STATE=str(tmp_path / ".gapwatch"))
+    assert done.returncode == 0, done.stdout
     [run] = json.loads((tmp_path / "gapwatch.sarif").read_text(encoding="utf-8"))["runs"]
     assert [result["ruleId"] for result in run["results"]] == ["A-28"]
 
 
-def test_both_hosts_run_the_same_commands() -> None:
+def test_both_hosts_run_the_same_commands_but_for_their_own_reports() -> None:
     steps: dict[str, Any] = {step["name"]: step for step in GITHUB["jobs"]["gapwatch"]["steps"] if "name" in step}
-    assert [*steps["Advise"]["run"].splitlines(), steps["Gates"]["run"]] == JOB
+    job = [line for line in JOB if "codequality" not in line and "openmetrics" not in line]
+    assert [*[line for line in STEPS if line != SARIF], steps["Gates"]["run"]] == job
     assert [steps["Install"]["run"]] == GITLAB["gapwatch"]["before_script"]
     assert steps["Record"]["run"].splitlines()[1:] == GITLAB["record"]["script"]
     assert steps["Keep the history"]["with"]["key"] == steps["Fetch the history"]["with"]["key"]
@@ -70,7 +80,7 @@ def test_both_hosts_run_the_same_commands() -> None:
 
 
 def test_every_option_exists() -> None:
-    for line in JOB:
+    for line in [*JOB, SARIF]:
         name, *rest = re.findall(r'"[^"]*"|\S+', line)[1:]
         parsers.build_command_parser(COMMANDS[name]).parse_args([word.strip('"') for word in rest])
 

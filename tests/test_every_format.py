@@ -36,6 +36,7 @@ from advisor.output.html.advice_page import render_advice_page
 from advisor.output.markdown import render_comment
 from advisor.output.page import Page
 from advisor.output.sarif import render_sarif
+from advisor.output.source_tree import open_source_tree
 from advisor.output.terminal import render_screen
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def changed(name: str) -> comparison.Comparison:
 
 DATA: dict[str, Callable[[str], str]] = {
     "json": lambda name: to_json(build_advice_document(of_name(name)[1])),
-    "sarif": lambda name: render_sarif(of_name(name)[1], "/home/me"),
+    "sarif": lambda name: render_sarif(of_name(name)[1], open_source_tree(Path("/home/me"))),
     "explain": lambda name: to_json(explanation_text.build_explanation_document(explanation(name))),
     "report": lambda name: to_json(report_text.build_report_document(table(name))),
 }
@@ -227,7 +228,7 @@ def test_no_color_and_pipes(tmp_path: Path) -> None:
     assert b"\x1b[" in run("explain", str(FIGURE), "M'", home=tmp_path, FORCE_COLOR="1").stdout
 
 
-@pytest.mark.parametrize("form", ["text", "json", "markdown", "sarif", "html"])
+@pytest.mark.parametrize("form", ["text", "json", "markdown", "sarif", "codequality", "openmetrics", "html"])
 def test_the_c_locale_stops_no_format(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -1,4 +1,4 @@
-"""SARIF: valid by the official schema, at the right line, with names that stay names."""
+"""SARIF: valid by the official schema and GitHub's rules, at the right line, with names that stay names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from advisor.output.sarif import FINGERPRINT, render_sarif
+from advisor.output.sarif import FINGERPRINT, MOST_TAGS, SHORT, render_sarif
+from advisor.output.source_tree import SourceTree, open_source_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,11 +35,26 @@ HOSTILE = (
 )
 
 
+def tree(root: str | None = None) -> SourceTree:
+    return open_source_tree(Path(root) if root else None, "Makefile:3")
+
+
 def checked(advice: Advice, root: str | None = None) -> dict[str, Any]:
-    """Return the run of a log that fits the schema."""
-    log = json.loads(render_sarif(advice, root))
+    """Return the run of a log that fits the schema and what GitHub demands beyond it."""
+    log = json.loads(render_sarif(advice, tree(root)))
     CHECK.validate(log)
     (run,) = log["runs"]
+    for result in run["results"]:
+        (location,) = result["locations"]
+        physical = location["physicalLocation"]
+        assert physical["artifactLocation"]["uriBaseId"] == "SRCROOT"
+        assert not physical["artifactLocation"]["uri"].startswith(("/", "file:", "../"))
+        assert physical["region"]["startLine"] >= 1
+        assert result["message"]["text"]
+    for rule in run["tool"]["driver"]["rules"]:
+        assert all(len(rule[part]["text"]) <= SHORT for part in ("shortDescription", "fullDescription"))
+        assert rule["help"]["text"]
+        assert len(rule["properties"]["tags"]) <= MOST_TAGS
     return dict(run)
 
 
@@ -68,17 +84,32 @@ def test_a_result_says_what_where_and_how_much() -> None:
 @pytest.mark.parametrize(
     ("file", "root", "expected"),
     [
-        ("src/a b.c", None, {"uri": "src/a%20b.c", "uriBaseId": "SRCROOT"}),
-        ("/w/src/a.c", "/w", {"uri": "src/a.c", "uriBaseId": "SRCROOT"}),
-        ("/w/src/a.c", "/v", {"uri": "file:///w/src/a.c"}),
-        ("/w/src/a.c", None, {"uri": "file:///w/src/a.c"}),
+        ("src/a b.c", None, "src/a%20b.c"),
+        ("./src//a.c", None, "src/a.c"),
+        ("/w/src/a.c", "/w", "src/a.c"),
+        ("/w/src/a.c", "/v", "Makefile"),
+        ("/w/src/a.c", None, "Makefile"),
+        ("../a.c", "/w", "Makefile"),
+        (None, "/w", "Makefile"),
     ],
 )
-def test_files_are_relative_to_the_root_of_the_sources(file: str, root: str | None, expected: dict[str, str]) -> None:
+def test_every_place_is_in_the_checkout(file: str | None, root: str | None, expected: str) -> None:
     advice = samples.full()
     moved = replace(advice, recommendations=(replace(advice.recommendations[0], file=file),))
-    location = checked(moved, root)["results"][0]["locations"][0]
-    assert location["physicalLocation"]["artifactLocation"] == expected
+    (result,) = checked(moved, root)["results"]
+    physical = result["locations"][0]["physicalLocation"]
+    assert physical["artifactLocation"] == {"uri": expected, "uriBaseId": "SRCROOT"}
+    line = 3 if expected == "Makefile" else advice.recommendations[0].line
+    assert physical["region"] == {"startLine": line}
+    outside = expected == "Makefile" and file is not None
+    assert [place["id"] for place in result.get("relatedLocations", ())] == [1] * outside
+
+
+def test_a_long_reason_is_cut_to_what_the_host_takes() -> None:
+    advice = samples.full()
+    item = replace(advice.recommendations[0], why="because " * 400, gaps=tuple(f"G{number}" for number in range(40)))
+    (rule,) = checked(replace(advice, recommendations=(item,)))["tool"]["driver"]["rules"]
+    assert rule["fullDescription"]["text"].endswith("…")
 
 
 def test_actions_that_recur_are_one_rule() -> None:
@@ -94,7 +125,7 @@ def test_actions_that_recur_are_one_rule() -> None:
 def test_names_are_verbatim_or_visibly_escaped(name: str) -> None:
     advice = samples.full()
     item = replace(advice.recommendations[0], region=name or None, phase=name or None, file=name.strip("\0/") or None)
-    text = render_sarif(replace(advice, recommendations=(item,), problems=(name,)))
+    text = render_sarif(replace(advice, recommendations=(item,), problems=(name,)), tree())
     CHECK.validate(json.loads(text))
     assert text.isascii()
     result = json.loads(text)["runs"][0]["results"][0]
@@ -106,7 +137,7 @@ def test_names_are_verbatim_or_visibly_escaped(name: str) -> None:
 
 
 def test_golden(golden: Callable[[str, str], None]) -> None:
-    text = render_sarif(samples.full(), "/home/me/jacobi")
+    text = render_sarif(samples.full(), tree("/home/me/jacobi"))
     log = json.loads(text)
     log["runs"][0]["tool"]["driver"]["version"] = "VERSION"
     golden(json.dumps(log, indent=1) + "\n", "advice.sarif")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,9 @@ if TYPE_CHECKING:
 
     from advisor.advice.earlier_runs import EarlierRuns
     from advisor.model.records import Advice
+    from advisor.output.source_tree import SourceTree
 
-FORMS = ("text", "json", "markdown", "sarif", "html")
+FORMS = ("text", "json", "markdown", "sarif", "codequality", "openmetrics", "html")
 
 
 def add_format_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,8 +25,12 @@ def add_format_arguments(parser: argparse.ArgumentParser) -> None:
         help="Base build for Markdown and for gates on changes (default: the newest other build)",
     )  # fmt: skip
     parser.add_argument(
-        "--source-root", metavar="DIR", type=Path, help="Source root that SARIF locations are relative to"
+        "--source-root", metavar="DIR", type=Path, help="Checkout that SARIF and code quality locations are relative to"
     )
+    parser.add_argument(
+        "--fallback-location", metavar="FILE[:LINE]",
+        help="Place in the checkout of advice without a source file (default: its build file or README)",
+    )  # fmt: skip
 
 
 def render_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace) -> str:
@@ -44,7 +48,15 @@ def render_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace
     if args.form == "sarif":
         from advisor.output.sarif import render_sarif
 
-        return render_sarif(advice, os.path.abspath(args.source_root) if args.source_root else None)
+        return render_sarif(advice, _open_tree(args))
+    if args.form == "codequality":
+        from advisor.output.code_quality import render_code_quality
+
+        return render_code_quality(advice, _open_tree(args))
+    if args.form == "openmetrics":
+        from advisor.output.open_metrics import render_open_metrics
+
+        return render_open_metrics([advice])
     if args.form == "html":
         from advisor.output import run_pictures
         from advisor.output.html.advice_page import render_advice_page
@@ -53,3 +65,10 @@ def render_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace
     from advisor.output.terminal import render_screen
 
     return render_screen(advice, output.build_page(args, verbose=args.verbose))
+
+
+def _open_tree(args: argparse.Namespace) -> SourceTree:
+    """Return the checkout that the arguments name."""
+    from advisor.output.source_tree import open_source_tree
+
+    return open_source_tree(args.source_root, args.fallback_location)

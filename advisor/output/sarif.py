@@ -1,13 +1,12 @@
 """Advice as SARIF 2.1.0, so that code hosts and editors show it at the line.
 
-One result per recommendation, one rule per action. Source files stand relative to ``SRCROOT``, the root of the sources;
-what lies elsewhere keeps its own place, and a recommendation without a file has only the name of its region.
+One result per recommendation, one rule per action. Every result has a place in the checkout, relative to ``SRCROOT``,
+as GitHub demands: that of its file, else the fallback of the ``SourceTree``. A file outside it is a related location.
 """
 
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -19,8 +18,10 @@ from advisor.output.wording import BASES, describe_how
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import PurePosixPath
 
     from advisor.model.records import Advice, HowTo, Recommendation
+    from advisor.output.source_tree import SourcePlace, SourceTree
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "SRCROOT"
@@ -28,27 +29,28 @@ ROOT = "SRCROOT"
 FINGERPRINT = "gapwatch/1"
 #: From this share of the run on, what an action can win is a warning and not only a note.
 WARNING_SHARE = 0.05
+#: What GitHub takes at most: characters of a description, and tags of a rule.
+SHORT, MOST_TAGS = 1024, 10
 _LINK = re.compile(r"[\[\]\\](?=[^\[\]]*\]?\()|\](?=\()")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~-])")
 
 Json = dict[str, Any]
 
 
-def render_sarif(advice: Advice, source_root: str | None = None) -> str:
-    """Return the advice as a SARIF log with one run; ``source_root`` is the absolute path of the sources."""
+def render_sarif(advice: Advice, tree: SourceTree) -> str:
+    """Return the advice as a SARIF log with one run, its places in the ``tree`` of the sources."""
     actions = list({item.action: item for item in advice.recommendations}.values())
     order = {item.action: number for number, item in enumerate(actions)}
-    root = None if source_root is None else PurePosixPath(source_root)
     driver = {"name": "gapwatch", "version": __version__, "rules": [_build_rule(item) for item in actions]}
     run: Json = {
         "tool": {"driver": driver},
         "automationDetails": {"id": f"gapwatch/{clean_text(advice.profile.program) or 'program'}/"},
         "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": _build_notifications(advice)}],
         "columnKind": "unicodeCodePoints",
-        "results": [_build_result(item, order[item.action], advice, root) for item in advice.recommendations],
+        "results": [_build_result(item, order[item.action], advice, tree) for item in advice.recommendations],
     }
-    if root is not None:
-        run["originalUriBaseIds"] = {ROOT: {"uri": f"{_file_uri(root)}/"}}
+    if tree.root is not None:
+        run["originalUriBaseIds"] = {ROOT: {"uri": f"{_file_uri(tree.root)}/"}}
     return to_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
@@ -59,22 +61,24 @@ def _build_rule(item: Recommendation) -> Json:
         "id": item.action,
         "name": "".join(word.capitalize() for word in re.findall(r"[A-Za-z0-9]+", item.title)) or item.action,
         "shortDescription": _build_message(item.title),
-        "fullDescription": _build_message(item.why),
+        "fullDescription": _build_message(item.why, SHORT),
         "help": {"text": _render_plain_help(item.how) or _escape_links(item.why), "markdown": _render_help(item)},
         "defaultConfiguration": {"level": "note"},
-        "properties": {"tags": tags, "step": item.step, "effort": item.effort},
+        "properties": {"tags": tags[:MOST_TAGS], "step": item.step, "effort": item.effort},
     }
 
 
-def _build_result(item: Recommendation, rule: int, advice: Advice, root: PurePosixPath | None) -> Json:
+def _build_result(item: Recommendation, rule: int, advice: Advice, tree: SourceTree) -> Json:
     actual = advice.profile.actual_s
     share = item.ceiling_s / actual if actual > 0 else 0.0
-    return {
+    stated = tree.find_place(item.file, item.line)
+    outside = {"relatedLocations": [{"id": 1, **_build_physical(stated)}]} if stated and not stated.in_tree else {}
+    return outside | {
         "ruleId": item.action,
         "ruleIndex": rule,
         "level": "warning" if share >= WARNING_SHARE else "note",
-        "message": _build_message(_describe_item(item)),
-        "locations": [_build_location(item, root)],
+        "message": _build_message(describe_item(item)),
+        "locations": [_build_location(item, tree)],
         "partialFingerprints": {FINGERPRINT: item.fingerprint},
         "rank": round(100 * min(max(share, 0.0), 1.0), 3),
         "properties": {
@@ -90,7 +94,7 @@ def _build_result(item: Recommendation, rule: int, advice: Advice, root: PurePos
     }
 
 
-def _describe_item(item: Recommendation) -> str:
+def describe_item(item: Recommendation) -> str:
     """Return in a sentence what to do, where, and what it can win."""
     where = f" in {item.region}" if item.region else ""
     wins = f"wins at most {numbers.format_duration(item.ceiling_s)}"
@@ -99,26 +103,21 @@ def _describe_item(item: Recommendation) -> str:
     return f"{item.title}{where}: {wins} of gap {'+'.join(item.gaps)}. {item.why}"
 
 
-def _build_location(item: Recommendation, root: PurePosixPath | None) -> Json:
-    location: Json = {}
-    if item.file:
-        physical: Json = {"artifactLocation": _build_artifact(item.file, root)}
-        if item.line:
-            physical["region"] = {"startLine": item.line}
-        location["physicalLocation"] = physical
+def _build_location(item: Recommendation, tree: SourceTree) -> Json:
+    location = _build_physical(tree.choose_place(item.file, item.line))
     names = [{"name": clean_text(item.region), "kind": "function"}] if item.region else []
     names += [{"name": clean_text(name), "kind": "phase"} for name in (item.phase, *item.more_phases) if name]
     return location | {"logicalLocations": names} if names else location
 
 
-def _build_artifact(file: str, root: PurePosixPath | None) -> Json:
-    """Return where a file is: relative to the root of the sources, where it lies below it or is relative anyway."""
-    path = PurePosixPath(file)
-    if not path.is_absolute():
-        return {"uri": _quote_path(path), "uriBaseId": ROOT}
-    if root is not None and path.is_relative_to(root):
-        return {"uri": _quote_path(path.relative_to(root)), "uriBaseId": ROOT}
-    return {"uri": _file_uri(path)}
+def _build_physical(place: SourcePlace) -> Json:
+    """Return a place as GitHub wants it: a line always, the first where none is known."""
+    uri = _quote_path(place.path)
+    if place.in_tree:
+        artifact = {"uri": uri, "uriBaseId": ROOT}
+    else:
+        artifact = {"uri": _file_uri(place.path) if place.path.is_absolute() else uri}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": place.line or 1}}}
 
 
 def _file_uri(path: PurePosixPath) -> str:
@@ -138,8 +137,10 @@ def _build_notifications(advice: Advice) -> list[Json]:
     return [{"level": level, "message": _build_message(text)} for level, text in told]
 
 
-def _build_message(text: str) -> Json:
-    return {"text": _escape_links(text)}
+def _build_message(text: str, most: int | None = None) -> Json:
+    """Return a message of at most ``most`` characters."""
+    whole = _escape_links(text)
+    return {"text": whole if most is None or len(whole) <= most else f"{whole[: most - 1].rstrip()}…"}
 
 
 def _escape_links(text: str) -> str:
