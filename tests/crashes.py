@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from test_store import kill_repeatedly
+from stored_runs import kill_repeatedly
 
 TIMES = 200
 

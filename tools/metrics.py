@@ -2,7 +2,7 @@
 
     python tools/metrics.py [FOLDER ...]        # advisor and plugins unless told otherwise
 
-What no file may do (import cycles, imports from a room above) is a test: ``tests/test_layers.py``.
+What no file may do (import cycles, imports from a room above) is a test: ``tests/project/test_layers.py``.
 """
 
 from __future__ import annotations

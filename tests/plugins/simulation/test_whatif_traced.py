@@ -1,0 +1,266 @@
+"""Changes of recorded messages and meetings, replayed: programs by hand, and what real traces make of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from replay_programs import Do, program
+
+import advisor_simulation
+from advisor.advice import rules
+from advisor.extension import host
+from advisor.trace.events import Role
+from advisor_simulation.replay import outcome
+from advisor_simulation.replay.collectives import TODAY
+from advisor_simulation.replay.network import Network
+from advisor_simulation.replay.program import Collectives, Op
+from advisor_simulation.whatif.changes import CHANGES
+from advisor_simulation.whatif.gains import try_change, try_jointly
+from advisor_simulation.whatif.measured_run import build_run
+from advisor_simulation.whatif.reasons import OF_RUNS
+from advisor_simulation.whatif.run_report import describe_conflicts, select_compatible
+from advisor_simulation.whatif.traced import background, collectives, loads, messages, pipelines, rows
+from advisor_simulation.whatif.traced.operations import REWRITES
+from advisor_simulation.whatif.trial import Trial, build_trial
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor_simulation.whatif.traced.rows import ReplayRows
+
+PROFILES = Path(__file__).parents[2] / "profiles"
+#: A message takes 1 s on both processors and as long again for each byte of 1 B/s.
+NETWORK = Network(latency_s=1.0, bandwidth=1.0, eager_bytes=1e9, collectives=TODAY)
+
+
+def recorded(
+    ranks: Sequence[Sequence[Do]], pairs: Sequence[tuple[int, int]] = (), meet: Sequence[Role] = (), eager: float = 1e9
+) -> ReplayRows:
+    """Return the rows of a program as it was recorded on ``NETWORK``."""
+    count, everybody = len(meet), tuple(range(len(ranks)))
+    joint_ones = Collectives(
+        np.zeros(count, dtype=np.int64), np.array(meet, dtype=np.int64), np.full(count, -1), np.zeros(count),
+        ("op",) * count,
+    )  # fmt: skip
+    made = program(ranks, pairs, joint_ones, (everybody,))
+    found = outcome.replay_program(made, replace(NETWORK, eager_bytes=eager))
+    return rows.build_rows(replace(made, end_s=found.end_s, start_s=np.zeros(len(ranks))))
+
+
+def everywhere(these: ReplayRows) -> np.ndarray:
+    return np.ones(len(these), dtype=bool)
+
+
+def time_of(these: ReplayRows | None) -> float:
+    assert these is not None
+    return rows.replay_rows(these).time_s
+
+
+def burst(seconds: float) -> Do:
+    return Do(Op.BURST, seconds)
+
+
+def test_unchanged_rows_take_as_long_as_recorded() -> None:
+    made = recorded(
+        [[burst(5), Do(Op.SEND, 2, 0), burst(1)], [burst(1), Do(Op.RECV, 0, 0), burst(4)]], [(0, 1)]
+    )  # send at 5, there at 5 + 1 + 2 = 8
+    assert time_of(made) == pytest.approx(12)
+    assert rows.replay_rows(made).end_s == pytest.approx(made.program.end_s)
+
+
+def test_messages_of_one_stretch_become_one() -> None:
+    """Three messages of 1 s startup each, one after the other: two startups go on each side."""
+    send = [Do(Op.SEND, 0, link) for link in range(3)]
+    receive = [Do(Op.RECV, 0, link) for link in range(3)]
+    made = recorded([[burst(10), *send, burst(10)], [burst(10), *receive, burst(10)]], [(0, 1)] * 3)
+    fewer = messages.group_messages(made, everywhere(made))
+    assert time_of(made) == pytest.approx(23)
+    assert time_of(fewer) == pytest.approx(21)
+
+
+def test_messages_of_a_wavefront_are_not_grouped() -> None:
+    """Rank 1 computes between what it receives; so do the senders: there is nothing to group."""
+    first = [do for link in range(3) for do in (burst(5), Do(Op.SEND, 0, link))]
+    second = [do for link in range(3) for do in (Do(Op.RECV, 0, link), burst(5))]
+    made = recorded([first, second], [(0, 1)] * 3)
+    assert messages.group_messages(made, everywhere(made)) is None
+
+
+def test_sending_before_the_work_ends_the_wait_for_a_late_sender() -> None:
+    ranks = [
+        [burst(1), Do(Op.JOIN, 0, 0), burst(10), Do(Op.SEND, 0, 0)],
+        [burst(1), Do(Op.JOIN, 0, 0), Do(Op.RECV, 0, 0), burst(10)],
+    ]
+    made = recorded(ranks, [(0, 1)], [Role.BARRIER])
+    gained = time_of(made) - time_of(messages.send_early(made, everywhere(made)))
+    assert gained == pytest.approx(10)
+
+
+def test_what_is_computed_from_a_message_is_not_sent_before_it_came() -> None:
+    ranks = [
+        [burst(3), Do(Op.SEND, 0, 0)],
+        [Do(Op.RECV, 0, 0), burst(10), Do(Op.SEND, 0, 1)],
+        [Do(Op.RECV, 0, 1), burst(3)],
+    ]
+    made = recorded(ranks, [(0, 1), (1, 2)])
+    moved = messages.send_early(made, everywhere(made))
+    # only the first rank may send earlier, by its 3 s
+    assert time_of(made) - time_of(moved) == pytest.approx(3)
+
+
+def test_a_pipeline_in_finer_pieces_fills_sooner() -> None:
+    """Three ranks, 8 s each in turn: in quarters the last one begins after two quarters and ends with its own 8 s."""
+    ranks = [
+        [burst(8), Do(Op.SEND, 0, 0)],
+        [Do(Op.RECV, 0, 0), burst(8), Do(Op.SEND, 0, 1)],
+        [Do(Op.RECV, 0, 1), burst(8)],
+    ]
+    made = recorded(ranks, [(0, 1), (1, 2)])
+    send = (time_of(made) - 24) / 2
+    pieces = pipelines.refine_pipelines(made, everywhere(made))
+    # each piece costs the ranks before the last one a send, and a receive that waits for it
+    assert 2 + 2 + 8 < time_of(pieces) <= 2 + 2 + 8 + 12 * send
+
+
+def test_an_exchange_is_no_pipeline() -> None:
+    one = [burst(8), Do(Op.SEND, 0, 0), Do(Op.RECV, 0, 1), burst(8)]
+    other = [burst(8), Do(Op.RECV, 0, 0), Do(Op.SEND, 0, 1), burst(8)]
+    made = recorded([one, other], [(0, 1), (1, 0)])
+    assert pipelines.refine_pipelines(made, everywhere(made)) is None
+
+
+def test_receives_posted_early_spare_the_sender_the_wait() -> None:
+    """A send of a large message goes on 1 s after the receiver is ready, which it is at 6 s, or from the beginning."""
+    ranks = [[Do(Op.SEND, 8, 0), burst(20)], [burst(6), Do(Op.RECV, 0, 0), burst(1)]]
+    made = recorded(ranks, [(0, 1)], eager=0.0)
+    assert time_of(made) == pytest.approx(6 + 1 + 20)
+    assert time_of(messages.post_early(made, everywhere(made))) == pytest.approx(1 + 20)
+
+
+def test_messages_travel_behind_the_computation_that_follows() -> None:
+    """A message of 5 s hides behind 8 of 10 s of computation, one of 12 s sticks out by 4 s on the side that waits."""
+    for size, hidden in ((4.0, 5.0), (11.0, 8.0)):
+        ranks = [[burst(1), Do(Op.RECV, 0, 0), burst(10)], [burst(1), Do(Op.SEND, size, 0), burst(1)]]
+        made = recorded(ranks, [(1, 0)])
+        assert time_of(made) == pytest.approx(1 + size + 1 + 10)
+        assert time_of(made) - time_of(background.hide_messages(made, everywhere(made))) == pytest.approx(hidden)
+
+
+def test_a_fuzzy_barrier_lets_a_processor_compute_before_it_waits() -> None:
+    """Alternately slow ranks: 5 s of every wait for the other are spent on the 8 of 10 s that need nothing."""
+    late, soon = burst(15), burst(10)
+    ranks = [
+        [late, Do(Op.JOIN, 0, 0), soon, Do(Op.JOIN, 0, 1)],
+        [soon, Do(Op.JOIN, 0, 0), late, Do(Op.JOIN, 0, 1)],
+    ]
+    made = recorded(ranks, [], [Role.BARRIER] * 2)
+    over = rows.replay_rows(made).time_s - 30
+    fuzzy = background.hide_barriers(made, everywhere(made))
+    assert time_of(made) - time_of(fuzzy) == pytest.approx(5 + over / 2)
+
+
+def test_barriers_go_and_messages_keep_the_order() -> None:
+    ranks = [
+        [burst(9), Do(Op.SEND, 0, 0), Do(Op.JOIN, 0, 0), burst(1)],
+        [burst(1), Do(Op.RECV, 0, 0), Do(Op.JOIN, 0, 0), burst(9)],
+        [burst(1), Do(Op.JOIN, 0, 0), burst(18)],
+    ]
+    made = recorded(ranks, [(0, 1)], [Role.BARRIER])
+    assert time_of(collectives.drop_barriers(made, everywhere(made))) == pytest.approx(9 + 1 + 9)
+
+
+def test_of_several_meetings_in_a_row_one_is_left() -> None:
+    def rank(work: float) -> list[Do]:
+        return [burst(work), *(Do(Op.JOIN, 0, link) for link in range(3)), burst(10), Do(Op.JOIN, 0, 3)]
+
+    made = recorded([rank(5), rank(6)], [], [Role.ALL_TO_ALL] * 3 + [Role.BARRIER])
+    one = collectives.merge_collectives(made, everywhere(made))
+    assert one is not None
+    assert len(made) - len(one) == 4
+    assert collectives.merge_barriers(made, everywhere(made)) is None
+
+
+def test_a_receiver_that_gets_faster_still_waits_for_the_message() -> None:
+    made = recorded([[burst(10), Do(Op.SEND, 0, 0)], [burst(20), Do(Op.RECV, 0, 0)]], [(0, 1)])
+    cost = made.cost.copy()
+    cost[(made.line == 1) & made.op_mask(Op.BURST)] = 1.0
+    assert time_of(replace(made, cost=cost)) >= 10
+
+
+def test_faster_processors_and_networks() -> None:
+    made = recorded([[burst(10), Do(Op.SEND, 4, 0)], [Do(Op.RECV, 0, 0), burst(2)]], [(0, 1)])
+    assert time_of(made) == pytest.approx(10 + 5 + 2)
+    assert time_of(loads.scale_speed(made, 2.0, 1.0)) == pytest.approx(5 + 5 + 1)
+    assert time_of(loads.scale_speed(made, 1.0, 5.0)) == pytest.approx(10 + 1 + 2)
+
+
+def trial_of(case: str) -> Trial:
+    plugins = host.load_plugins()
+    found = plugins.find_profiles(PROFILES / case)[0]
+    run = build_run(plugins.read_profile(found))
+    assert run is not None
+    return build_trial(run, plugins.read_trace(found))
+
+
+@pytest.fixture(scope="module")
+def late() -> Trial:
+    return trial_of("faults/late-send-15")
+
+
+def test_a_trace_with_all_its_messages_is_replayed(late: Trial) -> None:
+    assert late.is_replayed
+    assert late.total_seconds() == pytest.approx(late.run.profile.actual_s, rel=1e-6)
+    found = try_change(late, {"send": "early"})
+    assert found is not None
+    assert 0.064 < found.expected_s < 0.074  # really won: 72.6 ms
+    assert found.gap_changes()["W"] == pytest.approx(-found.expected_s, rel=0.05)
+
+
+def test_a_trace_that_lacks_ends_of_messages_is_tried_by_phases() -> None:
+    assert not trial_of("faults/late-15").is_replayed
+
+
+def test_a_wavefront_gains_nothing_by_grouping_its_messages() -> None:
+    trial = trial_of("otf2/eztrace-lu")
+    grouped, by_phases = (
+        try_change(trial, {"messages": "grouped"}),
+        try_change(Trial(trial.run), {"messages": "grouped"}),
+    )
+    assert grouped is not None
+    assert by_phases is not None
+    assert abs(grouped.expected_s) < 0.001 < by_phases.expected_s
+
+
+def test_changes_of_messages_and_loads_are_joined_and_what_can_not_be_is_named(late: Trial) -> None:
+    changes = [
+        ({"send": "early"}, set[int]()),
+        ({"rebalance": "ranks"}, set[int]()),
+        ({"threads": "everywhere"}, set[int]()),
+    ]
+    found = try_jointly(late, changes)
+    alone = try_change(late, {"send": "early"})
+    assert alone is not None
+    assert found.gain.changed.is_replayed
+    assert found.gain.expected_s >= alone.expected_s - 1e-3
+    assert found.left_out == (2,)
+
+
+def test_every_change_of_the_rules_is_simulated_or_has_a_reason() -> None:
+    of_replay = tuple(advisor_simulation.advisor_rules())
+    book = rules.load_default(of_replay, advisor_simulation.advisor_facts(), examples=False)
+    words = {word for action in book.actions for word in action.change.items()}
+    simulated = CHANGES.keys() | REWRITES.keys()
+    assert words == simulated | OF_RUNS.keys()
+    assert not simulated & OF_RUNS.keys()
+
+
+def test_conflicts_of_actions_are_named_whatever_they_win() -> None:
+    known = {action.id: action for action in rules.load_default((), examples=False).actions}
+    told = [part.text for part in describe_conflicts([known["A-31"], known["A-16"], known["G-13"]])]
+    assert len(told) == 1
+    assert told[0].startswith("A-31 and G-13 are in conflict")
+    assert [one.id for one in select_compatible([known["A-31"], known["A-16"], known["G-13"]])] == ["A-31", "A-16"]

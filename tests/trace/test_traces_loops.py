@@ -1,0 +1,117 @@
+"""Compiled loops over events give what plain numpy gives."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_traces_nesting import nested_lines
+from test_traces_windows import assert_same, programs, threaded_programs
+from trace_builder import Line, build
+
+from advisor.formats import otf2
+from advisor.trace import causes, matching, time_pieces
+from advisor.trace.nesting import pair_calls
+from advisor.trace.phases import RunDivision
+from advisor.trace.profile import from_trace
+
+if TYPE_CHECKING:
+    from advisor.trace.events import Trace
+
+pytest.importorskip("numba", reason="needs numba: pip install 'gapwatch[fast]'")
+
+ARCHIVES = sorted((Path(__file__).parents[1] / "profiles" / "otf2").rglob("*.otf2"))
+
+
+def assert_equal(found: object, expected: object) -> None:
+    """Assert that two records hold the same numbers, to the bit, of the same types."""
+    for field in dataclasses.fields(type(expected)):
+        one, other = getattr(found, field.name), getattr(expected, field.name)
+        np.testing.assert_array_equal(one, other, err_msg=field.name, strict=True)
+
+
+@given(nested_lines(0), nested_lines(1))
+@settings(deadline=None)
+def test_calls(left: Line, right: Line) -> None:
+    trace = build(left, right)
+    assert_equal(pair_calls(trace, compiled=True), pair_calls(trace))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from(("main", "work", "MPI_Finalize"))), max_size=20))
+@settings(deadline=None)
+def test_calls_that_do_not_nest(moves: list[tuple[bool, str]]) -> None:
+    line = Line(0)
+    for now, (entered, name) in enumerate(moves):
+        line.enter(now, name) if entered else line.leave(now, name)
+    trace = build(Line(0).call(0.0, 1.0, "work"), line)
+    assert_equal(pair_calls(trace, compiled=True), pair_calls(trace))
+
+
+@given(st.integers(0, 8), st.lists(st.tuples(*[st.integers(-1, 1)] * 3), max_size=16))
+@settings(deadline=None)
+def test_messages_in_order(sends: int, rows: list[tuple[int, int, int]]) -> None:
+    ends, tag, size = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
+    columns = ends, tag.astype(np.int32), size
+    count = min(sends, len(rows))
+    found = matching._pair_by_loop(*columns, count)
+    np.testing.assert_array_equal(found, matching._pair_in_order(*columns, count))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.booleans()), max_size=16))
+@settings(deadline=None)
+def test_the_latest_of_a_request(rows: list[tuple[int, int, bool]]) -> None:
+    ordered = sorted(rows, key=lambda row: row[0])
+    location, request, is_source = np.array(ordered, dtype=np.int64).reshape(-1, 3).T.copy()
+    columns = request.astype(np.uint64), location, is_source.astype(np.bool_)
+    np.testing.assert_array_equal(matching._find_latest_by_loop(*columns), matching._find_latest(*columns))
+
+
+@given(st.one_of(programs(), threaded_programs()), st.lists(st.floats(0, 22), max_size=6))
+@settings(deadline=None, max_examples=50)
+def test_pieces_are_the_same_by_call_and_instance(trace: Trace, cuts: list[float]) -> None:
+    calls, edges = pair_calls(trace), np.array([0.3, *sorted(cuts), 20.0])
+    leaves = np.repeat(edges[1:-1, None], len(trace.locations), axis=1)
+    division = RunDivision(edges, leaves, np.zeros((len(edges) - 1, 1), dtype=np.int64), (), 0)
+    nobody = np.full(len(trace.locations), -1)
+    spans = nobody, np.zeros(len(nobody)), np.full(len(nobody), 21.5)
+    found, expected = (
+        by_place(time_pieces.split_time_lines(trace, calls, division, spans, compiled=way)) for way in (True, False)
+    )
+    assert found.keys() == expected.keys()
+    for place, seconds in expected.items():
+        np.testing.assert_allclose(found[place], seconds, atol=1e-12, err_msg=str(place))
+
+
+def by_place(pieces: time_pieces.TimePieces) -> dict[tuple[int, ...], np.ndarray]:
+    """Return the seconds inside, before and after by location, call, instance and forking."""
+    found: dict[tuple[int, ...], np.ndarray] = {}
+    for *place, inside, before, after, forking in zip(*(getattr(pieces, n) for n in pieces.__slots__), strict=True):
+        key = (*map(int, place), int(forking))
+        found[key] = found.get(key, np.zeros(3)) + np.array([inside, before, after])
+    return found
+
+
+@given(st.integers(1, 30), st.integers(0, 3000), st.integers(0, 2**32))
+@settings(deadline=None)
+def test_different_keys(kinds: int, count: int, seed: int) -> None:
+    keys = np.random.default_rng(seed).integers(-1, kinds, (9, count))
+    found, expected = causes._group_by_loop(keys), causes._group_columns(keys)
+    np.testing.assert_array_equal(found[1], expected[1])
+    np.testing.assert_array_equal(keys[:, found[0]], keys[:, expected[0]])
+
+
+@pytest.mark.parametrize("path", ARCHIVES, ids=lambda path: path.parent.parent.name)
+def test_profiles_of_recorded_traces(path: Path) -> None:
+    trace = otf2.read_trace(path)
+    assert_same(from_trace(trace, window_events=1000, compiled=True), from_trace(trace, compiled=False))
+
+
+@given(st.one_of(programs(), threaded_programs()), st.integers(1, 60))
+@settings(deadline=None, max_examples=50)
+def test_profiles_of_any_program(trace: Trace, events: int) -> None:
+    assert_same(from_trace(trace, window_events=events, compiled=True), from_trace(trace, compiled=False))
