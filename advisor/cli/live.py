@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from advisor.daemon.events import Event
     from advisor.output.page import Page
 
-_PROGRAMS: Final = 3
 _TROUBLES: Final = 3
 #: Files are counted no more often than that (seconds), and rest so many times as long as a count takes.
 _COUNT_S: Final = 0.5
@@ -119,7 +118,7 @@ class LiveScreen:
             self._live.update(watch_screen.render_watch_screen(shown, page, height), refresh=True)
 
     def _build_screen(self, reading: int) -> watch_screen.WatchScreen:
-        programs = list(self._programs.values())[-_PROGRAMS:]
+        programs = list(self._programs.values())
         counts = self._count_files()
         left = self._pace.describe_time_left(counts.get("waiting", 0), monotonic())
         return watch_screen.WatchScreen(self._roots, programs, counts, reading, tuple(self._troubles), left)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 _TROUBLES = 3
 _CHANGES = 3
+#: Lines that the newest program has before others get theirs: its name, what changed, and the first things to do.
+_NEWEST_LINES = 9
+#: Programs of which all is said where nothing limits the lines.
+_LAST_BLOCKS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +94,10 @@ def render_change_lines(change: Comparison, page: Page) -> list[str]:
 
 
 def render_watch_screen(shown: WatchScreen, page: Page, height: int | None = None) -> Text:
-    """Return the live screen for ``page``, of no more than ``height`` lines.
+    """Return the live screen for ``page``, of no more than ``height`` lines; the newest program stands last.
 
-    Where there is no room for all, older programs go first, then the last lines of the newest waterfall.
+    Every program has at least a line as long as there is room. What is left goes to the newest program, whose
+    waterfall loses its last lines first, and then to the others, the newer ones first.
     """
     state = _render_state(shown, page)
     if not shown.programs:
@@ -100,15 +105,34 @@ def render_watch_screen(shown: WatchScreen, page: Page, height: int | None = Non
         return join_lines(
             [*render_paragraph(f"Waiting for the first profile in {where}", page, "bold"), make_line(), *state]
         )
-    room = None if height is None else height - len(state)
     *older, newest = shown.programs
-    lines = _render_program(newest, page, room)
-    for program in reversed(older):
+    room = None if height is None else height - len(state)
+    most = len(older) + 1 if room is None else max(0, room - _NEWEST_LINES)
+    lines = _render_program(newest, page, None if room is None else room - min(most, _count_summary_lines(len(older))))
+    for number, program in enumerate(reversed(older)):
         more = _render_program(program, page)
-        if room is not None and len(more) + len(lines) > room:
+        needed = len(more) + len(lines) + _count_summary_lines(len(older) - 1)
+        if (number + 2 > _LAST_BLOCKS) if room is None else (needed > room):
             break
         lines = more + lines
-    return join_lines([*lines, *state][:height])
+        older = older[:-1]
+    return join_lines([*_summarize_programs(older, page, most), *lines, *state][:height])
+
+
+def _count_summary_lines(programs: int) -> int:
+    return programs + 1 if programs else 0
+
+
+def _summarize_programs(programs: Sequence[ProgramScreen], page: Page, most: int) -> list[Text]:
+    """Return a line for each program, and an empty one, ``most`` in all: the oldest are counted where they are more."""
+    if not programs or most < 2:
+        return []
+    hidden = 0 if len(programs) < most else len(programs) - (most - 2)
+    lines = [make_line((f"{page.signs.ellipsis} {hidden} more programs", "dim"))] if hidden else []
+    for program in programs[hidden:]:
+        text = render_run_line(program.number, program.advice, page)
+        lines.append(make_line(shorten_text(text, page.width, page.signs.ellipsis, keep=0.8)))
+    return [*lines, make_line()]
 
 
 def _render_program(program: ProgramScreen, page: Page, room: int | None = None) -> list[Text]:

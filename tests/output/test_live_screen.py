@@ -8,12 +8,19 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import advice_samples
 import pytest
 from daemon_runs import PATIENCE_S, profile
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rich.cells import cell_len
+
+from advisor.output.page import Page
+from advisor.output.watch_screen import ProgramScreen, WatchScreen, render_watch_screen
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -158,3 +165,53 @@ def test_the_recording_of_the_documentation_is_what_the_screen_shows_today(
 def said(shown: list[str]) -> list[str]:
     """The lines of a screen but the one that counts files, which may be a moment behind."""
     return [line for line in shown if not line.startswith("files: ")]
+
+
+def test_every_program_has_a_line() -> None:
+    shown = screen_of(12)
+    frame = render(shown, 40)
+    assert len(frame) <= 40
+    for number in range(1, 13):
+        assert any(f"program{number:02} " in line or f"program{number:02}:" in line for line in frame), number
+    assert [number for number in range(1, 12) if frame[number - 1].startswith(f"run {number}: program{number:02}")]
+    assert "to do next" in "\n".join(frame[12:])
+
+
+def test_the_oldest_of_too_many_programs_are_counted() -> None:
+    frame = render(screen_of(50), 30)
+    assert len(frame) <= 30
+    listed = sum(line.startswith("run ") for line in frame)
+    assert frame[0] == f"… {49 - listed} more programs"
+    assert listed >= 15
+
+
+@given(st.integers(1, 60), st.integers(1, 80), st.integers(20, 200))
+@settings(deadline=None, max_examples=40)
+def test_the_screen_fits_and_ends_with_the_newest(programs: int, height: int, width: int) -> None:
+    frame = render(screen_of(programs), height, width)
+    assert len(frame) <= height
+    assert all(cell_len(line) <= width for line in frame)
+    if height >= 20:
+        last = [number for number, line in enumerate(frame) if f"program{programs:02}" in line][-1]
+        assert not any(f"program{other:02}" in line for line in frame[last + 1 :] for other in range(1, programs))
+
+
+def test_the_last_state_tells_all_of_three_programs() -> None:
+    frame = render(screen_of(6), None)
+    assert sum(line.startswith("run ") for line in frame) == 3
+    assert sum("to do next" in line for line in frame) == 3
+
+
+def screen_of(programs: int) -> WatchScreen:
+    """A screen of programs 1 to ``programs``, the newest last."""
+    advice = advice_samples.full()
+    runs = [
+        ProgramScreen(number, replace(advice, profile=replace(advice.profile, program=f"program{number:02}")))
+        for number in range(1, programs + 1)
+    ]
+    return WatchScreen(("runs",), runs, {"ingested": programs}, 0, ())
+
+
+def render(shown: WatchScreen, height: int | None, width: int = 120) -> list[str]:
+    page = Page(width=width)
+    return str(render_watch_screen(shown, page, height)).splitlines()
