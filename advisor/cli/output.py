@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from advisor.model.errors import AdvisorError
+from advisor.support.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -136,8 +137,17 @@ def _write_stream(text: str, stream: TextIO, encoding: str | None) -> None:
 
 
 def _write_file(text: str, file: Path) -> None:
+    """Replace a file as a whole, so that nobody reads half of it; write into what is no file, such as a pipe."""
+    content = text.encode("utf-8", "backslashreplace")
     try:
-        file.write_text(text, encoding="utf-8", errors="backslashreplace")
+        if file.exists() and (not file.is_file() or not os.access(file.resolve().parent, os.W_OK)):
+            file.write_bytes(content)
+            return
+        target = file.resolve()
+        with atomic_write(target) as partial:
+            partial.write_bytes(content)
+            if target.exists():
+                shutil.copymode(target, partial)
     except OSError as error:
         raise AdvisorError(f"{file}: {error.strerror}") from error
 

@@ -26,6 +26,7 @@ NAVIGATION = {
     "Use": (
         "docs/recording",
         "docs/ci",
+        "docs/monitoring",
         "docs/daemon",
         "docs/faults",
         "docs/commands",

@@ -171,3 +171,26 @@ def test_descriptors_are_not_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdout", stream)
         output.write_output("x")
         assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode_and_links(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.txt", tmp_path / "link.txt"
+    real.write_text("old", encoding="utf-8")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    with real.open(encoding="utf-8") as reader:
+        output.write_output("new", link)
+        assert reader.read() == "old", "who reads the old file reads all of it"
+    assert (link.is_symlink(), real.read_text(encoding="utf-8"), real.stat().st_mode & 0o777) == (True, "new", 0o640)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.txt", "real.txt"]
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        output.write_output("words", pipe)
+        assert os.read(reader, 100) == b"words"
+    finally:
+        os.close(reader)

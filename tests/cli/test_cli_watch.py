@@ -130,6 +130,12 @@ def test_what_is_exported_and_backed_up_is_complete(place: Path, capsys: pytest.
     profile(place / "runs" / "one.json")
     once(capsys)
     assert json.loads(run(capsys, "export").out)["profile"]["program"] == "fig4"
+    profile(place / "runs" / "two.json", build="v2", actual_s=52)
+    once(capsys)
+    metrics = run(capsys, "export", "--format", "openmetrics").out.splitlines()
+    assert 'gapwatch_run_seconds{program="fig4",build="v2"} 52.0' in metrics
+    assert not [line for line in metrics if 'build=""' in line], "only the newest run"
+    assert metrics[-1] == "# EOF"
     assert run(capsys, "backup", "copy/../copy.sqlite").code == 2
     assert run(capsys, "backup", "copy.sqlite").code == 0
     shutil.rmtree(place / "state")
