@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.ranking.drafts import NEARLY
+from advisor.model import policy
 from advisor.model.errors import AdvisorError
 from advisor.trace.events import Role
 from advisor.trace.profile import from_trace
@@ -161,7 +161,7 @@ class TracedOperations:
             return ""
         moved = np.abs(after.rows.seconds - self.rows.seconds) * self.rows.op_mask(Op.BURST)
         by_region = np.bincount(self.rows.region + 1, moved)[1:]
-        near = np.flatnonzero(by_region >= NEARLY * by_region.max(initial=0.0))
+        near = np.flatnonzero(by_region >= policy.NEAR_EQUAL * by_region.max(initial=0.0))
         return min((self.rows.program.names[number] for number in near.tolist()), default="")
 
     def shows_order(self, run: MeasuredRun, phases: set[int]) -> bool:
