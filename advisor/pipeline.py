@@ -51,8 +51,8 @@ class Options:
     ``target`` is the size that the program is meant for, such as ``P=1024 N=8192``: the run's parameter ``target``.
     ``binary`` is the file of the program, where no recording names it.
     Traces of up to ``events_B`` bytes are read again for plugins that ask for events. ``stage`` is told in words what
-    takes long besides reading. ``run`` chooses one of several runs at the paths (``listed_runs.choose``); without it
-    the newest is advised on.
+    takes long besides reading. ``run`` chooses one of several runs at the paths (``listed_runs.choose_run``), else the
+    newest is advised on.
     """
 
     machine: str | None = None
@@ -81,7 +81,7 @@ def study_newest(paths: Sequence[Path], options: Options, host: PluginHost, past
     """
     runs, problems = _group_runs(paths, options, host)
     listed = listed_runs.list_runs(runs)
-    chosen = listed_runs.choose(listed, options.run, paths[0])
+    chosen = listed_runs.choose_run(listed, options.run, paths[0])
     run, files = runs[chosen]
     history: list[Advice] = []
     for earlier, recorded in runs[:chosen]:
@@ -137,7 +137,7 @@ def _group_runs(
         )
         for run in merging.group_by_run(recordings)
     ]
-    return sorted(runs, key=lambda one: listed_runs.age(one[0], one[1])), tuple(problems)
+    return sorted(runs, key=lambda one: listed_runs.run_order(one[0], one[1])), tuple(problems)
 
 
 def _with_code(run: Profile, paths: Sequence[Path], options: Options) -> Profile:
@@ -343,11 +343,11 @@ def _gain_estimator(
 def _judge(profile: Profile, host: PluginHost, known: _RunContext, stage: Callable[[str], None]) -> Judge:
     """Return what says how much shorter the run would have been with each of the changes that could be made."""
 
-    def judge(candidates: Sequence[Candidate]) -> Sequence[Counterfactual | None] | None:
+    def simulate_candidates(candidates: Sequence[Candidate]) -> Sequence[Counterfactual | None] | None:
         stage(f"simulating {len(candidates)} changes")
-        return host.counterfactuals(profile, candidates, known.machine, known.events)
+        return host.simulate_candidates(profile, candidates, known.machine, known.events)
 
-    return judge
+    return simulate_candidates
 
 
 def _select_needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts.of_code import code_seconds
+from advisor.model import policy
 from advisor.model.records import Finding, Need
 from advisor.model.units import format_share
 
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
 
 KIND: Final = "computation"
 NEED: Final = "what bounds the computation"
-#: From this share of the run on, computation has to be spoken of.
-_MOST_OF_RUN: Final = 0.5
-#: A kind of code with a smaller share of the computation is not named.
-_NOTEWORTHY: Final = 0.1
 _LISTED: Final = 3
 _WORDS: Final = {
     "code.unoptimized_share": "in code compiled without optimization",
@@ -60,7 +57,7 @@ def need_computation(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[G
     if any(bound.seconds is not None for bound in bounds if bound.name in _MACHINE_BOUNDS):
         return None
     shares = _code_shares(profile)
-    if shares is not None and shares.get("code.unoptimized_share", 0.0) >= _NOTEWORTHY:
+    if shares is not None and shares.get("code.unoptimized_share", 0.0) >= policy.CODE_KIND:
         return None  # what is measured of such code says nothing about the optimized one
     return _need(profile, _SAMPLES if shares is None else _SCHEDULE)
 
@@ -69,11 +66,11 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
     """Return a sentence on what the computation is bound by; None where it is less than half of the run."""
     values = {bound.name: bound.seconds for bound in bounds}
     seconds = values.get("I")
-    if not profile.has_run_time or seconds is None or seconds < _MOST_OF_RUN * profile.actual_s:
+    if not profile.has_run_time or seconds is None or seconds < policy.COMPUTATION_SHARE * profile.actual_s:
         return None
     whole = f"Computation takes {format_share(seconds / profile.actual_s)} of the run"
     shares = _code_shares(profile)
-    named = sorted(((share, fact) for fact, share in (shares or {}).items() if share >= _NOTEWORTHY), reverse=True)
+    named = sorted(((share, fact) for fact, share in (shares or {}).items() if share >= policy.CODE_KIND), reverse=True)
     if any(values.get(name) is not None for name in _MACHINE_BOUNDS):
         text = f"{whole}; the gaps below it say what it is bound by."
     elif shares is None:

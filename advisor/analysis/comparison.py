@@ -9,26 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from advisor.analysis.distributions import student_t_quantile
+from advisor.model import policy
 from advisor.model.records import BOUND_NAMES, LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model.records import Advice, FloatArray, Gap
-
-#: How unlikely a change must be for unchanged builds, all gaps of a comparison taken together.
-UNLIKELY: Final = 1e-3
-#: A change below this share of the run is not worth a word, however sure it is.
-LEAST_SHARE: Final = 0.01
-#: A repeat was disturbed if it took longer than the fastest run of its build by so many times what is usual.
-DISTURBED: Final = 4.0
-#: A change of so many times its noise looks like one, though too few repeats may keep it from being called that.
-SEEMING: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +69,9 @@ class Comparison:
         """Return whether a change is no more than noise only because too few repeats tell what the noise is."""
         if change.beyond_noise is not False or change.noise_s is None:
             return False
-        return abs(change.delta_s) > max(SEEMING * change.noise_s, LEAST_SHARE * self.actual.before_s)
+        return abs(change.delta_s) > max(
+            policy.UNDECIDED_CHANGE * change.noise_s, policy.CHANGE_SHARE * self.actual.before_s
+        )
 
     @property
     def largest_increase(self) -> Change | None:
@@ -93,8 +87,8 @@ def compare_builds(
     ``earlier`` holds the runs of further builds, which tell more of the noise. Runs that were disturbed are left out
     (``select_undisturbed``). Gaps are those between the bounds that all runs know; the noise of a difference is the
     pooled standard deviation of repeats, times sqrt(1/n_before + 1/n_after); it is exceeded where Student's t says that
-    ``UNLIKELY`` is less likely, Bonferroni's correction for the number of gaps included, and the change is at least
-    ``LEAST_SHARE`` of the run.
+    ``CHANGE_PROBABILITY`` is less likely, Bonferroni's correction for the number of gaps included, and the change is at
+    least ``CHANGE_SHARE`` of the run.
     """
     all_runs = len(before), len(after)
     before, after, *earlier = select_undisturbed((before, after, *earlier))
@@ -105,7 +99,7 @@ def compare_builds(
     spread, freedom = _pool_deviations(noise)
     error = None if spread is None else spread * np.sqrt(1 / len(before) + 1 / len(after))
     means = [group.mean(axis=0) for group in groups]
-    least = LEAST_SHARE * float(means[0][0])
+    least = policy.CHANGE_SHARE * float(means[0][0])
     limit = _significance_limit(freedom, len(names)) if freedom else 0.0
     places = _largest_changes(before, after, names)
     changes = tuple(
@@ -134,17 +128,17 @@ def compare_builds(
 def select_undisturbed(groups: Sequence[Sequence[Advice]]) -> list[list[Advice]]:
     """Return the runs of each build without those that the machine disturbed.
 
-    Such a run took longer than the fastest of its build by more than ``LEAST_SHARE``, and by more than ``DISTURBED``
-    times the median of what repeats took longer than the fastest of theirs, over all builds. Of normally distributed
-    times that are fewer than one in a hundred; where more than half of all repeats were disturbed, the median is large
-    and nothing is left out. Equal times, of coarse clocks, do not count in the median.
+    Such a run took longer than the fastest of its build by more than ``CHANGE_SHARE``, and by more than
+    ``DISTURBED_RUN`` times the median of what repeats took longer than the fastest of theirs, over all builds. Of
+    normally distributed times that are fewer than one in a hundred; where more than half of all repeats were disturbed,
+    the median is large and nothing is left out. Equal times, of coarse clocks, do not count in the median.
     """
     fastest = [min((one.profile.actual_s for one in group), default=0.0) for group in groups]
     pairs = list(zip(groups, fastest, strict=True))
     longer = [one.profile.actual_s - least for group, least in pairs for one in group if one.profile.actual_s > least]
-    most = DISTURBED * float(np.median(longer)) if longer else 0.0
+    most = policy.DISTURBED_RUN * float(np.median(longer)) if longer else 0.0
     return [
-        [one for one in group if one.profile.actual_s - least <= max(most, LEAST_SHARE * least)]
+        [one for one in group if one.profile.actual_s - least <= max(most, policy.CHANGE_SHARE * least)]
         for group, least in pairs
     ]
 
@@ -194,7 +188,7 @@ def _pool_deviations(tables: Sequence[FloatArray]) -> tuple[FloatArray | None, i
 
 
 def _significance_limit(freedom: int, tests: int) -> float:
-    return student_t_quantile(1 - UNLIKELY / tests / 2, freedom)
+    return student_t_quantile(1 - policy.CHANGE_PROBABILITY / tests / 2, freedom)
 
 
 def _largest_changes(

@@ -6,13 +6,14 @@ too. The score is one less all penalties; F, or any penalty of 1, means insuffic
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.bounds import are_durations_known, explain_shared_cores, instance_durations
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
+from advisor.model import policy
 from advisor.model.records import WAITING_UNKNOWN, Grade, Note
 from advisor.model.units import format_seconds, format_share
 
@@ -22,68 +23,18 @@ if TYPE_CHECKING:
     from advisor.analysis.loads import ProfileLoads
     from advisor.model.records import Bound, Gap, Profile
 
-#: What each doubt takes off the score.
-PENALTIES: Final = {
-    "no run time": 1.0,
-    "too short": 1.0,
-    "impossible values": 1.0,
-    "most processors missing": 1.0,
-    "times exceed the run": 0.5,
-    "ranks unlike": 0.5,
-    "partners missing": 0.5,
-    "processors missing": 0.45,
-    "processors share cores": 0.3,
-    "negative times": 0.3,
-    "short phases": 0.2,
-    "instances near the clock's resolution": 0.2,
-    "clock uncertainty": 0.2,
-    "negative gap": 0.2,
-    "waiting unknown": 0.2,
-    "no phases": 0.1,
-    "one region": 0.1,
-    "few iterations": 0.05,
-    "cores unknown": 0.02,
-}
 #: The note of a profile in which waiting counts as work, since processors poll while they wait: what it shows of
 #: imbalance is the least there is, and that it shows nothing means nothing.
 HIDDEN: Final = "waiting hidden"
 #: The note of a profile that does not tell work from waiting at all.
 UNTOLD: Final = WAITING_UNKNOWN
-#: The lowest score of each letter.
-LETTERS: Final[tuple[tuple[Literal["A", "B", "C", "D", "F"], float], ...]] = (
-    ("A", 0.9),
-    ("B", 0.75),
-    ("C", 0.6),
-    ("D", 0.4),
-    ("F", 0.0),
-)
 
 #: The part of a run outside of what a tool recorded.
 UNRECORDED: Final = "not recorded"
-#: Ranks of one run are there equally long; a unit that is wrong makes a factor of a thousand.
-UNLIKE: Final = 20.0
-#: Samples miss what a rank waits without polling, so they may differ more.
-UNLIKE_SAMPLES: Final = 200.0
 #: Calls of MPI that need another rank.
 TO_PARTNERS: Final = frozenset(
     f"MPI_{name}" for name in ("Send", "Ssend", "Rsend", "Bsend", "Isend", "Recv", "Irecv", "Sendrecv", "Issend")
 )
-SHORTEST_RUN_S: Final = 0.1
-#: Differences of clock readings fall below zero by this much.
-RESOLUTION_S: Final = 1e-6
-#: An instance should last this many times the resolution.
-RESOLUTIONS: Final = 10
-#: Changes between iterations show from this many on.
-ITERATIONS: Final = 3
-#: Waiting of less than this share of the run needs no exact clock.
-WAITING_MATTERS: Final = 0.01
-#: The error of the clocks may be this share of the waiting.
-CLOCK_SHARE: Final = 0.25
-#: Work in a single region of at least this share cannot be told apart.
-ONE_REGION: Final = 0.95
-#: Times may exceed the run, or a gap be negative, by this much and this share of the run.
-SLACK_S: Final = 1e-3
-SLACK: Final = 0.01
 
 
 def grade_profile(
@@ -104,30 +55,34 @@ def grade_profile(
     notes = tuple(sorted(found, key=lambda note: -note.penalty))
     score = min(max(1.0 - sum(note.penalty for note in notes), 0.0), 1.0)
     fatal = any(note.penalty >= 1.0 for note in notes)
-    letter = "F" if fatal else next(letter for letter, least in LETTERS if round(score, 9) >= least)
+    letter = "F" if fatal else next(letter for letter, least in policy.LETTERS if round(score, 9) >= least)
     return Grade(letter, score, notes)
 
 
 def _make_note(name: str, text: str, collect: str | None = None) -> Note:
-    return Note(name, text, PENALTIES[name], collect)
+    return Note(name, text, policy.PENALTIES[name], collect)
 
 
 def _check_run(profile: Profile) -> Iterator[Note]:
     """Yield doubts about the length of the run."""
-    if profile.actual_s < SHORTEST_RUN_S:
-        how = f"the run took {format_seconds(profile.actual_s)}; below {format_seconds(SHORTEST_RUN_S)} noise decides"
+    if profile.actual_s < policy.SHORTEST_RUN_S:
+        shortest = format_seconds(policy.SHORTEST_RUN_S)
+        how = f"the run took {format_seconds(profile.actual_s)}; below {shortest} noise decides"
         yield _make_note("too short", how, "run a larger problem or more iterations")
     if not are_durations_known(profile):
         return
     lengths = instance_durations(profile)
     together = float(lengths.sum())
-    if together < SHORTEST_RUN_S <= profile.actual_s:
+    if together < policy.SHORTEST_RUN_S <= profile.actual_s:
         how = f"all phases together took {format_seconds(together)}; the rest is start-up and shutdown"
         yield _make_note("short phases", how, "run a larger problem or more iterations")
-    brief = float(lengths[lengths < RESOLUTIONS * RESOLUTION_S].sum())
-    if brief > 0.5 * together:
+    brief = float(lengths[lengths < policy.INSTANCE_RESOLUTIONS * policy.CLOCK_RESOLUTION_S].sum())
+    if brief > policy.SHORT_INSTANCES * together:
         how = f"{format_share(brief / together)} of the time is in instances shorter than "
-        yield _make_note("instances near the clock's resolution", how + format_seconds(RESOLUTIONS * RESOLUTION_S))
+        yield _make_note(
+            "instances near the clock's resolution",
+            how + format_seconds(policy.INSTANCE_RESOLUTIONS * policy.CLOCK_RESOLUTION_S),
+        )
 
 
 def _check_processors(profile: Profile) -> Iterator[Note]:
@@ -165,7 +120,7 @@ def _of_ranks(profile: Profile) -> Iterator[Note]:
             )
     if not profile.has_measure("wall_s"):
         return
-    factor = UNLIKE if profile.status.get("wall_s") == "measured" else UNLIKE_SAMPLES
+    factor = policy.RANKS_UNLIKE if profile.status.get("wall_s") == "measured" else policy.RANKS_UNLIKE_SAMPLED
     alive = np.sum([phase.arrays["wall_s"].sum(axis=(0, 2)) for phase in profile.phases], axis=0)
     alive = alive + sum((s for name, s in profile.outside.items() if name != UNRECORDED), np.zeros(len(alive)))
     whole = [q for q, one in enumerate(profile.processors) if one.thread == 0 and one.from_s is None is one.to_s]
@@ -197,12 +152,12 @@ def _check_values(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap]
     if not np.isfinite(numbers).all():
         yield _make_note("impossible values", "some times are not finite numbers")
         return
-    negative = [name for name, least in lowest.items() if name != "os_s" and least < -RESOLUTION_S]
+    negative = [name for name, least in lowest.items() if name != "os_s" and least < -policy.CLOCK_RESOLUTION_S]
     if negative:
         yield _make_note(
             "negative times", f"{', '.join(negative)} hold times below zero, beyond the clock's resolution"
         )
-    slack = SLACK_S + SLACK * profile.actual_s
+    slack = policy.TIME_SLACK_S + policy.TIME_SLACK * profile.actual_s
     beyond = _longest_seconds(profile) - profile.actual_s
     highest = max((bound for bound in bounds if bound.seconds is not None), key=lambda bound: bound.seconds or 0.0)
     if beyond > slack:
@@ -240,15 +195,15 @@ def _check_phases(profile: Profile, loads: ProfileLoads) -> Iterator[Note]:
     if not profile.has_phases and len(profile.processors) > 1:
         how = "no synchronizations are known, so imbalance, synchronization and waiting cannot be told apart"
         yield _make_note("no phases", how, recording_command(profile, "phases"))
-    elif profile.has_phases and max(phase.iterations for phase in profile.phases) < ITERATIONS:
-        how = f"no phase has {ITERATIONS} iterations or more, so changes between iterations hardly show"
+    elif profile.has_phases and max(phase.iterations for phase in profile.phases) < policy.FEWEST_ITERATIONS:
+        how = f"no phase has {policy.FEWEST_ITERATIONS} iterations or more, so changes between iterations hardly show"
         yield _make_note("few iterations", how, "run more iterations")
     spread = loads.spreads.get("IPCO") or loads.spreads.get("I")
     if spread is None:
         return
     region = np.concatenate([phase.regions for phase in profile.phases])
     each = np.bincount(region, weights=spread.regions)
-    if each.max() >= ONE_REGION * each.sum() > 0:
+    if each.max() >= policy.ONE_REGION * each.sum() > 0:
         how = f"{format_share(float(each.max() / each.sum()))} of the work is in one region, so places are coarse"
         yield _make_note("one region", how, recording_command(profile, "functions"))
 
@@ -261,6 +216,6 @@ def _check_clocks(profile: Profile) -> Iterator[Note]:
     waited = sum(float(phase.arrays["wait_s"].sum()) for phase in profile.phases) / len(profile.processors)
     instances = sum(phase.iterations for phase in profile.phases)
     error = uncertainty * instances
-    if waited >= WAITING_MATTERS * profile.actual_s and error > CLOCK_SHARE * waited:
+    if waited >= policy.WAITING_SHARE * profile.actual_s and error > policy.CLOCK_ERROR * waited:
         how = f"the clocks agree to {format_seconds(uncertainty)}, up to {format_seconds(error)} over all instances, "
         yield _make_note("clock uncertainty", how + f"while processors wait {format_seconds(waited)}")

@@ -90,13 +90,13 @@ def run_command(args: argparse.Namespace) -> int:
 
 def _list_runs(study: Study, paths: Sequence[Path]) -> None:
     """Say which runs lie at the paths, and which of them the advice is about."""
-    from advisor.collect.listed_runs import table
+    from advisor.collect.listed_runs import format_runs
 
     number = study.chosen + 1
     newest = "the newest" if number == len(study.runs) else "as asked"
     output.write_messages(
         f"{paths[0]} holds {len(study.runs)} runs; this is about number {number}, {newest} (--run chooses another):",
-        *table(study.runs),
+        *format_runs(study.runs),
     )
 
 

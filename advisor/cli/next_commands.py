@@ -30,17 +30,17 @@ _PROBE: Final = "gapwatch machines probe"
 
 def fill_commands(advice: Advice, paths: Sequence[Path]) -> Advice:
     """Return the advice with commands that can be run as they stand, as far as the run and the machine tell."""
-    fill = _filler(advice.profile, paths)
+    fill_command = _filler(advice.profile, paths)
 
-    def filled(command: str | None) -> str | None:
-        return fill(command) if command else command
+    def fill_optional(command: str | None) -> str | None:
+        return fill_command(command) if command else command
 
     return replace(
         advice,
-        needs=tuple(replace(need, command=fill(need.command)) for need in advice.needs),
-        bounds=tuple(replace(bound, collect=filled(bound.collect)) for bound in advice.bounds),
+        needs=tuple(replace(need, command=fill_command(need.command)) for need in advice.needs),
+        bounds=tuple(replace(bound, collect=fill_optional(bound.collect)) for bound in advice.bounds),
         grade=replace(
-            advice.grade, notes=tuple(replace(note, collect=filled(note.collect)) for note in advice.grade.notes)
+            advice.grade, notes=tuple(replace(note, collect=fill_optional(note.collect)) for note in advice.grade.notes)
         ),
     )
 
@@ -51,7 +51,7 @@ def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
     here = {processor.host for processor in profile.processors} == {platform.node()}
     probed = user_folders.probed_here() is not None
 
-    def fill(command: str) -> str:
+    def fill_command(command: str) -> str:
         if "SOURCE" not in command:
             if launch is not None:
                 command = _LAUNCH.sub(lambda _: launch, command)
@@ -66,7 +66,7 @@ def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
             command = f"{_PROBE} && {command}"
         return command
 
-    return fill
+    return fill_command
 
 
 def split_command(profile: Profile) -> tuple[str | None, str | None]:

@@ -115,7 +115,7 @@ def build_test_report(results: Sequence[ExampleResult]) -> Report:
             result.action.id,
             result.example.case,
             result.example.expect,
-            result.found,
+            result.outcome,
             f"{result.example.mark.file}:{result.example.mark.line}",
         )
         for result in failed

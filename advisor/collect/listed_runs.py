@@ -37,7 +37,7 @@ class ListedRun:
     paths: tuple[Path, ...]
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The run in a line."""
         took = "no run time" if self.seconds is None else format_seconds(self.seconds)
         ranks = "1 rank" if self.ranks == 1 else f"{self.ranks} ranks"
@@ -61,7 +61,7 @@ def list_runs(runs: Sequence[tuple[Profile, Sequence[Recorded]]]) -> list[Listed
     ]
 
 
-def age(profile: Profile, recorded: Sequence[Recorded]) -> tuple[bool, float]:
+def run_order(profile: Profile, recorded: Sequence[Recorded]) -> tuple[bool, float]:
     """Return what orders runs, the oldest first: those without times, then by start, else by the age of the files."""
     try:
         started = datetime.fromisoformat(profile.started or "")
@@ -70,28 +70,33 @@ def age(profile: Profile, recorded: Sequence[Recorded]) -> tuple[bool, float]:
         return profile.has_run_time, max((_changed_s(one.path) for one in recorded), default=0.0)
 
 
-def choose(runs: Sequence[ListedRun], wanted: str | None, path: Path) -> int:
+def choose_run(runs: Sequence[ListedRun], wanted: str | None, path: Path) -> int:
     """Return the place of the run that is ``wanted``: its number from 1 on, its name, or a part of its file's path.
 
-    The newest is the last. Raises ``UsageError`` for ``path`` where none or several fit.
+    That is the path below ``path``, whose own name says nothing. The newest is the last. Raises ``UsageError`` where
+    none or several fit.
     """
     if wanted is None:
         return len(runs) - 1
     if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:9]) <= len(runs):
         return int(wanted) - 1
     exact = [n for n, one in enumerate(runs) if one.run == wanted]
-    found = exact or [n for n, one in enumerate(runs) if any(wanted in str(file) for file in one.paths)]
+    found = exact or [n for n, one in enumerate(runs) if any(wanted in _path_below(file, path) for file in one.paths)]
     if len(found) == 1:
         return found[0]
     many = f"{len(found)} runs fit" if found else "no run fits"
     raise UsageError(f"--run {wanted}: {many}; {path} holds runs 1 to {len(runs)}, which advise without --run lists")
 
 
-def table(runs: Sequence[ListedRun], most: int = 40) -> list[str]:
+def format_runs(runs: Sequence[ListedRun], most: int = 40) -> list[str]:
     """Return the runs, a numbered line each, the newest ``most`` of them."""
     first = max(len(runs) - most, 0)
-    lines = [f"  {n}  {one.words}" for n, one in enumerate(runs, 1) if n > first]
+    lines = [f"  {n}  {one.summary}" for n, one in enumerate(runs, 1) if n > first]
     return ([f"  … {first} older ones"] if first else []) + lines
+
+
+def _path_below(file: Path, path: Path) -> str:
+    return str(file.relative_to(path)) if file != path and file.is_relative_to(path) else file.name
 
 
 def _changed_s(path: Path) -> float:

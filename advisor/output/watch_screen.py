@@ -42,7 +42,7 @@ class ProgramScreen:
 class WatchScreen:
     """Everything on the live screen: programs, the newest last; files by state; what is in the way.
 
-    ``left`` is how long the files that wait may take, where that is known.
+    ``remaining_time`` is how long the files that wait may take, where that is known.
     """
 
     roots: Sequence[str]
@@ -50,7 +50,7 @@ class WatchScreen:
     counts: Mapping[str, int]
     reading: int
     troubles: Sequence[str]
-    left: str | None = None
+    remaining_time: str | None = None
 
 
 def render_run_line(number: int, advice: Advice, page: Page) -> str:
@@ -160,7 +160,7 @@ def _render_program(program: ProgramScreen, page: Page, room: int | None = None)
 def _render_state(shown: WatchScreen, page: Page) -> list[Text]:
     counts = ", ".join(f"{count} {state}" for state, count in shown.counts.items() if count)
     reading = f"; reading {shown.reading}" if shown.reading else ""
-    left = f"; about {shown.left} left" if shown.left else ""
+    left = f"; about {shown.remaining_time} left" if shown.remaining_time else ""
     lines = render_paragraph(f"files: {counts or 'none yet'}{reading}{left}", page, "dim")
     for trouble in shown.troubles[-_TROUBLES:]:
         lines += render_paragraph(page.clean_remark(trouble), page, "yellow")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.model import policy
 from advisor.trace.locations import processes_of_locations
 
 if TYPE_CHECKING:
@@ -14,13 +15,6 @@ if TYPE_CHECKING:
 
     from advisor.model.records import FloatArray, IntArray, Phase
     from advisor.trace.events import Trace
-
-#: An instance is serial when one process does at least this share of its work …
-SERIAL_WORK = 0.95
-#: … and at least this share of what the others wait is spent in the call that closes it.
-CLOSING_WAIT = 0.5
-#: A phase is serial when at least this share of its time is in serial instances of one process.
-SERIAL_TIME = 0.90
 
 
 def mark_serial_phases(
@@ -69,11 +63,11 @@ def _is_serial(phase: Phase, work: FloatArray, closing: FloatArray, total: Float
     everything = work.sum(axis=0)
     worker = np.argmax(work, axis=0)
     column = np.arange(work.shape[1])
-    alone = (work[worker, column] >= SERIAL_WORK * everything) & (everything > 0)
+    alone = (work[worker, column] >= policy.SERIAL_WORK * everything) & (everything > 0)
     others_wait = total.sum(axis=0) - total[worker, column]
     others_close = closing.sum(axis=0) - closing[worker, column]
-    serial = alone & (others_wait > 0) & (others_close >= CLOSING_WAIT * others_wait)
+    serial = alone & (others_wait > 0) & (others_close >= policy.SERIAL_CLOSING_WAIT * others_wait)
     if phase.duration_s is None or not serial.any():
         return False
     by_worker = np.bincount(worker[serial], weights=phase.duration_s[serial])
-    return bool(by_worker.max() >= SERIAL_TIME * phase.duration_s.sum())
+    return bool(by_worker.max() >= policy.SERIAL_TIME * phase.duration_s.sum())

@@ -55,15 +55,15 @@ class _LatestLosses:
     """What is known of the run that was asked about last: each of the facts asks about it."""
 
     profile: Profile | None = None
-    known: CouplingLosses | None = None
+    losses: CouplingLosses | None = None
 
 
 def find_known_losses(profile: Profile) -> CouplingLosses | None:
     """Return what the newest experiment with this program says about a run, looked for once; None without one."""
     if _LatestLosses.profile is not profile:
-        _LatestLosses.known = _find_losses(profile) if result_files.find_result_files() else None
+        _LatestLosses.losses = _find_losses(profile) if result_files.find_result_files() else None
         _LatestLosses.profile = profile
-    return _LatestLosses.known
+    return _LatestLosses.losses
 
 
 def _find_losses(profile: Profile) -> CouplingLosses | None:

@@ -33,10 +33,10 @@ class Overtaking:
 
 @dataclass(frozen=True, slots=True)
 class ForecastCourse:
-    """Forecasts along one parameter: ``x`` (t,), the others as in ``held``; ``series`` (k,) indexes the study's."""
+    """Forecasts along one parameter: ``x`` (t,), the others ``fixed_values``; ``series`` (k,) indexes the study's."""
 
     parameter: str
-    held: dict[str, float]
+    fixed_values: dict[str, float]
     x: FloatArray
     series: tuple[int, ...]
     forecast: Forecast

@@ -59,7 +59,7 @@ def draw_course(each: ScalingStudy, fits: FittedModels, target: Sequence[float],
 
 
 def _format_title(each: ScalingStudy, seen: dominance.ForecastCourse) -> str:
-    held = ", ".join(f"{_escape_label(name)} = {value:g}" for name, value in seen.held.items())
+    held = ", ".join(f"{_escape_label(name)} = {value:g}" for name, value in seen.fixed_values.items())
     return _escape_label(each.program) + (f" at {held}" if held else "")
 
 

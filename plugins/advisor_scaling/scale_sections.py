@@ -138,7 +138,7 @@ def build_curves(each: ScalingStudy, seen: dominance.ForecastCourse) -> Series:
 
 
 def _format_held(seen: dominance.ForecastCourse) -> str:
-    return ", ".join(f"{name} = {value:g}" for name, value in seen.held.items())
+    return ", ".join(f"{name} = {value:g}" for name, value in seen.fixed_values.items())
 
 
 def _to_floats(values: FloatArray) -> tuple[float, ...]:

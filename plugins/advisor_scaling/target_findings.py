@@ -109,11 +109,11 @@ class _GapForecast:
 
 @dataclass(frozen=True, slots=True)
 class _TargetForecast:
-    """What is ``said`` of the series of a study at the ``target`` (m,), and a step further along the processors."""
+    """The ``forecast`` of the series of a study at the ``target`` (m,), and a step further along the processors."""
 
     study: ScalingStudy
     target: Sequence[float]
-    said: Forecast
+    forecast: Forecast
 
     @property
     def target_words(self) -> str:
@@ -122,7 +122,9 @@ class _TargetForecast:
 
     def forecast_series(self, series: int, point: int = 0) -> tuple[float, float, float]:
         """Return value and interval of a series."""
-        value, low, high = (float(end[series, point]) for end in (self.said.value, self.said.low, self.said.high))
+        value, low, high = (
+            float(end[series, point]) for end in (self.forecast.value, self.forecast.low, self.forecast.high)
+        )
         return value, low, high
 
     def forecast_run(self, point: int = 0) -> tuple[float, float, float]:

@@ -73,7 +73,7 @@ def count_unknown(image: Image, templates: Sequence[Template]) -> dict[str, int]
     ran: dict[str, int] = defaultdict(int)
     for index, count in _sum_block_counts(image).items():
         for number in image.blocks[index].templates:
-            if not templates[number].known:
+            if not templates[number].is_known:
                 ran[templates[number].mnemonic] += count
     return dict(ran)
 

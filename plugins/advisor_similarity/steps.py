@@ -50,7 +50,7 @@ class Template:
 
     mnemonic: str
     steps: tuple[Step, ...]
-    known: bool = True
+    is_known: bool = True
 
 
 def encode_template(template: Template, number: int = 0) -> bytes:

@@ -15,7 +15,7 @@ from profile_strategies import profiles
 
 from advisor.advice import facts
 from advisor.advice.facts.event_rows import call_traits
-from advisor.advice.facts.places import LEAST_SHARE, compute_durations, family_name, find_places
+from advisor.advice.facts.places import compute_durations, family_name, find_places
 from advisor.advice.facts.sheet import FactSheet, find_programming_model, find_slowest_processors
 from advisor.advice.facts.values import VALUES
 from advisor.advice.facts.vocabulary import VOCABULARY, Fact, command_for, facts_by_name
@@ -23,6 +23,7 @@ from advisor.advice.rules.cases import build_case_sheet, load_cases
 from advisor.advice.rules.names import current_names
 from advisor.analysis import bounds, gaps
 from advisor.analysis.loads import summarize_loads
+from advisor.model import policy
 from advisor.model.records import Note, Phase, Processor, Profile, Region
 from advisor.model.units import DIMENSIONS
 
@@ -428,7 +429,7 @@ def test_small_phases_of_a_name_are_one_site() -> None:
 
 
 def test_a_site_is_worth_a_look_from_one_per_cent_on() -> None:
-    profile = named_phases({"solve": 90.0, "write": 100 * LEAST_SHARE, "read": 99 * LEAST_SHARE})
+    profile = named_phases({"solve": 90.0, "write": 100 * policy.PLACE_SHARE, "read": 99 * policy.PLACE_SHARE})
     assert [site.place.name for site in sheet(profile).sites if site.place] == ["solve", "write"]
 
 

@@ -15,11 +15,11 @@ from profile_strategies import profiles
 
 from advisor.advice import facts, ranking, rules
 from advisor.advice.ranking import ExpectedGain
-from advisor.advice.ranking.drafts import NEARLY
 from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.cases import build_case_sheet, load_cases
 from advisor.analysis import bounds, gaps
 from advisor.analysis.loads import summarize_loads
+from advisor.model import policy
 from advisor.model.records import Gap, Grade, HowTo, Note, Profile, Recommendation
 
 if TYPE_CHECKING:
@@ -462,7 +462,7 @@ def test_the_order_of_phases_changes_nothing(profile: Profile, random: object) -
     assert mine.total.ceiling_s == pytest.approx(other.total.ceiling_s)
     assert sorted(item.gaps for item in mine.recommendations) == sorted(item.gaps for item in other.recommendations)
     uneven = sorted(load.steady_s + load.dynamic_s for load in summarize_loads(profile).phases)
-    if all(less < NEARLY * more for less, more in pairwise(uneven) if more > 0):
+    if all(less < policy.NEAR_EQUAL * more for less, more in pairwise(uneven) if more > 0):
         assert [item.action for item in mine.recommendations] == [item.action for item in other.recommendations]
 
 

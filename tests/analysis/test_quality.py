@@ -13,6 +13,7 @@ from strategies import build, phase
 
 from advisor.analysis import bounds, gaps, quality
 from advisor.formats import native
+from advisor.model import policy
 from advisor.model.records import Grade, Note, Phase, Profile, Region
 
 ROOT = Path(__file__).parents[2]
@@ -125,14 +126,14 @@ def test_a_sound_run_has_no_doubts() -> None:
 
 
 def test_every_doubt_has_an_example() -> None:
-    assert DOUBTS.keys() == quality.PENALTIES.keys()
+    assert DOUBTS.keys() == policy.PENALTIES.keys()
 
 
-@pytest.mark.parametrize("name", quality.PENALTIES)
+@pytest.mark.parametrize("name", policy.PENALTIES)
 def test_each_doubt_is_noticed_and_lowers_the_score(name: str) -> None:
     found = grade(DOUBTS[name])
     note = next(note for note in found.notes if note.name == name)
-    assert note.penalty == quality.PENALTIES[name]
+    assert note.penalty == policy.PENALTIES[name]
     assert found.score == pytest.approx(max(1 - sum(note.penalty for note in found.notes), 0))
 
 
@@ -193,6 +194,6 @@ def test_a_region_that_several_phases_share_is_one_region() -> None:
 def test_the_documented_penalties_are_those_that_count() -> None:
     text = (ROOT / "docs" / "quality.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (..+?) \| ([0-9.]+) \|", text, re.MULTILINE)
-    assert {name: float(penalty) for name, penalty in rows} == quality.PENALTIES
+    assert {name: float(penalty) for name, penalty in rows} == policy.PENALTIES
     letters = re.findall(r"^\| ([A-F]) \| ([0-9.]+) ", text, re.MULTILINE)
-    assert dict(quality.LETTERS) == {letter: float(least) for letter, least in letters}
+    assert dict(policy.LETTERS) == {letter: float(least) for letter, least in letters}

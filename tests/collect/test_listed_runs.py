@@ -14,7 +14,7 @@ from advisor import pipeline
 from advisor.analysis import merging
 from advisor.cli import gates
 from advisor.collect.campaigns import stated_parameters
-from advisor.collect.listed_runs import table
+from advisor.collect.listed_runs import format_runs
 from advisor.extension import host
 from advisor.model.errors import UsageError
 from advisor.model.records import Grade, Note, Processor
@@ -42,8 +42,8 @@ def test_a_folder_of_runs_is_listed_and_the_newest_advised_on(tmp_path: Path) ->
     found = study(three_runs(tmp_path))
     assert found.advice.profile.run == "run-3"
     assert [one.run for one in found.runs] == ["run-1", "run-2", "run-3"]
-    assert "heat, 2026-11-02T10:00:00" in table(found.runs)[1]
-    assert table(found.runs, most=1)[0] == "  … 2 older ones"
+    assert "heat, 2026-11-02T10:00:00" in format_runs(found.runs)[1]
+    assert format_runs(found.runs, most=1)[0] == "  … 2 older ones"
 
 
 @pytest.mark.parametrize("wanted", ["2", "run-2", "r2.json"])
@@ -55,6 +55,13 @@ def test_a_run_is_chosen_by_number_name_or_path(tmp_path: Path, wanted: str) -> 
 def test_a_run_that_is_not_there_or_not_alone(tmp_path: Path, wanted: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         study(three_runs(tmp_path), wanted)
+
+
+def test_a_folder_around_the_runs_names_none(tmp_path: Path) -> None:
+    folder = tmp_path / "run-9"
+    folder.mkdir()
+    with pytest.raises(UsageError, match="no run fits"):
+        study(three_runs(folder), "9")
 
 
 def test_runs_without_a_start_are_as_old_as_their_files(tmp_path: Path) -> None:

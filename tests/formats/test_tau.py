@@ -168,7 +168,7 @@ def nodes_of_paths(paths: CallPaths) -> dict[str, int]:
         sheet.parse_functions(sheet.read_frame(CALL_PATHS / f"profile.{rank}.0.0"), found)
     known = chains(paths)
     nodes: dict[str, int] = {}
-    for name in found.known:
+    for name in found.numbers:
         parts = function_names.split_path(name.decode())
         if len(parts) > 1:
             chain = tuple(map(key, parts))
@@ -594,7 +594,7 @@ def test_names_in_another_order_are_looked_up(tmp_path: Path) -> None:
         ids, values = parser.parse_functions(part)
         assert ids.tolist() == values[:, 0].tolist()
         assert (values[:, 2] == values[:, 0] + 0.25).all()
-    assert len(found.known) == 5000
+    assert len(found.numbers) == 5000
 
 
 def test_small_profiles_do_not_load_the_compiler() -> None:

@@ -170,7 +170,7 @@ def test_what_has_no_room_is_a_table() -> None:
     shown = figures.build_figures(parts(), 75_000)
     assert [bool(figure.light) for figure in shown] == [True, True, False, True]
     assert [bool(figure.table.rows) for figure in shown] == [True] * 4
-    assert figures.build_figure(HeatMap("", "", ("a",) * 100, ("b",) * 100, ((1.0,) * 100,) * 100)).left > 0
+    assert figures.build_figure(HeatMap("", "", ("a",) * 100, ("b",) * 100, ((1.0,) * 100,) * 100)).omitted_rows > 0
 
 
 def luminance(colour: str) -> float:

@@ -20,7 +20,7 @@ CASES = sorted(load_cases())
 def test_examples_come_true(action: rules.book.Action) -> None:
     results = run_examples(BOOK, only=[action.id])
     assert len(results) == len(action.examples) >= 2
-    assert [(r.example.case, r.example.override, r.found) for r in results if not r.has_passed] == []
+    assert [(r.example.case, r.example.override, r.outcome) for r in results if not r.has_passed] == []
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -83,7 +83,7 @@ def excused(mutant: Mutant) -> bool:
 @pytest.mark.parametrize("action", load_bundled_book().actions, ids=lambda action: action.id)
 def test_examples_come_true(action: Action) -> None:
     results = [try_example(action, example) for example in action.examples]
-    assert [(result.example.case, result.found) for result in results if not result.has_passed] == []
+    assert [(result.example.case, result.outcome) for result in results if not result.has_passed] == []
 
 
 @pytest.mark.parametrize("action", load_bundled_book().actions, ids=lambda action: action.id)

@@ -379,7 +379,7 @@ def test_a_fact_that_is_unknown_makes_a_rule_need_it() -> None:
     given = {"io.fsync_share": "unknown", "io.forced_share": "unknown"}
     example = replace(next(e for e in action.examples if e.case == "fsync"), override=given)
     result = try_example(action, example)
-    assert result.found == "needs"
+    assert result.outcome == "needs"
     assert [need.fact for match in result.matches for need in match.outcome.needs] == list(given)
 
 

@@ -12,7 +12,7 @@ from advisor.advice.explaining.expressions import (
     sum_over_phases,
 )
 from advisor.advice.facts.load_facts import EMPTY, NOTICEABLE
-from advisor.advice.facts.places import LEAST_SECONDS, LEAST_SHARE
+from advisor.model import policy
 
 if TYPE_CHECKING:
     from advisor.advice.explaining.expressions import BoundExpressions, Expression
@@ -57,8 +57,8 @@ def _time_expressions(profile: Profile, terms: BoundExpressions, place: tuple[in
         return found
     lasts = ["sum", "duration_s"] if True in timed else largest_of_each_iteration(terms.work)
     found["phase.share"] = ["/", sum_over_phases(place, lasts), ACTUAL]
-    share = profile.actual_s * LEAST_SHARE > LEAST_SECONDS
-    least = ["*", LEAST_SHARE, ACTUAL] if share else LEAST_SECONDS
+    share = profile.actual_s * policy.PLACE_SHARE > policy.PLACE_SECONDS
+    least = ["*", policy.PLACE_SHARE, ACTUAL] if share else policy.PLACE_SECONDS
     parallel = [p for p, phase in enumerate(profile.phases) if phase.kind == "parallel"]
     found["phase.phases"] = sum_over_phases(parallel, [">=", lasts, least])
     most = max(place, key=lambda p: profile.phases[p].iterations, default=None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts.event_facts import ALONE, SMALL_MESSAGE_B
-from advisor.advice.facts.places import LEAST_SECONDS, LEAST_SHARE
 from advisor.advice.facts.vocabulary import VOCABULARY
+from advisor.model import policy
 from advisor.model.units import format_bytes
 
 if TYPE_CHECKING:
@@ -22,12 +22,14 @@ _UNITS: Final = {
     "yes/no": "`true` or `false`",
 }
 
+_PERCENT, _MILLISECONDS = 100 * policy.PLACE_SHARE, 1000 * policy.PLACE_SECONDS
+
 _HEAD: Final = f"""\
 # Facts
 
 What conditions of rules may ask about ([rules.md](rules.md)). Facts under `run.` are about the run, the others about
-one site: a phase, or small phases of a kind taken together, that takes at least {100 * LEAST_SHARE:g} % of the run time
-and {1000 * LEAST_SECONDS:g} ms. A fact is unknown, and never zero, where the profile lacks what it needs; the rule then
+one site: a phase, or small phases of a kind taken together, that takes at least {_PERCENT:g} % of the run time
+and {_MILLISECONDS:g} ms. A fact is unknown, and never zero, where the profile lacks what it needs; the rule then
 says so, with the command that records it. Where something was recorded and did not occur, it is 0.
 
 Small messages are those of at most {format_bytes(SMALL_MESSAGE_B)}. One processor does the I/O if it spends at least

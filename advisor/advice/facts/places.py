@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.model import policy
+
 if TYPE_CHECKING:
     from advisor.analysis.loads import ProfileLoads
     from advisor.model.records import FloatArray, Phase, Profile
 
-#: A phase below either of these is too small to be looked at by itself: share of the run time, and seconds.
-LEAST_SHARE: Final = 0.01
-LEAST_SECONDS: Final = 1e-3
 
 _NUMBER: Final = re.compile(r" \(\d+\)$")
 
@@ -84,7 +83,7 @@ def _group_remaining(profile: Profile, seconds: FloatArray, taken: set[int]) -> 
 
 def is_significant(seconds: float, actual_s: float) -> bool:
     """Return whether ``seconds`` are enough of a run of ``actual_s`` to be worth a word."""
-    return seconds >= max(LEAST_SHARE * actual_s, LEAST_SECONDS)
+    return seconds >= max(policy.PLACE_SHARE * actual_s, policy.PLACE_SECONDS)
 
 
 def _places_of_family(profile: Profile, seconds: FloatArray, family: tuple[int, ...]) -> list[Place]:

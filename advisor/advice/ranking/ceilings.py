@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from advisor.model import policy
 from advisor.model.records import GAP_NAMES
 
 if TYPE_CHECKING:
@@ -12,14 +13,10 @@ if TYPE_CHECKING:
 
     from advisor.advice.facts import FactSheet, Site
     from advisor.advice.rules import RuleMatch
-    from advisor.model.records import Gap, Grade, Status
+    from advisor.model.records import Gap, Grade
 
 #: Gaps of uneven work: making a phase even removes its part of all three at once.
 IMBALANCE: Final = ("L", "M'", "D")
-#: How far seconds of each status can be believed.
-STATUS: Final[Mapping[Status, float]] = {"measured": 1.0, "estimated": 0.8, "modelled": 0.7, "unavailable": 0.5}
-#: The same for a gap of which only a limit is known.
-LIMIT_ONLY: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,7 @@ def compute_confidence(book: GapBudget, match: RuleMatch, names: Iterable[str], 
     The product of: the least sure status of its gaps; the grade of the profile; how far the values lie beyond the
     thresholds (``Comparison.surety``); and what the ceiling is worth against the noise between runs.
     """
-    status = min((_status_certainty(book, match.site, name) for name in names), default=LIMIT_ONLY)
+    status = min((_status_certainty(book, match.site, name) for name in names), default=policy.LIMIT_CERTAINTY)
     grade = book.grade.score if book.grade else 1.0
     noise = ceiling_s / (ceiling_s + book.noise_s) if book.noise_s > 0 else 1.0
     return round(status * grade * match.outcome.surety * noise, 3)
@@ -122,6 +119,6 @@ def compute_confidence(book: GapBudget, match: RuleMatch, names: Iterable[str], 
 def _status_certainty(book: GapBudget, site: Site, name: str) -> float:
     gap = book.gaps.get(name)
     if gap is None or len(gap.members) > 1:
-        return LIMIT_ONLY
+        return policy.LIMIT_CERTAINTY
     span = site.gap_span(name)
-    return STATUS[gap.status] if span.low == span.high else LIMIT_ONLY
+    return policy.STATUS_CERTAINTY[gap.status] if span.low == span.high else policy.LIMIT_CERTAINTY

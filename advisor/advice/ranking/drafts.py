@@ -11,6 +11,7 @@ from advisor.advice.facts.places import family_name
 from advisor.advice.facts.sheet import find_slowest_processors
 from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence, concerned_share, find_gap_letters
 from advisor.advice.ranking.effects import find_effects, find_spot, select_instructions, spot_code
+from advisor.model import policy
 from advisor.model.records import RANKS_ADDED_UP, Recommendation
 
 if TYPE_CHECKING:
@@ -27,12 +28,6 @@ Claim = tuple[int, str]
 _BLAMED = ("L", "M'", "D", "P", "O")
 #: Changes of the decomposition, or of how the program is started: one for all phases.
 _OF_PROGRAM = frozenset({"rebalance", "volume", "mapping", "locality", "ranks", "placement"})
-
-#: A phase with this share of a ceiling is named beside the one that is shown.
-WORTH_NAMING = 0.05
-#: Of several places of one cause, the first with this share of the largest one's seconds is shown. Items of one action
-#: whose worth differs by no more stand in the order of their places.
-NEARLY = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +159,14 @@ def _more_phases(main: RuleMatch, claims: tuple[Claim, ...], book: GapBudget) ->
         here = book.sheet.sites[site].place if site >= 0 else None
         if here and here.name and here != place:
             seconds[here.name] = seconds.get(here.name, 0.0) + book.part_seconds(gap, site)
-    least = WORTH_NAMING * compute_ceiling(book, claims)
+    least = policy.NAMED_PHASE * compute_ceiling(book, claims)
     return tuple(sorted((name for name in seconds if seconds[name] >= least), key=lambda name: -seconds[name]))
 
 
 def _select_leading(matches: RuleMatches, group: list[RuleMatch], names: tuple[str, ...], book: GapBudget) -> RuleMatch:
     """Return the match that is shown: the first that comes near the largest, so that noise does not choose."""
     seconds = [compute_ceiling(book, ((s, n) for s in _site_numbers(matches, match) for n in names)) for match in group]
-    return next(match for match, own in zip(group, seconds, strict=True) if own >= NEARLY * max(seconds))
+    return next(match for match, own in zip(group, seconds, strict=True) if own >= policy.NEAR_EQUAL * max(seconds))
 
 
 def _site_numbers(matches: RuleMatches, match: RuleMatch) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.advice.facts.of_code import code_seconds
+from advisor.model import policy
 from advisor.model.records import Effect
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from advisor.advice.rules.records import Action
     from advisor.model.records import Gap, HowTo, Profile, Share
 
-#: A region names a cause if it holds at least this share of its seconds.
-DOMINANT: Final = 0.5
 _NOWHERE: Final = ("in no region", "others")
 #: What profiles call the languages of the how-to.
 _LANGUAGES: Final = {"c": "c", "c++": "cxx", "cxx": "cxx", "cpp": "cxx", "fortran": "fortran"}
@@ -70,7 +69,7 @@ def find_spot(gaps: Sequence[Gap], phases: Collection[str]) -> SourceSpot:
     if not seconds:
         return SourceSpot()
     name, file, line = max(seconds, key=lambda key: (seconds[key], key[0]))
-    dominant = seconds[name, file, line] >= DOMINANT * sum(seconds.values())
+    dominant = seconds[name, file, line] >= policy.DOMINANT_REGION * sum(seconds.values())
     if file is None:
         file, line = _find_caller(gaps, phases, name)
     return SourceSpot(name, file, line, dominant)
@@ -92,7 +91,8 @@ def spot_code(profile: Profile, fact: str, phases: Collection[int]) -> SourceSpo
     if region.file is None and callers is not None and callers[rows].any():
         caller = profile.regions[int(rows[np.argmax(callers[rows])])]
         region = replace(region, file=caller.file, line=caller.line)
-    return SourceSpot(region.name, region.file, region.line, bool(seconds[row] >= DOMINANT * seconds[rows].sum()))
+    dominant = bool(seconds[row] >= policy.DOMINANT_REGION * seconds[rows].sum())
+    return SourceSpot(region.name, region.file, region.line, dominant)
 
 
 def _is_in_phases(share: Share, phases: Collection[str]) -> bool:

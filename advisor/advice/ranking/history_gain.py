@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.analysis.distributions import student_t_quantile
+from advisor.model import policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-#: The interval holds the next gain with this probability, if the shares are normally distributed.
-LEVEL: Final = 0.9
 
 
 def compute_gain(shares: Sequence[float], ceiling_s: float) -> ExpectedGain:
@@ -26,5 +24,5 @@ def compute_gain(shares: Sequence[float], ceiling_s: float) -> ExpectedGain:
     center, count = mean(shares), len(shares)
     if count == 1:
         return ExpectedGain(center * ceiling_s, min(center, 0.0) * ceiling_s, max(center, 1.0) * ceiling_s, "history")
-    reach = student_t_quantile((1 + LEVEL) / 2, count - 1) * math.sqrt(1 + 1 / count) * stdev(shares)
+    reach = student_t_quantile((1 + policy.GAIN_LEVEL) / 2, count - 1) * math.sqrt(1 + 1 / count) * stdev(shares)
     return ExpectedGain(center * ceiling_s, (center - reach) * ceiling_s, (center + reach) * ceiling_s, "history")

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.ceilings import build_gap_budget, compute_ceiling
-from advisor.advice.ranking.drafts import NEARLY, build_drafts, compute_digest, restrict_draft
+from advisor.advice.ranking.drafts import build_drafts, compute_digest, restrict_draft
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.advice.ranking.judged import judged, merged
 from advisor.advice.ranking.outlook import add_outlook, matters_later
+from advisor.model import policy
 from advisor.model.records import Total
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ def _sort_near_equals(ordered: Sequence[Draft]) -> list[Draft]:
         left = [at for at, draft in enumerate(ordered) if draft.recommendation.action == action]
         while left:
             best = ordered[left[0]].score
-            near = [at for at in left if at == left[0] or NEARLY * best <= ordered[at].score <= best / NEARLY]
+            low, high = policy.NEAR_EQUAL * best, best / policy.NEAR_EQUAL
+            near = [at for at in left if at == left[0] or low <= ordered[at].score <= high]
             steady = sorted((ordered[at] for at in near), key=lambda draft: draft.position)
             for at, draft in zip(near, steady, strict=True):
                 found[at] = draft

@@ -33,13 +33,13 @@ class ExampleResult:
 
     action: Action
     example: Example
-    found: Expectation
+    outcome: Expectation
     matches: tuple[RuleMatch, ...]
 
     @property
     def has_passed(self) -> bool:
         """Whether the action does what the example says."""
-        return self.found == self.example.expect
+        return self.outcome == self.example.expect
 
 
 @cache

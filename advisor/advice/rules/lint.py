@@ -184,5 +184,5 @@ def _find_failing_examples(book: RuleBook, wanted: set[str], vocabulary: Mapping
             said = {"fires": "it fires", "no_match": "it does not match", "needs": "it needs a measurement"}
             yield result.example.mark.make_problem(
                 f"{result.action.id}: expected {result.example.expect} on {result.example.case}, "
-                f"but {said[result.found]}"
+                f"but {said[result.outcome]}"
             )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.model import policy
 from advisor.model.records import CAUSE_CATEGORIES
 from advisor.support.grouping import sum_by_group
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Kinds of waiting in a call that may be the one that closes the phase.
 CLOSING_KINDS = ("barrier", "collective", "thread barrier", "end of run")
-#: The part of W of a phase that must have been waited, over all processors, for the middle to explain it.
-EXPLAINING = 0.5
 
 
 def select_inner_waits(profile: Profile, loads: ProfileLoads, waiting_s: FloatArray) -> npt.NDArray[np.bool_]:
@@ -33,7 +32,7 @@ def select_inner_waits(profile: Profile, loads: ProfileLoads, waiting_s: FloatAr
         return np.zeros(0 if causes is None else len(causes.seconds), dtype=bool)
     inner = _is_inner_wait(profile, causes)
     total = sum_by_group(causes.phase[inner], causes.seconds[inner], len(loads.phases))
-    explained = (total > 0) & (total >= EXPLAINING * waiting_s)
+    explained = (total > 0) & (total >= policy.INNER_WAIT * waiting_s)
     return inner & explained[np.maximum(causes.phase, 0)]
 
 

@@ -147,7 +147,7 @@ def _resolve_by_dwarf(image: ElfImage, wanted: Sequence[int], missing: dict[str,
     units = list(read_units(image.sections))
     found: dict[int, tuple[Frame, ...]] = {}
     for unit, addresses in _group_by_unit(units, wanted):
-        split = unit.text(unit.root.values.get(DWO_NAME, unit.root.values.get(GNU_DWO_NAME)))
+        split = unit.attribute_text(unit.root.values.get(DWO_NAME, unit.root.values.get(GNU_DWO_NAME)))
         if split:
             missing[f"inlined functions are in {split}, which is not read (compiled with -gsplit-dwarf)"] = None
         table = read_line_table(unit)
@@ -173,7 +173,7 @@ def _group_by_unit(units: Sequence[Unit], wanted: Sequence[int]) -> Iterator[tup
     for unit in units:
         if not left:
             return
-        ranges = unit.ranges(unit.root.values)
+        ranges = unit.code_ranges(unit.root.values)
         inside = [
             address
             for begin, end in ranges

@@ -86,8 +86,8 @@ def read_compilation(image: ElfImage) -> Compilation:
     recorded = _read_command_lines(image.sections.get(".GCC.command.line", b""))
     for unit in read_units(image.sections) if image.has_debug_info and image.little_endian else ():
         values = unit.root.values
-        producer = unit.text(values.get(PRODUCER)) or ""
-        name, folder = (unit.text(values.get(which)) or "" for which in (NAME, COMP_DIR))
+        producer = unit.attribute_text(values.get(PRODUCER)) or ""
+        name, folder = (unit.attribute_text(values.get(which)) or "" for which in (NAME, COMP_DIR))
         code = values.get(LANGUAGE)
         compiler, options = _split_producer(producer)
         shared = not options and bool(recorded)
@@ -103,7 +103,7 @@ def read_compilation(image: ElfImage) -> Compilation:
                 language=_LANGUAGES.get(code.raw) if code is not None and isinstance(code.raw, int) else None,
                 options=options,
                 level=_normalize_level(levels[-1]) if levels else "-O0" if told else None,
-                ranges=tuple(unit.ranges(values)),
+                ranges=tuple(unit.code_ranges(values)),
             )
         )
     comment = image.sections.get(".comment", b"").split(b"\0")

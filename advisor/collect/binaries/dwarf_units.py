@@ -150,7 +150,7 @@ class Unit:
             return Value(form, int.from_bytes(data[place : place + size], "little")), place + size
         raise ValueError(f"an attribute has the unknown form {form:#x}")
 
-    def text(self, value: Value | None) -> str | None:
+    def attribute_text(self, value: Value | None) -> str | None:
         """Return the text of an attribute, None where it is in another file."""
         if value is None or value.form in _ELSEWHERE:
             return None
@@ -164,13 +164,13 @@ class Unit:
         strings = self.sections.get(section, b"")
         return strings[offset : strings.find(b"\0", offset)].decode("utf-8", "replace")
 
-    def reference(self, value: Value | None) -> int | None:
+    def attribute_reference(self, value: Value | None) -> int | None:
         """Return where the entry stands that an attribute refers to, None where it is in another file."""
         if value is None or value.form in _ELSEWHERE or isinstance(value.raw, bytes):
             return None
         return self.offset + value.raw if value.form in _LOCAL_REFERENCES else value.raw
 
-    def address(self, value: Value) -> int:
+    def attribute_address(self, value: Value) -> int:
         """Return the address that an attribute holds or points to."""
         raw = value.raw if isinstance(value.raw, int) else 0
         return self.indexed_address(raw) if value.form in ADDRESS_INDICES else raw
@@ -185,22 +185,22 @@ class Unit:
         value = self.root.values.get(attribute)
         return value.raw if value is not None and isinstance(value.raw, int) else otherwise
 
-    def ranges(self, values: Mapping[int, Value]) -> list[tuple[int, int]]:
+    def code_ranges(self, values: Mapping[int, Value]) -> list[tuple[int, int]]:
         """Return begin and end of the code of an entry, in one or several pieces; none for what has no code."""
         if RANGES in values:
             return list(self._range_list(values[RANGES]))
         low, high = values.get(LOW_PC), values.get(HIGH_PC)
         if low is None or high is None or isinstance(high.raw, bytes):
             return []
-        begin = self.address(low)
+        begin = self.attribute_address(low)
         is_address = high.form == _ADDR or high.form in ADDRESS_INDICES
-        end = self.address(high) if is_address else begin + high.raw
+        end = self.attribute_address(high) if is_address else begin + high.raw
         return [(begin, end)] if begin < end else []
 
     def _range_list(self, value: Value) -> Iterator[tuple[int, int]]:
         raw = value.raw if isinstance(value.raw, int) else 0
         low = self.root.values.get(LOW_PC)
-        base = self.address(low) if low is not None else 0
+        base = self.attribute_address(low) if low is not None else 0
         if self.version >= 5:
             data = self.sections.get(".debug_rnglists", b"")
             if value.form == _RNGLISTX:
@@ -229,7 +229,7 @@ class Unit:
         """Yield the ranges of a list of DWARF 5 (section 7.25)."""
         size = self.address_size
 
-        def plain(at: int) -> tuple[int, int]:
+        def read_address(at: int) -> tuple[int, int]:
             return int.from_bytes(data[at : at + size], "little"), at + size
 
         while place < len(data):
@@ -237,13 +237,13 @@ class Unit:
             if kind == 0 or kind > 7:
                 return
             reads_address = kind >= 5
-            first, place = plain(place + 1) if reads_address else read_uleb(data, place + 1)
+            first, place = read_address(place + 1) if reads_address else read_uleb(data, place + 1)
             if kind in (1, 2, 3):
                 first = self.indexed_address(first)
             if kind in (1, 5):
                 base = first
                 continue
-            second, place = plain(place) if kind == 6 else read_uleb(data, place)
+            second, place = read_address(place) if kind == 6 else read_uleb(data, place)
             if kind == 2:
                 second = self.indexed_address(second)
             elif kind in (3, 7):

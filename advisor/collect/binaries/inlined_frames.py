@@ -66,7 +66,7 @@ def _walk(unit: Unit, addresses: Sequence[int], *, thorough: bool) -> dict[int, 
             depth, position = depth - 1, position + 1
             continue
         inside = _note_scope(unit, entry, addresses, found) if entry.tag in (SUBPROGRAM, INLINED) else True
-        after = unit.reference(entry.values.get(SIBLING))
+        after = unit.attribute_reference(entry.values.get(SIBLING))
         passes = not inside or entry.tag not in _MAY_HOLD_CODE
         if passes and not thorough and after is not None and after > position:
             position = after
@@ -81,7 +81,7 @@ def _note_scope(unit: Unit, entry: Entry, addresses: Sequence[int], found: dict[
     file, line = (value.raw if value is not None and isinstance(value.raw, int) else 0 for value in numbers)
     scope = Scope(unit, entry.values, file, line)
     inside = False
-    for begin, end in unit.ranges(entry.values):
+    for begin, end in unit.code_ranges(entry.values):
         for address in addresses[bisect_left(addresses, begin) : bisect_left(addresses, end)]:
             inside = True
             if entry.tag == SUBPROGRAM:
@@ -99,11 +99,11 @@ def name_scope(scope: Scope, units: Sequence[Unit]) -> str | None:
     unit, values = scope.unit, scope.values
     plain = None
     for _ in range(_LONGEST_CHAIN):
-        mangled = unit.text(values.get(LINKAGE_NAME, values.get(OLD_LINKAGE_NAME)))
+        mangled = unit.attribute_text(values.get(LINKAGE_NAME, values.get(OLD_LINKAGE_NAME)))
         if mangled:
             return demangle(mangled)
-        plain = plain or unit.text(values.get(NAME))
-        target = unit.reference(values.get(ABSTRACT_ORIGIN, values.get(SPECIFICATION)))
+        plain = plain or unit.attribute_text(values.get(NAME))
+        target = unit.attribute_reference(values.get(ABSTRACT_ORIGIN, values.get(SPECIFICATION)))
         if target is None:
             break
         if not unit.offset <= target < unit.end:

@@ -135,12 +135,12 @@ def _read_sleb(data: bytes, place: int) -> tuple[int, int]:
 
 def _old_files(unit: Unit, data: bytes, place: int) -> tuple[str, ...]:
     """Return the files of DWARF 2 to 4, whose numbers begin with 1."""
-    folders = [unit.text(unit.root.values.get(COMP_DIR)) or ""]
+    folders = [unit.attribute_text(unit.root.values.get(COMP_DIR)) or ""]
     while data[place]:
         end = data.index(b"\0", place)
         folders.append(data[place:end].decode("utf-8", "replace"))
         place = end + 1
-    files = [unit.text(unit.root.values.get(NAME)) or ""]
+    files = [unit.attribute_text(unit.root.values.get(NAME)) or ""]
     place += 1
     while data[place]:
         end = data.index(b"\0", place)
@@ -170,10 +170,12 @@ def _new_files(unit: Unit, data: bytes, place: int, offset_size: int) -> tuple[s
                 row[kind], place = _read_value(data, place, form, offset_size)
             table.append(row)
         tables.append(table)
-    folders = [unit.text(row.get(_PATH)) or "" for row in tables[0]]
-    home = unit.text(unit.root.values.get(COMP_DIR)) or ""
+    folders = [unit.attribute_text(row.get(_PATH)) or "" for row in tables[0]]
+    home = unit.attribute_text(unit.root.values.get(COMP_DIR)) or ""
     folders = [posixpath.join(home, folder) for folder in folders]
-    return tuple(_join(folders, _number(row.get(_DIRECTORY)), unit.text(row.get(_PATH)) or "") for row in tables[1])
+    return tuple(
+        _join(folders, _number(row.get(_DIRECTORY)), unit.attribute_text(row.get(_PATH)) or "") for row in tables[1]
+    )
 
 
 def _number(value: Value | None) -> int:

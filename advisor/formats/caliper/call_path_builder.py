@@ -78,7 +78,7 @@ def build_call_paths(tables: Sequence[RecordTable], path: Path) -> CallPaths:
         parameters=run_globals.select_parameters(told),
         notes=(
             *checks.build_notes(cells, nodes, wall, summed, extremes is not None),
-            *compare_origins([run_globals.origin(table.file.name, table.globals) for table in tables]),
+            *compare_origins([run_globals.read_origin(table.file.name, table.globals) for table in tables]),
         ),
     )
 

@@ -66,7 +66,7 @@ def find_start_time(found: Mapping[str, str]) -> str | None:
     return datetime.fromtimestamp(int(text), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def origin(file: str, found: Mapping[str, str]) -> Origin:
+def read_origin(file: str, found: Mapping[str, str]) -> Origin:
     """Return what the globals of a file say of its process."""
     start = found.get(_STARTED[0], "")
     nanoseconds = found.get("starttime.nsec", "")

@@ -78,7 +78,7 @@ class MetricTable:
     """
 
     archive: CubeArchive
-    known: Mapping[str, CubeMetric]
+    metrics: Mapping[str, CubeMetric]
     orders: values.PathOrders
     order: IntArray
     parent: IntArray
@@ -93,8 +93,8 @@ class MetricTable:
         if found is None:
             return None
         if (found < 0).any():
-            raise InputError(self.archive.path, f"{name} is negative", f"{self.known[name].number}.data")
-        if self.known[name].storage != "INCLUSIVE":
+            raise InputError(self.archive.path, f"{name} is negative", f"{self.metrics[name].number}.data")
+        if self.metrics[name].storage != "INCLUSIVE":
             return found
         self.totals[name] = found
         own = to_exclusive(found, self.parent)
@@ -113,14 +113,14 @@ class MetricTable:
         found = self._read_stored(name)
         if found is None:
             return None
-        own = to_exclusive(found, self.parent) if self.known[name].storage == "INCLUSIVE" else found
+        own = to_exclusive(found, self.parent) if self.metrics[name].storage == "INCLUSIVE" else found
         if (own < 0).any():
             self.doubts.append(f"the counter {name} is negative")
             return None
         return own
 
     def _read_stored(self, name: str) -> FloatArray | None:
-        metric = self.known.get(name)
+        metric = self.metrics.get(name)
         if metric is None:
             return None
         found = values.read_values(self.archive, metric, self.orders.select_order(metric.storage), self.locations)
@@ -148,7 +148,7 @@ def read_waits(table: MetricTable) -> dict[str, FloatArray]:
     """Return the seconds of waiting by kind, as far as the tool measured them."""
     found: dict[str, FloatArray] = {}
     for name, kind in WAITS.items():
-        metric = table.known.get(name)
+        metric = table.metrics.get(name)
         if metric is None or any(above in WAITS for above in metric.ancestors):
             continue
         seconds = table.read_own(name)

@@ -53,7 +53,7 @@ class ProfileReader:
     stream: IO[bytes]
     size: int
     position: IntArray
-    known: npt.NDArray[np.bool_]
+    has_context: npt.NDArray[np.bool_]
 
     def read_values(self, block: ProfileBlock, numbers: tuple[int, ...], frames: int) -> list[FloatArray]:
         """Return the values (frames,) of each metric of ``numbers``, zero where the profile has none."""
@@ -84,7 +84,7 @@ class ProfileReader:
             raise InputError(self.path, "contexts are out of order", place)
         # Of instructions below a line, and of the root above all entry points, hpcprof writes values but no context.
         # They add nothing: values of a frame hold those of everything below it.
-        if len(context) and not self.known[context[context < len(self.known)]].any():
+        if len(context) and not self.has_context[context[context < len(self.has_context)]].any():
             raise InputError(self.path, "values of contexts of which meta.db knows none", place)
 
     def _read_array(self, place: int, count: int, kind: np.dtype[np.void]) -> npt.NDArray[np.void]:

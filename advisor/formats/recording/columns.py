@@ -180,8 +180,8 @@ def _columns(thread: RecordedThread, parts: list[_Part], files: dict[int, int], 
     columns["tag"][told] = records["tag"]
     columns["request"][told] = records["request"]
     io = records["event"] == Kind.IO
-    columns["partner"][told] = np.where(io, _files(records, files), comms.partners(thread, records))
-    columns["comm"][told] = np.where(io, -1, comms.numbers(thread, records))
+    columns["partner"][told] = np.where(io, _files(records, files), comms.partner_ranks(thread, records))
+    columns["comm"][told] = np.where(io, -1, comms.communicator_numbers(thread, records))
     return columns
 
 

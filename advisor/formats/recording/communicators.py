@@ -52,12 +52,12 @@ class Communicators:
         first[room] = len(ranks)
         return number, first, np.array([*ranks, -1], dtype=np.int32)
 
-    def numbers(self, thread: RecordedThread, records: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    def communicator_numbers(self, thread: RecordedThread, records: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
         """Return the communicator of each record, -1 for none."""
         number = self._tables[id(thread.process)][0]
         return number[np.where(records["comm"] < len(number), records["comm"], 0)]
 
-    def partners(self, thread: RecordedThread, records: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    def partner_ranks(self, thread: RecordedThread, records: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
         """Return the partner or root of each record as a rank of the world, -1 for none."""
         number, first, ranks = self._tables[id(thread.process)]
         own = np.where(records["comm"] < len(number), records["comm"], 0).astype(np.int64)

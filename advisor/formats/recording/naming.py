@@ -54,7 +54,7 @@ class RegionTable:
         """All regions so far, by number."""
         return tuple(self._numbers)
 
-    def number(self, region: TraceRegion) -> int:
+    def region_number(self, region: TraceRegion) -> int:
         """Return the number of a region, a new one if it was not there."""
         return self._numbers.setdefault(region, len(self._numbers))
 
@@ -69,7 +69,7 @@ class RegionTable:
         for function, (number, offset) in zip((distinct >> np.uint64(48)).tolist(), located.tolist(), strict=True):
             frames = self._places.get((paths[number], offset), ()) if number >= 0 else ()
             region = _region(process.functions.get(function, f"function {function}"), frames)
-            numbers.append(self.number(region))
+            numbers.append(self.region_number(region))
         return np.array(numbers, dtype=np.int32)[inverse] if numbers else np.zeros(0, dtype=np.int32)
 
 

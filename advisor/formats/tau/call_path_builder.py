@@ -40,7 +40,7 @@ def build_call_paths(path: Path, compiled: bool | None = None) -> CallPaths:
     tables = [metric.build_table(place, len(rows), len(run.places)) for metric in run.metrics]
     texts = [name.decode("utf-8", "surrogateescape") for name in rows]
     groups = [
-        _split_groups(run.names.groups[run.names.known[name]] if name in run.names.known else b"") for name in rows
+        _split_groups(run.names.groups[run.names.numbers[name]] if name in run.names.numbers else b"") for name in rows
     ]
     tree = build_tree(texts, groups)
     found = _find_contradictions(run, rows, tables, tree)
@@ -67,7 +67,7 @@ def build_call_paths(path: Path, compiled: bool | None = None) -> CallPaths:
 
 def _origin(run: TauRun, number: int) -> Origin:
     name = f"profile.{'.'.join(map(str, run.places[number]))}"
-    return metadata.origin(run.headers[number], name)
+    return metadata.read_origin(run.headers[number], name)
 
 
 def _split_groups(text: bytes) -> frozenset[str]:

@@ -72,7 +72,7 @@ class FunctionParser:
 
     def _learn_names(self, ids: IntArray) -> None:
         """Take in the names that were new, and the order of all."""
-        for name in list(self.names.known)[self.count :] if len(self.names.groups) > self.count else ():
+        for name in list(self.names.numbers)[self.count :] if len(self.names.groups) > self.count else ():
             self._add_name(np.frombuffer(name, dtype=np.uint8))
         self.follows[ids[:-1]] = ids[1:]
         if len(ids):

@@ -57,7 +57,7 @@ def find_host(header: bytes) -> str | None:
     return _find_value(header, b"Hostname") or _find_value(header, b"Node Name")
 
 
-def origin(header: bytes, name: str) -> Origin:
+def read_origin(header: bytes, name: str) -> Origin:
     """Return what the file ``name`` with this header says of its process."""
     program = _find_value(header, b"Executable") or ""
     start, process = _find_value(header, b"Starting Timestamp") or "", _find_value(header, b"pid") or ""

@@ -64,15 +64,15 @@ class ProfileSheet:
 
 @dataclass(slots=True)
 class FunctionNames:
-    """The names of functions over all files: ``known`` numbers them, ``groups`` holds the groups of each."""
+    """The names of functions over all files: ``numbers`` counts them, ``groups`` holds the groups of each."""
 
-    known: dict[bytes, int] = field(default_factory=dict)
+    numbers: dict[bytes, int] = field(default_factory=dict)
     groups: list[bytes] = field(default_factory=list)
     last: tuple[Sequence[bytes], IntArray] = field(default_factory=lambda: ((), np.zeros(0, dtype=np.int64)))
 
     def number_name(self, name: bytes, group: bytes) -> int:
         """Return the number of a name, a new one if it was not known."""
-        found = self.known.setdefault(name, len(self.groups))
+        found = self.numbers.setdefault(name, len(self.groups))
         if found == len(self.groups):
             self.groups.append(group)
         return found

@@ -95,7 +95,7 @@ def select_names(
     Call paths beyond the limit need none: what they take is in the row of the function they end in. Functions beyond
     it share one.
     """
-    every = list(names.known)
+    every = list(names.numbers)
     most = max(1000, min(NAME_LIMIT, CELL_LIMIT // max(processors, 1)))
     if len(every) <= most:
         return every, np.arange(len(every)), 0

@@ -77,7 +77,7 @@ def build_tree(texts: Sequence[str], groups: Sequence[Iterable[str]]) -> CallTre
     for n in timers:
         own[n] = builder.require_node(paths[n])
         if len(paths[n]) > 1:
-            whole[n] = builder.known.get(paths[n][-1:], -1)
+            whole[n] = builder.node_of_path.get(paths[n][-1:], -1)
     samples = [builder.add_sample(n, path) for n, path in enumerate(paths) if path[-1].startswith(naming.SAMPLE)]
     sampled = np.array([found for found in samples if found], dtype=np.int64).reshape(-1, 3)
     return CallTree(tuple(builder.nodes), own, whole, sampled)
@@ -88,7 +88,7 @@ class _TreeBuilder:
 
     def __init__(self) -> None:
         self.nodes: list[CallPathNode] = []
-        self.known: dict[Path, int] = {}
+        self.node_of_path: dict[Path, int] = {}
         self._groups: dict[Path, Iterable[str]] = {}
         self._cut: dict[Path, Path] = {}
 
@@ -109,14 +109,14 @@ class _TreeBuilder:
         chain: list[Path] = []
         seen = set()
         above: Path | None = path
-        while above is not None and above not in self.known and above not in seen:
+        while above is not None and above not in self.node_of_path and above not in seen:
             chain.append(above)
             seen.add(above)
             above = self._find_caller(above)
-        parent = self.known.get(above, -1) if above else -1
+        parent = self.node_of_path.get(above, -1) if above else -1
         for link in reversed(chain):
             parent = self._make_node(link, parent)
-        return self.known[path]
+        return self.node_of_path[path]
 
     def _find_caller(self, path: Path) -> Path | None:
         """Return the path that calls ``path``; None where nothing is above it."""
@@ -126,10 +126,10 @@ class _TreeBuilder:
         return self._cut.get(begin, begin)
 
     def _make_node(self, path: Path, parent: int) -> int:
-        self.known[path] = len(self.nodes)
+        self.node_of_path[path] = len(self.nodes)
         groups = self._groups.get(path) or self._groups.get(path[-1:], ())
         self.nodes.append(naming.build_node(path[-1], groups, parent))
-        return self.known[path]
+        return self.node_of_path[path]
 
     def add_sample(self, name: int, path: Path) -> tuple[int, int, int] | None:
         """Return a sample's name, node and timer; None where no working timer is around it."""
@@ -148,8 +148,8 @@ class _TreeBuilder:
             # A function that is sampled at several of its lines, or found by unwinding and sampling, is one node.
             if (place.name, place.file) == (self.nodes[node].name, self.nodes[node].file):
                 continue
-            if here not in self.known:
-                self.known[here] = len(self.nodes)
+            if here not in self.node_of_path:
+                self.node_of_path[here] = len(self.nodes)
                 self.nodes.append(place)
-            node = self.known[here]
+            node = self.node_of_path[here]
         return name, node, timer

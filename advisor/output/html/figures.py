@@ -32,7 +32,7 @@ class Figure:
     light: str
     dark: str
     table: Grid
-    left: int
+    omitted_rows: int
 
 
 def build_figure(part: Picture) -> Figure:

@@ -163,12 +163,12 @@ def _take_object(process: Process, rest: str) -> None:
 
 
 def _take_members(of: str) -> Callable[[Process, str], None]:
-    def take(process: Process, rest: str) -> None:
+    def add_members(process: Process, rest: str) -> None:
         number, *words = rest.split()
         members = process.remotes if of == "remotes" else process.communicators
         members.setdefault(_small(number), []).extend(_members(words))
 
-    return take
+    return add_members
 
 
 def _members(words: list[str]) -> Iterator[int]:

@@ -49,7 +49,7 @@ class Disassembler(Protocol):
 
 
 #: Bytes that the disassembler does not know: one operation, outside of the centroid.
-UNKNOWN: Final = Template("?", (Step(OPERATE, FINE_INDEX["unknown"]),), known=False)
+UNKNOWN: Final = Template("?", (Step(OPERATE, FINE_INDEX["unknown"]),), is_known=False)
 _PLACE: Final = 0x1000
 
 

@@ -64,14 +64,14 @@ def make_entry(region: str, processors: int, serial: bool = False, **parts: npt.
 class SyncSpan:
     """What happened up to a full synchronization: ``closed_by`` it, after ``duration`` from ``start``, all together.
 
-    ``arrived`` (P,) is when each processor came to the synchronization, ``left`` when they went on.
+    ``arrived`` (P,) is when each processor came to the synchronization, ``departed`` when they went on.
     """
 
     entries: tuple[RegionEntry, ...]
     closed_by: str
     start: float
     arrived: FloatArray
-    left: float
+    departed: float
 
     @property
     def kind(self) -> Literal["serial", "parallel"]:

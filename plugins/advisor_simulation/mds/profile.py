@@ -32,7 +32,7 @@ def build_profile(
     names = tuple(dict.fromkeys(one.region for span in log.spans for one in span.entries))
     numbers = {name: number for number, name in enumerate(names)}
     phases = _name_phases([_build_phase(spans, numbers, costs.second) for spans in grouped.values()])
-    ended = log.spans[-1].left * costs.second if log.spans else 0.0
+    ended = log.spans[-1].departed * costs.second if log.spans else 0.0
     outside = {"start-up": model.startup * costs.second, "shutdown": model.shutdown * costs.second}
     status: Mapping[str, Status] = dict.fromkeys(MEASURED, "modelled")
     return Profile(
@@ -89,7 +89,7 @@ def _build_phase(spans: Sequence[SyncSpan], numbers: Mapping[str, int], second: 
         arrays=arrays,
         closed_by=closing,
         start_s=np.array([span.start for span in spans]) * second,
-        duration_s=np.array([span.left - span.start for span in spans]) * second,
+        duration_s=np.array([span.departed - span.start for span in spans]) * second,
     )
 
 

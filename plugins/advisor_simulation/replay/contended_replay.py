@@ -80,11 +80,11 @@ def replay_contended(program: Program, network: Network) -> ContendedReplay:
 
 def _initial_state(steps: Steps) -> MessageState:
     """Return that nothing has happened yet."""
-    conditions = 2 * steps.messages + len(steps.needed)
+    conditions = 2 * steps.messages + len(steps.arrivals)
     nothing = np.zeros(steps.messages)
     return MessageState(
         np.full(conditions, -1.0), np.full(conditions, -1, dtype=np.int32), np.full(steps.ranks, -1, dtype=np.int32),
-        steps.needed.copy(), nothing, nothing.copy(), nothing.copy(),
+        steps.arrivals.copy(), nothing, nothing.copy(), nothing.copy(),
     )  # fmt: skip
 
 

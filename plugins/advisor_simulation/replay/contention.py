@@ -22,16 +22,17 @@ _SENDING: Final = (SEND, ANNOUNCE)
 class MessageState(NamedTuple):
     """What has happened to messages and collective operations, and who waits.
 
-    By condition ``known``: when it was fulfilled, of arrivals the latest (-1: not yet), and ``waiter``: the last rank
-    that waits (-1 none, -2 the message is there); by rank ``next_waiter``; by collective operation ``needed``. By
-    message ``asked``: when it could set out, ``lasts``: seconds on its links, and then when it arrived, ``flight``.
+    By condition ``fulfilled_s``: when it was fulfilled, of arrivals the latest (-1: not yet), and ``waiter``: the last
+    rank that waits (-1 none, -2 the message is there); by rank ``next_waiter``; by collective operation
+    ``missing_arrivals``. By message ``ready_s``: when it could set out, ``lasts``: seconds on its links, and then when
+    it arrived, ``flight``.
     """
 
-    known: FloatArray
+    fulfilled_s: FloatArray
     waiter: Numbers
     next_waiter: Numbers
-    needed: Numbers
-    asked: FloatArray
+    missing_arrivals: Numbers
+    ready_s: FloatArray
     lasts: FloatArray
     flight: FloatArray
 
@@ -73,15 +74,17 @@ def record_message_end(
 ) -> bool:
     """Note what a sender or receiver tells of a message at ``t``; return whether the message can set out now."""
     m = what >> 1
-    wires.known[what] = t + speeds.latency[inner] if k == READY else t
+    wires.fulfilled_s[what] = t + speeds.latency[inner] if k == READY else t
     if k in _SENDING:
         wires.lasts[m] = bytes_ * speeds.gap[inner]
         wires.flight[m] = speeds.flight[inner]
     else:
         wake_waiters(wires, what, runnable)
-    if k != SEND and wires.known[what ^ 1] < 0.0:
+    if k != SEND and wires.fulfilled_s[what ^ 1] < 0.0:
         return False
-    wires.asked[m] = wires.known[what] if k == SEND else max(wires.known[what], wires.known[what ^ 1])
+    wires.ready_s[m] = (
+        wires.fulfilled_s[what] if k == SEND else max(wires.fulfilled_s[what], wires.fulfilled_s[what ^ 1])
+    )
     return True
 
 
@@ -91,10 +94,10 @@ def compute_wait_end(
 ) -> float:
     """Return when a step that waits is over, -1 while that is not known."""
     if k == LEAVE:
-        there = wires.needed[what - 2 * messages] == 0
-        return max(t, wires.known[what] + speeds.cost[int(v)]) if there else -1.0
+        there = wires.missing_arrivals[what - 2 * messages] == 0
+        return max(t, wires.fulfilled_s[what] + speeds.cost[int(v)]) if there else -1.0
     if k == RELEASE:
-        return max(t, wires.known[what]) if wires.known[what] >= 0.0 else -1.0
+        return max(t, wires.fulfilled_s[what]) if wires.fulfilled_s[what] >= 0.0 else -1.0
     return max(t + speeds.latency[inner], wires.lasts[what >> 1]) if wires.waiter[what] == -2 else -1.0
 
 
@@ -134,7 +137,7 @@ def start_message(m: int, now: float, wires: MessageState, lines: Resources, res
         queue_message(lines, m, taken)
         return False
     shift_resources(lines, m, -1)
-    resource_s[m] = now - wires.asked[m]
+    resource_s[m] = now - wires.ready_s[m]
     return True
 
 
@@ -235,14 +238,14 @@ def run_rank(
         if k <= FIXED:
             t += value[i] * (speeds.ratio if k == BURST else 1.0)
         elif k == ARRIVE:
-            wires.known[what] = max(wires.known[what], t)
-            wires.needed[what - 2 * messages] -= 1
-            if wires.needed[what - 2 * messages] == 0:
+            wires.fulfilled_s[what] = max(wires.fulfilled_s[what], t)
+            wires.missing_arrivals[what - 2 * messages] -= 1
+            if wires.missing_arrivals[what - 2 * messages] == 0:
                 wake_waiters(wires, what, runnable)
         elif k < ARRIVE:
             t += speeds.latency[inner] if k <= ANNOUNCE else 0.0
             if record_message_end(k, inner, what, value[i], t, wires, speeds, runnable):
-                push_event(heap, wires.asked[what >> 1], what & ~1)
+                push_event(heap, wires.ready_s[what >> 1], what & ~1)
         else:
             over = compute_wait_end(k, inner, what, value[i], t, messages, wires, speeds)
             if over < 0.0:

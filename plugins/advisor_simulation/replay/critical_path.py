@@ -67,7 +67,7 @@ def _find_writers(plan: OrderedSteps, found: ReplayRun) -> IntArray:
     steps = plan.steps
     writing = np.flatnonzero((steps.condition >= 0) & ~np.isin(steps.kind & (INNER - 1), WAITING))
     writing = writing[np.argsort(found.end_s[writing], kind="stable")]
-    writers = np.full(2 * steps.messages + len(steps.needed), -1, dtype=np.int64)
+    writers = np.full(2 * steps.messages + len(steps.arrivals), -1, dtype=np.int64)
     writers[steps.condition[writing]] = writing
     return writers
 

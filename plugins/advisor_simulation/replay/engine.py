@@ -67,7 +67,7 @@ def order_steps(steps: Steps, program: Program | None, replays: int = 1) -> Orde
     calls.
     """
     kind = steps.kind.copy()
-    joint = len(steps.needed)
+    joint = len(steps.arrivals)
     reads = (kind & 15) >= kernels.RECEIVE
     condition = steps.condition[reads].astype(np.int64)
     base = np.where(condition >= 2 * steps.messages, condition - steps.messages, condition >> 1)
@@ -94,13 +94,13 @@ def order_steps(steps: Steps, program: Program | None, replays: int = 1) -> Orde
 
 def _make_marks(steps: Steps, left: npt.NDArray[np.int32]) -> kernels.OrderMarks:
     """Return that nothing has happened yet; the first two slots are for what nobody reads."""
-    joint = len(steps.needed)
+    joint = len(steps.arrivals)
     return kernels.OrderMarks(
         waiter=np.full(2 * steps.messages + joint, -1, dtype=np.int32),
         next_waiter=np.full(steps.ranks, -1, dtype=np.int32),
-        left=left,
+        pending_reads=left,
         slots=np.full(steps.messages + joint, -1, dtype=np.int32),
-        needed=steps.needed.copy(),
+        missing_arrivals=steps.arrivals.copy(),
         runnable=np.zeros(steps.ranks, dtype=np.int32),
         free=np.zeros(steps.messages + joint, dtype=np.int32),
         counts=np.array([0, 0, 2], dtype=np.int64),

@@ -28,16 +28,16 @@ class OrderMarks(NamedTuple):
     """What has happened while the order is found.
 
     By condition ``waiter``: the last rank that waits for it, -1 none, -2 it is fulfilled; by rank ``next_waiter``. By
-    message and collective operation ``left``: steps that have yet to read, and ``slots``; by collective operation
-    ``needed``: arrivals to come. ``runnable`` and ``free`` are stacks of ranks and slots; ``counts`` how many are on
+    message and collective operation ``pending_reads``: steps that have yet to read, and ``slots``; by collective
+    operation ``missing_arrivals``. ``runnable`` and ``free`` are stacks of ranks and slots; ``counts`` how many are on
     them, and how many slots there are.
     """
 
     waiter: Numbers
     next_waiter: Numbers
-    left: Numbers
+    pending_reads: Numbers
     slots: Numbers
-    needed: Numbers
+    missing_arrivals: Numbers
     runnable: Numbers
     free: Numbers
     counts: IntArray
@@ -61,8 +61,8 @@ def take_slot(marks: OrderMarks, base: int) -> None:
 def fulfil_condition(marks: OrderMarks, what: int, messages: int) -> None:
     """Note that a condition is fulfilled, or one arrival of it, and let those go on who wait for it."""
     if what >= 2 * messages:
-        marks.needed[what - 2 * messages] -= 1
-        if marks.needed[what - 2 * messages] > 0:
+        marks.missing_arrivals[what - 2 * messages] -= 1
+        if marks.missing_arrivals[what - 2 * messages] > 0:
             return
     other = marks.waiter[what]
     marks.waiter[what] = -2
@@ -75,8 +75,8 @@ def fulfil_condition(marks: OrderMarks, what: int, messages: int) -> None:
 @numba_helper
 def free_slot(marks: OrderMarks, base: int) -> None:
     """Note that a step has read a slot; the last one frees it."""
-    marks.left[base] -= 1
-    if marks.left[base] == 0:
+    marks.pending_reads[base] -= 1
+    if marks.pending_reads[base] == 0:
         marks.free[marks.counts[_FREE]] = marks.slots[base]
         marks.counts[_FREE] += 1
 
@@ -97,7 +97,7 @@ def advance_rank(
             marks.next_waiter[rank] = marks.waiter[what]
             marks.waiter[what] = rank
             return i
-        if marks.slots[base] < 0 and marks.left[base] > 0:
+        if marks.slots[base] < 0 and marks.pending_reads[base] > 0:
             take_slot(marks, base)
             if joint:
                 kind[i] = NOTE

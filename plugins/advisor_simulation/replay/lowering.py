@@ -88,7 +88,7 @@ def lower_program(program: Program, network: Network) -> Steps:
     start = np.zeros(program.ranks) if program.start_s is None else program.start_s
     return Steps(
         found.first, found.kind[:filled].copy(), found.value[:filled].copy(), found.condition[:filled].copy(),
-        found.last, len(program.source), shapes.needed, shapes.costs, shapes.inner, start,
+        found.last, len(program.source), shapes.arrivals, shapes.costs, shapes.inner, start,
     )  # fmt: skip
 
 
@@ -160,7 +160,7 @@ class _CollectiveShapes:
         together = [len(set(node[list(group)].tolist())) == 1 for group in program.communicators]
         known: dict[tuple[float, float, bool], int] = {}
         self.number = np.zeros(len(joint), dtype=np.int64)
-        self.needed = np.zeros(len(joint), dtype=np.int32)
+        self.arrivals = np.zeros(len(joint), dtype=np.int32)
         self.rooted = np.zeros(len(joint), dtype=np.int64)
         costs: dict[tuple[str, int, int, float, int], tuple[int, bool]] = {}
         columns = (joint.name, joint.role.tolist(), joint.comm.tolist(), joint.size.tolist(), joint.root.tolist())
@@ -174,6 +174,6 @@ class _CollectiveShapes:
                 costs[key] = known.setdefault(shape, len(known)), rooted
             self.number[at], one_sided = costs[key]
             self.rooted[at] = role if one_sided else 0
-            self.needed[at] = 1 if one_sided and role == Role.ONE_TO_ALL else members[comm]
+            self.arrivals[at] = 1 if one_sided and role == Role.ONE_TO_ALL else members[comm]
         self.costs = np.array([shape[:2] for shape in known]).reshape(-1, 2)
         self.inner = np.array([shape[2] for shape in known], dtype=bool)

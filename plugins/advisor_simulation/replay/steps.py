@@ -47,7 +47,7 @@ class Steps:
     """The steps of all ranks; ``rank_starts`` (ranks + 1,), columns ``kind``, ``value``, ``condition`` (-1 none).
 
     ``last_steps`` (operations,) is the step with which each operation of the program ends (-1: it has none on its rank,
-    and ends where the one before it does). ``needed`` (collectives,) counts the arrivals that fulfil the condition,
+    and ends where the one before it does). ``arrivals`` (collectives,) counts the arrivals that fulfil the condition,
     ``costs`` (shapes, 2) holds latencies and bytes of collective operations, ``inner_shape`` (shapes,) whether they
     stay within a node. ``messages`` is M.
     """
@@ -58,7 +58,7 @@ class Steps:
     condition: npt.NDArray[np.int32]
     last: IntArray
     messages: int
-    needed: npt.NDArray[np.int32]
+    arrivals: npt.NDArray[np.int32]
     costs: FloatArray
     inner_shape: npt.NDArray[np.bool_]
     start_s: FloatArray

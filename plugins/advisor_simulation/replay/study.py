@@ -45,7 +45,7 @@ class FitStudy:
     """The model over P and what it was made from, and how many points each fit and each check had."""
 
     model: ReplayModel
-    each: tuple[RankCountFit, ...]
+    by_rank_count: tuple[RankCountFit, ...]
     fitted: int
     checked: int
 

@@ -127,9 +127,9 @@ def write_points(points: Sequence[Network], time_s: FloatArray, path: Path) -> T
 def build_fit_parts(found: FitStudy, asked: Sequence[int], at: Network | None) -> list[Part]:
     """Return the models at each P and over P, how well they predict, and predictions."""
     parts: list[Part] = [_rank_count_table(found)]
-    if len(found.each) > 1:
+    if len(found.by_rank_count) > 1:
         parts.append(_lines_table(found))
-    if len(found.each) == 2:
+    if len(found.by_rank_count) == 2:
         parts.append(Text(
             "Lines over P go through two points here: nothing is known of their errors, and little of what lies beyond."
         ))  # fmt: skip
@@ -154,7 +154,7 @@ def _rank_count_table(found: FitStudy) -> Table:
             _format_coefficient(one.plain.beta), _format_coefficient(one.primed.beta),
             _format_coefficient(one.plain.gamma), _format_coefficient(one.primed.gamma),
         )
-        for one in found.each
+        for one in found.by_rank_count
     )  # fmt: skip
     title = (
         f"T = alpha + beta L + gamma / BW at each number of ranks, {found.fitted} replays each; ' with locality factor"
@@ -175,7 +175,9 @@ def _lines_table(found: FitStudy) -> Table:
 
 
 def _error_table(found: FitStudy) -> Table:
-    rows = tuple((one.processors, one.error, one.model_error, one.piecewise_error, one.planes) for one in found.each)
+    rows = tuple(
+        (one.processors, one.error, one.model_error, one.piecewise_error, one.planes) for one in found.by_rank_count
+    )
     columns = (
         Column("ranks"), Column("straight line at this P", "share"), Column("model over P", "share"),
         Column("exact piecewise form", "share"), Column("its planes"),

@@ -44,9 +44,9 @@ def test_two_processors_two_lines_one_barrier(tmp_path: Path) -> None:
     )
     first, second = run(text, tmp_path).log.spans
     assert arrivals(first) == [10 + 50 + 50, 10 + 50 + 20]
-    assert first.left == 110 + 7
+    assert first.departed == 110 + 7
     assert arrivals(second) == [117 + 5 + 20, 117 + 6 + 20]
-    assert second.left == 143 + 7
+    assert second.departed == 143 + 7
 
 
 def test_words_of_others_in_a_line_are_false_sharing(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_words_of_others_in_a_line_are_false_sharing(tmp_path: Path) -> None:
     found = run(text, tmp_path)
     counts = sum(one.counts for span in found.log.spans for one in span.entries)
     assert np.asarray(counts).tolist() == [[0, 0, 2, 1, 0], [0, 0, 2, 1, 0]]
-    assert [span.left for span in found.log.spans] == [57, 57 + 27, 57 + 54]
+    assert [span.departed for span in found.log.spans] == [57, 57 + 27, 57 + 54]
 
 
 def test_padding_ends_false_sharing(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_padding_ends_false_sharing(tmp_path: Path) -> None:
     padded = text.replace("F: {shape: [n]}", "F: {shape: [n], pad: 3}")
     found = run(padded, tmp_path)
     assert sum(int(one.counts[:, 2].sum()) for span in found.log.spans for one in span.entries) == 0
-    assert [span.left for span in found.log.spans] == [57, 64, 71]
+    assert [span.departed for span in found.log.spans] == [57, 64, 71]
 
 
 def test_reading_what_another_wrote_is_communication_and_costs_by_distance(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_serial_part_lets_the_others_wait(tmp_path: Path) -> None:
     found = run(text, tmp_path)
     assert [phase.kind for phase in found.profile.phases] == ["serial", "parallel"]
     assert found.log.spans[0].entries[-1].wait.tolist() == [0, 30]
-    assert found.log.spans[-1].left == 30 + 10 + 7
+    assert found.log.spans[-1].departed == 30 + 10 + 7
 
 
 def test_a_fuzzy_barrier_hides_what_needs_nothing(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_fuzzy_barrier_hides_what_needs_nothing(tmp_path: Path) -> None:
     next_one = "  - {parallel: b, over: pair, weight: 40, independent: 0.5}"
     full = run(small(head % "barrier" + next_one), tmp_path)
     fuzzy = run(small(head % "fuzzy" + next_one), tmp_path)
-    assert full.log.spans[-1].left == 30 + 7 + 40 + 7
+    assert full.log.spans[-1].departed == 30 + 7 + 40 + 7
     # processor 0: 10 + 20, waits until 37, + 20; processor 1: 30 + 20, + 20
     assert arrivals(fuzzy.log.spans[-1]) == [57, 70]
 
@@ -160,7 +160,7 @@ def test_hand_computed_run_of_a_stencil(tmp_path: Path) -> None:
     assert arrivals(write) == [106] * 4
     assert arrivals(read) == [113 + 2 + cost for cost in (40, 200, 40, 200)]
     assert arrivals(again) == [113 + 202 + 7 + 6 + cost for cost in (200, 40, 200, 40)]
-    assert again.left == 322 + 206 + 7
+    assert again.departed == 322 + 206 + 7
     assert found.log.flows["r"].words.tolist() == [[0, 0, 0, 8], [8, 0, 0, 0], [0, 8, 0, 0], [0, 0, 8, 0]]
     assert [int(size) for size in found.log.flows["r"].working_set] == [64] * 4
 

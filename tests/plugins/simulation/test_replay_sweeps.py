@@ -144,10 +144,10 @@ def test_models_of_halo_exchange_over_ranks_predict_others() -> None:
     traced = [halo(ranks, 10, work_s=16e-3 / ranks, size=1000.0) for ranks in (4, 16, 64)]
     ranges = sweeps.Ranges(latencies_s=(0.0, 2e-5), bandwidths=(1e9, 1e10))
     found = study.run_study(traced, Network(), ranges, 60, 1)
-    assert [one.processors for one in found.each] == [4, 16, 64]
-    assert all(one.locality == pytest.approx(1.0, abs=0.02) for one in found.each)
-    assert all(one.error < 0.05 for one in found.each)
-    assert all(one.piecewise_error is not None and one.piecewise_error < 1e-9 for one in found.each)
+    assert [one.processors for one in found.by_rank_count] == [4, 16, 64]
+    assert all(one.locality == pytest.approx(1.0, abs=0.02) for one in found.by_rank_count)
+    assert all(one.error < 0.05 for one in found.by_rank_count)
+    assert all(one.piecewise_error is not None and one.piecewise_error < 1e-9 for one in found.by_rank_count)
     other = halo(36, 10, work_s=16e-3 / 36, size=1000.0)
     truth = engine.replay_steps(engine.prepare_program(other, Network(0, math.inf)), Network(0, math.inf)).time_s
     assert found.model.predict_time(36, 0.0, 0.0) == pytest.approx(truth, rel=0.1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.ranking.drafts import NEARLY
+from advisor.model import policy
 from advisor.model.errors import AdvisorError
 from advisor.trace.events import Role
 from advisor.trace.profile import from_trace
@@ -104,9 +104,9 @@ class TracedOperations:
         return word in REWRITES
 
     @staticmethod
-    def decides(word: tuple[str, str]) -> bool:
+    def covers_change(word: tuple[str, str]) -> bool:
         """Return whether the operations alone tell what a change wins: nothing, where they hold nothing of it."""
-        return word in REWRITES or sharing.decides(word)
+        return word in REWRITES or sharing.is_sharing_change(word)
 
     def apply_change(
         self, word: tuple[str, str], before: MeasuredRun, after: MeasuredRun | None, phases: set[int]
@@ -119,14 +119,14 @@ class TracedOperations:
         rewrite = REWRITES.get(word)
         chosen = self._select_rows(before, phases)
         if word in OF_MESSAGES:
-            chosen &= ~np.isin(self._site()[0], list(work.hubs(self.rows, self._site()[0])))
+            chosen &= ~np.isin(self._site()[0], list(work.find_hubs(self.rows, self._site()[0])))
         if word == EARLY:
             made = ordering.send_early(self.rows, self._site(), chosen)
         elif rewrite is not None:
             made = rewrite(self.rows, chosen)
-        elif sharing.decides(word):
+        elif sharing.is_sharing_change(word):
             serial = [number for number, phase in enumerate(before.phases) if phase.serial]
-            made = sharing.shared(self.rows, self._site(), chosen, word, serial)
+            made = sharing.change_sharing(self.rows, self._site(), chosen, word, serial)
         else:
             made = loads.carry_loads(self.rows, self.site, before, after) if after is not None else None
         return self._replay_rows(made) if made is not None else None
@@ -141,11 +141,11 @@ class TracedOperations:
         ends = rows.replay_rows(self.rows).end_s[mine]
         return from_trace(rebuilding.rebuild_trace(program, ends), program.title, "replay")
 
-    def passes(self) -> dict[int, int]:
+    def count_passes(self) -> dict[int, int]:
         """Return how often the main region of each phase is passed, by place in ``Run.phases``."""
         largest: dict[int, work.Unit] = {}
         names = self.rows.program.names
-        for unit in work.units(self.rows, *self._site(), np.ones(len(self.rows), dtype=bool)):
+        for unit in work.split_units(self.rows, *self._site(), np.ones(len(self.rows), dtype=bool)):
             region = int(self.rows.region[unit.at[0]])
             is_file = region >= 0 and classify_region(names[region])[1] == Role.IO
             if not is_file and unit.seconds.sum() > (largest[unit.phase].seconds.sum() if unit.phase in largest else 0):
@@ -161,7 +161,7 @@ class TracedOperations:
             return ""
         moved = np.abs(after.rows.seconds - self.rows.seconds) * self.rows.op_mask(Op.BURST)
         by_region = np.bincount(self.rows.region + 1, moved)[1:]
-        near = np.flatnonzero(by_region >= NEARLY * by_region.max(initial=0.0))
+        near = np.flatnonzero(by_region >= policy.NEAR_EQUAL * by_region.max(initial=0.0))
         return min((self.rows.program.names[number] for number in near.tolist()), default="")
 
     def shows_order(self, run: MeasuredRun, phases: set[int]) -> bool:

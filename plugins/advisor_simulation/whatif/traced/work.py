@@ -81,7 +81,7 @@ class Unit:
         return np.where(working, center + kept * (totals - center), totals)
 
 
-def units(rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: Mask) -> Iterator[Unit]:
+def split_units(rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: Mask) -> Iterator[Unit]:
     """Yield the units among the ``chosen`` rows; ``phase`` and ``instance`` (rows,) say where each row lies.
 
     What a hub computes between the messages of all others is its service to them, and in no unit; where that takes
@@ -90,7 +90,7 @@ def units(rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: Mask) -
     ranks = rows.program.ranks
     bursts = np.flatnonzero(rows.op_mask(Op.BURST) & (rows.line < ranks) & chosen & (phase >= 0))
     order = np.argsort(phase[bursts], kind="stable")
-    center = hubs(rows, phase)
+    center = find_hubs(rows, phase)
     for at in np.split(bursts[order], np.flatnonzero(np.diff(phase[bursts[order]])) + 1):
         if not len(at):
             continue
@@ -107,10 +107,10 @@ def units(rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: Mask) -
 
 
 def _unit(rows: ReplayRows, number: int, at: IntArray, instance: IntArray, region: int) -> Unit:
-    turn = turns(rows.line[at], instance[at], rows.region[at] == region)
+    turn = number_passes(rows.line[at], instance[at], rows.region[at] == region)
     seconds = np.zeros((rows.program.ranks, int(turn.max()) + 1))
     np.add.at(seconds, (rows.line[at], turn), rows.seconds[at])
-    structure, noise = split(seconds)
+    structure, noise = split_variation(seconds)
     disturbed = np.maximum(seconds - structure, 0.0).sum(axis=1) if noise < 0 else np.zeros(len(seconds))
     return Unit(number, at, turn, seconds, structure, abs(noise), disturbed)
 
@@ -130,7 +130,7 @@ def _common_regions(rows: ReplayRows, at: IntArray) -> IntArray:
     return np.where(common[region] | (region == main), region, -1 - main)
 
 
-def hubs(rows: ReplayRows, phase: IntArray) -> dict[int, int]:
+def find_hubs(rows: ReplayRows, phase: IntArray) -> dict[int, int]:
     """Return the rank that is in all messages of a phase, by phase; with three others at least."""
     sends = np.flatnonzero(rows.op_mask(*SENDING) & (rows.link >= 0))
     found = {}
@@ -145,7 +145,7 @@ def hubs(rows: ReplayRows, phase: IntArray) -> dict[int, int]:
     return found
 
 
-def turns(line: IntArray, instance: IntArray, main: Mask) -> IntArray:
+def number_passes(line: IntArray, instance: IntArray, main: Mask) -> IntArray:
     """Return the pass of each row: the instances of the phase, cut into as many passes as all ranks make in each.
 
     Passes are those through the ``main`` computation; what else is done belongs to the pass before it. Rows stand in
@@ -169,7 +169,7 @@ def main_region(region: npt.NDArray[np.int32], seconds: FloatArray) -> int:
     return int(np.bincount(region + 1, seconds).argmax()) - 1
 
 
-def split(seconds: FloatArray) -> tuple[FloatArray, float]:
+def split_variation(seconds: FloatArray) -> tuple[FloatArray, float]:
     """Return the structure of seconds (ranks, instances), and the relative standard deviation of the rest.
 
     That is negative where disturbances were taken out.
