@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from advisor.cli import parsers, user_folders
-from advisor.cli.commands import COMMANDS
-from advisor.cli.services import HostServices
-from advisor.model.errors import UsageError
+from advisor.cli import user_folders
+from advisor.cli.plugin_commands import build_plugin_report
 
 if TYPE_CHECKING:
     from advisor.model.reports import Report
@@ -20,9 +18,4 @@ def report(command: str, *arguments: str | os.PathLike[str]) -> Report:
     ``advisor.output.report_text.build_report_document`` makes plain data of it. Raises ``UsageError`` where no plugin
     brings the command or its arguments are wrong, and what the command raises.
     """
-    host = user_folders.load_host()
-    commands = {one.name: one for one in host.collect_commands(tuple(COMMANDS))}
-    if command not in commands:
-        raise UsageError(f"no plugin brings a command {command!r}; there are {', '.join(commands)}")
-    args = parsers.parse_plugin_arguments(commands[command], [os.fspath(word) for word in arguments])
-    return host.run_command(commands[command], args, HostServices(host))
+    return build_plugin_report(user_folders.load_host(), command, [os.fspath(word) for word in arguments])

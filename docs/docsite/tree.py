@@ -31,6 +31,7 @@ NAVIGATION = {
         "docs/commands",
         "docs/commands/index",
         "docs/api",
+        "docs/agents",
         "docs/machines",
     ),
     "Formats": ("docs/formats", "docs/traces"),
