@@ -49,6 +49,7 @@ _PLACES: Final = {
     "rules": "rules",
     "machines": "machines",
     "plugins": "plugins",
+    "mcp": "mcp",
 }
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from advisor.cli import gates, history_location, output, report_output
-from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from advisor.analysis.comparison import Change, Comparison
-    from advisor.history.runs import RunEntry, RunStore
-    from advisor.model.records import Advice
     from advisor.model.reports import Report
 
 NAME = "compare"
@@ -24,8 +19,6 @@ HELP = "show which gaps changed between two builds or runs, where, and whether b
 #: Regions whose part in a change is smaller are not named (of the largest part; seconds).
 _LEAST = 0.05
 _LEAST_S = 1e-6
-#: So many builds are named to who asked for one that is not there.
-_NAMED = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,18 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_command(args: argparse.Namespace) -> int:
     """Compare and show; returns the exit code."""
-    from advisor.advice.earlier_runs import NOISE_BUILDS, ComparisonBase
-    from advisor.analysis.comparison import compare_builds
+    from advisor.advice.earlier_runs import ComparisonBase
+    from advisor.history.build_comparison import compare_stored_builds
 
     with history_location.open_runs(args) as runs:
-        program, before, after = _select_runs(runs, args)
-        earlier = [
-            _load_advice(runs, build)
-            for build in _find_repeated_builds(runs.list_entries(program), before, after)[-NOISE_BUILDS:]
-        ]
-        first, second = _load_advice(runs, before), _load_advice(runs, after)
-    found = compare_builds(first, second, earlier)
-    found = replace(found, before=_describe_side(args.before, before), after=_describe_side(args.after, after))
+        history_location.require_program(args.program, runs)
+        compared = compare_stored_builds(runs, args.before, args.after, args.program)
+    first, second, found = compared.before, compared.after, compared.comparison
     if args.form == "markdown":
         from advisor.output.markdown import render_comment
 
@@ -60,65 +48,6 @@ def run_command(args: argparse.Namespace) -> int:
         report_output.show_report(_build_report(found), args)
     gates.check_gates(args.fail_on, second[-1], lambda: ComparisonBase(tuple(first), found))
     return 0
-
-
-def _select_runs(runs: RunStore, args: argparse.Namespace) -> tuple[str, list[RunEntry], list[RunEntry]]:
-    """Return the program and the runs that the two names stand for."""
-    history_location.require_program(args.program, runs)
-    entries = [entry for entry in runs.list_entries() if args.program in (None, entry.program)]
-    sides = [_find_side(name, entries) for name in (args.before, args.after)]
-    programs = {entry.program for entry in sides[0]} & {entry.program for entry in sides[1]}
-    if len(programs) != 1:
-        names = ", ".join(sorted({entry.program for side in sides for entry in side}))
-        raise UsageError(f"choose a program with --program: {names}")
-    [program] = programs
-    before, after = ([one for one in side if one.program == program and one.actual_s is not None] for side in sides)
-    if not (before and after):
-        raise UsageError(f"{args.after if before else args.before} was recorded without times of {program!r}")
-    return program, before, after
-
-
-def _find_repeated_builds(
-    entries: Sequence[RunEntry], before: Sequence[RunEntry], after: Sequence[RunEntry]
-) -> list[list[RunEntry]]:
-    """Return the builds that ran more than once, without the runs that are compared.
-
-    Where these are two single runs and no others tell the noise, their own builds do, such as of two repeats.
-    """
-    others = _group_by_build([entry for entry in entries if entry not in (*before, *after)])
-    return others or (_group_by_build(entries) if len(before) == len(after) == 1 else [])
-
-
-def _group_by_build(entries: Sequence[RunEntry]) -> list[list[RunEntry]]:
-    found: dict[str, list[RunEntry]] = {}
-    for entry in entries:
-        if entry.build is not None and entry.actual_s is not None:
-            found.setdefault(entry.build, []).append(entry)
-    return [build for build in found.values() if len(build) > 1]
-
-
-def _find_side(name: str, entries: Sequence[RunEntry]) -> list[RunEntry]:
-    """Return the runs of the build of that name, else the run of that number; raises ``UsageError``."""
-    side = [entry for entry in entries if entry.build == name]
-    side = side or [entry for entry in entries if str(entry.number) == name]
-    if side:
-        return side
-    builds = list(dict.fromkeys(entry.build for entry in reversed(entries) if entry.build is not None))[:_NAMED]
-    span = f"runs have the numbers {entries[0].number} to {entries[-1].number}" if entries else "there is no run"
-    known = f"the last builds are {', '.join(reversed(builds))}" if builds else "no run says of which build it is"
-    raise UsageError(f"no run or build named {name!r}; {known}; {span}")
-
-
-def _describe_side(name: str, side: Sequence[RunEntry]) -> str:
-    """Return what a side of the comparison is called: its build, or the run that stands for it."""
-    build = side[0].build
-    if name == build:
-        return build
-    return f"run {name}" if build is None else f"run {name} of {build}"
-
-
-def _load_advice(runs: RunStore, entries: list[RunEntry]) -> list[Advice]:
-    return [runs.load_advice(entry.number) for entry in entries]
 
 
 def _build_report(found: Comparison) -> Report:

@@ -15,6 +15,9 @@ from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from advisor.extension.host import PluginHost
+    from advisor.model.reports import Report
 #: Help does not wait longer for plugins to say what they bring (seconds).
 _PATIENCE = 5.0
 
@@ -80,6 +83,18 @@ def run_plugin_command(name: str, arguments: Sequence[str]) -> int:
     report = host.run_command(commands[name], args, HostServices(host))
     output.write_messages(*host.problems)
     return report_output.show_report(report, args)
+
+
+def build_plugin_report(host: PluginHost, name: str, arguments: Sequence[str]) -> Report:
+    """Return the report of a plugin's command; ``UsageError`` where there is none, or its arguments are wrong."""
+    from advisor.cli import parsers
+    from advisor.cli.services import HostServices
+
+    commands = {command.name: command for command in host.collect_commands(tuple(COMMANDS))}
+    if name not in commands:
+        raise UsageError(f"no plugin brings a command {name!r}; there are {', '.join(commands)}")
+    args = parsers.parse_plugin_arguments(commands[name], arguments)
+    return host.run_command(commands[name], args, HostServices(host))
 
 
 def _describe_unknown(name: str, known: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from advisor.collect import builds
 from advisor.daemon.breaker import TRIES
 from advisor.extension.sandbox import TaskFailed
 from advisor.history.file_states import FileStates
-from advisor.history.items import ItemStore
+from advisor.history.run_storage import store_run
 from advisor.history.runs import ProfileUnit, RunStore
 from advisor.model.records import Advice
 from advisor.support import record_json
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from advisor.history.database import HistoryWriter
     from advisor.history.file_states import FileSignature, State
-    from advisor.history.runs import RunEntry
 
 #: Asks a child: a task in, its result out, or ``TaskFailed``.
 Ask = Callable[[dict[str, object]], object]
@@ -223,34 +222,5 @@ def _is_near(path: Path, units: Sequence[ProfileUnit]) -> bool:
 
 
 def _store_run(connection: sqlite3.Connection, path: Path, run: _NewRun, now: datetime) -> UnitOutcome:
-    """Add the run to the history and to the life of its items, if no newer run of its program has told more of them."""
-    runs, items = RunStore(connection), ItemStore(connection)
-    profile = run.advice.profile
-    if run.applied:
-        items.apply_actions(profile.program, run.applied, f"said by a commit of build {profile.build}", now)
-    number = runs.add_run(run.advice, run.units, now)
-    entries = runs.list_entries(profile.program, _LATEST)
-    if entries[-1].number == number:
-        _update_items(items, runs, number, run.advice, entries[:-1], now)
+    number = store_run(connection, run.advice, run.units, now, run.applied)
     return UnitOutcome(path, "ingested", None, number, run.advice)
-
-
-def _update_items(
-    items: ItemStore, runs: RunStore, number: int, advice: Advice, entries: Sequence[RunEntry], now: datetime
-) -> None:
-    """Take the advice on a run into the life of its items; ``entries`` are the runs before it, the oldest first."""
-    asked = any(item.applied_after is not None for item in items.items_of_program(advice.profile.program))
-    build, ranks = advice.profile.build, advice.profile.ranks
-    earlier = [one for one in entries if one.build != build and one.ranks == ranks] if asked else []
-    before = [one for one in earlier if one.build == earlier[-1].build]
-    repeats = [
-        one for one in entries if before and (one.build, one.ranks) == (build, ranks) and one.number > before[-1].number
-    ]
-    items.update_items(
-        number,
-        advice,
-        [runs.load_advice(one.number) for one in before],
-        now,
-        repeats=[runs.load_advice(one.number) for one in repeats],
-        since=before[0].number if before else 0,
-    )

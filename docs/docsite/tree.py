@@ -31,6 +31,8 @@ NAVIGATION = {
         "docs/faults",
         "docs/commands",
         "docs/commands/index",
+        "docs/api",
+        "docs/agents",
         "docs/machines",
     ),
     "Formats": ("docs/formats", "docs/traces"),

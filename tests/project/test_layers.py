@@ -20,6 +20,7 @@ DESIGN = ROOT / "docs" / "design.md"
 #: The floors, highest first; a room imports from itself and from lower floors only.
 FLOORS = (
     ("cli",),
+    ("agents",),
     ("daemon",),
     ("history", "output"),
     ("pipeline",),

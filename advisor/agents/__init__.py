@@ -1,0 +1,1 @@
+"""Coding agents: tools, resources and prompts of the Model Context Protocol, bounded, within allowed directories."""

@@ -1,0 +1,191 @@
+"""Advice, explanations and comparisons as answers to an agent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.agents.answers import DATA, Json, quote_data, round_number
+from advisor.output.wording import EFFORTS, describe_gap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.advice.explaining import ExplainedNumber
+    from advisor.analysis.comparison import Change, Comparison
+    from advisor.model.records import Advice, HowTo, Recommendation
+
+#: A gap below this share of the run is not listed.
+_LEAST_SHARE: Final = 0.01
+#: Reasons and code of rules are cut to so many characters.
+_REASON, _CODE = 420, 700
+
+
+def build_advice_answer(advice: Advice, limit: int, language: str | None = None) -> Json:
+    """Return verdict, grade, gaps and the first ``limit`` items; the first of them with reason, code and proof."""
+    profile = advice.profile
+    items = [
+        _build_item(item, language or profile.language, whole=number == 0)
+        for number, item in enumerate(advice.recommendations[:limit])
+    ]
+    return {
+        "note": DATA,
+        "program": quote_data(profile.program),
+        "build": quote_data(profile.build),
+        "run_time_s": round_number(profile.actual_s),
+        "processors": len(profile.processors),
+        "grade": advice.grade.letter,
+        "verdict": advice.verdict,
+        "gaps": [
+            {"gap": gap.name, "is": describe_gap(gap), "seconds": round_number(gap.seconds),
+             "share": round_number(gap.share), "status": gap.status}
+            for gap in sorted(advice.gaps, key=lambda gap: -gap.seconds) if gap.share >= _LEAST_SHARE
+        ],
+        "items": items,
+        "more_items": max(0, len(advice.recommendations) - limit),
+        "needs": [{"fact": need.fact, "command": quote_data(need.command)} for need in advice.needs[:2]],
+        "prove": "change the code, measure the same command under a new build name, then compare both builds",
+        "command": quote_data(_command(advice), 300),
+    }  # fmt: skip
+
+
+def _command(advice: Advice) -> str | None:
+    stated = advice.profile.parameters.get("command")
+    return stated if isinstance(stated, str) else None
+
+
+def _build_item(item: Recommendation, language: str | None, *, whole: bool) -> Json:
+    place = item.file and (f"{item.file}:{item.line}" if item.line else item.file)
+    answer: Json = {
+        "action": item.action,
+        "title": item.title,
+        "at": quote_data(place),
+        "region": quote_data(item.region),
+        "phase": quote_data(item.phase),
+        "gaps": list(item.gaps),
+        "ceiling_s": round_number(item.ceiling_s),
+        "expected_s": round_number(item.expected_s),
+        "interval_s": item.interval_s and [round_number(value) for value in item.interval_s],
+        "basis": item.basis or "ceiling only",
+        "confidence": round_number(item.confidence),
+        "fingerprint": item.fingerprint[:12],
+        "state": item.state,
+    }
+    if whole:
+        answer |= {
+            "effort": EFFORTS[item.effort],
+            "why": _shorten_words(item.why, _REASON),
+            "evidence": [
+                f"{piece.fact} is {_build_value(piece.value)} {piece.unit}, threshold {piece.condition}"
+                for piece in item.evidence[:3]
+            ],
+            "may_hurt": [effect.gap for effect in item.may_hurt],
+            "do": [_build_instruction(how) for how in choose_instructions(item.how, language)[:1]],
+        }
+    return {name: value for name, value in answer.items() if value is not None}
+
+
+def choose_instructions(instructions: Sequence[HowTo], language: str | None) -> list[HowTo]:
+    """Return how to carry out an action, what fits the language first, and what has code before what has none."""
+    return sorted(
+        instructions,
+        key=lambda how: (how.language not in (language, None), how.after is None, how.language != language),
+    )
+
+
+def _build_instruction(how: HowTo) -> Json:
+    fields = {"model": how.model, "language": how.language, "text": _shorten_words(how.text, _REASON)}
+    code = {"before": how.before and how.before[:_CODE], "after": how.after and how.after[:_CODE]}
+    return {name: value for name, value in (fields | code).items() if value}
+
+
+def build_action_answer(action: str, title: str, why: str, instructions: Sequence[HowTo], language: str | None) -> Json:
+    """Return the reason and the code of an action."""
+    chosen = choose_instructions(instructions, language)
+    return {
+        "action": action,
+        "title": title,
+        "why": _shorten_words(why, _REASON),
+        "do": [_build_instruction(how) for how in chosen],
+    }
+
+
+def build_explanation_answer(numbers: Sequence[ExplainedNumber]) -> Json:
+    """Return how numbers came about: formula, inputs with their sources, and parts."""
+    return {
+        "note": DATA,
+        "numbers": [
+            {
+                "name": number.name, "is": number.words, "about": quote_data(number.about) if number.about else None,
+                "value": _build_value(number.value),
+                "unit": number.unit, "status": number.status, "formula": number.formula,
+                "inputs": [
+                    {"name": quote_data(part.name),
+                     "value": _build_value(part.value),
+                     "unit": part.unit, "source": quote_data(part.source)}
+                    for part in number.inputs[:6]
+                ],
+                "largest_parts": [
+                    {"name": quote_data(part.name),
+                     "value": _build_value(part.value)}
+                    for part in number.parts[:4]
+                ],
+                "rule": number.place,
+            }
+            for number in numbers
+        ],
+    }  # fmt: skip
+
+
+def _build_value(value: float | str | bool | None) -> float | str | bool | None:
+    if isinstance(value, bool) or value is None:
+        return value
+    return quote_data(value) if isinstance(value, str) else round_number(value)
+
+
+def build_comparison_answer(found: Comparison) -> Json:
+    """Return whether the change helped, hurt or is noise, and which gaps moved."""
+    verdict, advice = judge_change(found)
+    moved = sorted(found.changes, key=lambda change: -abs(change.delta_s))[:5]
+    return {
+        "note": DATA,
+        "verdict": verdict,
+        "meaning": advice,
+        "program": quote_data(found.program),
+        "before": quote_data(found.before),
+        "after": quote_data(found.after),
+        "runs": list(found.runs),
+        "left_out_as_disturbed": list(found.disturbed),
+        "run_time": _build_change(found.actual),
+        "speedup": round_number(found.actual.before_s / found.actual.after_s) if found.actual.after_s else None,
+        "gaps": [_build_change(change) for change in moved],
+    }
+
+
+def judge_change(found: Comparison) -> tuple[str, str]:
+    """Return ``helped``, ``hurt``, ``noise``, ``unsure`` or ``unknown`` for the run time, and what to do about it."""
+    actual = found.actual
+    if actual.beyond_noise is None:
+        return "unknown", "no build ran more than once, so the noise is unknown: measure both builds again"
+    if actual.beyond_noise:
+        return ("helped", "keep the change") if actual.delta_s < 0 else ("hurt", "take the change back")
+    if found.is_undecided(actual):
+        return "unsure", "the change is larger than the noise seems, but too few repeats tell it: measure both again"
+    return "noise", "no change beyond noise: take it back, or measure both builds more often"
+
+
+def _build_change(change: Change) -> Json:
+    return {
+        "name": change.name,
+        "before_s": round_number(change.before_s),
+        "after_s": round_number(change.after_s),
+        "change_s": round_number(change.delta_s),
+        "noise_s": round_number(change.noise_s),
+        "beyond_noise": change.beyond_noise,
+        "where": [quote_data(name) for name, _ in change.places[:2]],
+    }
+
+
+def _shorten_words(text: str, longest: int) -> str:
+    """Return prose as one line, cut at a word."""
+    words = " ".join(text.split())
+    return words if len(words) <= longest else words[:longest].rsplit(" ", 1)[0] + " …"

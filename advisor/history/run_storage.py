@@ -1,0 +1,63 @@
+"""Adding a run to the history: the run itself, and what it means for the life of the items of its program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.history.items import ItemStore
+from advisor.history.runs import RunStore
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from advisor.history.runs import ProfileUnit, RunEntry
+    from advisor.model.records import Advice
+
+#: Among so many runs of a program, the latest, the build before is looked for.
+_LATEST: Final = 50
+
+
+def store_run(
+    connection: sqlite3.Connection,
+    advice: Advice,
+    units: Sequence[ProfileUnit],
+    now: datetime,
+    applied: Sequence[tuple[str, str | None]] = (),
+) -> int:
+    """Add a run, read from ``units``, inside the transaction that the caller opened, and return its number.
+
+    ``applied`` are the actions, each with its region (None: anywhere), that its build carries out. Items change only if
+    no newer run of the program has told more of them.
+    """
+    runs, items = RunStore(connection), ItemStore(connection)
+    profile = advice.profile
+    if applied:
+        items.apply_actions(profile.program, applied, f"said by a commit of build {profile.build}", now)
+    number = runs.add_run(advice, units, now)
+    entries = runs.list_entries(profile.program, _LATEST)
+    if entries[-1].number == number:
+        _update_items(items, runs, number, advice, entries[:-1], now)
+    return number
+
+
+def _update_items(
+    items: ItemStore, runs: RunStore, number: int, advice: Advice, entries: Sequence[RunEntry], now: datetime
+) -> None:
+    """Take the advice on a run into the life of its items; ``entries`` are the runs before it, the oldest first."""
+    asked = any(item.applied_after is not None for item in items.items_of_program(advice.profile.program))
+    build, ranks = advice.profile.build, advice.profile.ranks
+    earlier = [one for one in entries if one.build != build and one.ranks == ranks] if asked else []
+    before = [one for one in earlier if one.build == earlier[-1].build]
+    repeats = [
+        one for one in entries if before and (one.build, one.ranks) == (build, ranks) and one.number > before[-1].number
+    ]
+    items.update_items(
+        number,
+        advice,
+        [runs.load_advice(one.number) for one in before],
+        now,
+        repeats=[runs.load_advice(one.number) for one in repeats],
+        since=before[0].number if before else 0,
+    )

@@ -1,0 +1,105 @@
+"""The history from Python: runs that were seen, the advice on them, and what became of each item."""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.cli.history_location import default_history_folder
+from advisor.history.database import HistoryWriter, open_read_only, open_transaction
+from advisor.history.items import ItemStore
+from advisor.history.runs import ProfileUnit, RunStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from advisor.advice.earlier_runs import RunHistory
+    from advisor.analysis.comparison import Comparison
+    from advisor.history.items import Item
+    from advisor.history.runs import RunEntry
+    from advisor.model.records import Advice
+    from gapwatch.runs import PathLike, Run
+
+
+class History:
+    """The history in a directory; each call opens it anew, so that a daemon may write meanwhile.
+
+    Every method raises ``StoreError`` where there is no history or it cannot be read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def list_programs(self) -> tuple[str, ...]:
+        """Return the programs, the one that ran last first."""
+        with self._open_runs() as runs:
+            return runs.list_programs()
+
+    def list_runs(self, program: str | None = None) -> tuple[RunEntry, ...]:
+        """Return the runs, of one program if given, the oldest first."""
+        with self._open_runs() as runs:
+            return runs.list_entries(program)
+
+    def load_advice(self, number: int) -> Advice:
+        """Return the advice on the run with that number; the arrays of its profile are left out."""
+        with self._open_runs() as runs:
+            return runs.load_advice(number)
+
+    def list_items(self, program: str) -> tuple[Item, ...]:
+        """Return the items of advice on a program with their state, and the seconds promised and realised."""
+        with closing(open_read_only(self.folder)) as connection:
+            return ItemStore(connection).items_of_program(program)
+
+    def compare_builds(self, before: str, after: str, program: str | None = None) -> Comparison:
+        """Return what changed between two builds by name, or two runs by number; raises ``UsageError``."""
+        from advisor.history.build_comparison import compare_stored_builds
+
+        with self._open_runs() as runs:
+            return compare_stored_builds(runs, before, after, program).comparison
+
+    def mark_applied(self, item: str, *, region: str | None = None, program: str | None = None) -> None:
+        """Say that an action, or the item of a fingerprint, was carried out; the next build shows what it won.
+
+        Raises ``UsageError`` where none fits, or several.
+        """
+        with open_transaction(self.folder) as connection:
+            items = ItemStore(connection)
+            items.mark_item(items.find_item(program, item, region), "applied", datetime.now(UTC))
+
+    def store_run(self, run: Run) -> int:
+        """Add a run, and return its number; a run that was read from the same files before is replaced."""
+        from advisor.daemon.child_tasks import hash_content
+        from advisor.history.run_storage import store_run
+
+        files = [path.resolve() for path in run.files]
+        units = [ProfileUnit(path, run.profile.reader, hash_content(path)) for path in files]
+        writer = HistoryWriter(self.folder)
+        try:
+            with writer.transaction() as connection:
+                return store_run(connection, run.advise(), units, datetime.now(UTC))
+        finally:
+            writer.close()
+
+    def open_past(self) -> RunHistory:
+        """Return the history as ``load`` takes it in."""
+        from advisor.history.history_queries import StoredHistory
+
+        return StoredHistory(self.folder)
+
+    @contextmanager
+    def _open_runs(self) -> Iterator[RunStore]:
+        with closing(open_read_only(self.folder)) as connection:
+            yield RunStore(connection)
+
+    def __repr__(self) -> str:
+        return f"gapwatch.open_history({str(self.folder)!r})"
+
+
+def open_history(folder: PathLike | None = None) -> History:
+    """Return the history in ``folder``, by default the user's own (``GAPWATCH_STATE``, else the configuration).
+
+    It is made when the first run is stored.
+    """
+    return History(default_history_folder() if folder is None else Path(folder).expanduser().absolute())
