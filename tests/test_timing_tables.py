@@ -22,6 +22,9 @@ EXPECTED: dict[str, tuple[int, float, dict[str, float]]] = {
     "gromacs-pme.log": (4, 37.802, {"PME spread": 0.274 / 4}),
     "cp2k.out": (2, 19.683, {"mp_sendrecv_dv": 1.420, "yz_to_x": 0.114}),
     "pwscf.out": (2, 18.99, {"vloc_psi": 10.60, "wfcinit": 0.77}),
+    "petsc.xml": (4, 6.741, {"VecScatterEnd": 0.680, "VecNorm": 1.005, "MatSolve": 0.525}),
+    "petsc.csv": (4, 6.007, {}),
+    "petsc.txt": (4, 8.470, {}),
     "teuchos.txt": (4, 7.745, {"heat: assemble": 3.634, "heat: solve": 2.162, "heat: exchange halo": 1.935}),
     "teuchos-serial.txt": (1, 1.227, {"heat: assemble": 0.568, "heat: solve": 0.6587}),
     "tiny-profiler.txt": (8, 7.504, {"Solver::advance()": 4.411, "FillBoundary_finish()": 2.407}),
@@ -97,6 +100,19 @@ def test_ranks_for_pme_are_kept_apart() -> None:
     assert (force[:3] > 0).all()
     assert force[3] == 0
     assert wait.tolist() == pytest.approx([0, 0, 0, 36.625])
+
+
+def test_each_rank_of_petsc() -> None:
+    """Rank 0 has half of the rows: it works longest, and the others wait for it."""
+    profile = timing_tables.advisor_read(HERE / "petsc.csv")
+    assert gap_of(profile, "L").processors[0].name == "rank 0"
+    assert RANKS_ADDED_UP not in {note.name for note in profile.notes}
+    assert profile.counts["messages"].sum() == pytest.approx(132)
+    assert profile.counts["bytes"].sum() == pytest.approx(1992)
+    tree = timing_tables.read_call_paths(HERE / "petsc.xml")
+    names = [node.name for node in tree.nodes]
+    scatter = tree.nodes[names.index("VecScatterEnd")]
+    assert tree.nodes[scatter.parent].name == "MatMult"
 
 
 def test_the_longest_run_of_a_log_is_shown() -> None:

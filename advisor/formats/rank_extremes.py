@@ -8,7 +8,8 @@ lost. What is certain all the same:
 * some rank takes the most of a region; of all others it takes the least at the least. A region here is the largest
   subtree without communication, of which least and most are those of its work;
 * some rank communicates least in a call; in all other calls it communicates at most the most, and what it does not
-  communicate of the shortest rank's time it works.
+  communicate of the shortest rank's time it works. Where a table says that the same rank is least in several calls, or
+  takes the most of several regions, that adds up.
 
 The largest of these is the least that the slowest rank works, and so a lower bound of the run time, as IPCOL has to be.
 The columns made here have one rank that works that long, and others that share the rest equally.
@@ -24,7 +25,7 @@ import numpy as np
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -38,11 +39,16 @@ CALLS: Final = frozenset(role for role in Role if Role.INIT <= role <= Role.LOCA
 
 @dataclass(frozen=True, slots=True)
 class Extremes:
-    """Seconds of each node (nodes,) with what is below it: the least, mean and most over all ranks."""
+    """Seconds of each node (nodes,) with what is below it: the least, mean and most over all ranks.
+
+    ``least_at`` and ``most_at`` (nodes,) are the ranks that take the least and the most, -1 where they are not known.
+    """
 
     least: FloatArray
     mean: FloatArray
     most: FloatArray
+    least_at: npt.NDArray[np.int64] | None = None
+    most_at: npt.NDArray[np.int64] | None = None
 
 
 def spread_over_ranks(found: Extremes, nodes: Sequence[CallPathNode], ranks: int) -> FloatArray:
@@ -88,17 +94,26 @@ def _slowest_work(
     mean = own * works
     heads = np.flatnonzero(unit == np.arange(len(nodes)))
     certain = float(least.sum() + found.least[heads].sum())
-    best, total = -1, max(float(mean.sum()), _besides_calls(found, nodes, calls))
-    for head in heads.tolist():
-        seconds = certain + float(found.most[head] - found.least[head])
-        if seconds > total:
-            best, total = head, seconds
-    if best < 0:
+    rise = np.where(unit == np.arange(len(nodes)), found.most - found.least, 0.0)
+    value, total = found.least, max(float(mean.sum()), _besides_calls(found, nodes, calls))
+    for chosen in _choose_heads(found, heads):
+        if certain + float(rise[chosen].sum()) > total:
+            total = certain + float(rise[chosen].sum())
+            value = found.least.copy()
+            value[chosen] = found.most[chosen]
+    if value is found.least:
         return _spread_excess(mean, total, np.where(unit == np.arange(len(nodes)), found.most - found.mean, 0.0))
-    value = found.least.copy()
-    value[best] = found.most[best]
     scale = np.divide(value, found.mean, out=np.zeros_like(value), where=found.mean > 0)
     return np.where(unit >= 0, own * scale[np.maximum(unit, 0)], least) * works
+
+
+def _choose_heads(found: Extremes, heads: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield what may take the most on one rank: each of ``heads`` alone, and all of which the same rank takes it."""
+    yield from heads[:, None]
+    if found.most_at is not None:
+        for rank in np.unique(found.most_at[heads]).tolist():
+            if rank >= 0:
+                yield heads[found.most_at[heads] == rank]
 
 
 def _spread_excess(mean: FloatArray, total: float, room: FloatArray) -> FloatArray:
@@ -117,7 +132,19 @@ def _besides_calls(found: Extremes, nodes: Sequence[CallPathNode], calls: npt.ND
     if not outer.any():
         return 0.0
     shortest = float(found.least[[node.parent < 0 for node in nodes]].sum())
-    return shortest - float(found.most[outer].sum()) + float((found.most - found.least)[outer].max())
+    return (
+        shortest - float(found.most[outer].sum()) + _most_on_one_rank(found.most - found.least, found.least_at, outer)
+    )
+
+
+def _most_on_one_rank(seconds: FloatArray, ranks: npt.NDArray[np.int64] | None, chosen: npt.NDArray[np.bool_]) -> float:
+    """Return the most ``seconds`` that come together on one rank: one of those ``chosen``, or all of the same rank."""
+    largest = float(seconds[chosen].max(initial=0.0))
+    known = chosen & (ranks >= 0) if ranks is not None else np.zeros(len(chosen), dtype=bool)
+    if ranks is None or not known.any():
+        return largest
+    together = np.bincount(ranks[known], weights=seconds[known])
+    return max(largest, float(together.max()))
 
 
 def _largest_without_calls(nodes: Sequence[CallPathNode], calls: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:

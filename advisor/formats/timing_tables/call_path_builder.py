@@ -94,12 +94,16 @@ def _collect_extremes(table: TimingTable, nodes: tuple[CallPathNode, ...], ranks
     so no rank is said to communicate less than another, and to work more, that may not have done so.
     """
     mean = np.array([table.wall_s, *(row.mean_s for row in table.rows)])
-    least = np.array([table.wall_s, *(row.least_s for row in table.rows)])
+    shortest = table.wall_s if math.isnan(table.shortest_s) else table.shortest_s
+    least = np.array([shortest, *(row.least_s for row in table.rows)])
     most = np.array([table.wall_s, *(row.most_s for row in table.rows)])
     calls = np.array([node.role in CALLS for node in nodes])
     least = np.where(np.isnan(least), np.where(calls, mean, 0.0), least)
     most = np.where(np.isnan(most), np.where(calls, np.minimum(ranks * mean, table.wall_s), mean), most)
-    return Extremes(np.fmin(least, mean), mean, np.fmax(most, mean))
+    least_at, most_at = (
+        np.array([-1, *(getattr(row, name) for row in table.rows)], dtype=np.int64) for name in ("least_at", "most_at")
+    )
+    return Extremes(np.fmin(least, mean), mean, np.fmax(most, mean), least_at, most_at)
 
 
 def _find_shortest_calls(

@@ -9,6 +9,9 @@ from advisor.formats.timing_tables.dialects import (
     dealii,
     gromacs,
     lammps,
+    petsc_csv,
+    petsc_text,
+    petsc_xml,
     quantum_espresso,
     teuchos,
     tiny_profiler,
@@ -22,6 +25,9 @@ DIALECTS: Final = (
     Dialect("TinyProfiler", tiny_profiler.MARKER, tiny_profiler.parse),
     Dialect("deal.II", dealii.MARKER, dealii.parse),
     Dialect("CP2K", cp2k.MARKER, cp2k.parse),
+    Dialect("PETSc", petsc_xml.MARKER, petsc_xml.parse),
+    Dialect("PETSc", petsc_csv.MARKER, petsc_csv.parse),
+    Dialect("PETSc", petsc_text.MARKER, petsc_text.parse),
     Dialect("Quantum ESPRESSO", quantum_espresso.MARKER, quantum_espresso.parse),
 )
 

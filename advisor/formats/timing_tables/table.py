@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 class TimingRow:
     """A line of a timing table: seconds of a rank with everything below the row.
 
-    ``mean_s`` is the mean over the ranks; ``least_s`` and ``most_s`` are NaN where the table lacks them. ``parent`` is
-    the index of the row that contains this one (-1: the run). ``role`` says what the row does where the library says
-    so; without it the name tells. ``calls`` is the number of calls of a rank, NaN where it is not known; ``counts``
-    holds other counts of all ranks together, by the names of ``Profile.counts``. ``ranks_s`` are the seconds of each
-    rank where the table holds them.
+    ``mean_s`` is the mean over the ranks; ``least_s`` and ``most_s`` are NaN where the table lacks them, ``least_at``
+    and ``most_at`` the ranks that take them (-1: not known). ``parent`` is the index of the row that contains this one
+    (-1: the run). ``role`` says what the row does where the library says so; without it the name tells. ``calls`` is
+    the number of calls of a rank, NaN where it is not known; ``counts`` holds other counts of all ranks together, by
+    the names of ``Profile.counts``. ``ranks_s`` are the seconds of each rank where the table holds them.
     """
 
     name: str
     mean_s: float
     least_s: float = math.nan
     most_s: float = math.nan
+    least_at: int = -1
+    most_at: int = -1
     parent: int = -1
     role: Role | None = None
     calls: float = math.nan
@@ -46,9 +48,9 @@ class TimingTable:
     """The timing table of one run. ``tool`` names the library, ``program`` the program (empty: not known).
 
     ``ranks`` is None where the table does not tell how many there were. ``wall_s`` is the wall time of the run, or of
-    the part that the table is about. ``hides_waiting`` is whether rows that are not communication by name may wait in
-    calls of MPI all the same; ``averages_ranks`` whether seconds of single ranks are means over ranks of a kind.
-    ``counts`` are those of all ranks and rows together.
+    the part that the table is about, ``shortest_s`` that of the shortest rank where it differs. ``hides_waiting`` is
+    whether rows that are not communication by name may wait in calls of MPI all the same; ``averages_ranks`` whether
+    seconds of single ranks are means over ranks of a kind. ``counts`` are those of all ranks and rows together.
     """
 
     tool: str
@@ -56,6 +58,7 @@ class TimingTable:
     wall_s: float
     rows: tuple[TimingRow, ...]
     ranks: int | None = 1
+    shortest_s: float = math.nan
     threads: int = 1
     hides_waiting: bool = False
     averages_ranks: bool = False

@@ -26,7 +26,8 @@ _RULE: Final = re.compile(r" -{20,}$")
 _CALLS: Final = (
     ("sum", Role.ALL_TO_ALL), ("max", Role.ALL_TO_ALL), ("min", Role.ALL_TO_ALL), ("alltoall", Role.ALL_TO_ALL),
     ("allgather", Role.ALL_TO_ALL), ("bcast", Role.ONE_TO_ALL), ("scatter", Role.ONE_TO_ALL),
-    ("gather", Role.ALL_TO_ONE), ("sync", Role.BARRIER), ("wait", Role.WAIT), ("test", Role.WAIT), ("sendrecv", Role.SENDRECV), ("isend", Role.POST),
+    ("gather", Role.ALL_TO_ONE), ("sync", Role.BARRIER), ("wait", Role.WAIT), ("test", Role.WAIT),
+    ("sendrecv", Role.SENDRECV), ("isend", Role.POST),
     ("irecv", Role.POST), ("send", Role.SEND), ("recv", Role.RECV), ("win_", Role.RMA), ("rget", Role.RMA),
     ("file_", Role.IO),
 )  # fmt: skip

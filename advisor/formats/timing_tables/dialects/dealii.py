@@ -53,7 +53,8 @@ def _parse_row(text: PlainText, line: int, over_ranks: bool) -> TimingRow:
     if len(cells) not in (5, 7):
         raise text.make_error(line, "no line of a table of TimerOutput")
     least, mean, most = (_parse_seconds(text, cells[n], line) for n in (2, len(cells) // 2 + 1, -1))
-    return TimingRow(name, mean, least, most, calls=calls)
+    least_at, most_at = (int((_SECONDS.match(cells[n]) or [0, 0, -1])[2] or -1) for n in (2, -1))
+    return TimingRow(name, mean, least, most, least_at, most_at, calls=calls)
 
 
 def _parse_seconds(text: PlainText, cell: str, line: int) -> float:

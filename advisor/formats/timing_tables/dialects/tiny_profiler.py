@@ -31,7 +31,7 @@ def parse(text: PlainText) -> TimingTable:
         raise InputError(text.path, "holds no table of TinyProfiler")
     found = _TOTAL.match(text.lines[titles[-1]])
     assert found is not None
-    _, mean_s, most_s = (text.parse_number(found[n], titles[-1]) for n in (1, 2, 3))
+    least_s, mean_s, most_s = (text.parse_number(found[n], titles[-1]) for n in (1, 2, 3))
     own, end = _parse_table(text, titles[-1], "Excl")
     inclusive, _ = _parse_table(text, end, "Incl")
     if {row.name for row in own} != {row.name for row in inclusive}:
@@ -43,7 +43,8 @@ def parse(text: PlainText) -> TimingTable:
                       "no one rank's", 0.0, "tiny_profiler.print_threshold=0"),)  # fmt: skip
     rows = tuple(row if row.name != _OTHER else TimingRow(row.name, row.mean_s, calls=row.calls) for row in own)
     return TimingTable(
-        tool="TinyProfiler", program="", wall_s=max(mean_s, most_s), rows=rows, ranks=ranks, threads=threads or 1,
+        tool="TinyProfiler", program="", wall_s=max(mean_s, most_s), rows=rows, ranks=ranks,
+        shortest_s=min(least_s, mean_s), threads=threads or 1,
         hides_waiting=True, language="cxx", notes=notes,
     )  # fmt: skip
 
