@@ -12,7 +12,7 @@ from advisor import pipeline
 from advisor.analysis import bounds, loads
 from advisor.extension import host
 from advisor.formats import caliper
-from advisor.formats.caliper.over_ranks import Extremes, longest_run_s, spread_over_ranks
+from advisor.formats.rank_extremes import Extremes, longest_run_s, spread_over_ranks
 from advisor.model.records import RANKS_ADDED_UP
 from advisor.trace.callpaths.records import CallPathNode
 from advisor.trace.events import Role

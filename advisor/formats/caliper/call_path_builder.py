@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.formats import rank_extremes
 from advisor.formats.caliper import checks, over_ranks, run_globals, times
 from advisor.formats.caliper.cells import OTHER, RecordCells
 from advisor.formats.caliper.metrics import select_metrics, units_of
@@ -56,9 +57,9 @@ def build_call_paths(tables: Sequence[RecordTable], path: Path) -> CallPaths:
     summed = times.has_summed_ranks(cells, ranks)
     extremes = over_ranks.extremes_of(cells[0], nodes, ranks) if summed and ranks else None
     if extremes is not None and ranks is not None:
-        wall = over_ranks.spread_over_ranks(extremes, nodes, ranks)
+        wall = rank_extremes.spread_over_ranks(extremes, nodes, ranks)
         processors = tuple(Processor(rank) for rank in range(ranks))
-        shortest: FloatArray | None = over_ranks.shortest_call_s(extremes, nodes, ranks)
+        shortest: FloatArray | None = rank_extremes.shortest_call_s(extremes, nodes, ranks)
     else:
         shortest = None if summed else _find_shortest_calls(cells)
         wall = times.compute_own_seconds(cells, nodes, ranks if summed and ranks else 1)
@@ -71,7 +72,7 @@ def build_call_paths(tables: Sequence[RecordTable], path: Path) -> CallPaths:
         wall_s=wall,
         visits=None if summed else _sum_visits(cells),
         shortest_s=shortest,
-        actual_s=None if extremes is None else over_ranks.longest_run_s(extremes, nodes),
+        actual_s=None if extremes is None else rank_extremes.longest_run_s(extremes, nodes),
         status="estimated" if summed else "measured",
         started=run_globals.find_start_time(told),
         ranks_expected=ranks,

@@ -1,137 +1,22 @@
-"""Least, mean and most over the ranks of each region: what they allow to be said about how the work is spread.
-
-Caliper's ``spot`` and ``runtime-report`` add the ranks up in the run and keep, for each region, the least, mean and
-most seconds of any rank, with everything below the region. Which rank has which is lost. What is certain all the same:
-
-* the mean work of a rank is the sum of the means;
-* some rank takes the most of a region; of all others it takes the least at the least. A region here is the largest
-  subtree without communication, of which least and most are those of its work;
-* some rank communicates least in a call; in all other calls it communicates at most the most, and what it does not
-  communicate of the shortest rank's time it works.
-
-The largest of these is the least that the slowest rank works, and so a lower bound of the run time, as IPCOL has to be.
-The columns made here have one rank that works that long, and others that share the rest equally.
-"""
+"""Least, mean and most over the ranks in Caliper's records, as ``formats.rank_extremes`` takes them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.formats.rank_extremes import Extremes
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from advisor.formats.caliper.cells import RecordCells
-    from advisor.model.records import FloatArray
     from advisor.trace.callpaths.records import CallPathNode
 
 #: Of that share of the mean times the ranks the sum of a region falls short where some ranks never were in it.
 _ALL: Final = 1 - 0.5 / 10_000
-_NOTHING_S: Final = 1e-12
-_CALLS: Final = frozenset(role for role in Role if Role.INIT <= role <= Role.LOCAL)
-
-
-@dataclass(frozen=True, slots=True)
-class Extremes:
-    """Seconds of each node (nodes,) with what is below it: the least, mean and most over all ranks."""
-
-    least: FloatArray
-    mean: FloatArray
-    most: FloatArray
-
-
-def spread_over_ranks(found: Extremes, nodes: Sequence[CallPathNode], ranks: int) -> FloatArray:
-    """Return own seconds (nodes, ranks) whose means are those of ``found``; rank 0 stands for the slowest.
-
-    The slowest rank works the least seconds that the extremes allow the slowest to have; in calls it is as long as the
-    ranks are on average, less what it works more than they.
-    """
-    calls = np.array([node.role in _CALLS for node in nodes])
-    own = np.maximum(found.mean - _of_children(found.mean, nodes), 0.0)
-    work = _slowest_work(found, own, nodes, calls)
-    left = max(float(own.sum() - work.sum()), 0.0)
-    slowest = np.where(calls, own * (left / max(float(own[calls].sum()), _NOTHING_S)), work)
-    slowest = np.minimum(slowest, own * ranks)
-    others = (own * ranks - slowest) / (ranks - 1)
-    table = np.repeat(others[:, None], ranks, axis=1)
-    table[:, 0] = slowest
-    return table
-
-
-def shortest_call_s(found: Extremes, nodes: Sequence[CallPathNode], ranks: int) -> FloatArray:
-    """Return what calls take on the rank that is least in them (nodes, ranks), NaN for nodes that are no calls."""
-    calls = np.array([node.role in _CALLS for node in nodes])
-    shortest: FloatArray = np.repeat(np.where(calls, found.least, np.nan)[:, None], ranks, axis=1)
-    return shortest
-
-
-def longest_run_s(found: Extremes, nodes: Sequence[CallPathNode]) -> float:
-    """Return the seconds that the longest rank takes at the least."""
-    roots = np.array([node.parent < 0 for node in nodes])
-    means = float(found.mean[roots].sum())
-    return means + float((found.most - found.mean)[roots].max(initial=0.0))
-
-
-def _slowest_work(
-    found: Extremes, own: FloatArray, nodes: Sequence[CallPathNode], calls: npt.NDArray[np.bool_]
-) -> FloatArray:
-    """Return own seconds (nodes,) of the slowest rank outside of calls."""
-    unit = _largest_without_calls(nodes, calls)
-    works = ~calls
-    below = np.maximum(found.least - _of_children(found.most, nodes), 0.0)
-    least = np.where(unit >= 0, 0.0, np.minimum(below, own)) * works
-    mean = own * works
-    heads = np.flatnonzero(unit == np.arange(len(nodes)))
-    certain = float(least.sum() + found.least[heads].sum())
-    best, total = -1, max(float(mean.sum()), _besides_calls(found, nodes, calls))
-    for head in heads.tolist():
-        seconds = certain + float(found.most[head] - found.least[head])
-        if seconds > total:
-            best, total = head, seconds
-    if best < 0:
-        return mean * (total / mean.sum()) if mean.sum() > 0 else mean
-    value = found.least.copy()
-    value[best] = found.most[best]
-    scale = np.divide(value, found.mean, out=np.zeros_like(value), where=found.mean > 0)
-    return np.where(unit >= 0, own * scale[np.maximum(unit, 0)], least) * works
-
-
-def _besides_calls(found: Extremes, nodes: Sequence[CallPathNode], calls: npt.NDArray[np.bool_]) -> float:
-    """Return what the rank works at least that communicates least in one call, and the most in all others."""
-    outer = np.array([call and not (node.parent >= 0 and calls[node.parent])
-                      for call, node in zip(calls, nodes, strict=True)])  # fmt: skip
-    if not outer.any():
-        return 0.0
-    shortest = float(found.least[[node.parent < 0 for node in nodes]].sum())
-    return shortest - float(found.most[outer].sum()) + float((found.most - found.least)[outer].max())
-
-
-def _largest_without_calls(nodes: Sequence[CallPathNode], calls: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return for each node the head of the largest subtree without calls that it is in, -1 where there is none."""
-    pure = ~calls
-    for n in range(len(nodes) - 1, -1, -1):
-        if nodes[n].parent >= 0:
-            pure[nodes[n].parent] &= pure[n]
-    unit = np.full(len(nodes), -1, dtype=np.int64)
-    for n, node in enumerate(nodes):
-        if pure[n]:
-            unit[n] = unit[node.parent] if node.parent >= 0 and pure[node.parent] else n
-    return unit
-
-
-def _of_children(inclusive: FloatArray, nodes: Sequence[CallPathNode]) -> FloatArray:
-    """Return what the children of each node took together (nodes,)."""
-    below = np.zeros_like(inclusive)
-    for n, node in enumerate(nodes):
-        if node.parent >= 0:
-            below[node.parent] += inclusive[n]
-    return below
 
 
 def extremes_of(cells: RecordCells, nodes: Sequence[CallPathNode], ranks: int) -> Extremes | None:

@@ -57,7 +57,8 @@ def advisor_sniff(path: Path) -> float | None:
     if path.is_dir():
         if any(map(archive.is_anchor, archive.list_anchors(path))):
             return 1.0
-        return _PART if archive.is_anchor(path.with_name(f"{path.name}.otf2")) else None
+        folder = path.absolute()  # "." has no name
+        return _PART if folder.name and archive.is_anchor(folder.with_name(f"{folder.name}.otf2")) else None
     if archive.is_anchor(path):
         return 1.0
     return _PART if archive.is_part(path) else None

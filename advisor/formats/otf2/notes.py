@@ -12,22 +12,22 @@ from advisor.model.records import Note
 class ArchiveFlaws:
     """What was found wanting while reading, as counts.
 
-    ``missing_files`` of ``locations`` have no event file, ``foreign`` one with another number of events than its
+    ``missing_files`` of ``locations`` have no event file, ``foreign_files`` one with another number of events than its
     definition; ``undefined_events`` events belong to regions without definition; ``unknown_partners`` are messages and
     collectives without known partners; ``uncertain_communicators`` communicators are not confirmed by their members'
     collectives; ``other_locations`` are locations that are no CPU threads; ``unused_counts`` counts events by
-    ``COUNTED``; ``twice`` are copies of other event files.
+    ``COUNTED``; ``copied_files`` are copies of other event files.
     """
 
     locations: int
     missing_files: int = 0
-    foreign: int = 0
+    foreign_files: int = 0
     undefined_events: int = 0
     unknown_partners: int = 0
     uncertain_communicators: int = 0
     other_locations: int = 0
     unused_counts: tuple[int, ...] = ()
-    twice: int = 0
+    copied_files: int = 0
 
 
 def build_notes(flaws: ArchiveFlaws) -> tuple[Note, ...]:
@@ -43,13 +43,13 @@ def build_notes(flaws: ArchiveFlaws) -> tuple[Note, ...]:
             f"{flaws.missing_files} of {flaws.locations} locations have no event file",
         ),
         (
-            flaws.foreign,
+            flaws.foreign_files,
             0.5,
             "event files of other locations",
-            f"the event files of {flaws.foreign} locations hold other numbers of events than their definitions say: "
-            "they are of another location or run",
+            f"the event files of {flaws.foreign_files} locations hold other numbers of events than their definitions "
+            "say: they are of another location or run",
         ),
-        (flaws.twice, 0.5, "the same file twice", f"{flaws.twice} event files are copies of others"),
+        (flaws.copied_files, 0.5, "the same file twice", f"{flaws.copied_files} event files are copies of others"),
         (
             flaws.undefined_events,
             0.1,

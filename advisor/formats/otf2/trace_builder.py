@@ -16,7 +16,7 @@ from advisor.formats.otf2.id_lookup import IdLookup
 from advisor.formats.otf2.notes import ArchiveFlaws, build_notes
 from advisor.formats.otf2.reading import EventReader, RecordedEvents
 from advisor.model.errors import InputError
-from advisor.trace.events import Role, Trace, TraceRegion
+from advisor.trace.events import RECEIVES, SENDS, Role, Trace, TraceRegion, are_kinds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,13 +62,13 @@ class TraceBuilder:
         flaws = ArchiveFlaws(
             locations=len(spans),
             missing_files=self._count_lost(),
-            foreign=self._foreign(events),
+            foreign_files=self._count_foreign_files(events),
             undefined_events=events.undefined,
             unknown_partners=strangers,
             uncertain_communicators=len(communicators.undecided_ids),
             other_locations=self._places.other_locations,
             unused_counts=tuple(events.counts.tolist()),
-            twice=self._twice(events),
+            copied_files=self._count_copied_files(events),
         )
         return self._finish_trace(columns, spans, communicators, flaws)
 
@@ -141,21 +141,27 @@ class TraceBuilder:
             language=self._language,
         )
 
-    def _twice(self, events: RecordedEvents) -> int:
-        """Return how many event files are copies of another one: no two locations record the same times.
+    def _count_copied_files(self, events: RecordedEvents) -> int:
+        """Return how many event files are copies of another one: no two locations exchange the same messages.
 
-        Where most files are alike, a simulator wrote them: in virtual time, processors of one kind do the same.
+        Only files whose events name partners are compared: threads that begin and end at the same ticks may well be
+        alike. Where most files are alike, a simulator wrote them: in virtual time, processors of one kind do the same.
         """
-        sizes: dict[int, list[Path]] = {}
+        sizes: dict[int, list[int]] = {}
         for identity, count in events.recorded.items():
-            file = archive.event_file(self._path, identity)
             if count > 1:
-                sizes.setdefault(file.stat().st_size, []).append(file)
-        alike = [file for files in sizes.values() if len(files) > 1 for file in files]
+                sizes.setdefault(archive.event_file(self._path, identity).stat().st_size, []).append(identity)
+        kind = events.columns.rows.kind
+        alike = [
+            archive.event_file(self._path, identity)
+            for group in sizes.values()
+            for identity in (group if len(group) > 1 else ())
+            if are_kinds(kind[slice(*events.spans.get(identity, (0, 0)))], *SENDS, *RECEIVES).any()
+        ]
         copies = len(alike) - len({hashlib.sha256(file.read_bytes()).digest() for file in alike})
         return copies if copies <= len(events.recorded) / 2 else 0
 
-    def _foreign(self, events: RecordedEvents) -> int:
+    def _count_foreign_files(self, events: RecordedEvents) -> int:
         """Return how many event files hold other numbers of events than the definitions say of their locations.
 
         EZTrace states other numbers than it records.

@@ -1,0 +1,95 @@
+"""Text and JSON that tools and programs print: read whole, packed by gzip or not, and recognized by both ends."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LIMIT: Final = 256 << 20  # bytes of a file, unpacked
+#: What is looked at to recognize a file: programs print who they are first, and their tables last.
+HEAD: Final = 16 << 10
+TAIL: Final = 64 << 10
+#: No more of a packed file is unpacked to recognize it.
+_GLANCE: Final = 1 << 20
+_GZIP: Final = b"\x1f\x8b"
+#: No time, count or number of bytes in a table is as large as this.
+_MOST: Final = 1e18
+
+
+def read_ends(path: Path) -> bytes:
+    """Return the beginning and the end of the file at ``path``, unpacked; nothing of what is no readable file."""
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as stream:
+            head = stream.read(HEAD)
+            if head.startswith(_GZIP):
+                with gzip.open(path) as unpacked:
+                    content = unpacked.read(_GLANCE)
+                return content[:HEAD] + b"\n" + content[max(HEAD, len(content) - TAIL) :]
+            size = stream.seek(0, 2)
+            stream.seek(max(size - TAIL, len(head)))
+            return head + b"\n" + stream.read(TAIL)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def read_content(path: Path) -> bytes:
+    """Return the whole file at ``path``, unpacked; raises ``InputError`` for what cannot be read or is too large."""
+    try:
+        with path.open("rb") as stream:
+            packed = stream.read(2) == _GZIP
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            content = stream.read(LIMIT + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(path, f"cannot be read: {error}") from error
+    if len(content) > LIMIT:
+        raise InputError(path, f"is larger than {LIMIT:,} bytes, the limit for this format")
+    return content
+
+
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """The lines of a file, without their ends; bytes that are no UTF-8 are surrogate escapes."""
+
+    path: Path
+    lines: tuple[str, ...]
+
+    def make_error(self, line: int, reason: str) -> InputError:
+        """Return the error for the line of that index."""
+        return InputError(self.path, reason, f"line {line + 1}")
+
+    def find_line(self, pattern: re.Pattern[str], start: int = 0, stop: int | None = None) -> int | None:
+        """Return the index of the first line that ``pattern`` matches from its beginning on, None without."""
+        return next(self.find_lines(pattern, start, stop), None)
+
+    def find_lines(self, pattern: re.Pattern[str], start: int = 0, stop: int | None = None) -> Iterator[int]:
+        """Yield the indices of the lines that ``pattern`` matches from their beginning on."""
+        end = len(self.lines) if stop is None else min(stop, len(self.lines))
+        return (index for index in range(start, end) if pattern.match(self.lines[index]))
+
+    def parse_number(self, text: str, line: int) -> float:
+        """Return a number that is finite and not negative; raises ``InputError`` with the line for others."""
+        try:
+            value = float(text)
+        except ValueError:
+            raise self.make_error(line, f"{text[:80]!r} is no number") from None
+        if not (math.isfinite(value) and 0 <= value < _MOST):
+            raise self.make_error(line, f"{text[:80]!r} is impossible here")
+        return value
+
+
+def read_plain_text(path: Path) -> PlainText:
+    """Return the lines of the file at ``path``; raises ``InputError`` for what cannot be read or is too large."""
+    text = read_content(path).decode("utf-8", "surrogateescape")
+    return PlainText(path, tuple(line.rstrip("\r") for line in text.split("\n")))

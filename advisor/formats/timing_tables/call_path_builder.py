@@ -1,0 +1,209 @@
+"""Timing tables as call paths: below the run its rows, one column for each rank.
+
+Where a table holds least, mean and most over the ranks, the columns are those that ``formats.rank_extremes`` makes:
+the least imbalance that the table allows. Where it holds means alone, nothing is known about the balance, and a note
+says so.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.analysis.quality import HIDDEN
+from advisor.formats.rank_extremes import CALLS, Extremes, shortest_call_s, spread_over_ranks
+from advisor.formats.timing_tables.row_roles import classify_row
+from advisor.formats.timing_tables.unknown_balance import NOTHING_KNOWN
+from advisor.model.errors import InputError
+from advisor.model.records import RANKS_ADDED_UP, Note, Processor
+from advisor.model.units import format_seconds
+from advisor.trace.callpaths.records import CallPathNode, CallPaths
+from advisor.trace.events import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from advisor.formats.timing_tables.table import TimingTable
+    from advisor.model.records import FloatArray
+
+_MOST_RANKS: Final = 1 << 20
+_MOST_CELLS: Final = 20_000_000
+_MOST_ROWS: Final = 100_000
+#: Times in tables have a few digits; by more than this share and seconds they contradict each other.
+_SHARE: Final = 0.02
+_SLACK_S: Final = 2e-2
+_TRACE: Final = 'mpirun -n {ranks} eztrace -t "openmpi posixio" ./PROGRAM'
+
+
+def build_call_paths(table: TimingTable, path: Path) -> CallPaths:
+    """Return the call paths of ``table``; raises ``InputError`` for ``path`` where it holds no times."""
+    if not table.rows or not table.wall_s > 0:
+        raise InputError(path, "the timing table holds no times")
+    ranks = table.ranks or _find_least_ranks(table)
+    if not 1 <= ranks <= _MOST_RANKS or len(table.rows) > _MOST_ROWS or ranks * len(table.rows) > _MOST_CELLS:
+        raise InputError(path, f"{ranks:,} ranks and {len(table.rows):,} rows are more than a timing table holds")
+    nodes = _build_nodes(table)
+    found = _collect_extremes(table, nodes, ranks)
+    spread = ranks > 1 and any(row.is_spread_known for row in table.rows)
+    shortest = None
+    exact = ranks == 1 or all(row.ranks_s for row in table.rows)
+    if spread and exact:
+        wall = _compute_own_seconds(table, nodes, ranks)
+    elif spread:
+        wall, shortest = spread_over_ranks(found, nodes, ranks), _find_shortest_calls(table, found, nodes, ranks)
+    else:
+        own = np.maximum(found.mean - _sum_children(found.mean, nodes), 0.0)
+        wall = np.repeat(own[:, None], ranks, axis=1)
+    return CallPaths(
+        program=table.program,
+        run=table.run or path.name,
+        reader="timing_tables",
+        processors=tuple(Processor(rank) for rank in range(ranks)),
+        nodes=nodes,
+        wall_s=wall,
+        visits=_count_visits(table, ranks),
+        shortest_s=shortest,
+        counts=_collect_counts(table, ranks),
+        actual_s=max(table.wall_s, float(wall.sum(axis=0).max())),
+        status="estimated" if table.averages_ranks or not exact else "measured",
+        started=table.started,
+        language=table.language,
+        ranks_expected=table.ranks,
+        parameters=table.parameters,
+        notes=(*table.notes, *_describe_ranks(table, ranks, spread), *_check_times(table)),
+    )
+
+
+def _build_nodes(table: TimingTable) -> tuple[CallPathNode, ...]:
+    """Return the run, and below it the rows; parents precede their children."""
+    root = CallPathNode(table.program or "not timed", Role.ROOT)
+    rows = [
+        CallPathNode(row.name, classify_row(row.name) if row.role is None else row.role, parent=row.parent + 1)
+        for row in table.rows
+    ]
+    return root, *rows
+
+
+def _collect_extremes(table: TimingTable, nodes: tuple[CallPathNode, ...], ranks: int) -> Extremes:
+    """Return least, mean and most of the nodes, on the safe side of what a table lacks.
+
+    Of work the least may be nothing. Of calls the least may be the mean and the most all that the ranks took together:
+    so no rank is said to communicate less than another, and to work more, that may not have done so.
+    """
+    mean = np.array([table.wall_s, *(row.mean_s for row in table.rows)])
+    shortest = table.wall_s if math.isnan(table.shortest_s) else table.shortest_s
+    least = np.array([shortest, *(row.least_s for row in table.rows)])
+    most = np.array([table.wall_s, *(row.most_s for row in table.rows)])
+    calls = np.array([node.role in CALLS for node in nodes])
+    least = np.where(np.isnan(least), np.where(calls, mean, 0.0), least)
+    most = np.where(np.isnan(most), np.where(calls, np.minimum(ranks * mean, table.wall_s), mean), most)
+    least_at, most_at = (
+        np.array([-1, *(getattr(row, name) for row in table.rows)], dtype=np.int64) for name in ("least_at", "most_at")
+    )
+    return Extremes(np.fmin(least, mean), mean, np.fmax(most, mean), least_at, most_at)
+
+
+def _find_shortest_calls(
+    table: TimingTable, found: Extremes, nodes: tuple[CallPathNode, ...], ranks: int
+) -> FloatArray:
+    """Return what calls take on the rank that is least in them, NaN where the table does not tell."""
+    known = np.array([True, *(not math.isnan(row.least_s) for row in table.rows)])
+    shortest: FloatArray = np.where(known[:, None], shortest_call_s(found, nodes, ranks), np.nan)
+    return shortest
+
+
+def _sum_children(inclusive: FloatArray, nodes: tuple[CallPathNode, ...]) -> FloatArray:
+    below = np.zeros_like(inclusive)
+    for number, node in enumerate(nodes):
+        if node.parent >= 0:
+            below[node.parent] += inclusive[number]
+    return below
+
+
+def _compute_own_seconds(table: TimingTable, nodes: tuple[CallPathNode, ...], ranks: int) -> FloatArray:
+    """Return own seconds (nodes, ranks) of a table that holds those of each rank."""
+    inclusive = np.array([(table.wall_s,) * ranks, *(row.ranks_s for row in table.rows)])
+    below = np.zeros_like(inclusive)
+    for number, node in enumerate(nodes):
+        if node.parent >= 0:
+            below[node.parent] += inclusive[number]
+    own: FloatArray = np.maximum(inclusive - below, 0.0)
+    return own
+
+
+def _count_visits(table: TimingTable, ranks: int) -> FloatArray | None:
+    """Return the calls of each rank (nodes, ranks), None where the table lacks them for some rows."""
+    calls = np.array([1.0, *(row.calls for row in table.rows)])
+    return None if np.isnan(calls).any() else np.repeat(calls[:, None], ranks, axis=1)
+
+
+def _collect_counts(table: TimingTable, ranks: int) -> dict[str, FloatArray]:
+    """Return what else was counted (nodes, ranks), shared equally by the ranks."""
+    rows = (table.counts, *(row.counts for row in table.rows))
+    return {
+        name: np.repeat(np.array([row.get(name, 0.0) for row in rows])[:, None] / ranks, ranks, axis=1)
+        for name in sorted({name for row in rows for name in row})
+    }
+
+
+def _find_least_ranks(table: TimingTable) -> int:
+    """Return how many ranks there were at the least: one takes the most of a row, and no rank less than nothing."""
+    differ = [row for row in table.rows if row.most_s > row.mean_s or row.least_s < row.mean_s]
+    needed = max((row.most_s / row.mean_s for row in differ if row.mean_s > 0 and row.most_s > 0), default=1.0)
+    return max(int(np.ceil(needed - 1e-3)), 2) if differ else 1
+
+
+def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[Note]:
+    """Yield what the table leaves open about its ranks."""
+    trace = _TRACE.format(ranks=ranks)
+    if table.ranks is None and ranks == 1:
+        text = "the table does not tell how many ranks there were, and holds no times of single ranks"
+        yield Note(RANKS_ADDED_UP, text, NOTHING_KNOWN, "keep the whole output of the program, its first lines too")
+    elif table.ranks is None:
+        text = f"the table does not tell how many ranks there were; {ranks} are the fewest that its times allow"
+        yield Note("number of ranks unknown", text, 0.1, "keep the whole output of the program, its first lines too")
+    if spread and not all(row.ranks_s for row in table.rows):
+        text = (
+            "the table holds least, mean and most over the ranks: the imbalance shown is the least that these allow, "
+            "and which rank takes longest is not known"
+        )
+        yield Note(RANKS_ADDED_UP, text, 0.2, trace)
+    elif ranks > 1 and not spread:
+        text = "the table holds no times of single ranks: how the work is spread over them cannot be told"
+        yield Note(RANKS_ADDED_UP, text, NOTHING_KNOWN, trace)
+    calls = [row for row in table.rows if (classify_row(row.name) if row.role is None else row.role) in CALLS]
+    if ranks > 1 and any(math.isnan(row.least_s) and row.mean_s > _SHARE * table.wall_s for row in calls):
+        text = "what ranks wait in communication is not told from what communication takes"
+        yield Note(HIDDEN, text, 0.1, trace)
+    elif table.hides_waiting and ranks > 1:
+        text = "timers of a program's own parts hold what it waits in calls of MPI below them: that counts as work here"
+        yield Note(HIDDEN, text, 0.1, trace)
+    if table.threads > 1:
+        text = f"each rank ran {table.threads} threads, of which the table tells nothing: a rank is one column"
+        yield Note("threads not told apart", text, 0.1, f"OMP_NUM_THREADS={table.threads} scorep …")
+
+
+def _check_times(table: TimingTable) -> Iterator[Note]:
+    """Yield a note where the times contradict each other."""
+    together = sum(row.mean_s for row in table.rows if row.parent < 0)
+    doubts = []
+    if together > table.wall_s * (1 + _SHARE) + _SLACK_S:
+        doubts.append(f"the rows add up to {format_seconds(together)}, the run took {format_seconds(table.wall_s)}")
+    below = [0.0] * len(table.rows)
+    for row in table.rows:
+        if row.parent >= 0:
+            below[row.parent] += row.mean_s
+        slack = _SHARE * row.mean_s + _SLACK_S
+        if row.least_s > row.mean_s + slack or row.most_s < row.mean_s - slack:
+            doubts.append(f"{row.name}: the mean is not between the least and the most")
+        if row.most_s > table.wall_s * (1 + _SHARE) + _SLACK_S:
+            doubts.append(f"{row.name} takes longer than the run")
+    for row, seconds in zip(table.rows, below, strict=True):
+        if seconds > row.mean_s * (1 + _SHARE) + _SLACK_S:
+            doubts.append(f"what {row.name} contains takes longer than itself")
+    if doubts:
+        more = f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else ""
+        yield Note("contradictory times", f"{doubts[0]}{more}", 0.3, "copy the output of the program again")

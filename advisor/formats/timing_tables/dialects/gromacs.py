@@ -1,0 +1,151 @@
+"""GROMACS: the cycle and time accounting at the end of its log (``wallcycle.cpp``), and what it lost to imbalance."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from advisor.formats.timing_tables.table import TimingRow, TimingTable
+from advisor.model.errors import InputError
+from advisor.model.records import Note
+from advisor.trace.events import Role
+
+if TYPE_CHECKING:
+    from advisor.formats.plain_text import PlainText
+
+MARKER: Final = b"R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G"
+_TITLE: Final = re.compile(r"\s*R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G")
+_ON: Final = re.compile(r"On (\d{1,9}) MPI ranks?(?: doing PP)?(?:, each using (\d{1,9}) OpenMP threads)?")
+_ON_PME: Final = re.compile(r" *(?:on|and) (\d{1,9}) MPI ranks? doing PME")
+_RULE: Final = re.compile(r"-{20,}$")
+_ROW: Final = re.compile(r" (\S.{0,21}?)( \*)? {2,}(?:(\d+) +(\d+) +(\d+) +)?([\d.]+) +([\d.]+) +([\d.]+)$")
+_BREAKDOWN: Final = re.compile(r" Breakdown of (.+?) (?:computation|activities)")
+_LOST: Final = re.compile(r" *Part of the total run time spent waiting due to load imbalance: ([\d.]+)%")
+_FINISHED: Final = re.compile(r"Finished mdrun on rank \d+ ")
+_ROLES: Final = {
+    "Comm. coord.": Role.COMM_OTHER, "Wait + Comm. F": Role.COMM_OTHER, "DD comm. load": Role.COMM_OTHER,
+    "DD comm. bounds": Role.COMM_OTHER, "Comm. energies": Role.COMM_OTHER, "Send X to PME": Role.COMM_OTHER,
+    "Wait + Recv. PME F": Role.COMM_OTHER, "PME wait for PP": Role.COMM_OTHER, "Wait PME GPU spread": Role.OS,
+    "PME redist. X/F": Role.COMM_OTHER, "PME 3D-FFT Comm.": Role.COMM_OTHER, "Vsite spread": Role.USER,
+    "Write traj.": Role.IO, "Wait GPU NB nonloc.": Role.OS, "Wait GPU NB local": Role.OS,
+    "Wait PME GPU gather": Role.OS, "Wait GPU state copy": Role.OS, "Wait Bonded GPU": Role.OS,
+    "Wait GPU constraints": Role.OS,
+}  # fmt: skip
+
+
+def parse(text: PlainText) -> TimingTable:
+    """Return the accounting of the run; raises ``InputError`` where it is damaged."""
+    title = text.find_line(_TITLE)
+    if title is None:
+        raise InputError(text.path, "the log ends before the accounting of times")
+    on = text.find_line(_ON, title, title + 4)
+    found = None if on is None else _ON.match(text.lines[on])
+    if on is None or found is None:
+        raise text.make_error(title, "the number of ranks does not follow")
+    rows, wall_s, apart, end = _parse_rows(text, on)
+    pme = _ON_PME.match(text.lines[on + 1]) or _ON_PME.search(text.lines[on])
+    rows = _add_breakdowns(text, end, rows)
+    shares = _Ranks(int(found[1]), int(pme[1]) if pme else 0)
+    notes = []
+    if text.find_line(_FINISHED, end) is None:
+        notes.append(Note("the log ends early", "mdrun did not end regularly, or the log is cut off", 0.2))
+    lost = text.find_line(_LOST, 0, title)
+    if lost is not None and shares.total > 1:
+        share = text.parse_number(_LOST.match(text.lines[lost])[1], lost) / 100  # type: ignore[index] # it matched
+        rows = _raise_most(rows, share * wall_s)
+    if pme:
+        rows = _spread_over_kinds(rows, apart, shares)
+    return TimingTable(
+        tool="GROMACS", program="gmx mdrun", wall_s=wall_s, rows=tuple(rows), ranks=shares.total,
+        threads=int(found[2] or 1), language="cxx", averages_ranks=bool(pme),
+        notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _parse_rows(text: PlainText, start: int) -> tuple[list[TimingRow], float, set[str], int]:
+    """Return the rows of the main table, the seconds of its sum, the rows of ranks for PME alone, and the last line."""
+    first = text.find_line(_RULE, start)
+    if first is None:
+        raise text.make_error(start, "no table follows")
+    rows: list[TimingRow] = []
+    apart: set[str] = set()
+    for line in range(first + 1, len(text.lines)):
+        if _RULE.match(text.lines[line]):
+            continue
+        found = _ROW.match(text.lines[line])
+        if found is None:
+            raise text.make_error(line, "no line of the accounting")
+        seconds = text.parse_number(found[6], line)
+        if found[1] == "Total":
+            together = sum(row.mean_s for row in rows if row.name not in apart)
+            if abs(together - seconds) > 0.01 * seconds + 1e-3 * len(rows):
+                raise text.make_error(line, f"the rows add up to {together:g} s, the total is {seconds:g} s")
+            return rows, seconds, apart, line
+        if found[2]:
+            apart.add(found[1])
+        calls = text.parse_number(found[5], line) if found[5] else 1.0
+        rows.append(TimingRow(found[1], seconds, role=_ROLES.get(found[1], Role.USER), calls=calls))
+    raise text.make_error(len(text.lines) - 1, "the accounting ends before its total")
+
+
+def _add_breakdowns(text: PlainText, start: int, rows: list[TimingRow]) -> list[TimingRow]:
+    """Return ``rows`` with what the tables below break down, under the row of that name."""
+    found = list(rows)
+    for title in text.find_lines(_BREAKDOWN, start):
+        name = _BREAKDOWN.match(text.lines[title])[1]  # type: ignore[index] # it matched
+        parent = next((number for number, row in enumerate(rows) if row.name == name), None)
+        if parent is None:
+            continue
+        for line in range(title + 2, len(text.lines)):
+            cells = _ROW.match(text.lines[line])
+            if cells is None:
+                if not _RULE.match(text.lines[line]):
+                    raise text.make_error(line, "no line of the accounting")
+                break
+            calls = text.parse_number(cells[5], line) if cells[5] else 1.0
+            role = _ROLES.get(cells[1], Role.USER)
+            found.append(TimingRow(cells[1], text.parse_number(cells[6], line), parent=parent, role=role, calls=calls))
+        else:
+            raise text.make_error(len(text.lines) - 1, "the breakdown ends before its closing line")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranks:
+    """How many ranks compute forces, and how many do PME alone."""
+
+    forces: int
+    pme: int
+
+    @property
+    def total(self) -> int:
+        return self.forces + self.pme
+
+
+def _spread_over_kinds(rows: list[TimingRow], apart: set[str], ranks: _Ranks) -> list[TimingRow]:
+    """Return ``rows`` with the seconds of each rank: those of forces have the one part of the table, of PME the other.
+
+    The table holds means over the ranks of a kind; the first rank of forces stands for the slowest of them.
+    """
+    found: list[TimingRow] = []
+    for row in rows:
+        theirs = row.name in apart or (row.parent >= 0 and rows[row.parent].name in apart)
+        forces, pme = (0.0, row.mean_s) if theirs else (row.mean_s, 0.0)
+        first = row.most_s if not theirs and row.most_s > row.mean_s else forces
+        each = (first, *((forces,) * (ranks.forces - 1)), *((pme,) * ranks.pme))
+        found.append(replace(row, mean_s=sum(each) / ranks.total, least_s=min(each), most_s=max(each), ranks_s=each))
+    return found
+
+
+def _raise_most(rows: list[TimingRow], lost_s: float) -> list[TimingRow]:
+    """Return ``rows`` where the slowest rank takes ``lost_s`` longer than the mean for the force, which is balanced.
+
+    What the average rank waits for the slowest is the difference of the two.
+    """
+    return [
+        replace(row, least_s=row.mean_s, most_s=row.mean_s + lost_s if row.name == "Force" else row.mean_s)
+        if row.role == Role.USER and row.parent < 0 and not any(other.parent == number for other in rows)
+        else row
+        for number, row in enumerate(rows)
+    ]

@@ -1,0 +1,85 @@
+"""LAMMPS: the task timing breakdown that it prints after each run (``finish.cpp``)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from advisor.formats.timing_tables.table import TimingRow, TimingTable
+from advisor.model.errors import InputError
+from advisor.model.records import Note
+from advisor.trace.events import Role
+
+if TYPE_CHECKING:
+    from advisor.formats.plain_text import PlainText
+
+MARKER: Final = b"MPI task timing breakdown:"
+_LOOP: Final = re.compile(r"Loop time of (\S+) on (\d{1,9}) procs for (\d{1,18}) steps with (\d{1,18}) atoms")
+_TABLE: Final = re.compile(r"MPI task timing breakdown:")
+_CPU: Final = re.compile(r"\s*([\d.]+)% CPU use with (\d{1,9}) MPI tasks x (\d{1,9}) OpenMP threads")
+_END: Final = re.compile(r"Total wall time: ")
+_ROLES: Final = {"Comm": Role.COMM_OTHER, "Output": Role.IO}
+_OVERLOADED: Final = 80.0  # per cent
+
+
+def parse(text: PlainText) -> TimingTable:
+    """Return the longest of the runs in a log; raises ``InputError`` where its breakdown is damaged."""
+    runs = [_parse_run(text, line) for line in text.find_lines(_LOOP)]
+    if not runs:
+        raise InputError(text.path, "the log ends before the first run did: there is no 'Loop time' in it")
+    longest = max(runs, key=lambda run: run.wall_s)
+    notes = list(longest.notes)
+    if len(runs) > 1:
+        text_of_runs = f"the log holds {len(runs)} runs; the longest is shown, of {longest.wall_s:.4g} s"
+        notes.append(Note("several runs in a log", text_of_runs))
+    if text.find_line(_END) is None:
+        notes.append(Note("the log ends early", "LAMMPS did not end regularly: a later run may be missing", 0.2))
+    return TimingTable(**{**{name: getattr(longest, name) for name in longest.__slots__}, "notes": tuple(notes)})
+
+
+def _parse_run(text: PlainText, line: int) -> TimingTable:
+    found = _LOOP.match(text.lines[line])
+    assert found is not None
+    wall_s = text.parse_number(found[1], line)
+    start = text.find_line(_TABLE, line, line + 20)
+    if start is None:
+        raise text.make_error(line, "no breakdown of the loop time follows: 'timer normal' makes LAMMPS print it")
+    rows, last = _parse_rows(text, start + 3, wall_s)
+    if not rows or rows[-1].name != "Other":
+        raise text.make_error(last, "the breakdown ends before its last row")
+    cpu = next((_CPU.match(text.lines[n]) for n in range(line, start) if _CPU.match(text.lines[n])), None)
+    return TimingTable(
+        tool="LAMMPS",
+        program="lmp",
+        wall_s=wall_s,
+        rows=tuple(rows),
+        ranks=int(found[2]) // (int(cpu[3]) if cpu else 1),
+        threads=int(cpu[3]) if cpu else 1,
+        language="cxx",
+        parameters={"atoms": float(found[4]), "steps": float(found[3])},
+        notes=_describe_load(text.parse_number(cpu[1], line) if cpu else 100.0),
+    )
+
+
+def _parse_rows(text: PlainText, start: int, wall_s: float) -> tuple[list[TimingRow], int]:
+    """Return the rows between the rule and the empty line, and the index of that line."""
+    rows: list[TimingRow] = []
+    for line in range(start, len(text.lines)):
+        cells = [cell.strip() for cell in text.lines[line].split("|")]
+        if len(cells) != 6:
+            return rows, line
+        least, mean, most = (text.parse_number(cell, line) if cell else float("nan") for cell in cells[1:4])
+        percent = text.parse_number(cells[5], line)
+        if abs(percent / 100 * wall_s - mean) > 0.0051 / 100 * wall_s + 1e-3 * mean:
+            raise text.make_error(line, f"{mean:g} s are not {percent:g} % of the loop time")
+        rows.append(TimingRow(cells[0], mean, least, most, role=_ROLES.get(cells[0], Role.USER)))
+        if cells[0] == "Other":
+            return rows, line
+    raise text.make_error(len(text.lines) - 1, "the breakdown ends before its last row")
+
+
+def _describe_load(percent: float) -> tuple[Note, ...]:
+    if percent >= _OVERLOADED:
+        return ()
+    text = f"the tasks had a core for {percent:g} % of the time only: they shared cores, or slept"
+    return (Note("processors share cores", text, 0.3, "run with at most as many tasks as cores, each on its own"),)

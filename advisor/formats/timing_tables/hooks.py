@@ -1,0 +1,48 @@
+"""Timing tables that libraries and applications print by themselves (see ``docs/formats/timing-tables.md``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.extension.hookspecs import hookimpl
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.model.records import Profile
+    from advisor.trace.callpaths.records import CallPaths
+
+#: Less sure than of a file that is nothing else: a table stands somewhere in the output of a program.
+_SURE: Final = 0.9
+
+
+@hookimpl
+def advisor_sniff(path: Path) -> float | None:
+    """Return how sure it is that the output at ``path`` holds a timing table; None where it holds none."""
+    from advisor.formats.plain_text import read_ends
+    from advisor.formats.timing_tables.dialect_list import find_dialect
+
+    return _SURE if find_dialect(read_ends(path)) else None
+
+
+def read_call_paths(path: Path) -> CallPaths:
+    """Return the timing table in the file at ``path``; raises ``InputError`` with the line of what is damaged."""
+    from advisor.formats.plain_text import read_ends, read_plain_text
+    from advisor.formats.timing_tables.call_path_builder import build_call_paths
+    from advisor.formats.timing_tables.dialect_list import find_dialect
+
+    dialect = find_dialect(read_ends(path))
+    if dialect is None:
+        raise InputError(path, "holds no timing table of a library that is known here")
+    return build_call_paths(dialect.parse(read_plain_text(path)), path)
+
+
+@hookimpl
+def advisor_read(path: Path) -> Profile:
+    """Return the run that the timing table at ``path`` tells of; raises ``InputError`` where it is damaged."""
+    from advisor.formats.timing_tables.unknown_balance import drop_unknown_times
+    from advisor.trace.callpaths.profile import from_call_paths
+
+    paths = read_call_paths(path)
+    return drop_unknown_times(from_call_paths(paths, path))

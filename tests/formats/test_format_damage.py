@@ -1,0 +1,41 @@
+"""Damaged files of the readers of text and JSON: refused, or read with a note, or the same as before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import damage
+import pytest
+
+from advisor.formats import timing_tables
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+HERE = Path(__file__).parents[1] / "profiles"
+#: A file of each kind, its reader, and how many of a hundred flips of a bit may change the profile without a word:
+#: those in digits that stand there only once, and in names.
+SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
+    ("timing_tables/lammps.log", timing_tables, 5),
+    ("timing_tables/gromacs-pme.log", timing_tables, 5),
+    ("timing_tables/cp2k.out", timing_tables, 20),
+    ("timing_tables/pwscf.out", timing_tables, 20),
+    ("timing_tables/petsc.xml", timing_tables, 20),
+    ("timing_tables/petsc.csv", timing_tables, 60),
+    ("timing_tables/petsc.txt", timing_tables, 20),
+    ("timing_tables/teuchos.txt", timing_tables, 40),
+    ("timing_tables/tiny-profiler.txt", timing_tables, 30),
+    ("timing_tables/dealii-statistics.txt", timing_tables, 40),
+)
+NAMES = [name for name, _, _ in SAMPLES]
+
+
+@pytest.mark.parametrize(("name", "reader", "silent"), SAMPLES, ids=NAMES)
+def test_files_cut_off_anywhere(name: str, reader: ModuleType, silent: int, tmp_path: Path) -> None:
+    damage.every_prefix(HERE / name, tmp_path, reader.advisor_read)
+
+
+@pytest.mark.parametrize(("name", "reader", "silent"), SAMPLES, ids=NAMES)
+def test_bits_turned_over(name: str, reader: ModuleType, silent: int, tmp_path: Path) -> None:
+    assert damage.bit_flips(HERE / name, tmp_path, reader.advisor_read) <= silent / 100 * damage.TRIED

@@ -1,0 +1,155 @@
+"""Timing tables of libraries: every dialect gives the rows that are printed, and the least imbalance they allow."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from advisor.analysis import bounds, gaps, loads, quality, soundness
+from advisor.formats import timing_tables
+from advisor.model.errors import InputError
+from advisor.model.records import RANKS_ADDED_UP, Gap, Profile
+from advisor.support import contract
+
+HERE = Path(__file__).parents[1] / "profiles" / "timing_tables"
+#: Ranks, run time, and the seconds of some rows as the files print them (means over ranks).
+EXPECTED: dict[str, tuple[int, float, dict[str, float]]] = {
+    "lammps.log": (4, 15.498, {}),
+    "gromacs.log": (4, 40.229, {"Force": 2.656, "Comm. coord.": 8.680, "PME 3D-FFT Comm.": 2.871}),
+    "gromacs-pme.log": (4, 37.802, {"PME spread": 0.274 / 4}),
+    "cp2k.out": (2, 19.683, {"mp_sendrecv_dv": 1.420, "yz_to_x": 0.114}),
+    "pwscf.out": (2, 18.99, {"vloc_psi": 10.60, "wfcinit": 0.77}),
+    "petsc.xml": (4, 6.741, {"VecScatterEnd": 0.680, "VecNorm": 1.005, "MatSolve": 0.525}),
+    "petsc.csv": (4, 6.007, {}),
+    "petsc.txt": (4, 8.470, {}),
+    "teuchos.txt": (4, 7.745, {"heat: assemble": 3.634, "heat: solve": 2.162, "heat: exchange halo": 1.935}),
+    "teuchos-serial.txt": (1, 1.227, {"heat: assemble": 0.568, "heat: solve": 0.6587}),
+    "tiny-profiler.txt": (8, 7.504, {"Solver::advance()": 4.411, "FillBoundary_finish()": 2.407}),
+    "dealii-statistics.txt": (6, 12.44, {"Assemble": 2.842, "Exchange ghost values": 2.012}),
+    "dealii-summary.txt": (1, 88.8, {"Assemble": 19.7, "Solve": 3.03}),
+}
+
+
+def seconds(profile: Profile) -> dict[str, float]:
+    """The mean seconds of each region over the ranks."""
+    wall = profile.phases[0].arrays["wall_s"][:, :, 0].mean(axis=1)
+    return {region.name: float(value) for region, value in zip(profile.regions, wall, strict=True)}
+
+
+def gap_of(profile: Profile, name: str) -> Gap:
+    summary = loads.summarize_loads(profile)
+    found = gaps.attribute_gaps(profile, bounds.compute_bounds(profile, None, summary), summary)
+    return next(gap for gap in found if gap.name == name)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_rows_are_those_of_the_file(name: str) -> None:
+    ranks, wall_s, rows = EXPECTED[name]
+    assert timing_tables.advisor_sniff(HERE / name) == 0.9
+    profile = timing_tables.advisor_read(HERE / name)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
+    assert len(profile.processors) == ranks
+    assert profile.actual_s == pytest.approx(wall_s, rel=0.1 if "pme" in name else 1e-3)
+    found = seconds(profile)
+    assert {row: found[row] for row in rows} == pytest.approx(rows, rel=2e-2)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_processors_take_the_whole_run(name: str) -> None:
+    profile = timing_tables.advisor_read(HERE / name)
+    inside = profile.phases[0].arrays["wall_s"].sum(axis=(0, 2))
+    whole = inside + sum(profile.outside.values(), np.zeros(len(inside)))
+    assert whole == pytest.approx(profile.actual_s, rel=2e-2)
+
+
+def test_extremes_bound_the_imbalance() -> None:
+    """In the recorded program the ranks assemble 1.82, …, 5.03 s: L is 1.40 s, and 1.38 s follow from the table."""
+    gap = gap_of(timing_tables.advisor_read(HERE / "teuchos.txt"), "L")
+    assert 1.3 < gap.seconds <= 5.034 - 3.634 + 0.01
+    assert gap.regions[0].name == "heat: assemble"
+    assert gap.status == "estimated"
+    assert not gap.processors, "which rank is the slowest is not in the table"
+
+
+def test_means_alone_say_nothing_of_balance() -> None:
+    for name in ("pwscf.out", "dealii-summary.txt"):
+        profile = timing_tables.advisor_read(HERE / name)
+        assert set(profile.phases[0].arrays) == {"wall_s"}
+        assert any(note.name == RANKS_ADDED_UP for note in profile.notes)
+        levels = bounds.compute_bounds(profile, None)
+        assert all(bound.seconds is None for bound in levels if bound.name != "actual")
+
+
+def test_gromacs_states_its_imbalance() -> None:
+    """9.7 % of the run is waiting for the slowest rank: that much longer the slowest computes forces than the mean."""
+    profile = timing_tables.advisor_read(HERE / "gromacs.log")
+    force = [region.name for region in profile.regions].index("Force")
+    wall = profile.phases[0].arrays["wall_s"][force, :, 0]
+    assert wall.max() - wall.mean() <= 0.097 * profile.actual_s + 1e-9
+    assert quality.HIDDEN in {note.name for note in profile.notes}, "what is waited in Comm. coord. is not known"
+
+
+def test_ranks_for_pme_are_kept_apart() -> None:
+    profile = timing_tables.advisor_read(HERE / "gromacs-pme.log")
+    rows = [region.name for region in profile.regions]
+    force, wait = (profile.phases[0].arrays["wall_s"][rows.index(name), :, 0] for name in ("Force", "PME wait for PP"))
+    assert (force[:3] > 0).all()
+    assert force[3] == 0
+    assert wait.tolist() == pytest.approx([0, 0, 0, 36.625])
+
+
+def test_each_rank_of_petsc() -> None:
+    """Rank 0 has half of the rows: it works longest, and the others wait for it."""
+    profile = timing_tables.advisor_read(HERE / "petsc.csv")
+    assert gap_of(profile, "L").processors[0].name == "rank 0"
+    assert RANKS_ADDED_UP not in {note.name for note in profile.notes}
+    assert profile.counts["messages"].sum() == pytest.approx(132)
+    assert profile.counts["bytes"].sum() == pytest.approx(1992)
+    tree = timing_tables.read_call_paths(HERE / "petsc.xml")
+    names = [node.name for node in tree.nodes]
+    scatter = tree.nodes[names.index("VecScatterEnd")]
+    assert tree.nodes[scatter.parent].name == "MatMult"
+
+
+def test_the_longest_run_of_a_log_is_shown() -> None:
+    notes = {note.name: note.text for note in timing_tables.advisor_read(HERE / "lammps.log").notes}
+    assert "2 runs" in notes["several runs in a log"]
+    assert "processors share cores" in notes
+
+
+def test_the_fewest_ranks_where_the_table_does_not_tell(tmp_path: Path) -> None:
+    text = (HERE / "tiny-profiler.txt").read_text()
+    (tmp_path / "out.txt").write_text(text.replace("MPI initialized with 8 MPI processes\n", ""))
+    profile = timing_tables.advisor_read(tmp_path / "out.txt")
+    assert profile.ranks == 2
+    assert profile.ranks_expected is None
+    assert "number of ranks unknown" in {note.name for note in profile.notes}
+
+
+def test_packed_output(tmp_path: Path) -> None:
+    (tmp_path / "log.gz").write_bytes(gzip.compress((HERE / "teuchos.txt").read_bytes()))
+    assert timing_tables.advisor_sniff(tmp_path / "log.gz") == 0.9
+    assert seconds(timing_tables.advisor_read(tmp_path / "log.gz")) == seconds(
+        timing_tables.advisor_read(HERE / "teuchos.txt")
+    )
+
+
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("the solver took 3 s\n")
+    assert timing_tables.advisor_sniff(tmp_path / "notes.txt") is None
+    assert timing_tables.advisor_sniff(tmp_path) is None
+    with pytest.raises(InputError, match="no timing table"):
+        timing_tables.advisor_read(tmp_path / "notes.txt")
+
+
+def test_mistakes_name_their_line(tmp_path: Path) -> None:
+    text = (HERE / "teuchos.txt").read_text().replace("3.634 (20)", "3.6x4 (20)")
+    (tmp_path / "out.txt").write_text(text)
+    line = next(n for n, each in enumerate(text.split("\n"), start=1) if "3.6x4" in each)
+    with pytest.raises(InputError, match="is no number") as caught:
+        timing_tables.advisor_read(tmp_path / "out.txt")
+    assert f"line {line}" in str(caught.value)
