@@ -63,7 +63,7 @@ def test_the_command_line_knows_it(installed: Environment) -> None:
     assert "core-hours" in plugins.stdout, plugins.stderr
     assert "Show what each gap of a run costs" in installed.run("gapwatch", "--help", cwd=installed.folder).stdout
     own = installed.run("gapwatch", "core-hours", "--help", cwd=installed.folder)
-    assert "price of a core hour" in own.stdout, own.stderr
+    assert "Price of a core hour" in own.stdout, own.stderr
 
 
 @pytest.fixture

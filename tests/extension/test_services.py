@@ -167,12 +167,12 @@ def test_traces_are_read_whatever_their_format(site: Path, reader: str) -> None:
 
 
 def test_what_is_no_trace_is_said(site: Path) -> None:
-    with pytest.raises(InputError, match=r"fig4\.json: is no trace: the format 'native' holds no events"):
+    with pytest.raises(InputError, match=r"fig4\.json: is not a trace: the format 'native' holds no events"):
         services(site).read_trace(FIGURE)
 
 
 def test_of_several_traces_one_has_to_be_named(site: Path) -> None:
-    with pytest.raises(InputError, match=r"holds \d+ traces, .* for example; name one of them"):
+    with pytest.raises(InputError, match=r"holds \d+ traces, such as .*; choose one"):
         services(site).read_trace(PROFILES / "paraver")
 
 
