@@ -40,7 +40,7 @@ _BOUNDS: Final = ("tests/analysis/test_bounds.py", "tests/analysis/test_gaps.py"
 #: The tests of each module, those that fail soonest first.
 TESTS: Final = {
     "advisor/model/policy.py": (_POLICY, "tests/analysis/test_quality.py"),
-    "advisor/trace/serial.py": (_POLICY, "tests/trace/test_traces_profile.py"),
+    "advisor/trace/serial.py": ("tests/trace/test_serial.py", _POLICY),
     "advisor/analysis/bounds.py": (*_BOUNDS, "tests/analysis/test_loads.py"),
     "advisor/analysis/gaps/between_bounds.py": _BOUNDS,
     "advisor/analysis/gaps/attribution.py": _BOUNDS,
