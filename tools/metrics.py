@@ -1,13 +1,15 @@
-"""Measures the shape of the code: names, sizes of functions and files, packages with logic in their ``__init__``.
+"""Measure the shape of the code: names, sizes, clones, imports, and what one command runs through.
 
     python tools/metrics.py [FOLDER ...]        # advisor and plugins unless told otherwise
+    python tools/metrics.py --limits            # also the functions and files that are longer than they should be
 
-What no file may do (import cycles, imports from a room above) is a test: ``tests/project/test_layers.py``.
+Imports are read as ``tests/project/test_layers.py`` reads them, which allows neither cycles nor imports upwards.
 """
 
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -81,5 +83,136 @@ def print_metrics(sources: Sequence[SourceFile]) -> None:
         print(f"  {path.relative_to(ROOT)}")
 
 
+def find_clones(sources: Iterable[SourceFile], least_lines: int = 10) -> list[list[str]]:
+    """Return the places of runs of statements with the same logic, whatever their names and constants are."""
+    places: dict[object, list[str]] = {}
+    for source in sources:
+        for body in _statement_lists(source.tree):
+            for first, last in _shortest_runs(body, least_lines):
+                place = f"{source.path.relative_to(ROOT)}:{body[first].lineno}-{body[last].end_lineno}"
+                places.setdefault(_shape(body[first : last + 1]), []).append(place)
+    return [found for found in places.values() if len(found) > 1]
+
+
+def _statement_lists(tree: ast.Module) -> Iterator[list[ast.stmt]]:
+    """Yield the statements of each block inside functions, without docstrings."""
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody") if not isinstance(node, ast.Module | ast.ClassDef) else ():
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                yield [s for s in block if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+
+
+def _shortest_runs(body: Sequence[ast.stmt], least_lines: int) -> Iterator[tuple[int, int]]:
+    """Yield first and last of the shortest run of statements from each on that has so many lines."""
+    for first, start in enumerate(body):
+        for last in range(first, len(body)):
+            if (body[last].end_lineno or 0) - start.lineno + 1 >= least_lines:
+                yield first, last
+                break
+
+
+def _shape(node: object) -> object:
+    """Return a syntax tree without names, constants, annotations and places."""
+    if isinstance(node, ast.Name | ast.arg):
+        return "name"
+    if isinstance(node, ast.Constant):
+        return type(node.value).__name__
+    if isinstance(node, ast.AST):
+        skipped = {"ctx", "annotation", "returns", "decorator_list", "name", "attr", "arg", "type_comment"}
+        return type(node).__name__, *(_shape(value) for name, value in ast.iter_fields(node) if name not in skipped)
+    return tuple(map(_shape, node)) if isinstance(node, list) else str(type(node))
+
+
+def count_cycles(edges: Mapping[Path, Iterable[Path]]) -> int:
+    """Return how many groups of files import each other, be it by way of others."""
+    reached = {path: _reach(path, edges) for path in edges}
+    groups = {frozenset(other for other in reached[path] if path in reached.get(other, ())) for path in edges}
+    return len([group for group in groups if group])
+
+
+def _reach(path: Path, edges: Mapping[Path, Iterable[Path]]) -> set[Path]:
+    seen: set[Path] = set()
+    stack = [*edges[path]]
+    while stack:
+        if (other := stack.pop()) not in seen:
+            seen.add(other)
+            stack += edges.get(other, ())
+    return seen
+
+
+def print_imports() -> None:
+    """Print how many groups of files import each other, and how many imports lead to a room above or beside."""
+    sys.path.insert(0, str(ROOT / "tests" / "project"))
+    import test_layers as layers
+
+    cycles = 0
+    for root, paths in ((ROOT, layers.files()), (ROOT / "plugins", layers.plugin_files())):
+        modules = layers.modules(root, paths)
+        names = {path: [name for name, _ in layers.named(path, types=True)] for path in paths}
+        cycles += count_cycles({path: layers.imported(names[path], modules) for path in paths})
+    upward = [
+        f"{layers.label(path)}:{line} imports {name}"
+        for path in layers.files()
+        for name, line in layers.named(path)
+        if (room := layers.room_named(name)) not in (None, layers.room_of(path))
+        and layers.HEIGHT[room] >= layers.HEIGHT[layers.room_of(path)]
+        and not layers.within(name, layers.CONTRACT)
+    ]
+    print(f"cycles {cycles}, upward imports {len(upward)}", *upward, sep="\n  ")
+
+
+#: Runs a command of gapwatch, and prints to standard error what of this project it ran through.
+_TRACED = """
+import os, sys
+root, seen, depth, deepest = sys.argv.pop(1), set(), 0, 0
+own = tuple(os.path.join(root, name, "") for name in ("advisor", "gapwatch", "plugins"))
+def note(frame, event, _):
+    global depth, deepest
+    code = frame.f_code
+    if event in ("call", "return") and code.co_filename.startswith(own):
+        depth += 1 if event == "call" else -1
+        deepest = max(deepest, depth)
+        seen.add((code.co_filename, code.co_qualname, code.co_firstlineno))
+sys.setprofile(note)
+try:
+    from gapwatch import main
+    main()
+finally:
+    sys.setprofile(None)
+    functions = [name for _, name, _ in seen if not name.endswith(">")]
+    modules = {file for file, name, _ in seen if name != "<module>"}
+    loaded = sum(name == "<module>" for _, name, _ in seen)
+    ran = f"{len(modules)} run through, {len(functions)} functions, {deepest} deep"
+    print(f"{loaded} modules loaded, {ran}", file=sys.stderr)
+"""
+
+
+def print_run(*arguments: str) -> None:
+    """Print how many modules and functions of this project a command runs through, and how deep its calls are."""
+    command = [sys.executable, "-c", _TRACED, str(ROOT), *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    print(f"gapwatch {' '.join(arguments)}: {done.stderr.splitlines()[-1]}")
+
+
+def print_long(sources: Iterable[SourceFile], most_function: int = 60, most_file: int = 400) -> None:
+    """Print the functions and files that are longer than they should be."""
+    for source in sources:
+        name = source.path.relative_to(ROOT)
+        if source.lines > most_file:
+            print(f"{name}: {source.lines} lines")
+        for function in source.functions:
+            if (lines := (function.end_lineno or function.lineno) - function.lineno + 1) > most_function:
+                print(f"{name}:{function.lineno} {function.name}: {lines} lines")
+
+
 if __name__ == "__main__":
-    print_metrics(list(read_sources([ROOT / name for name in sys.argv[1:] or ("advisor", "plugins")])))
+    folders = [argument for argument in sys.argv[1:] if argument != "--limits"]
+    read = list(read_sources([ROOT / name for name in folders or ("advisor", "plugins")]))
+    print_metrics(read)
+    clones = find_clones(read)
+    print(f"clones of ten lines or more {len(clones)}", *map(", ".join, clones), sep="\n  ")
+    print_imports()
+    print_run("advise", "examples/demo")
+    if "--limits" in sys.argv:
+        print_long(read)

@@ -22,11 +22,9 @@ def advisor_sniff(path: Path) -> float | None:
 
 def read_call_paths(path: Path) -> CallPaths:
     """Return what was counted in each function; raises ``InputError`` with the line of what is damaged."""
-    from advisor.formats.valgrind.call_path_builder import build_call_paths
-    from advisor.formats.valgrind.files import find_files, read_dump
+    from advisor.formats.valgrind.call_path_builder import read_outputs
 
-    dumps = [read_dump(file, numbered=True) for file in find_files(path, detection.CALLGRIND)]
-    return build_call_paths(dumps, path.name, "callgrind")
+    return read_outputs(path, "callgrind")
 
 
 @hookimpl

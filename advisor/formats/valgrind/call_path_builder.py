@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from advisor.formats.valgrind import counts
+from advisor.formats.valgrind import counts, detection
+from advisor.formats.valgrind.files import find_files, read_dump
 from advisor.formats.valgrind.functions import build_functions
 from advisor.formats.valgrind.notes import build_notes
 from advisor.formats.valgrind.processes import find_processes
@@ -17,6 +18,7 @@ from advisor.trace.events import Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from advisor.formats.valgrind.dump import ValgrindDump
     from advisor.formats.valgrind.functions import FunctionList
@@ -35,6 +37,13 @@ class _ValgrindRun:
     processor: tuple[int, ...]
     processes: ProgramProcesses
     functions: FunctionList
+
+
+def read_outputs(path: Path, tool: Literal["cachegrind", "callgrind"]) -> CallPaths:
+    """Return what a tool counted in each function; raises ``InputError`` with the line of what is damaged."""
+    numbered = tool == "callgrind"
+    files = find_files(path, detection.CALLGRIND if numbered else detection.CACHEGRIND)
+    return build_call_paths([read_dump(file, numbered) for file in files], path.name, tool)
 
 
 def build_call_paths(dumps: Sequence[ValgrindDump], run: str, reader: str) -> CallPaths:

@@ -1,0 +1,220 @@
+"""Change one operator, constant or condition of a module at a time, and list the changes that no test notices.
+
+    nice python tools/mutate.py                      # all modules of the list below: an hour or so
+    nice python tools/mutate.py ranking/ceilings.py  # those whose path ends so
+    nice python tools/mutate.py --sample 20          # 20 changes of each module, always the same ones
+
+Each change runs in a process of its own, in which only the changed module differs; the files stay as they are. A change
+that lasts longer than ``LIMIT_S`` counts as noticed. Exit status 1 where one survives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import importlib.abc
+import importlib.machinery
+import os
+import random
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import ModuleType
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+LIMIT_S: Final = 120
+_SEED: Final = 17
+#: What this process has imported already, pytest cannot rewrite, and need not.
+_REWRITING: Final = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
+
+_POLICY: Final = "tests/model/test_policy.py"
+_ADVICE: Final = (_POLICY, "tests/advice/test_ranking.py")
+_BOUNDS: Final = ("tests/analysis/test_bounds.py", "tests/analysis/test_gaps.py", "tests/analysis/test_gap_causes.py")
+#: The tests of each module, those that fail soonest first.
+TESTS: Final = {
+    "advisor/model/policy.py": (_POLICY, "tests/analysis/test_quality.py"),
+    "advisor/trace/serial.py": ("tests/trace/test_serial.py", _POLICY),
+    "advisor/analysis/bounds.py": (*_BOUNDS, "tests/analysis/test_loads.py"),
+    "advisor/analysis/gaps/between_bounds.py": _BOUNDS,
+    "advisor/analysis/gaps/attribution.py": _BOUNDS,
+    "advisor/analysis/gaps/inner_waits.py": (_POLICY, "tests/trace/test_inner_waits.py", *_BOUNDS),
+    "advisor/analysis/comparison.py": (_POLICY, "tests/analysis/test_comparison.py"),
+    "advisor/analysis/quality.py": (_POLICY, "tests/analysis/test_quality.py"),
+    "advisor/advice/facts/places.py": (_POLICY, "tests/advice/test_facts.py"),
+    "advisor/advice/facts/load_facts.py": ("tests/advice/test_facts.py", "tests/rules/test_rule_cases.py"),
+    "advisor/advice/rules/matching.py": ("tests/rules/test_rules.py", "tests/advice/test_conditions.py"),
+    "advisor/advice/rules/comparisons.py": ("tests/advice/test_conditions.py", "tests/rules/test_rules.py"),
+    "advisor/advice/ranking/ceilings.py": _ADVICE,
+    "advisor/advice/ranking/drafts.py": _ADVICE,
+    "advisor/advice/ranking/order.py": _ADVICE,
+    "advisor/advice/ranking/effects.py": _ADVICE,
+    "advisor/advice/ranking/history_gain.py": (_POLICY, "tests/advice/test_past.py"),
+}  # fmt: skip
+
+_COMPARED: Final = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+_CALCULATED: Final = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd, ast.Pow: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult,
+}  # fmt: skip
+_SWAPPED: Final = {"min": "max", "max": "min", "all": "any", "any": "all", "argmin": "argmax", "argmax": "argmin"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A changed module: where, what it says now, and its whole text."""
+
+    line: int
+    change: str
+    text: str
+
+
+def find_mutants(text: str) -> Iterator[Mutant]:
+    """Yield every change of a module, annotations and what only type checkers see left out."""
+    tree = ast.parse(text)
+    for node in _executed(tree):
+        for undo in _changes(node):
+            yield Mutant(node.lineno, ast.unparse(node), ast.unparse(tree))
+            undo()
+
+
+def _executed(node: ast.AST) -> Iterator[ast.expr]:
+    skipped = {"annotation", "returns", "decorator_list"}
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return
+    if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+        return
+    if isinstance(node, ast.Raise):  # what a message says is the business of other tests
+        return
+    if isinstance(node, ast.expr):
+        yield node
+    for name, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and name not in skipped:
+                yield from _executed(child)
+
+
+def _changes(node: ast.expr) -> Iterator[Callable[[], None]]:
+    """Change a node in each way that there is; what is yielded undoes it."""
+    if isinstance(node, ast.Compare):
+        for number, operator in enumerate(node.ops):
+            node.ops[number] = _COMPARED[type(operator)]()
+            yield lambda at=number, old=operator: node.ops.__setitem__(at, old)  # type: ignore[misc]
+    elif isinstance(node, ast.BinOp) and type(node.op) in _CALCULATED:
+        yield from _replace(node, "op", _CALCULATED[type(node.op)]())
+    elif isinstance(node, ast.BoolOp):
+        yield from _replace(node, "op", ast.And() if isinstance(node.op, ast.Or) else ast.Or())
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub | ast.Invert):
+        yield from _replace(node, "op", ast.UAdd())
+    elif isinstance(node, ast.IfExp):
+        yield from _replace(node, "test", ast.UnaryOp(ast.Not(), node.test))
+    elif isinstance(node, ast.Name) and node.id in _SWAPPED:
+        yield from _replace(node, "id", _SWAPPED[node.id])
+    elif isinstance(node, ast.Attribute) and node.attr in _SWAPPED:
+        yield from _replace(node, "attr", _SWAPPED[node.attr])
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield from _replace(node, "value", not node.value)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        yield from _replace(node, "value", node.value + 1 if isinstance(node.value, int) else node.value * 1.25 + 1e-3)
+
+
+def _replace(node: ast.expr, field: str, value: object) -> Iterator[Callable[[], None]]:
+    old = getattr(node, field)
+    setattr(node, field, value)
+    yield lambda: setattr(node, field, old)
+
+
+class _MutantLoader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports one module from a text instead of its file."""
+
+    def __init__(self, name: str, path: Path, text: str) -> None:
+        self.name, self.path, self.code = name, path, compile(text, str(path), "exec")
+
+    def find_spec(self, name: str, *_: object) -> importlib.machinery.ModuleSpec | None:
+        """Say that this one loads the module; of others, nothing."""
+        return importlib.machinery.ModuleSpec(name, self, origin=str(self.path)) if name == self.name else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Execute the text."""
+        module.__file__ = str(self.path)
+        exec(self.code, vars(module))
+
+
+def is_noticed(path: Path, text: str, tests: Sequence[str]) -> bool:
+    """Return whether a test fails with this text as the module at ``path``."""
+    process = os.fork()
+    if process == 0:
+        _run_tests(path, text, tests)
+    deadline = time.monotonic() + LIMIT_S
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(process, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status) != 0
+        time.sleep(0.05)
+    os.killpg(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return True
+
+
+def _run_tests(path: Path, text: str, tests: Sequence[str]) -> None:
+    """Run the tests with the changed module, and end this process with their status."""
+    import pytest
+
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(null, stream)
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    sys.meta_path.insert(0, _MutantLoader(name, path, text))
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0", "-W", _REWRITING]
+    code = 2
+    with contextlib.suppress(BaseException):
+        code = int(pytest.main([*options, *tests]))
+    os._exit(code)
+
+
+def main() -> int:
+    """Try the changes, print those that survive, and return 1 if any did."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("modules", nargs="*", help="ends of the paths of modules; all unless given")
+    parser.add_argument("--sample", type=int, metavar="COUNT", help="changes per module (default: all)")
+    parser.add_argument("--lines", metavar="FIRST-LAST", help="only changes of these lines")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    import hypothesis  # the children start with it
+    import numpy
+    import scipy.stats
+
+    _ = hypothesis, numpy, scipy.stats
+    survived = 0
+    for name, tests in TESTS.items():
+        if options.modules and not any(name.endswith(end) for end in options.modules):
+            continue
+        text = (ROOT / name).read_text(encoding="utf-8")
+        if is_noticed(ROOT / name, ast.unparse(ast.parse(text)), tests):
+            sys.exit(f"{name}: its tests fail without any change")
+        mutants = list(find_mutants(text))
+        if options.lines:
+            first, last = map(int, options.lines.split("-"))
+            mutants = [one for one in mutants if first <= one.line <= last]
+        if options.sample is not None and options.sample < len(mutants):
+            mutants = random.Random(_SEED).sample(mutants, options.sample)
+        alive = [one for one in mutants if not is_noticed(ROOT / name, one.text, tests)]
+        survived += len(alive)
+        print(f"{name}: {len(mutants) - len(alive)} of {len(mutants)} changes noticed", flush=True)
+        for one in alive:
+            print(f"  {name}:{one.line}: {one.change}", flush=True)
+    return min(survived, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
