@@ -50,6 +50,7 @@ _PLACES: Final = {
     "machines": "machines",
     "plugins": "plugins",
     "mcp": "mcp",
+    "tune": "tune",
 }
 
 

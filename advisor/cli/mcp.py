@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: none)",
     )  # fmt: skip
     parser.add_argument(
-        "--budget", metavar="TIME", type=_parse_budget, default=_LONGEST_S,
+        "--budget", metavar="TIME", type=parse_budget, default=_LONGEST_S,
         help="Longest that one measurement may take (default: 600 s)",
     )  # fmt: skip
     parser.add_argument("--machine", metavar="NAME|FILE", help="Machine model (see gapwatch machines list)")
@@ -45,7 +45,8 @@ def _parse_prefix(text: str) -> tuple[str, ...]:
     return words
 
 
-def _parse_budget(text: str) -> float:
+def parse_budget(text: str) -> float:
+    """Return the seconds of a budget such as ``10 min``; raises ``ArgumentTypeError``."""
     from advisor.model import units
 
     try:

@@ -31,6 +31,7 @@ NAVIGATION = {
         "docs/faults",
         "docs/commands",
         "docs/commands/index",
+        "docs/tuning",
         "docs/api",
         "docs/agents",
         "docs/machines",

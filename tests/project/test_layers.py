@@ -21,7 +21,7 @@ DESIGN = ROOT / "docs" / "design.md"
 FLOORS = (
     ("cli",),
     ("agents",),
-    ("daemon",),
+    ("daemon", "experiments"),
     ("history", "output"),
     ("pipeline",),
     ("extension",),

@@ -1,0 +1,217 @@
+"""``gapwatch tune -- CMD``: try what needs no edit of the source, and say what it won."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.cli import history_location, mcp, output, report_output, user_folders
+from advisor.model.errors import AdvisorError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.experiments.settings import Setting
+    from advisor.experiments.tuning import TriedSetting, TuningResult
+    from advisor.model.records import Advice
+    from advisor.model.reports import Code, Report, Table
+
+NAME = "tune"
+HELP = "try compiler flags, threads, binding and other settings, and measure what they win"
+
+_RUNS = 25
+#: Settings that are tried: with the two starts of the first block that is eight runs.
+_SETTINGS = 6
+_BUDGET_S = 3600.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give the command its arguments."""
+    parser.add_argument(
+        "--build", metavar="'CMD {flags}'",
+        help="How to build with other flags, such as \"make CFLAGS='{flags}'\" (CMake and Meson are recognised)",
+    )  # fmt: skip
+    parser.add_argument("--check", metavar="CMD", help="Command that succeeds only if the results are right")
+    parser.add_argument(
+        "--check-file", metavar="FILE", type=Path,
+        help="File of results that must stay as the command writes it now (-: its output)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tolerance", metavar="X", type=_parse_tolerance, default=1e-9,
+        help="Relative difference of numbers that --check-file allows (default: 1e-9)",
+    )  # fmt: skip
+    parser.add_argument("--fast-math", action="store_true", help="Also try -ffast-math, which changes results")
+    parser.add_argument("--runs", metavar="N", type=_parse_runs, default=_RUNS, help=f"Most runs (default: {_RUNS})")
+    parser.add_argument(
+        "--budget", metavar="TIME", type=mcp.parse_budget, default=_BUDGET_S, help="Most time (default: 1 h)"
+    )
+    parser.add_argument(
+        "--advice", metavar="PATH", type=Path, help="Recorded run that tells what to try (default: record one first)"
+    )
+    parser.add_argument(
+        "--session", metavar="DIR", type=Path,
+        help="Where builds and runs are kept; the same directory resumes (default: below the history)",
+    )  # fmt: skip
+    parser.add_argument("--again", action="store_true", help="Begin anew instead of resuming")
+    parser.add_argument("--env", metavar="FILE", type=Path, help="Write the variables of the winner to FILE")
+    history_location.add_state_argument(parser)
+    output.add_output_arguments(parser, report_output.FORMS)
+    parser.add_argument(
+        "command", metavar="CMD", nargs=argparse.REMAINDER, help="Program and arguments, preferably after --"
+    )
+
+
+def _parse_tolerance(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, found {text!r}")
+    return value
+
+
+def _parse_runs(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 4 <= int(text) <= 10_000:
+        raise argparse.ArgumentTypeError(f"expected a number of runs, at least 4, found {text!r}")
+    return int(text)
+
+
+def run_command(args: argparse.Namespace) -> int:
+    """Tune and show the outcome; returns the exit code."""
+    from advisor.experiments import candidates, tuning
+    from advisor.experiments.build_trees import find_build_system
+    from advisor.experiments.trials import Check, TrialRunner
+
+    words = tuple(args.command[1:] if args.command[:1] == ["--"] else args.command)
+    if not words or not words[0]:
+        raise UsageError("no program given; usage: gapwatch tune -- CMD (see gapwatch tune --help)")
+    if args.build is not None and "{flags}" not in args.build:
+        raise UsageError("--build says nowhere where the flags go: write {flags}")
+    folder = Path.cwd()
+    session = _open_session(args, words, folder)
+    advice = _advise(args, words, folder, session)
+    rebuilds = args.build is not None or find_build_system(words, folder) is not None
+    facts = candidates.describe_program(words, advice, rebuilds)
+    most = max(2, min(_SETTINGS, args.runs // 3))
+    settings = candidates.propose_settings(facts, advice, fast_math=args.fast_math, most=most)
+    runner = TrialRunner(words, folder, session, args.build, Check(args.check, args.check_file, args.tolerance))
+    result = tuning.tune_command(runner, settings, args.runs, args.budget, lambda words: output.write_messages(words))
+    if result is None:
+        raise AdvisorError("the command as it is fails, or its --check does; mend that first")
+    if result.best is not None and advice is not None:
+        _store_gain(args, runner, advice, result.best.setting, session)
+    if args.env is not None and result.best is not None:
+        from advisor.experiments.settings import describe_environment
+
+        args.env.write_text(describe_environment(result.best.setting), "utf-8")
+    return report_output.show_report(_build_report(result, words, args), args)
+
+
+def _open_session(args: argparse.Namespace, words: Sequence[str], folder: Path) -> Path:
+    """Return the directory of this command's runs, emptied if it is to begin anew."""
+    key = hashlib.sha256(repr((words, str(folder), args.build, args.check)).encode()).hexdigest()[:16]
+    session: Path = args.session or history_location.history_folder(args) / "tune" / key
+    if args.again and session.exists():
+        if not (session / "runs.jsonl").exists():
+            raise UsageError(f"{session} holds no runs of gapwatch tune; remove it yourself")
+        shutil.rmtree(session)
+    session.mkdir(parents=True, exist_ok=True)
+    return session
+
+
+def _advise(args: argparse.Namespace, words: Sequence[str], folder: Path, session: Path) -> Advice | None:
+    """Return the advice on a recorded run of the command; None, and a sentence why, where it cannot be recorded."""
+    from advisor import pipeline
+    from advisor.collect import builds, sidecar
+    from advisor.experiments.processes import record_run
+
+    path: Path = args.advice or session / "recorded" / "start"
+    options = pipeline.Options(rules=user_folders.rule_files())
+    try:
+        if args.advice is None and not path.exists():
+            sidecar_folder = path.parent
+            sidecar_folder.mkdir(exist_ok=True)
+            sidecar.write_sidecar(sidecar_folder, {"build": builds.identify_build(folder) or "start"}, {})
+            record_run(words, folder, path, args.budget)
+        return pipeline.advise([path], options, user_folders.load_host())
+    except AdvisorError as error:
+        if args.advice is not None:
+            raise
+        output.write_messages(f"not recorded, so that nothing tells which settings matter: {error}")
+        return None
+
+
+def _store_gain(args: argparse.Namespace, runner: object, advice: Advice, best: Setting, session: Path) -> None:
+    """Note in the history that the winner was applied, and what it won: a recorded run before, and one with it."""
+    from advisor.experiments.trials import TrialRunner
+    from advisor.experiments.tuned_history import store_tuned_run
+
+    assert isinstance(runner, TrialRunner)
+    if args.advice is not None:
+        return
+    try:
+        store_tuned_run(
+            runner, advice, best, session / "recorded", history_location.history_folder(args),
+            lambda path: _study(path), args.budget,
+        )  # fmt: skip
+    except AdvisorError as error:
+        output.write_messages(f"the gain is not in the history: {error}")
+
+
+def _study(path: Path) -> Advice:
+    from advisor import pipeline
+
+    return pipeline.advise([path], pipeline.Options(rules=user_folders.rule_files()), user_folders.load_host())
+
+
+def _build_report(result: TuningResult, words: Sequence[str], args: argparse.Namespace) -> Report:
+    from advisor.experiments.settings import describe_environment, describe_setting
+    from advisor.model.reports import Code, Report, Text
+    from advisor.output import numbers
+
+    parts: list[Text | Table | Code] = [_build_table(result)]
+    checked = args.check or args.check_file
+    best = result.best
+    if best is None:
+        parts.append(Text(f"Nothing to win: no setting is certainly faster ({result.runs} runs)."))
+    elif best.effect is not None:
+        gain = 1 / best.effect.ratio
+        low, high = (f"{1 / ratio:.2f}x" for ratio in (best.effect.high, best.effect.low))
+        times = " to ".join(numbers.format_duration(seconds) for seconds in (result.start_s, best.median_s))
+        name = best.setting.name
+        parts.append(Text(f"{name}: {gain:.2f}x as fast ({low} to {high}), from {times} ({result.runs} runs)."))
+        parts.append(Code("Lines for a job script", "sh", "\n".join(describe_setting(best.setting, words, args.build))))
+        if best.setting.variables:
+            parts.append(Code("Environment file", "", describe_environment(best.setting).rstrip()))
+    if result.stopped:
+        parts.append(Text(f"Stopped early: {result.stopped}. The same command resumes with a larger budget."))
+    if not checked:
+        parts.append(Text("Results were not checked: --check or --check-file tells a faster run from a wrong one."))
+    return Report("", tuple(parts))
+
+
+def _build_table(result: TuningResult) -> Table:
+    from advisor.model.reports import Column, Table
+
+    columns = (
+        Column("setting"), Column("at stake", "s"), Column("median", "s"), Column("speedup"), Column("interval"),
+        Column("runs"), Column("verdict"),
+    )  # fmt: skip
+    rows = (("start", None, result.start_s, None, None, None, ""), *map(_build_row, result.tried))
+    return Table(f"Settings of {os.path.basename(os.getcwd())}", columns, rows)
+
+
+def _build_row(tried: TriedSetting) -> tuple[str | float | None, ...]:
+    effect = tried.effect
+    known = effect is not None and effect.low > 0
+    return (
+        tried.setting.name, tried.setting.stake_s, tried.median_s,
+        None if effect is None else f"{1 / effect.ratio:.2f}x",
+        f"{1 / effect.high:.2f}x to {1 / effect.low:.2f}x" if effect is not None and known else None,
+        None if effect is None else effect.runs, tried.verdict,
+    )  # fmt: skip

@@ -1,0 +1,199 @@
+"""Which settings are worth a try: those that may shrink a gap of the run, the largest first; no blind search."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor.experiments.settings import Setting, count_cores, count_ranks, find_rank_option, is_launched, is_open_mpi
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from advisor.model.records import Advice
+
+#: Gaps below this share of the run are worth no run.
+LEAST_SHARE: Final = 0.02
+#: The gaps that each kind of setting may shrink; ``I`` stands for the computation itself.
+_STAKES: Final[Mapping[str, tuple[str, ...]]] = {
+    "flags": ("I", "$", "S", "C"),
+    "threads": ("P", "L", "M'", "D", "S'", "W", "O"),
+    "schedule": ("L", "M'", "D"),
+    "binding": ("O", "L", "M'", "D", "S'", "W"),
+    "ranks": ("O", "S'", "W", "C'"),
+    "mpi": ("C'", "S'", "W"),
+    "memory": ("O", "$"),
+}
+#: Sets of flags in the order in which they are tried; the one that changes results is tried only on request.
+_FLAGS: Final = ("-O3 -march=native", "-O2", "-O3 -march=native -funroll-loops -flto")
+_FAST_MATH: Final = "-O3 -march=native -ffast-math"
+#: Actions of the rules that each kind carries out.
+_ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "flags": ("A-20", "G-29", "G-30", "G-31", "G-39"),
+    "schedule": ("A-29",),
+    "binding": ("G-25",),
+    "ranks": ("G-24",),
+}
+#: Allocators that are looked for, by the beginnings of their file names.
+_ALLOCATORS: Final = ("libjemalloc.so", "libtcmalloc_minimal.so", "libmimalloc.so")
+_LIBRARIES: Final = (
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/usr/lib",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFacts:
+    """What decides which settings make sense: the command, whether it can be rebuilt, and the models that it uses."""
+
+    words: tuple[str, ...]
+    rebuilds: bool
+    openmp: bool
+    mpi: bool
+    cores: int
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks the command starts."""
+        return count_ranks(self.words)
+
+
+def describe_program(words: Sequence[str], advice: Advice | None, rebuilds: bool) -> ProgramFacts:
+    """Return the facts of a command, from its recorded run where there is one."""
+    paradigms = {one.lower() for one in advice.profile.paradigms} if advice else {"openmp", "mpi"}
+    mpi = is_launched(words) and "mpi" in paradigms
+    threads = "OMP_NUM_THREADS" in os.environ or any("openmp" in one or "thread" in one for one in paradigms)
+    return ProgramFacts(tuple(words), rebuilds, threads, mpi, count_cores())
+
+
+def propose_settings(facts: ProgramFacts, advice: Advice | None, *, fast_math: bool, most: int) -> list[Setting]:
+    """Return at most so many settings to try, those with the most seconds at stake first.
+
+    Without advice nothing is known of the stakes, and the order is that of their usual gain.
+    """
+    every = [
+        *_propose_flags(facts, fast_math), *_propose_threads(facts), *_propose_ranks(facts),
+        *_propose_binding(facts), *_propose_schedules(facts), *_propose_mpi(facts), *_propose_memory(),
+    ]  # fmt: skip
+    every = [replace(one, actions=_ACTIONS.get(one.kinds[0], ())) for one in every if not _is_set(one)]
+    if advice is None or not advice.profile.has_run_time:
+        return _spread_kinds(every)[:most]
+    staked = [replace(one, stake_s=sum_stake(advice, one)) for one in every]
+    worth = [one for one in staked if (one.stake_s or 0.0) >= LEAST_SHARE * advice.profile.actual_s]
+    return _spread_kinds(sorted(worth, key=lambda one: -(one.stake_s or 0.0)))[:most]
+
+
+def _spread_kinds(settings: Sequence[Setting]) -> list[Setting]:
+    """Return the settings in rounds of one of each kind, so that a cut leaves something of all that matters."""
+    taken: dict[str, int] = {}
+    keyed = []
+    for place, one in enumerate(settings):
+        number = taken[one.kinds[0]] = taken.get(one.kinds[0], 0) + 1
+        keyed.append((number, place, one))
+    return [one for *_, one in sorted(keyed, key=lambda key: key[:2])]
+
+
+def sum_stake(advice: Advice, setting: Setting) -> float:
+    """Return the seconds that a setting may shrink: its gaps, and the computation where flags change it.
+
+    Where computation is not known by itself, it is at most the lowest known bound that holds it.
+    """
+    gaps = {name for kind in setting.kinds for name in _STAKES[kind]}
+    total = sum(gap.seconds for gap in advice.gaps if gaps & set(gap.members or (gap.name,)))
+    needs_computation = "I" in gaps or (setting.kinds == ("threads",) and _uses_few_threads(advice))
+    with_computation = (bound for bound in advice.bounds if bound.name.startswith("I"))
+    computation = next((bound.seconds for bound in with_computation if bound.seconds is not None), None)
+    return max(0.0, total) + (computation or 0.0) * needs_computation
+
+
+def _uses_few_threads(advice: Advice) -> bool:
+    """Return whether there are more cores than processors of the run: all of its computation is at stake then."""
+    return len(advice.profile.processors) < (advice.profile.cores or count_cores())
+
+
+def _is_set(setting: Setting) -> bool:
+    """Return whether the environment says the same already."""
+    return bool(setting.variables) and all(os.environ.get(name) == value for name, value in setting.variables.items())
+
+
+def _propose_flags(facts: ProgramFacts, fast_math: bool) -> Iterable[Setting]:
+    if facts.rebuilds:
+        for flags in (*_FLAGS, *([_FAST_MATH] if fast_math else [])):
+            yield Setting(flags, ("flags",), "computation is most of the run", flags=flags)
+
+
+def _propose_threads(facts: ProgramFacts) -> Iterable[Setting]:
+    if not facts.openmp:
+        return
+    fair = max(1, facts.cores // facts.ranks)
+    given = os.environ.get("OMP_NUM_THREADS")
+    for threads in dict.fromkeys((fair, max(1, fair // 2))):
+        if given != str(threads) and not (given is None and facts.ranks == 1 and threads == facts.cores):
+            yield _of_variables("threads", "threads that fit the cores", OMP_NUM_THREADS=str(threads))
+
+
+def _propose_ranks(facts: ProgramFacts) -> Iterable[Setting]:
+    if facts.mpi and facts.ranks > facts.cores and find_rank_option(facts.words) is not None:
+        name = f"{facts.cores} ranks"
+        yield Setting(name, ("ranks",), "there are more ranks than cores", ranks=facts.cores)
+
+
+def _propose_binding(facts: ProgramFacts) -> Iterable[Setting]:
+    if facts.mpi and is_open_mpi(facts.words[0]):
+        places = ("--bind-to", "core", "--map-by", "core") if facts.ranks <= facts.cores else ("--bind-to", "none")
+        yield Setting(" ".join(places), ("binding",), "ranks that move or share a core", launch=places)
+        if facts.ranks <= facts.cores and facts.openmp:
+            yield Setting("--bind-to none", ("binding",), "threads share the core of their rank",
+                          launch=("--bind-to", "none"))  # fmt: skip
+    if facts.openmp:
+        yield _of_variables("binding", "threads that move", OMP_PROC_BIND="close", OMP_PLACES="cores")
+        yield _of_variables("binding", "threads that share a place", OMP_PROC_BIND="false")
+
+
+def _propose_schedules(facts: ProgramFacts) -> Iterable[Setting]:
+    if facts.openmp:  # takes effect in loops with schedule(runtime), and in those without a clause nowhere
+        yield _of_variables("schedule", "uneven iterations", OMP_SCHEDULE="dynamic,8")
+        yield _of_variables("schedule", "uneven iterations", OMP_SCHEDULE="guided")
+
+
+def _propose_mpi(facts: ProgramFacts) -> Iterable[Setting]:
+    if not (facts.mpi and is_open_mpi(facts.words[0])):
+        return
+    if facts.ranks > facts.cores:
+        yield _of_variables("mpi", "waiting ranks keep others off the cores", OMPI_MCA_mpi_yield_when_idle="1")
+    yield _of_variables(
+        "mpi",
+        "messages wait for their receiver",
+        OMPI_MCA_btl_vader_eager_limit="65536",
+        OMPI_MCA_btl_sm_eager_limit="65536",
+    )
+    yield _of_variables(
+        "mpi", "collectives", OMPI_MCA_coll_tuned_use_dynamic_rules="1", OMPI_MCA_coll_tuned_allreduce_algorithm="3"
+    )
+
+
+def _propose_memory() -> Iterable[Setting]:
+    yield _of_variables("memory", "page faults", GLIBC_TUNABLES="glibc.malloc.hugetlb=1")
+    yield _of_variables(
+        "memory", "memory that goes back to the system and comes again", MALLOC_MMAP_THRESHOLD_="1073741824",
+        MALLOC_TRIM_THRESHOLD_="1073741824", MALLOC_TOP_PAD_="67108864",
+    )  # fmt: skip
+    for library in find_allocators():
+        yield _of_variables("memory", "allocation", LD_PRELOAD=str(library))
+
+
+def find_allocators() -> list[Path]:
+    """Return the shared libraries of other allocators that this system has."""
+    folders = [Path(folder) for folder in _LIBRARIES if Path(folder).is_dir()]
+    found = (next(iter(sorted(folder.glob(f"{name}*"))), None) for folder in folders for name in _ALLOCATORS)
+    return [library for library in found if library is not None]
+
+
+def _of_variables(kind: str, why: str, **variables: str) -> Setting:
+    name = " ".join(f"{name}={value}" for name, value in variables.items())
+    return Setting(name, (kind,), why, variables)  # type: ignore[arg-type]

@@ -1,0 +1,120 @@
+"""Settings of a run that need no change of the source: variables, compiler flags, and how ranks are started."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+#: What a setting is about; only one of each kind is part of a combination.
+Kind = Literal["flags", "threads", "schedule", "binding", "ranks", "mpi", "memory"]
+#: Programs that start ranks, with the options that give their number.
+LAUNCHERS: Final = ("mpirun", "mpiexec", "mpiexec.hydra", "orterun", "srun")
+_RANK_OPTIONS: Final = ("-n", "-np", "--np", "-c", "--ntasks")
+_PATIENCE_S: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One way to run the command.
+
+    ``variables`` are added to the environment, ``launch`` are words behind the launcher, ``ranks`` replaces their
+    number, ``flags`` are the compiler's. ``stake_s`` are the seconds of the gaps that it may shrink, None where nothing
+    is known of them, and ``actions`` those of the rules that it carries out.
+    """
+
+    name: str
+    kinds: tuple[Kind, ...] = ()
+    why: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    flags: str | None = None
+    launch: tuple[str, ...] = ()
+    ranks: int | None = None
+    stake_s: float | None = None
+    actions: tuple[str, ...] = ()
+
+    def change_command(self, words: Sequence[str]) -> list[str]:
+        """Return the command with the options of this setting."""
+        changed = list(words)
+        if self.ranks is not None and (at := find_rank_option(words)) is not None:
+            changed[at + 1] = str(self.ranks)
+        if self.launch and is_launched(words):
+            changed[1:1] = self.launch
+        return changed
+
+
+def combine_settings(settings: Iterable[Setting]) -> Setting:
+    """Return the setting that is all of these at once; of one kind there is one."""
+    parts = list(settings)
+    variables = {name: value for one in parts for name, value in one.variables.items()}
+    return Setting(
+        " + ".join(one.name for one in parts),
+        tuple(kind for one in parts for kind in one.kinds),
+        "the winners together",
+        variables,
+        next((one.flags for one in parts if one.flags is not None), None),
+        tuple(word for one in parts for word in one.launch),
+        next((one.ranks for one in parts if one.ranks is not None), None),
+        None,
+        tuple(dict.fromkeys(action for one in parts for action in one.actions)),
+    )
+
+
+def is_launched(words: Sequence[str]) -> bool:
+    """Return whether the command starts ranks by mpirun or one of its relatives."""
+    return PurePath(words[0]).name in LAUNCHERS
+
+
+def find_rank_option(words: Sequence[str]) -> int | None:
+    """Return the place of the option whose next word is the number of ranks, None where there is none."""
+    if not is_launched(words):
+        return None
+    places = (at for at, word in enumerate(words[:-1]) if word in _RANK_OPTIONS and words[at + 1].isdecimal())
+    return next(places, None)
+
+
+def count_ranks(words: Sequence[str]) -> int:
+    """Return the number of ranks that the command starts, 1 where it does not say."""
+    at = find_rank_option(words)
+    return 1 if at is None else int(words[at + 1])
+
+
+@cache
+def is_open_mpi(launcher: str) -> bool:
+    """Return whether a launcher is that of Open MPI, as it says itself."""
+    try:
+        said = subprocess.run(
+            [launcher, "--version"], capture_output=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return b"Open MPI" in said.stdout or b"Open RTE" in said.stdout
+
+
+def describe_setting(setting: Setting, words: Sequence[str], build: str | None) -> list[str]:
+    """Return the lines of a job script that run the command with a setting: build, exports, command."""
+    lines = [] if setting.flags is None or build is None else [fill_flags_in_shell(build, setting.flags)]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in setting.variables.items()]
+    return [*lines, shlex.join(setting.change_command(words))]
+
+
+def fill_flags_in_shell(build: str, flags: str) -> str:
+    """Return the line for a shell that builds with these flags."""
+    return shlex.join(word.replace("{flags}", flags) for word in shlex.split(build))
+
+
+def describe_environment(setting: Setting) -> str:
+    """Return the variables of a setting as an environment file, ``NAME=value`` a line."""
+    return "".join(f"{name}={value}\n" for name, value in setting.variables.items())
+
+
+def count_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))

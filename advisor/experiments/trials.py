@@ -1,0 +1,165 @@
+"""Runs of settings: each checked, written down before the next, and taken from there when the work is resumed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from advisor.experiments.build_trees import BuildTree, build_tree
+from advisor.experiments.processes import read_tail, run_timed
+from advisor.model.errors import AdvisorError, InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.experiments.settings import Setting
+
+#: Numbers in output, whose last digits may differ between correct runs.
+_NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?")
+_LOG: Final = "runs.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How results are checked: a command that must succeed, a file that must be as the first run wrote it, or neither.
+
+    ``tolerance`` is how much numbers in the file may differ, relative to the larger.
+    """
+
+    command: str | None = None
+    file: Path | None = None
+    tolerance: float = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of a setting: seconds, and why it counts as broken, None where all is well."""
+
+    setting: str
+    seconds: float
+    failure: str | None = None
+
+
+class TrialRunner:
+    """Runs settings of one command; what was run before in ``session`` is not run again.
+
+    ``session`` is a directory for build trees, outputs and the list of runs; ``runs_made`` counts those made now.
+    """
+
+    def __init__(self, words: tuple[str, ...], folder: Path, session: Path, build: str | None, check: Check) -> None:
+        self.words, self.folder, self.session, self._build, self._check = words, folder, session, build, check
+        self.runs_made = 0
+        session.mkdir(parents=True, exist_ok=True)
+        self._known = self._read_log()
+        self._used: Counter[str] = Counter()
+        self._trees: dict[str, BuildTree] = {}
+        self._reference: str | None = None
+
+    def run_trial(self, setting: Setting, limit_s: float) -> Trial:
+        """Return the next run of a setting, from the list where it was made before; a failure is part of the result.
+
+        A run that takes longer than ``limit_s`` is ended, and counts as broken.
+        """
+        number = self._used[setting.name]
+        self._used[setting.name] += 1
+        before = self._known.get(setting.name, [])
+        if number < len(before):
+            return before[number]
+        trial = self._run(setting, limit_s)
+        self.runs_made += 1
+        with (self.session / _LOG).open("a", encoding="utf-8") as log:
+            log.write(json.dumps({"setting": trial.setting, "seconds": trial.seconds, "failure": trial.failure}) + "\n")
+        return trial
+
+    def find_tree(self, setting: Setting, limit_s: float) -> BuildTree:
+        """Return where the command of a setting runs, built first where it has flags of its own; ``AdvisorError``."""
+        if setting.flags is None:
+            return BuildTree(self.words, self.folder)
+        if setting.flags not in self._trees:
+            number = len(list(self.session.glob("tree-*[0-9]")))
+            target = self.session / f"tree-{number}"
+            tree = build_tree(self.words, self.folder, target, setting.flags, self._build, limit_s)
+            self._trees[setting.flags] = tree
+        return self._trees[setting.flags]
+
+    def _run(self, setting: Setting, limit_s: float) -> Trial:
+        try:
+            tree = self.find_tree(setting, max(limit_s, _BUILD_S))
+        except AdvisorError as error:
+            return Trial(setting.name, 0.0, f"does not build: {error}")
+        output = self.session / "output"
+        run = run_timed(setting.change_command(tree.words), tree.folder, output, limit_s, setting.variables)
+        if run.code is None:
+            return Trial(setting.name, run.seconds, f"ended after {run.seconds:.3g} s, too slow")
+        if run.code:
+            last = (read_tail(output).splitlines() or [""])[-1]
+            return Trial(setting.name, run.seconds, f"exit status {run.code}: {last}")
+        return Trial(setting.name, run.seconds, self._find_wrong_result(tree, output))
+
+    def _find_wrong_result(self, tree: BuildTree, output: Path) -> str | None:
+        """Return what is wrong with the results of a run, None where nothing is or nothing was to be checked."""
+        check = self._check
+        if check.command is not None:
+            variables = {"GAPWATCH_OUTPUT": str(output)}
+            log = self.session / "check.log"
+            run = run_timed(shlex.split(check.command), tree.folder, log, _CHECK_S, variables)
+            if run.code != 0:
+                return f"wrong result: the check ended with status {run.code}"
+        if check.file is None:
+            return None
+        file = output if str(check.file) == "-" else tree.folder / check.file
+        try:
+            text = file.read_text("utf-8", "replace")
+        except OSError as error:
+            return f"wrong result: {file.name}: {error.strerror}"
+        reference = self.session / "reference"
+        if not reference.exists():
+            reference.write_text(text, "utf-8")
+            return None
+        return compare_results(reference.read_text("utf-8"), text, check.tolerance)
+
+    def _read_log(self) -> dict[str, list[Trial]]:
+        found: dict[str, list[Trial]] = {}
+        file = self.session / _LOG
+        if not file.exists():
+            return found
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
+            try:
+                trial = Trial(**json.loads(line))
+            except (ValueError, TypeError) as error:
+                if number == len(file.read_text("utf-8").splitlines()):
+                    continue  # the process was ended while it wrote
+                raise InputError(file, "is no list of runs", f"{number}") from error
+            found.setdefault(trial.setting, []).append(trial)
+        return found
+
+
+#: The longest that a build, and a check, may take (seconds).
+_BUILD_S: Final = 900.0
+_CHECK_S: Final = 300.0
+
+
+def _parse_numbers(line: str) -> list[float]:
+    """Return the numbers of a line, Fortran's ``1.0D0`` too."""
+    return [float(one.replace("d", "e").replace("D", "e")) for one in _NUMBER.findall(line)]
+
+
+def compare_results(expected: str, found: str, tolerance: float) -> str | None:
+    """Return the first difference of two results, None for none: text alike, numbers within a relative tolerance."""
+    for number, (first, second) in enumerate(zip(expected.splitlines(), found.splitlines(), strict=False), start=1):
+        if first == second:
+            continue
+        values = [_parse_numbers(line) for line in (first, second)]
+        alike = _NUMBER.sub("#", first).split() == _NUMBER.sub("#", second).split()
+        close = all(
+            abs(one - other) <= tolerance * max(abs(one), abs(other)) for one, other in zip(*values, strict=False)
+        )
+        if not (alike and close):
+            return f"wrong result: line {number} differs"
+    if len(expected.splitlines()) != len(found.splitlines()):
+        return "wrong result: another number of lines"
+    return None

@@ -1,0 +1,314 @@
+"""``gapwatch tune``: the test that tells gains from noise, the race, checks, build trees and resuming."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from simulated_programs import SimulatedProgram
+
+from advisor import cli
+from advisor.experiments.build_trees import build_tree
+from advisor.experiments.candidates import ProgramFacts, describe_program, propose_settings
+from advisor.experiments.paired_test import Timing, drop_disturbed, estimate_effects
+from advisor.experiments.settings import Setting, combine_settings, describe_environment, describe_setting
+from advisor.experiments.trials import Check, TrialRunner, compare_results
+from advisor.experiments.tuning import START, tune_command
+from advisor.model.errors import AdvisorError
+from gapwatch import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.experiments.tuning import TuningResult
+
+KINDS = ("flags", "threads", "schedule", "binding", "mpi", "memory")
+SETTINGS = [Setting(kind, (kind,)) for kind in KINDS]
+#: Programs in virtual time with something to win: how many times as long each setting takes.
+WRONG_SETTINGS = [
+    {"flags": 0.4}, {"flags": 0.7, "memory": 1.3}, {"threads": 0.5}, {"schedule": 0.6, "binding": 0.9},
+    {"binding": 0.7}, {"mpi": 0.7, "memory": 0.97}, {"memory": 0.6}, {"flags": 0.5, "threads": 0.6},
+    {"threads": 0.7, "schedule": 1.5, "mpi": 1.2}, {"flags": 0.75, "binding": 0.75},
+]  # fmt: skip
+PROGRAM = """
+#include <stdio.h>
+int main(void) {
+    double sum = 0;
+    for (int i = 1; i < 3000000; i++) sum += 1.0 / i;
+#ifdef __OPTIMIZE__
+    sum += WRONG;
+#endif
+    printf("sum %.12g\\n", sum);
+    return 0;
+}
+"""
+
+
+def tune(program: SimulatedProgram, settings: list[Setting] = SETTINGS, runs: int = 25) -> TuningResult:
+    result = tune_command(program, settings, runs, math.inf, lambda _: None)
+    assert result is not None
+    return result
+
+
+def true_ratio(result: TuningResult, ratios: dict[str, float]) -> float:
+    parts = result.best.setting.name.split(" + ") if result.best else []
+    return math.prod(ratios.get(part, 1.0) for part in parts)
+
+
+def test_what_is_recommended_is_never_worse_and_wins_where_something_is_wrong() -> None:
+    won = []
+    for seed, ratios in enumerate(WRONG_SETTINGS):
+        program = SimulatedProgram(seed, ratios)
+        result = tune(program)
+        assert len(program.runs) <= 25
+        assert true_ratio(result, ratios) <= 1
+        won.append(1 / true_ratio(result, ratios))
+    assert sorted(won)[len(won) // 2] >= 1.3
+
+
+def test_of_a_program_that_is_set_well_nothing_is_recommended() -> None:
+    results = [tune(SimulatedProgram(seed, {"memory": 1.1})) for seed in range(40)]
+    assert sum(result.best is not None for result in results) <= 1
+    assert sorted(result.runs for result in results)[20] <= 10
+
+
+def test_what_breaks_the_check_is_never_recommended() -> None:
+    ratios = {"flags": 0.3, "binding": 0.6}
+    result = tune(SimulatedProgram(1, ratios, broken={"flags": "wrong result"}))
+    assert result.best is not None
+    assert result.best.setting.name == "binding"
+    assert {one.setting.name: one.verdict for one in result.tried}["flags"] == "wrong result"
+
+
+def test_a_command_that_fails_as_it_is_is_not_tuned() -> None:
+    program = SimulatedProgram(1, {}, broken={"start": "exit status 1"})
+    assert tune_command(program, SETTINGS, 25, math.inf, lambda _: None) is None
+
+
+def test_budgets_hold() -> None:
+    program = SimulatedProgram(1, {"flags": 0.5})
+    result = tune(program, runs=5)
+    assert len(program.runs) == result.runs == 5
+    assert result.best is None
+    assert result.stopped == "the budget of 5 runs is spent"
+    stopped = tune_command(SimulatedProgram(1, {}), SETTINGS, 25, -1.0, lambda _: None)
+    assert stopped is None
+
+
+def test_the_interval_holds_at_every_look() -> None:
+    """Of pairs of equal settings looked at after every block, at most about one in a hundred is ever called faster."""
+    alarms = 0
+    for seed in range(300):
+        choose = random.Random(seed)
+        timings: list[Timing] = []
+        for block in range(8):
+            timings += [Timing(name, block, math.exp(choose.gauss(0.1 * block, 0.05))) for name in ("start", "other")]
+            effect = estimate_effects(timings, "start", 1)["other"]
+            if effect.is_faster:
+                alarms += 1
+                break
+    assert alarms <= 6
+
+
+def test_drift_moves_no_ratio_and_one_run_tells_no_noise() -> None:
+    timings = [
+        Timing(name, block, ratio * 1.3**block) for block in range(4) for name, ratio in (("start", 1), ("b", 0.5))
+    ]
+    assert estimate_effects(timings, "start", 1)["b"].ratio == pytest.approx(0.5)
+    alone = estimate_effects(timings[:2], "start", 1)["b"]
+    assert (alone.low, alone.high, alone.is_faster, alone.is_slower) == (0.0, math.inf, False, False)
+
+
+def test_disturbed_runs_are_left_out() -> None:
+    timings = [Timing("start", block, seconds) for block, seconds in enumerate((1.0, 1.01, 1.02, 3.0))]
+    assert [one.seconds for one in drop_disturbed(timings)] == [1.0, 1.01, 1.02]
+
+
+def facts(words: tuple[str, ...] = ("./app",), **changed: object) -> ProgramFacts:
+    return replace(ProgramFacts(words, rebuilds=True, openmp=True, mpi=False, cores=4), **changed)  # type: ignore[arg-type]
+
+
+def test_settings_come_from_the_gaps(fig4: Path) -> None:
+    advice = load(fig4).advise()
+    proposed = propose_settings(facts(), advice, fast_math=False, most=6)
+    stakes = [one.stake_s or 0.0 for one in proposed]
+    assert all(stake >= 0.02 * advice.profile.actual_s for stake in stakes)
+    assert "mpi" not in {kind for one in proposed for kind in one.kinds}
+    assert not any("-ffast-math" in (one.flags or "") for one in proposed)
+    assert any("-ffast-math" in (one.flags or "") for one in propose_settings(facts(), advice, fast_math=True, most=99))
+
+
+def test_what_is_set_already_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_SCHEDULE", "guided")
+    names = {one.name for one in propose_settings(facts(), None, fast_math=False, most=99)}
+    assert "OMP_SCHEDULE=dynamic,8" in names
+    assert "OMP_SCHEDULE=guided" not in names
+
+
+def test_more_ranks_than_cores_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("advisor.experiments.candidates.is_open_mpi", lambda _: True)
+    words = ("mpirun", "-n", "8", "./app")
+    proposed = propose_settings(facts(words, mpi=True), None, fast_math=False, most=99)
+    by_kind = {one.kinds[0]: one for one in reversed(proposed)}
+    assert by_kind["ranks"].change_command(words) == ["mpirun", "-n", "4", "./app"]
+    assert by_kind["binding"].launch or by_kind["binding"].variables
+    assert by_kind["mpi"].variables == {"OMPI_MCA_mpi_yield_when_idle": "1"}
+    assert describe_program(words, None, rebuilds=False).ranks == 8
+
+
+def test_a_winner_becomes_lines_for_a_job_script() -> None:
+    both = combine_settings(
+        [
+            Setting("a", ("flags",), flags="-O3 -g"),
+            Setting("b", ("binding",), variables={"X": "a b"}, launch=("--bind", "core")),
+        ]
+    )
+    lines = describe_setting(both, ("mpirun", "-n", "2", "./app"), "make CFLAGS='{flags}'")
+    assert lines == ["make 'CFLAGS=-O3 -g'", "export X='a b'", "mpirun --bind core -n 2 ./app"]
+    assert describe_environment(both) == "X=a b\n"
+
+
+@pytest.mark.parametrize(
+    ("found", "tolerance", "wrong"),
+    [
+        ("energy 1.0000001 ok\n", 1e-6, None),
+        ("energy 1.0000001 ok\n", 1e-9, "wrong result: line 1 differs"),
+        ("energy 1.0 bad\n", 1.0, "wrong result: line 1 differs"),
+        ("energy 1.0 ok\nmore\n", 1.0, "wrong result: another number of lines"),
+        ("energy nan ok\n", 0.5, "wrong result: line 1 differs"),
+        ("energy 1.0D0 ok\n", 0.0, None),
+    ],
+)
+def test_results_are_compared_with_a_tolerance(found: str, tolerance: float, wrong: str | None) -> None:
+    assert compare_results("energy 1.0 ok\n", found, tolerance) == wrong
+
+
+@pytest.fixture
+def fig4(request: pytest.FixtureRequest) -> Path:
+    return request.config.rootpath / "tests" / "profiles" / "fig4.json"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program with a makefile that compiles it without optimization."""
+    for tool in ("make", "cc"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "app.c").write_text(PROGRAM, encoding="utf-8")
+    (folder / "Makefile").write_text(
+        "CFLAGS = -O0 -DWRONG=0\napp: app.c\n\tcc $(CFLAGS) -o app app.c\n", encoding="utf-8"
+    )
+    monkeypatch.chdir(folder)
+    assert shutil.which("make")
+    build_tree(("./app",), folder, tmp_path / "first", "-O0 -DWRONG=0", "make CFLAGS='{flags}'", 60)
+    shutil.copy2(tmp_path / "first" / "app", folder / "app")
+    return folder
+
+
+def tuned(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, dict[str, object]]:
+    assert cli.main(["tune", *options, "--format", "json", "--", "./app"]) == 0
+    parts = json.loads(capsys.readouterr().out)["parts"]
+    [table] = [part for part in parts if part["kind"] == "table"]
+    names = [column["name"] for column in table["columns"]]
+    rows = [dict(zip(names, row, strict=True)) for row in table["rows"]]
+    return {str(row["setting"]): row for row in rows} | {"text": {"text": [p.get("text") for p in parts]}}
+
+
+def test_a_program_is_tuned_in_trees_apart(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in project.iterdir()}
+    session = tmp_path / "session"
+    options = (
+        "--build",
+        "make CFLAGS='{flags} -DWRONG=0'",
+        "--check-file",
+        "-",
+        "--session",
+        str(session),
+        "--runs",
+        "9",
+    )
+    rows = tuned(capsys, *options)
+    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in project.iterdir()} == before
+    assert rows["-O2"]["verdict"] in ("faster", "within noise", "no gain", "no gain in the first run")
+    made = (session / "runs.jsonl").read_text(encoding="utf-8").splitlines()
+    assert 3 < len(made) <= 9
+    tuned(capsys, *options)
+    again = (session / "runs.jsonl").read_text(encoding="utf-8").splitlines()
+    assert again[: len(made)] == made, "what was run is not run again"
+
+
+def test_flags_with_wrong_results_are_never_recommended(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = tuned(
+        capsys, "--build", "make CFLAGS='{flags} -DWRONG=1'", "--check-file", "-", "--session", str(tmp_path / "s"),
+        "--runs", "6",
+    )  # fmt: skip
+    assert rows["-O2"]["verdict"] == "wrong result: line 1 differs"
+    assert any("Nothing to win" in str(text) for text in rows["text"]["text"])  # type: ignore[attr-defined]
+
+
+def test_a_check_command_sees_the_output(project: Path, tmp_path: Path) -> None:
+    check = Check(command="grep -q sum output-is-elsewhere")
+    runner = TrialRunner(("./app",), project, tmp_path / "session", None, check)
+    assert str(runner.run_trial(START, 60).failure).startswith("wrong result: the check ended with status")
+    (tmp_path / "check.sh").write_text('grep -q sum "$GAPWATCH_OUTPUT"\n', encoding="utf-8")
+    runner = TrialRunner(("./app",), project, tmp_path / "other", None, Check(command=f"sh {tmp_path / 'check.sh'}"))
+    assert runner.run_trial(START, 60).failure is None
+
+
+def test_what_does_not_build_or_end_is_a_failure_of_its_setting(project: Path, tmp_path: Path) -> None:
+    runner = TrialRunner(("./app",), project, tmp_path / "session", "make CFLAGS='{flags}'", Check())
+    assert "does not build" in str(runner.run_trial(Setting("bad", ("flags",), flags="-no-such-flag"), 60).failure)
+    slow = TrialRunner(("sleep", "100"), project, tmp_path / "slow", None, Check())
+    assert "too slow" in str(slow.run_trial(START, 0.2).failure)
+    failing = TrialRunner(("false",), project, tmp_path / "failing", None, Check())
+    assert failing.run_trial(START, 60).failure == "exit status 1: "
+
+
+def test_a_list_of_runs_that_was_cut_off_is_taken_up(tmp_path: Path) -> None:
+    session = tmp_path / "session"
+    session.mkdir()
+    line = json.dumps({"setting": "start", "seconds": 1.5, "failure": None})
+    (session / "runs.jsonl").write_text(f"{line}\n{line[:20]}", encoding="utf-8")
+    runner = TrialRunner(("true",), tmp_path, session, None, Check())
+    assert runner.run_trial(START, 60).seconds == 1.5
+    assert runner.run_trial(START, 60).seconds != 1.5
+    assert runner.runs_made == 1
+
+
+def test_wrong_usage_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    for options, words in (
+        ([], "no program given"),
+        (["--build", "make", "--", "true"], "{flags}"),
+        (["--runs", "2", "--", "true"], "at least 4"),
+        (["--tolerance", "2", "--", "true"], "from 0 to 1"),
+    ):
+        assert cli.main(["tune", *options]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_cmake_builds_are_recognised(tmp_path: Path) -> None:
+    if shutil.which("cmake") is None or shutil.which("cc") is None:
+        pytest.skip("cmake or cc is not installed")
+    source, old = tmp_path / "source", tmp_path / "source" / "build"
+    source.mkdir()
+    (source / "app.c").write_text(PROGRAM.replace("WRONG", "0"), encoding="utf-8")
+    (source / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.10)\nproject(app C)\nadd_executable(app app.c)\n", encoding="utf-8"
+    )
+    import subprocess
+
+    for command in (["cmake", "-S", str(source), "-B", str(old)], ["cmake", "--build", str(old)]):
+        subprocess.run(command, check=True, capture_output=True)
+    made = build_tree(("build/app", "x"), source, tmp_path / "tree", "-O3", None, 120)
+    assert made.words == (str(tmp_path / "tree" / "app"), "x")
+    with pytest.raises(AdvisorError, match="nothing says how to build"):
+        build_tree(("true",), tmp_path, tmp_path / "none", "-O3", None, 60)
