@@ -81,7 +81,7 @@ def test_the_c_locale_gets_ascii(tmp_path: Path) -> None:
     [
         (b"", b"is in no format that is known"),
         (b"\x00\xff" * 100, b"is in no format that is known"),
-        (b"\x1f\x8b\x08" + b"\x00" * 50, b"it is packed, unpack it first: gunzip"),
+        (b"\x1f\x8b\x08" + b"\x00" * 50, b"packed by gzip: unpack it first: gunzip"),
     ],
 )
 def test_what_is_no_profile_is_one_message(content: bytes, message: bytes, tmp_path: Path) -> None:

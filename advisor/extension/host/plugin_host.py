@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 from advisor.extension.commands import Command, CommandRegistry
 from advisor.extension.host import answers, discovery, plugin_services
 from advisor.extension.host.discovery import LoadedPlugin, explain_error
-from advisor.extension.host.search import FoundProfile, ProfileSearch, describe_packing, refuse_unreadable
+from advisor.extension.host.search import FoundProfile, ProfileSearch, refuse_unreadable
+from advisor.extension.host.unknown_files import describe_unknown
 from advisor.model.errors import AdvisorError, InputError, PluginError, UnknownFormatError
 from advisor.support.contract import ContractError
 
@@ -124,7 +125,7 @@ class PluginHost:
         if not found:
             known = sorted(plugin.name for plugin in self.plugins if "advisor_read" in plugin.hooks)
             reason = f"is in no format that is known here: {', '.join(known) or 'there is none'}"
-            raise UnknownFormatError(path, reason + describe_packing(path))
+            raise UnknownFormatError(path, reason + describe_unknown(path))
         return found
 
     def read_profile(self, found: FoundProfile) -> Profile:

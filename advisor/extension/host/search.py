@@ -24,12 +24,6 @@ PROFILE: Final = 0.5
 #: Asks readers, all of them or those of the given names, who recognises a path and how sure (0 to 1); the surest first.
 Sniff = Callable[[Path, "Collection[str] | None"], tuple[tuple[str, float], ...]]
 
-#: How files begin that were packed, and what unpacks them.
-_PACKED: Final = {
-    b"\x1f\x8b": "gunzip", b"BZh": "bunzip2", b"\xfd7zXZ\x00": "unxz", b"\x28\xb5\x2f\xfd": "unzstd",
-    b"PK\x03\x04": "unzip",
-}  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class FoundProfile:
@@ -108,13 +102,3 @@ def refuse_unreadable(path: Path) -> None:
     if not os.access(path, os.R_OK):
         denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         raise InputError(path, f"cannot be read: {denied.strerror}") from denied
-
-
-def describe_packing(path: Path) -> str:
-    """Return what is said beside of a file that some tool packed, nothing of others."""
-    if not path.is_file():
-        return ""
-    with path.open("rb") as stream:
-        begins = stream.read(6)
-    how = next((how for magic, how in _PACKED.items() if begins.startswith(magic)), None)
-    return f"; it is packed, unpack it first: {how}" if how else ""

@@ -70,10 +70,10 @@ def _split_node(paths: CallPaths, tree: CutTree, node: int, least: FloatArray) -
     else:
         wait, kind, estimated = np.maximum(total - least, 0.0), _KINDS.get(role, "unmatched"), True
     rest = total - wait
-    synchronizes, io = role in SYNCHRONIZING_ROLES, role == Role.IO
+    synchronizes, io, taken = role in SYNCHRONIZING_ROLES, role == Role.IO, role == Role.OS
     found = LibraryCall(
         node, role, kind, wait if estimated else zero, rest if synchronizes else zero,
-        zero if synchronizes or io else rest, rest if io else zero, estimated,
+        zero if synchronizes or io or taken else rest, rest if io else zero, estimated,
     )  # fmt: skip
     # What was measured may add up to more than the call took; then each kind shares what there is.
     told = sum(measured.values(), zero)

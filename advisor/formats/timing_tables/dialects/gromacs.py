@@ -26,11 +26,11 @@ _FINISHED: Final = re.compile(r"Finished mdrun on rank \d+ ")
 _ROLES: Final = {
     "Comm. coord.": Role.COMM_OTHER, "Wait + Comm. F": Role.COMM_OTHER, "DD comm. load": Role.COMM_OTHER,
     "DD comm. bounds": Role.COMM_OTHER, "Comm. energies": Role.COMM_OTHER, "Send X to PME": Role.COMM_OTHER,
-    "Wait + Recv. PME F": Role.COMM_OTHER, "PME wait for PP": Role.COMM_OTHER, "Wait PME GPU spread": Role.OS,
+    "Wait + Recv. PME F": Role.COMM_OTHER, "PME wait for PP": Role.COMM_OTHER, "Wait PME GPU spread": Role.WAIT,
     "PME redist. X/F": Role.COMM_OTHER, "PME 3D-FFT Comm.": Role.COMM_OTHER, "Vsite spread": Role.USER,
-    "Write traj.": Role.IO, "Wait GPU NB nonloc.": Role.OS, "Wait GPU NB local": Role.OS,
-    "Wait PME GPU gather": Role.OS, "Wait GPU state copy": Role.OS, "Wait Bonded GPU": Role.OS,
-    "Wait GPU constraints": Role.OS,
+    "Write traj.": Role.IO, "Wait GPU NB nonloc.": Role.WAIT, "Wait GPU NB local": Role.WAIT,
+    "Wait PME GPU gather": Role.WAIT, "Wait GPU state copy": Role.WAIT, "Wait Bonded GPU": Role.WAIT,
+    "Wait GPU constraints": Role.WAIT,
 }  # fmt: skip
 
 

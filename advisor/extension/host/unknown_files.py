@@ -1,0 +1,140 @@
+"""What a file looks like that no reader takes, and the command that makes of it what a reader takes."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from shlex import quote
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: Bytes that are looked at.
+_HEAD: Final = 4096
+#: Entries of a directory that are looked at, and kinds that are told.
+_ENTRIES: Final = 50
+_TOLD: Final = 2
+
+
+class FileKind(NamedTuple):
+    """A kind of file in words, and the command that converts ``{path}``, None where there is none."""
+
+    name: str
+    command: str | None = None
+
+
+_UNPACK: Final = "unpack it first: {tool} {{path}}"
+#: How files begin.
+_MAGIC: Final = (
+    (b"BZh", FileKind("packed by bzip2", _UNPACK.format(tool="bunzip2"))),
+    (b"\xfd7zXZ\x00", FileKind("packed by xz", _UNPACK.format(tool="unxz"))),
+    (b"\x28\xb5\x2f\xfd", FileKind("packed by zstd", _UNPACK.format(tool="unzstd"))),
+    (b"PK\x03\x04", FileKind("a zip archive", _UNPACK.format(tool="unzip"))),
+    (b"PERFILE2", FileKind("a recording of perf", "perf script -i {path} > perf.txt")),
+    (b"gmon", FileKind("raw data of gprof", "gprof -b ./PROGRAM {path} > gprof.txt")),
+    (b"HPCRUN-profile", FileKind("raw data of hpcrun", "hpcprof FOLDER_OF_THESE_FILES")),
+    (b"SQLite format 3\x00", FileKind("a SQLite database")),
+    (b"\x89HDF\r\n\x1a\n", FileKind("HDF5")),
+    (b"FLR\x00", FileKind("a recording of Java Flight Recorder", "jfrconv -o collapsed {path} stacks.folded")),
+    (b"CLOG-", FileKind("a trace of MPE")),
+    (b"PAR1", FileKind("Parquet")),
+    (b"ARROW1", FileKind("Arrow")),
+    (b"\x93NUMPY", FileKind("an array of NumPy")),
+    (b"%PDF-", FileKind("PDF")),
+    (b"\x89PNG", FileKind("a picture (PNG)")),
+    (b"\xc1\x1f\xfc\xc1", FileKind("a trace in CTF")),
+)
+#: Files that tools name, and nothing in which is documented.
+_SUFFIXES: Final = {
+    ".nsys-rep": FileKind("a report of Nsight Systems", "nsys export --type sqlite {path}"),
+    ".qdrep": FileKind("a report of Nsight Systems", "nsys export --type sqlite {path}"),
+    ".ncu-rep": FileKind("a report of Nsight Compute", "ncu --import {path} --csv --page raw > ncu.csv"),
+    ".ap2": FileKind("data of CrayPat"),
+    ".xf": FileKind("raw data of CrayPat"),
+    ".mpit": FileKind("raw data of Extrae", "mpi2prv -f TRACE.mpits -o trace.prv"),
+    ".mpits": FileKind("raw data of Extrae", "mpi2prv -f {path} -o trace.prv"),
+    ".edf": FileKind("a trace of TAU", "tau_treemerge.pl && tau2otf2 tau.trc tau.edf app"),
+    ".jfr": FileKind("a recording of Java Flight Recorder", "jfrconv -o collapsed {path} stacks.folded"),
+}
+_ELF_TYPES: Final = {1: "an ELF object file", 2: "an ELF program", 3: "an ELF program or library", 4: "a core dump"}
+_XML_ROOT: Final = re.compile(
+    rb"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*<([A-Za-z_][\w.:-]{0,60})", re.DOTALL
+)
+_JSON_KEY: Final = re.compile(rb'"([\w$.: -]{1,40})"\s*:')
+_SHOWN: Final = 60
+
+
+def describe_unknown(path: Path) -> str:
+    """Return what ``path`` looks like, as it is said behind the names of the known formats; nothing if that is open."""
+    try:
+        kinds = _list_kinds(path)
+    except OSError:
+        return ""
+    told = [f"{kind.name}{f': {command}' if (command := _fill_command(kind, file)) else ''}" for file, kind in kinds]
+    if not told:
+        return ""
+    return f"; it {'holds' if path.is_dir() else 'looks like'} {'; '.join(told[:_TOLD])}"
+
+
+def _fill_command(kind: FileKind, file: Path) -> str:
+    return kind.command.replace("{path}", quote(str(file))) if kind.command else ""
+
+
+def _list_kinds(path: Path) -> list[tuple[Path, FileKind]]:
+    """Return a file with its kind, of a directory one file of each kind that a command converts."""
+    if not path.is_dir():
+        kind = identify_file(path)
+        return [(path, kind)] if kind else []
+    found: dict[str, tuple[Path, FileKind]] = {}
+    for entry in sorted(path.iterdir())[:_ENTRIES]:
+        kind = identify_file(entry) if entry.is_file() else None
+        if kind and kind.command:
+            found.setdefault(kind.name, (entry, kind))
+    return list(found.values())
+
+
+def identify_file(path: Path) -> FileKind | None:
+    """Return the kind of the file at ``path`` by its content, and by its name where the content is nobody's."""
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD)
+    if not head:
+        return FileKind("an empty file")
+    if path.suffix in _SUFFIXES:
+        return _SUFFIXES[path.suffix]
+    if head.startswith(b"\x1f\x8b"):
+        inner = _identify_text(_unpack_head(path))
+        name = f"{inner.name}, packed by gzip" if inner else "packed by gzip"
+        return FileKind(name, _UNPACK.format(tool="gunzip"))
+    if head.startswith(b"\x7fELF") and len(head) > 17:
+        order: Literal["little", "big"] = "little" if head[5] == 1 else "big"
+        kind = int.from_bytes(head[16:18], order)
+        return FileKind(_ELF_TYPES.get(kind, "an ELF file"), "gapwatch run -- {path}" if kind in (2, 3) else None)
+    if head[257:262] == b"ustar":
+        return FileKind("a tar archive", _UNPACK.format(tool="tar xf"))
+    return next((kind for begin, kind in _MAGIC if head.startswith(begin)), None) or _identify_text(head)
+
+
+def _unpack_head(path: Path) -> bytes:
+    try:
+        with gzip.open(path) as stream:
+            return stream.read(_HEAD)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def _identify_text(head: bytes) -> FileKind | None:
+    """Return the kind of a text by what it begins with; None of what is no text."""
+    bare = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not bare or b"\x00" in head:
+        return None
+    if bare[:1] in b"{[":
+        keys = list(dict.fromkeys(key.decode("ascii", "replace") for key in _JSON_KEY.findall(bare)))
+        return FileKind(f"JSON with {', '.join(keys[:3])}" if keys else "JSON")
+    root = _XML_ROOT.match(bare) if bare[:1] == b"<" else None
+    if root:
+        return FileKind(f"XML of {root[1].decode('ascii', 'replace')}")
+    first = bare.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+    shown = first if len(first) <= _SHOWN else f"{first[:_SHOWN]}…"
+    return FileKind(f"a text that begins with {shown!r}") if first.isprintable() else None

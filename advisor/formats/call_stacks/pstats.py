@@ -1,0 +1,58 @@
+"""The statistics that ``python -m cProfile -o FILE`` writes: calls and seconds of each function, and by whom called."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from advisor.formats.call_stacks.marshal_reader import MarshalReader
+from advisor.formats.call_stacks.stacks import Frame, StackProfile
+from advisor.formats.plain_text import read_content
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: A dictionary whose first key is a tuple of three, the first of them a text.
+_DICT, _TUPLE, _TEXTS = b"{", b")\x03", b"zZaAu"
+_SLACK: float = 1e-6
+
+
+def recognize(ends: bytes) -> bool:
+    """Return whether the file begins as a dictionary of functions: file, line and name."""
+    bare = bytes(code & 0x7F for code in ends[:4])
+    return bare[:1] == _DICT and bare[1:3] == _TUPLE and bare[3:4] in [bytes([text]) for text in _TEXTS]
+
+
+def parse(path: Path) -> StackProfile:
+    """Return the functions with their own seconds; raises ``InputError`` for what is damaged."""
+    found = StackProfile("cProfile", "wall_s", {}, math.nan, sampled=False, language="python")
+    statistics = MarshalReader(path, read_content(path)).read_object()
+    if not isinstance(statistics, dict):
+        raise InputError(path, "no statistics of cProfile: no dictionary")
+    for key, value in statistics.items():
+        frame, calls, own = _check_entry(path, key, value)
+        found.add_spent((frame,), 0, own)
+        found.calls[frame,] = found.calls.get((frame,), 0.0) + calls
+    together = sum(sum(each) for each in found.spent.values())
+    return StackProfile(
+        found.tool, found.unit, found.spent, together, sampled=False, language="python", calls=found.calls
+    )
+
+
+def _check_entry(path: Path, key: object, value: object) -> tuple[Frame, float, float]:
+    """Return a function, how often it was called, and its own seconds; callers' seconds must be those of its calls."""
+    match key, value:
+        case (str(file), int(line), str(name)), (int(first), int(calls), float(own), float(inclusive), dict(callers)):
+            place = f"{file}:{line}({name})"[:200]
+        case _:
+            raise InputError(path, "no statistics of cProfile: an entry is no function")
+    if not (0 <= first <= calls and 0 <= own <= inclusive + _SLACK < 1e10 and 0 <= line < 1 << 31):
+        raise InputError(path, "damaged: impossible numbers", place)
+    shares = [each for each in callers.values() if isinstance(each, tuple) and len(each) == 4]
+    numbers = [(each[1], each[2]) for each in shares if isinstance(each[1], int) and isinstance(each[2], float)]
+    if len(numbers) < len(callers) or (callers and first == calls and sum(count for count, _ in numbers) != calls):
+        raise InputError(path, "damaged: the callers do not add up to the calls", place)
+    if callers and first == calls and abs(sum(seconds for _, seconds in numbers) - own) > _SLACK + 1e-6 * own:
+        raise InputError(path, "damaged: the callers' seconds do not add up", place)
+    return Frame(name, file, line or None), float(calls), own

@@ -1,0 +1,74 @@
+"""Pyinstrument's JSON (``-r json``): a tree of Python functions with the seconds that passed in each."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Final
+
+from advisor.formats.call_stacks.stacks import Frame, StackProfile
+from advisor.formats.plain_text import read_content
+from advisor.model.errors import InputError
+from advisor.support import strict_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.support.strict_json import JsonNode
+
+_MARKS: Final = (b'"root_frame"', b'"sample_count"', b'"duration"')
+_PROGRAM: Final = "Program: "
+#: What the times of functions may exceed those of what contains them by, seconds.
+_SLACK_S: Final = 1e-4
+
+
+def recognize(ends: bytes) -> bool:
+    """Return whether the document begins as a session of pyinstrument."""
+    return all(mark in ends for mark in _MARKS)
+
+
+def parse(path: Path) -> StackProfile:
+    """Return the tree of the session; raises ``InputError`` with the place of what is wrong."""
+    root = strict_json.parse_json(path, read_content(path)).require_fields()
+    missing = {"start_time", "duration", "root_frame"} - root.keys()
+    if missing:
+        raise InputError(path, f"the session lacks {min(missing)!r}")
+    told = root.get("target_description") or root.get("program")
+    program = told.require_text().removeprefix(_PROGRAM) if told else ""
+    start = root["start_time"].require_number(0.0)
+    if start > 1e11:
+        raise root["start_time"].make_error(f"{start:g} is no time")
+    found = StackProfile(
+        tool="pyinstrument",
+        unit="wall_s",
+        spent={},
+        wall_s=root["duration"].require_number(0.0),
+        program=program.split(" ")[0].rsplit("/", 1)[-1],
+        started=datetime.datetime.fromtimestamp(start, datetime.UTC).isoformat(timespec="seconds"),
+        language="python",
+    )
+    _add_frames(found, root["root_frame"])
+    return found
+
+
+def _add_frames(found: StackProfile, root: JsonNode) -> None:
+    """Add the seconds that each function takes itself: its own less those of what it calls."""
+    waiting: list[tuple[JsonNode, tuple[Frame, ...]]] = [(root, ())]
+    while waiting:
+        node, above = waiting.pop()
+        fields = node.require_fields()
+        name = fields["function"].require_text() if "function" in fields else ""
+        file = fields["file_path"].require_text() if "file_path" in fields else None
+        line = fields["line_no"].require_whole() if "line_no" in fields else 0
+        seconds = fields["time"].require_number(0.0) if "time" in fields else 0.0
+        children = fields["children"].require_items() if "children" in fields else []
+        inside = sum(
+            each["time"].require_number(0.0) for child in children if "time" in (each := child.require_fields())
+        )
+        if inside > seconds + _SLACK_S:
+            raise node.make_error(f"what {name} calls takes {inside:g} s, itself {seconds:g} s")
+        if name.startswith("["):  # [self], [await]: time of the function above
+            found.add_spent(above or (Frame(name),), 0, seconds)
+            continue
+        stack = (*above, Frame(name, file, line or None))
+        found.add_spent(stack, 0, max(seconds - inside, 0.0))
+        waiting += [(child, stack) for child in children]

@@ -1,0 +1,141 @@
+"""Profiles of call stacks: functions, seconds and calls are those that the tools' own files state."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pstats
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.analysis import soundness
+from advisor.formats import call_stacks
+from advisor.formats.call_stacks.frame_roles import classify_frame
+from advisor.formats.call_stacks.marshal_reader import MarshalReader
+from advisor.formats.call_stacks.stacks import Frame
+from advisor.model.errors import InputError
+from advisor.model.records import Profile
+from advisor.support import contract
+from advisor.trace.events import Role
+
+HERE = Path(__file__).parent / "profiles" / "call_stacks"
+FILES = ("cprofile.txt", "cprofile.pstats", "pyinstrument.json", "speedscope.json", "raw.folded")
+
+
+def own_seconds(profile: Profile) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for region, row in zip(profile.regions, profile.phases[0].arrays["wall_s"], strict=True):
+        found[region.name] = found.get(region.name, 0.0) + float(row.sum())
+    return found
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_read(name: str) -> None:
+    assert call_stacks.advisor_sniff(HERE / name)
+    profile = call_stacks.advisor_read(HERE / name)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
+    assert {"inner", "solve", "main"} & {region.name.rsplit(".", 1)[-1] for region in profile.regions}
+
+
+def test_own_seconds_of_cprofile() -> None:
+    profile = call_stacks.advisor_read(HERE / "cprofile.txt")
+    assert profile.actual_s == pytest.approx(2.457)
+    found = own_seconds(profile)
+    assert found["<genexpr>"] == pytest.approx(1.060)
+    assert found["{built-in method builtins.sum}"] == pytest.approx(0.912)
+    inner = [region.name for region in profile.regions].index("inner")
+    assert profile.regions[inner].line == 2
+    assert profile.counts["calls"][inner].sum() == 240
+
+
+def test_statistics_are_those_that_python_reads() -> None:
+    """Python's own reader trusts its input; here it checks ours on a file that it wrote itself."""
+    theirs: Any = pstats.Stats(str(HERE / "cprofile.pstats"))
+    paths = call_stacks.read_call_paths(HERE / "cprofile.pstats")
+    assert paths.wall_s is not None
+    assert paths.visits is not None
+    ours = {
+        (node.file, node.line or 0, node.name): (float(calls), float(seconds))
+        for node, calls, seconds in zip(paths.nodes, paths.visits[:, 0], paths.wall_s[:, 0], strict=True)
+    }
+    assert ours == {key: (float(value[1]), value[2]) for key, value in theirs.stats.items()}
+    assert paths.actual_s == pytest.approx(theirs.total_tt)
+
+
+def test_pyinstrument_is_a_tree() -> None:
+    paths = call_stacks.read_call_paths(HERE / "pyinstrument.json")
+    names = [node.name for node in paths.nodes]
+    assert paths.nodes[paths.nodes[names.index("inner")].parent].name == "solve"
+    assert paths.wall_s is not None
+    assert paths.wall_s.sum() == pytest.approx(2.6026, rel=1e-3)
+    assert (paths.program, paths.status) == ("work.py", "estimated")
+
+
+def test_running_threads_alone_have_no_run_time() -> None:
+    profile = call_stacks.advisor_read(HERE / "speedscope.json")
+    assert not profile.has_run_time
+    assert profile.phases[0].arrays["cpu_s"].sum() == pytest.approx(0.56)
+    assert "CPU time only" in {note.name for note in profile.notes}
+
+
+def test_folded_samples_are_no_seconds() -> None:
+    profile = call_stacks.advisor_read(HERE / "raw.folded")
+    assert not profile.has_run_time
+    assert not profile.phases[0].arrays
+    lines = [line.rsplit(" ", 1) for line in (HERE / "raw.folded").read_text().splitlines()]
+    assert profile.counts["samples"].sum() == sum(int(count) for stack, count in lines if stack.strip())
+
+
+def test_events_of_speedscope(tmp_path: Path) -> None:
+    document = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "shared": {"frames": [{"name": "main"}, {"name": "solve", "file": "a.c", "line": 3}]},
+        "profiles": [
+            {
+                "type": "evented", "name": "one", "unit": "milliseconds", "startValue": 0, "endValue": 900,
+                "events": [
+                    {"type": "O", "frame": 0, "at": 0}, {"type": "O", "frame": 1, "at": 100},
+                    {"type": "C", "frame": 1, "at": 700}, {"type": "C", "frame": 0, "at": 900},
+                ],
+            }
+        ],
+    }  # fmt: skip
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    profile = call_stacks.advisor_read(tmp_path / "a.json")
+    assert own_seconds(profile) == pytest.approx({"main": 0.3, "solve": 0.6})
+    assert profile.actual_s == pytest.approx(0.9)
+    assert profile.status["wall_s"] == "measured"
+
+
+def test_built_in_functions_by_name() -> None:
+    known = {
+        "{built-in method time.sleep}": Role.OS,
+        "{method 'acquire' of '_thread.lock' objects}": Role.OMP_LOCK,
+        "{method 'write' of '_io.BufferedWriter' objects}": Role.IO,
+        "{method 'Allreduce' of 'mpi4py.MPI.Comm' objects}": Role.ALL_TO_ALL,
+        "{built-in method builtins.sum}": Role.USER,
+    }
+    assert {name: classify_frame(Frame(name, "~")) for name in known} == known
+    assert classify_frame(Frame("write", "heat.py", 9)) == Role.USER, "a function of the program, whatever it is called"
+
+
+def test_packed_files(tmp_path: Path) -> None:
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress((HERE / "pyinstrument.json").read_bytes()))
+    assert call_stacks.advisor_sniff(tmp_path / "a.json.gz") == 1.0
+    assert call_stacks.advisor_read(tmp_path / "a.json.gz").actual_s == pytest.approx(2.604, rel=1e-3)
+
+
+def test_hostile_marshal(tmp_path: Path) -> None:
+    for content in (b"", b"{", b"\xfb", b"{" * 100, b")\xff" * 50, b"r\xff\xff\xff\x7f", b"u\xff\xff\xff\x7f", b"c"):
+        with pytest.raises(InputError):
+            MarshalReader(tmp_path / "x", content).read_object()
+
+
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
+    for n, text in enumerate(("a 1\nb 2\nc 3\n", '{"a": 1}', "", "x;y\nz;w\n", "1 2\n3 4\n5 6\n")):
+        path = tmp_path / str(n)
+        path.write_text(text)
+        assert call_stacks.advisor_sniff(path) is None

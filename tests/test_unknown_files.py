@@ -1,0 +1,60 @@
+"""A file that no reader takes is named by what it looks like, with the command that converts it."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+
+from advisor.extension import host
+from advisor.extension.host.unknown_files import describe_unknown, identify_file
+from advisor.model.errors import UnknownFormatError
+
+CONTENTS: dict[str, tuple[bytes, str, str]] = {
+    "app.gz": (gzip.compress(b'{"a": 1, "b": [2]}'), "JSON with a, b, packed by gzip", "gunzip"),
+    "data.gz": (gzip.compress(b"\x00\x01"), "packed by gzip", "gunzip"),
+    "perf.data": (b"PERFILE2" + bytes(100), "a recording of perf", "perf script -i"),
+    "gmon.out": (b"gmon\x01\x00\x00\x00", "raw data of gprof", "gprof -b ./PROGRAM"),
+    "a.h5": (b"\x89HDF\r\n\x1a\n" + bytes(8), "HDF5", ""),
+    "r.nsys-rep": (b"\x01\x02\x03", "a report of Nsight Systems", "nsys export"),
+    "a.xml": (b'<?xml version="1.0"?>\n<!-- x -->\n<sprites n="1"/>', "XML of sprites", ""),
+    "notes.txt": (b"the solver is slow\n", "a text that begins with 'the solver is slow'", ""),
+    "core": (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00" + bytes(40), "a core dump", ""),
+    "nothing": (b"", "an empty file", ""),
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_files_by_content(tmp_path: Path, name: str) -> None:
+    content, kind, command = CONTENTS[name]
+    (tmp_path / name).write_bytes(content)
+    found = identify_file(tmp_path / name)
+    assert found is not None
+    assert found.name == kind
+    assert command in (found.command or "")
+    assert (found.command is not None) == bool(command)
+
+
+def test_programs_and_databases(tmp_path: Path) -> None:
+    assert "gapwatch run -- " in describe_unknown(Path(sys.executable).resolve())
+    sqlite3.connect(tmp_path / "a.db").execute("create table t (x)").connection.close()
+    assert describe_unknown(tmp_path / "a.db") == "; it looks like a SQLite database"
+
+
+def test_the_message_names_it(tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    path = tmp_path / "a b" / "gmon.out"
+    path.write_bytes(b"gmon\x01\x00\x00\x00" + bytes(100))
+    loaded = host.load_plugins()
+    for place in (path, tmp_path / "a b"):
+        with pytest.raises(UnknownFormatError, match=r"raw data of gprof: gprof -b ./PROGRAM '.*a b/gmon.out'"):
+            loaded.find_profiles(place)
+
+
+def test_what_is_nobodys_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "noise").write_bytes(b"\x00\x01\x02\xff" * 10)
+    assert describe_unknown(tmp_path / "noise") == ""
+    assert describe_unknown(tmp_path / "absent") == ""
