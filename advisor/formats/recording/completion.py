@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.formats.recording.assembly import program_name
 from advisor.formats.recording.delay import set_aside_delay
 from advisor.formats.recording.sampling import divide_computation
+from advisor.trace.recordings.passes import read_conclusions
 
 if TYPE_CHECKING:
     from advisor.formats.recording.contents import Recording
     from advisor.model.records import FloatArray, Profile
+    from advisor.trace.recordings.processes import Process
 
 
 def complete_profile(profile: Profile, recording: Recording) -> Profile:
@@ -23,7 +28,11 @@ def complete_profile(profile: Profile, recording: Recording) -> Profile:
         profile,
         cores=first.cores or None,
         counts={**profile.counts, **_counts(profile, recording)},
+        executable=first.program if program_name(first) == PurePath(first.program).name else None,
+        started=_started(first),
+        parameters={**profile.parameters, **_parameters(recording)},
         ranks_expected=max(process.ranks for process in recording.processes),
+        notes=(*profile.notes, *read_conclusions(recording.path)),
     )
 
 
@@ -48,3 +57,18 @@ def _counts(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
         for name, value in zip(names, values, strict=True):
             found[name][row, column] = value
     return found
+
+
+def _started(process: Process) -> str | None:
+    """Return when a process began to be recorded, in local time."""
+    try:
+        return datetime.fromtimestamp(process.real_s, UTC).astimezone().isoformat(timespec="seconds")
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _parameters(recording: Recording) -> dict[str, str]:
+    """Return how the run was started."""
+    command, mpi = recording.command, recording.processes[0].mpi
+    found = {"command": command.line, "directory": command.directory} if command else {}
+    return {**found, **({"MPI library": mpi} if mpi else {})}
