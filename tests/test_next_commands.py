@@ -42,13 +42,13 @@ def test_every_command_of_a_recording_can_be_run(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     shutil.copy(SOURCES / "sweep.c", home)
-    subprocess.run(["gcc", "-g", "-O1", "sweep.c", "-o", "sweep"], cwd=home, check=True)
-    folder, _, err = record_run(tmp_path, "./sweep", "400")
+    subprocess.run(["gcc", "-g", "-O1", "sweep.c", "-o", "sweep", "-lm"], cwd=home, check=True)
+    folder, _, err = record_run(tmp_path, "./sweep", "20000")
     assert "recorded into" in err, err
     document = advise_on(folder, "--machine", MACHINE)
     promised = {need["fact"] for need in document["needs"] if "--deep" in need["command"]}
     own = [command for command in commands_of(document) if command.startswith("gapwatch") and "…" not in command]
-    assert "gapwatch run --deep -- ./sweep 400" in own
+    assert "gapwatch run --deep -- ./sweep 20000" in own
     assert promised
     for command in own:
         assert not OPEN.search(command), command
@@ -77,9 +77,7 @@ def test_settings_and_directory_of_the_run_come_back(tmp_path: Path, monkeypatch
     assert filled(deep, command=command, directory=str(tmp_path)).startswith(expected)
     assert filled(deep, command=command, directory="/else where") == f"(cd '/else where' && {expected})"
     assert filled(deep, command="./run.sh x").startswith("gapwatch run --deep -- ./run.sh x")
-    assert filled(f"{deep}; gapwatch advise --machine host PATH", command="./app") == (
-        "gapwatch run --deep -- ./app"
-    )
+    assert filled(f"{deep}; gapwatch advise --machine host PATH", command="./app") == ("gapwatch run --deep -- ./app")
 
 
 def test_an_interpreter_stays_before_its_script() -> None:

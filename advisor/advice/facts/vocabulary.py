@@ -93,6 +93,19 @@ _RUN: Final = (
         """,
     ),
     *_parse_facts(
+        "delay.queue_s",
+        _TRACE,
+        """
+        run.queue_share      | share | run-queue delay of all threads, in calls and outside / (processors * run time)
+        run.disturbance_share | share | gaps that other programs' delays may have made, at most / run time
+        """,
+    ),
+    *_parse_facts(
+        "delay.taken_s cores",
+        _TRACE,
+        "run.others_share | share | what the machine's cores did for other programs / (cores * run time)",
+    ),
+    *_parse_facts(
         "paradigms",
         _TRACE,
         """

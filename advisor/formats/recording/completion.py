@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def complete_profile(profile: Profile, recording: Recording) -> Profile:
     """Return the profile with what the recorder knows beside the events."""
     first = recording.processes[0]
-    profile = divide_computation(set_aside_delay(profile, recording), recording)
+    profile = set_aside_delay(divide_computation(profile, recording), recording)
     return replace(
         profile,
         cores=first.cores or None,
