@@ -15,7 +15,7 @@ from advisor.collect.passes.calls import count_calls, find_difference
 from advisor.model.errors import InputError
 from advisor.model.records import Bound, Gap, Note, Phase
 from advisor.trace.recordings.command import RunCommand, current_command, read_command, write_command
-from advisor.trace.recordings.passes import NAME, read_conclusions, write_conclusions
+from advisor.trace.recordings.passes import NAME, Conclusions, read_conclusions, write_conclusions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,12 +123,16 @@ def run(work: list[float], wall_s: float | None = None) -> Profile:
 
 
 def test_what_comes_back_on_the_same_processors_is_structure() -> None:
-    assert "it is structure" in conclusions.compare_runs(run([1.0, 2.0]), run([1.1, 2.0])).text
-    again = conclusions.compare_runs(run([1.0, 2.0]), run([2.0, 1.0]))
-    assert "on other processors" in again.text
-    assert again.penalty > 0
-    assert "what did not come back is noise" in conclusions.compare_runs(run([1.0, 2.0]), run([1.0, 1.02])).text
-    assert "balanced in both" in conclusions.compare_runs(run([1.0, 1.0]), run([1.0, 1.01])).text
+    note, lost_s = conclusions.compare_runs(run([1.0, 2.0]), run([1.1, 2.0]))
+    assert "it is structure" in note.text
+    assert lost_s == pytest.approx(0.05)
+    note, lost_s = conclusions.compare_runs(run([1.0, 2.0]), run([2.0, 1.0]))
+    assert "on other processors" in note.text
+    assert note.penalty > 0
+    assert lost_s == pytest.approx(0.5)
+    assert "noise" in conclusions.compare_runs(run([1.0, 2.0]), run([1.0, 1.02]))[0].text
+    assert "balanced in both" in conclusions.compare_runs(run([1.0, 1.0]), run([1.0, 1.01]))[0].text
+    assert conclusions.compare_runs(run([1.0, 2.0]), run([1.0]))[1] is None
 
 
 def test_one_processor_tells_what_side_by_side_costs() -> None:
@@ -139,10 +143,10 @@ def test_one_processor_tells_what_side_by_side_costs() -> None:
 
 
 def test_what_passes_showed_is_kept(tmp_path: Path) -> None:
-    notes = (Note("second run", "text \u00b5", 0.2),)
-    write_conclusions(tmp_path, notes)
-    assert read_conclusions(tmp_path) == notes
-    assert read_conclusions(tmp_path / "nothing") == ()
+    for found in (Conclusions((Note("second run", "text \u00b5", 0.2),), 0.5), Conclusions()):
+        write_conclusions(tmp_path, found)
+        assert read_conclusions(tmp_path) == found
+    assert read_conclusions(tmp_path / "nothing") == Conclusions()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "gapwatch/passes/1"}', '{"schema": 1, "passes": []}',

@@ -10,12 +10,21 @@ import pytest
 from strategies import build, phase
 
 from advisor.advice import facts, rules
-from advisor.advice.facts.sheet import QUIETER
+from advisor.advice.facts.sheet import SECOND_RUN
 from advisor.advice.rules import matching
 from advisor.advice.rules.cases import build_case_sheet
 from advisor.advice.rules.matching import possible
 from advisor.analysis import bounds, gaps
-from advisor.analysis.disturbance import DISTURBED_GAPS, LONGEST_DELAY, OTHERS, QUEUE_DELAY, TAKEN, disturbance_seconds
+from advisor.analysis.disturbance import (
+    DISTURBED_GAPS,
+    LONGEST_DELAY,
+    OTHERS,
+    QUEUE_DELAY,
+    TAKEN,
+    UNREPEATED,
+    disturbance_seconds,
+    doubtful_seconds,
+)
 from advisor.model.records import Need, Phase
 
 if TYPE_CHECKING:
@@ -50,6 +59,14 @@ def test_a_gap_is_known_down_to_what_others_cannot_have_made() -> None:
         assert span.low == pytest.approx(low)
 
 
+def test_imbalance_that_need_not_come_back_is_no_gap() -> None:
+    profile = unbalanced(0.0)
+    profile = replace(profile, counts={**profile.counts, UNREPEATED: np.array([[1.0, 0.0]])})
+    assert doubtful_seconds(profile, "L") == 1.0
+    assert doubtful_seconds(profile, "C'") == doubtful_seconds(profile, "P") == 0.0
+    assert sheet_of(profile).run.gap_span("L").low == pytest.approx(4.0)
+
+
 def test_no_change_is_tried_on_what_may_be_noise() -> None:
     book = rules.load_default()
     for longest_s, fires in ((0.0, True), (7.0, False)):
@@ -64,7 +81,7 @@ def test_no_rule_fires_on_what_may_be_noise() -> None:
     action = next(one for one in book.actions if one.id == "A-28")
     fired = next(m for m in rules.match_rules(book, build_case_sheet("skewed-load")).fired if m.action is action)
     gap = str(action.targets[0])
-    span = replace(fired.site.gap_span(gap), low=0.0, need=Need(QUIETER, ""))
+    span = replace(fired.site.gap_span(gap), low=0.0, need=Need(SECOND_RUN, ""))
     site = replace(fired.site, spans={**fired.site.spans, gap: span})
     assert matching._undisturbed(fired.outcome, action, fired.site).truth
     assert matching._undisturbed(fired.outcome, action, site).truth is None

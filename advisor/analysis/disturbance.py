@@ -16,10 +16,16 @@ if TYPE_CHECKING:
 #: The part of the run in which other programs held the cores, outside of all phases.
 OTHERS: Final = "other programs"
 #: Counts, in the row of the program: the longest delay of each instance of a phase, summed up; the run-queue delay of
-#: each thread; and what the machine's cores did for others, both in seconds.
+#: each thread; what the machine's cores did for others; and the imbalance that a second run may not show: all seconds.
 LONGEST_DELAY, QUEUE_DELAY, TAKEN = "delay.longest_s", "delay.queue_s", "delay.taken_s"
+UNREPEATED: Final = "delay.unrepeated_s"
 #: Gaps that such delays lengthen; computation is measured by CPU clocks, and the rest is not waited for.
 DISTURBED_GAPS: Final = frozenset({"C'", "L", "M'", "D", "S'", "W"})
+#: Gaps that cores of different speed make as well: caches, memory and clocks are shared, and pages lie as they may.
+UNEVEN_GAPS: Final = frozenset({"L", "M'", "D", "W"})
+#: By so much of the computation equal work may differ from one run to the next, the slowest processor from the mean
+#: (docs/recording.md).
+SPEED_SHARE: Final = 0.1
 #: Less of the run does not matter.
 _LEAST_SHARE: Final = 0.01
 
@@ -34,6 +40,15 @@ def disturbance_seconds(profile: Profile) -> float:
     else:
         return 0.0
     return seconds if seconds >= _LEAST_SHARE * profile.actual_s else 0.0
+
+
+def doubtful_seconds(profile: Profile, gap: str) -> float:
+    """Return the seconds of a gap, by its letter, that need not come back in another run."""
+    if gap not in DISTURBED_GAPS:
+        return 0.0
+    table = profile.counts.get(UNREPEATED)
+    uneven_s = float(table.sum()) if table is not None and gap in UNEVEN_GAPS else 0.0
+    return disturbance_seconds(profile) + uneven_s
 
 
 def describe_disturbance(seconds: float) -> str:

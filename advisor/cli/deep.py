@@ -18,7 +18,7 @@ from advisor.model.errors import AdvisorError
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
 from advisor.support.extras import install_line
-from advisor.trace.recordings.passes import write_conclusions
+from advisor.trace.recordings.passes import Conclusions, write_conclusions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +50,7 @@ class DeepRun:
     skipped: tuple[str, ...] = ()
     agreed: bool = False
     notes: list[Note] = field(default_factory=list)
+    unrepeated_s: list[float] = field(default_factory=list)
 
     @property
     def recording(self) -> Path:
@@ -76,7 +77,7 @@ def make_passes(run: DeepRun) -> None:
             except AdvisorError as error:
                 run.notes.append(Note(f"pass {one.name}", f"the pass {one.name} brought nothing: {error}"))
                 output.write_messages(run.notes[-1].text)
-    write_conclusions(run.recording, run.notes)
+    write_conclusions(run.recording, Conclusions(tuple(run.notes), next(iter(run.unrepeated_s), None)))
 
 
 def _describe_plan(passes: Sequence[Pass], run: DeepRun) -> list[str]:
@@ -203,7 +204,9 @@ def _sum_flops(counted: Profile, prefix: str, files: set[str]) -> float:
 
 def _run_twice(run: DeepRun, one: Pass, place: int) -> None:
     second = _record(run, one, list(run.words), {})
-    run.notes.append(conclusions.compare_runs(run.profile, second))
+    note, unrepeated_s = conclusions.compare_runs(run.profile, second)
+    run.notes.append(note)
+    run.unrepeated_s.extend([] if unrepeated_s is None else [unrepeated_s])
 
 
 def _run_alone(run: DeepRun, one: Pass, place: int) -> None:

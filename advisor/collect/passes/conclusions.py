@@ -26,25 +26,26 @@ _SAME: Final = 0.12
 _PENALTY: Final = 0.2
 
 
-def compare_runs(first: Profile, second: Profile) -> Note:
-    """Return whether the imbalance of a run came back in a second one on the same processors."""
+def compare_runs(first: Profile, second: Profile) -> tuple[Note, float | None]:
+    """Return whether the imbalance of a run came back in a second one, and the seconds of it that did not.
+
+    It comes back where the same processors had more to do. None where the runs can't be compared.
+    """
     times = f"a second run took {format_seconds(second.actual_s)}, the first {format_seconds(first.actual_s)}"
     if len(first.processors) != len(second.processors):
-        return Note("second run", f"{times}, with another number of processors: they can't be compared", _PENALTY)
-    shares = [_imbalance(run) / run.actual_s for run in (first, second)]
+        text = f"{times}, with another number of processors: they can't be compared"
+        return Note("second run", text, _PENALTY), None
+    before_s, now_s = _imbalance(first), _imbalance(second)
+    shares = before_s / first.actual_s, now_s / second.actual_s
     if max(shares) < _LITTLE:
-        return Note("second run", f"{times}; the load was balanced in both")
+        return Note("second run", f"{times}; the load was balanced in both"), 0.0
     both = f"imbalance was {format_share(shares[0])} of the first and {format_share(shares[1])} of the second"
-    alike = _correlation(_work(first), _work(second))
-    if min(shares) >= _RECURS * max(shares) and alike > _RECURS:
-        return Note("second run", f"{times}; {both}, on the same processors: it is structure")
-    where = "" if alike > _RECURS else ", on other processors"
-    return Note("second run", f"{times}; {both}{where}: what did not come back is noise", _PENALTY)
-
-
-def quieter(first: Profile, second: Profile) -> bool:
-    """Return whether the second of two runs was disturbed less."""
-    return second.actual_s < first.actual_s and len(first.processors) == len(second.processors)
+    alike = _correlation(_work(first), _work(second)) > _RECURS
+    lost_s = max(before_s - now_s, 0.0) if alike else before_s
+    if alike and lost_s <= (1 - _RECURS) * before_s:
+        return Note("second run", f"{times}; {both}, on the same processors: it is structure"), lost_s
+    where = "" if alike else ", on other processors"
+    return Note("second run", f"{times}; {both}{where}: what did not come back is noise", _PENALTY), lost_s
 
 
 def compare_with_one(many: Profile, one: Profile) -> Note:
