@@ -11,6 +11,7 @@ from advisor.advice.computation import describe_computation, need_computation
 from advisor.advice.earlier_runs import EarlierRuns
 from advisor.advice.ranking import ExpectedGain, Ranking, history_gain, similar_program_gain
 from advisor.analysis import bounds, gaps, loads, merging, quality
+from advisor.analysis.disturbance import DISTURBED_GAPS, disturbance_seconds
 from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
 from advisor.analysis.measures import derive_quantities
 from advisor.collect import campaigns, listed_runs, sidecar
@@ -366,6 +367,13 @@ def _merged_share(profile: Profile, found: Sequence[Gap]) -> float:
     return max(shares, default=0.0)
 
 
+def _disturbed_share(profile: Profile, found: Sequence[Gap]) -> float:
+    """Return the largest share of the run in a gap of which nobody knows whether other programs made it."""
+    seconds = disturbance_seconds(profile)
+    gaps_s = (min(gap.seconds, seconds) for gap in found if DISTURBED_GAPS & set(gap.members))
+    return max(gaps_s, default=0.0) / profile.actual_s
+
+
 def _decide_verdict(
     profile: Profile, grade: Grade, found: Sequence[Gap], matches: RuleMatches, ranked: Ranking
 ) -> Verdict:
@@ -381,6 +389,7 @@ def _decide_verdict(
     doubts = (quality.HIDDEN,) if io_alone else (quality.HIDDEN, quality.UNTOLD)
     hidden = any(note.name in doubts for note in grade.notes)
     hidden |= io_alone and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
+    hidden |= _disturbed_share(profile, found) > MERGED_SHARE
     merged = _merged_share(profile, found) > MERGED_SHARE
     known = found and grade.letter != "F" and not (matches.leaves_open or hidden or merged)
     return "nothing significant" if known else "insufficient evidence"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts.of_code import code_seconds
+from advisor.analysis.measures import recording_command
 from advisor.model import policy
 from advisor.model.records import Finding, Need
 from advisor.model.units import format_share
@@ -33,14 +34,6 @@ _WORDS: Final = {
 }
 #: Bounds that say what computation is bound by: the schedule, below which the rest is the caches'.
 _MACHINE_BOUNDS: Final = ("MAC", "MACS")
-_SAMPLES: Final = (
-    "perf record -o gapwatch-perf.data {launch}./PROGRAM && perf script -i gapwatch-perf.data > gapwatch-perf.txt && "
-    "gapwatch advise gapwatch-perf.txt"
-)
-_SCHEDULE: Final = (
-    "gapwatch machines probe && {launch}valgrind --tool=callgrind --dump-instr=yes --cache-sim=yes ./PROGRAM && "
-    "gapwatch incore . --machine probed --write PROGRAM.operations.json && gapwatch advise --machine probed ."
-)
 
 
 def need_computation(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap]) -> Need | None:
@@ -59,7 +52,7 @@ def need_computation(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[G
     shares = _code_shares(profile)
     if shares is not None and shares.get("code.unoptimized_share", 0.0) >= policy.CODE_KIND:
         return None  # what is measured of such code says nothing about the optimized one
-    return _need(profile, _SAMPLES if shares is None else _SCHEDULE)
+    return Need(NEED, recording_command(profile, "functions" if shares is None else "compiled_ops"))
 
 
 def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding | None:
@@ -99,9 +92,3 @@ def _code_shares(profile: Profile) -> dict[str, float] | None:
             return None
     total = float(everything.sum())
     return {fact: float(table.sum()) / total for fact, table in found.items() if table is not None}
-
-
-def _need(profile: Profile, command: str) -> Need:
-    ranks = profile.ranks
-    launch = f"mpirun -n {ranks} " if ranks > 1 or "mpi" in profile.paradigms else ""
-    return Need(NEED, command.replace("{launch}", launch))

@@ -25,41 +25,30 @@ class MissingData:
     command: str
 
 
-_TRACE: Final = '{launch}eztrace -t "{modules}" ./PROGRAM'
-_FUNCTIONS: Final = "scorep {compiler} SOURCES -o PROGRAM && SCOREP_ENABLE_TRACING=true {launch}./PROGRAM"
-_CPU_TIMES: Final = "TAU_METRICS=TIME,CPU_TIME {launch}tau_exec ./PROGRAM"
-
-_INSTRUCTIONS: Final = (
-    "{launch}valgrind --tool=callgrind --dump-instr=yes --cache-sim=yes ./PROGRAM"
-    " && gapwatch incore . --write PROGRAM.operations.json"
-)
-
-#: Compilers by language, of programs on one rank and on several.
-_COMPILERS: Final = ({"cxx": "g++", "fortran": "gfortran"}, {"cxx": "mpicxx", "fortran": "mpif90"})
+#: One ordinary run tells times, functions, messages, waiting, and input and output (docs/recording.md).
+_RUN: Final = "gapwatch run -- {launch}./PROGRAM"
+#: Further passes count what was executed (docs/deep.md).
+_DEEP: Final = "gapwatch run --deep -- {launch}./PROGRAM"
 
 #: Everything that a bound may lack.
 MISSING: Final[dict[str, MissingData]] = {
-    "wall_s": MissingData("the wall times of regions are not known", _TRACE),
-    "work_s": MissingData("the wall times of regions are not known", _TRACE),
-    "cpu_s": MissingData("the CPU times are not known", _CPU_TIMES),
-    "transfer_s": MissingData("the time that communication takes is not known", _TRACE),
-    "wait_s": MissingData("the time spent waiting is not known", _TRACE),
-    "sync_s": MissingData("the cost of synchronizing is not known", _TRACE),
-    "io_s": MissingData("the time of input and output is not known", _TRACE),
-    "phases": MissingData("no synchronizations are known that divide the run into phases", _TRACE),
-    "duration_s": MissingData("the times between synchronizations are not known", _TRACE),
-    "actual_s": MissingData("the wall time of the run is not known", _TRACE),
-    "functions": MissingData("the functions of the program are not told apart", _FUNCTIONS),
+    "wall_s": MissingData("the wall times of regions are not known", _RUN),
+    "work_s": MissingData("the wall times of regions are not known", _RUN),
+    "cpu_s": MissingData("the CPU times are not known", _RUN),
+    "transfer_s": MissingData("the time that communication takes is not known", _RUN),
+    "wait_s": MissingData("the time spent waiting is not known", _RUN),
+    "sync_s": MissingData("the cost of synchronizing is not known", _RUN),
+    "io_s": MissingData("the time of input and output is not known", _RUN),
+    "phases": MissingData("no synchronizations are known that divide the run into phases", _RUN),
+    "duration_s": MissingData("the times between synchronizations are not known", _RUN),
+    "actual_s": MissingData("the wall time of the run is not known", _RUN),
+    "functions": MissingData("the functions of the program are not told apart", _RUN),
     "machine": MissingData("no machine model was given", "gapwatch advise --machine host PATH"),
     "peak": MissingData("the machine model knows no rate for these operations", "gapwatch machines list"),
     "clock": MissingData("the machine model knows no clock", "gapwatch machines list"),
-    "source_ops": MissingData(
-        "the operations of the source were not counted",
-        'gapwatch count SOURCES --build "{compiler} SOURCES -o PROGRAM" --program PROGRAM'
-        " --write PROGRAM.source.operations.json -- {launch}./PROGRAM",
-    ),
-    "compiled_ops": MissingData("the compiled operations were not counted", _INSTRUCTIONS),
-    "scheduled_cycles": MissingData("the compiler's schedule was not analysed", _INSTRUCTIONS),
+    "source_ops": MissingData("the operations of the source were not counted", _DEEP),
+    "compiled_ops": MissingData("the compiled operations were not counted", _DEEP),
+    "scheduled_cycles": MissingData("the compiler's schedule was not analysed", _DEEP),
 }
 
 #: How measures are called in reasons.
@@ -140,26 +129,19 @@ def worst_status(statuses: Iterable[Status]) -> Status:
 
 def recording_command(profile: Profile, name: str) -> str:
     """Return the command that would record what ``MISSING`` lists as ``name``, for this program's number of ranks."""
+    return MISSING[name].command.format(launch=launch_prefix(profile))
+
+
+def launch_prefix(profile: Profile) -> str:
+    """Return what starts the ranks of a program of this kind, with a space behind; nothing for one process."""
     ranks = max(profile.ranks, profile.ranks_expected or 0)
-    text = MISSING[name].command
-    if text == _TRACE and _is_threaded(profile):
-        text = _FUNCTIONS.replace("SOURCES", "-fopenmp SOURCES")
-    parallel = ranks > 1 or "mpi" in profile.paradigms
-    return text.format(
-        launch=f"mpirun -n {ranks} " if parallel else "",
-        modules="openmpi posixio" if parallel else "posixio",
-        compiler=_COMPILERS[parallel].get(profile.language or "c", "mpicc" if parallel else "gcc"),
-    )
+    return f"mpirun -n {ranks} " if ranks > 1 or "mpi" in profile.paradigms else ""
 
 
 def missing_quantity(profile: Profile, *names: str) -> Quantity:
     """Return the unavailable quantity that lacks ``names``."""
     reason = join_reasons(MISSING[name].what for name in names)
     return Quantity((), "unavailable", reason, join_reasons(recording_command(profile, name) for name in names))
-
-
-def _is_threaded(profile: Profile) -> bool:
-    return profile.ranks < len(profile.processors)
 
 
 def _is_alone(profile: Profile) -> bool:

@@ -5,15 +5,18 @@ What is not known stays in capitals. Nothing here runs a command.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import re
 import shlex
+import shutil
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from advisor.cli import user_folders
+from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,11 +24,22 @@ if TYPE_CHECKING:
     from advisor.model.records import Advice, Profile
 
 _LAUNCH: Final = re.compile(r"mpirun -n \d+ (?=\S*PROGRAM|valgrind|perf|eztrace|tau_exec|env|likwid)")
+_RECORDED: Final = re.compile(r"(gapwatch run(?: --deep)? -- )(?:mpirun -n \d+ )?\./PROGRAM\b")
 _CORES: Final = re.compile(r"--cores N\b")
 _PATH: Final = re.compile(r"(?<![\w$/=.-])(?:PATH|DIRECTORY)\b")
 _NAME: Final = re.compile(r"(?<![\w./])PROGRAM\b")
+_SETTING: Final = re.compile(r"[A-Za-z_]\w*=")
+_INTERPRETER: Final = re.compile(r"(python[\d.]*|perl|ruby|julia|Rscript)")
 _INCORE: Final = "gapwatch incore"
+_RECORD: Final = "gapwatch run -- "
+_DEEP: Final = "gapwatch run --deep"
+_WITH_MACHINE: Final = "gapwatch advise --machine host"
 _PROBE: Final = "gapwatch machines probe"
+#: What Debian and its relatives call the packages of the tools that commands name.
+_PACKAGES: Final = {
+    "valgrind": "valgrind", "perf": "linux-perf", "likwid-perfctr": "likwid", "eztrace": "eztrace",
+    "tau_exec": "tau", "hpcrun": "hpctoolkit", "libdarshan.so": "darshan",
+}  # fmt: skip
 
 
 def fill_commands(advice: Advice, paths: Sequence[Path]) -> Advice:
@@ -46,12 +60,18 @@ def fill_commands(advice: Advice, paths: Sequence[Path]) -> Advice:
 
 
 def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
+    settings, words = _split_settings(profile)
     launch, program = split_command(profile)
     name = PurePath(profile.executable or profile.program).name
     here = {processor.host for processor in profile.processors} == {platform.node()}
     probed = user_folders.probed_here() is not None
+    elsewhere = _elsewhere(profile)
+    made = _commands_made(profile)
 
     def fill_command(command: str) -> str:
+        runs = "./PROGRAM" in command
+        if words:
+            command = _RECORDED.sub(lambda found: found[1] + shlex.join(words), command)
         if "SOURCE" not in command:
             if launch is not None:
                 command = _LAUNCH.sub(lambda _: launch, command)
@@ -64,9 +84,62 @@ def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
         command = _PATH.sub(lambda _: shlex.join(map(str, paths)), command)
         if _INCORE in command and _PROBE not in command and not probed:
             command = f"{_PROBE} && {command}"
-        return command
+        if runs and "PROGRAM" not in command:
+            command = f"(cd {elsewhere} && {settings}{command})" if elsewhere else f"{settings}{command}"
+        return command + _missing_tools(command)
 
-    return fill_command
+    def fill_chain(commands: str) -> str:
+        parts = commands.split("; ")
+        if any(part.startswith(_DEEP) for part in parts):  # which measures the machine as well
+            parts = [part for part in parts if not part.startswith(_WITH_MACHINE)]
+        return "; ".join(fill_command(part) for part in parts if not part.startswith(made))
+
+    return fill_chain
+
+
+def _commands_made(profile: Profile) -> tuple[str, ...]:
+    """Return the beginnings of commands that brought what is known of this run, and would bring nothing more."""
+    readers = set(profile.reader.split("+"))
+    if "recording" not in readers:
+        return ()
+    counted = {"incore", "count"} <= readers
+    return (_RECORD, _DEEP) if counted else (_RECORD,)
+
+
+def _missing_tools(command: str) -> str:
+    """Return a comment for the shell that says how to install what a command needs and this machine lacks."""
+    words = re.split(r"[\s;&|=]+", command)
+    lacking = [word for word in _PACKAGES if word in words and shutil.which(word) is None]
+    lines = [f"apt install {_PACKAGES[word]}" for word in lacking if word != "libdarshan.so"]
+    if "libdarshan.so" in lacking and not any(Path("/usr/lib").glob("*/libdarshan.so")):
+        lines.append("Darshan (https://www.mcs.anl.gov/research/projects/darshan)")
+    if _DEEP in command and shutil.which("valgrind") is None:
+        lines.append("apt install valgrind")
+    if (_DEEP in command or _INCORE in command) and importlib.util.find_spec("capstone") is None:
+        lines.append(install_line("processor"))
+    return f"  # needs {' and '.join(dict.fromkeys(lines))}" if lines else ""
+
+
+def _elsewhere(profile: Profile) -> str:
+    """Return the directory in which the program was run, for a shell; nothing where we are there."""
+    directory = profile.parameters.get("directory")
+    if not isinstance(directory, str) or not directory or os.path.realpath(directory) == os.getcwd():
+        return ""
+    return shlex.quote(directory)
+
+
+def _split_settings(profile: Profile) -> tuple[str, list[str]]:
+    """Return the variables that were set for the run, with a space behind, and the words of its command."""
+    command = profile.parameters.get("command")
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:
+        words = []
+    count = next((at for at, word in enumerate(words) if not _SETTING.match(word)), len(words))
+    settings = " ".join(
+        f"{name}={shlex.quote(value)}" for name, _, value in (word.partition("=") for word in words[:count])
+    )
+    return f"{settings} " if settings else "", words[count:]
 
 
 def split_command(profile: Profile) -> tuple[str | None, str | None]:
@@ -74,16 +147,20 @@ def split_command(profile: Profile) -> tuple[str | None, str | None]:
 
     Of a run whose command is not known, the program alone; None for what is not known.
     """
-    command = profile.parameters.get("command")
-    try:
-        words = shlex.split(command) if isinstance(command, str) else []
-    except ValueError:
-        words = []
-    for at, word in enumerate(words):
-        if PurePath(word).name == profile.program:
-            launch = shlex.join(words[:at])
-            return (f"{launch} " if launch else ""), shlex.join(words[at:])
+    _, words = _split_settings(profile)
+    at = program_place(words, profile.program)
+    if at is not None:
+        launch = shlex.join(words[:at])
+        return (f"{launch} " if launch else ""), shlex.join(words[at:])
     return None, _shown_path(profile.executable) if profile.executable else None
+
+
+def program_place(words: Sequence[str], program: str) -> int | None:
+    """Return where in a command line the program stands, before a script its interpreter; None if it does not."""
+    for at, word in enumerate(words):
+        if PurePath(word).name == program:
+            return at - 1 if at and _INTERPRETER.fullmatch(PurePath(words[at - 1]).name) else at
+    return None
 
 
 def _shown_path(executable: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import sys
 import tempfile
 import time
@@ -12,8 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.cli import advise, history_location, output
+from advisor.analysis import machines
+from advisor.cli import advise, history_location, output, user_folders
 from advisor.cli.next_commands import fill_commands
+from advisor.collect.passes.planning import PASSES
 from advisor.model.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 NAME = "run"
 HELP = "run a program, record it and advise (no profiler needed)"
 
+#: Where the ordinary run lies in the directory of all recordings of --deep.
+RECORDING: Final = "recording"
 _SHORTEST_S: Final = 1e-3
 _LONGEST_S: Final = 60.0
 _NAME_LIMIT: Final = 60
@@ -46,6 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", metavar="SIZE", type=_limit, default="1 GiB", help="Most bytes recorded per thread (default: 1 GiB)"
     )
+    parser.add_argument(
+        "--deep", action="store_true",
+        help="Then make further passes, which count what was executed (docs/deep.md); a plan with times comes first",
+    )  # fmt: skip
+    parser.add_argument(
+        "--skip", metavar="PASS", action="append", default=[], choices=PASSES,
+        help=f"Leave out a pass of --deep: {', '.join(PASSES)}; repeatable",
+    )  # fmt: skip
+    parser.add_argument("--yes", action="store_true", help="Agree to all passes of --deep, long ones too")
     parser.add_argument(
         "--interval", metavar="TIME", type=_parse_interval, default=0.05, help="Sampling interval (default: 50 ms)"
     )
@@ -89,6 +103,8 @@ def run_command(args: argparse.Namespace) -> int:
     if not command or not command[0]:
         raise UsageError("no program given; usage: gapwatch run -- CMD (see gapwatch run --help)")
     _flush_streams()
+    if args.deep and args.from_outside:
+        raise UsageError("--deep needs a recording, which --from-outside does not make")
     session = None if args.from_outside else _session(command, args)
     recording = record_program(command, args.interval, session.variables if session else None)
     from advisor.collect import notes  # only now, as what follows: the program had the machine for itself
@@ -110,7 +126,8 @@ def _session(command: Sequence[str], args: argparse.Namespace) -> Session | None
     from advisor.collect.recorder.session import prepare_session
 
     try:
-        return prepare_session(command, _folder(command, args.profile), args.limit)
+        folder = _folder(command, args.profile)
+        return prepare_session(command, folder / RECORDING if args.deep else folder, args.limit)
     except AdvisorError as error:
         output.write_messages(f"not recorded, only sampled from outside: {error}")
         return None
@@ -145,9 +162,31 @@ def _advise_recording(recording: Recording, session: Session | None, args: argpa
             output.write_messages(f"only sampled from outside: {missing}")
         _advise_on_samples(recording, args)
         return
-    output.write_messages(f"recorded into {session.folder}; gapwatch advise reads it again")
-    study = advise.study_runs([session.folder], args, history_location.open_history(args))
-    advise.deliver_advice(study.advice, study.earlier, args)
+    folder = session.folder
+    if args.deep:
+        folder = _go_deep(recording, session, args)
+    machine = f" --machine {shlex.quote(args.machine)}" if args.machine else ""
+    output.write_messages(f"recorded into {folder}; gapwatch advise{machine} reads it again")
+    study = advise.study_runs([folder], args, history_location.open_history(args))
+    advise.deliver_advice(fill_commands(study.advice, [folder]), study.earlier, args)
+
+
+def _go_deep(recording: Recording, session: Session, args: argparse.Namespace) -> Path:
+    """Make further passes over the program; returns the directory of all recordings, on the machine as probed."""
+    from advisor.cli.deep import DeepRun, make_passes
+    from advisor.cli.services import HostServices
+
+    folder = session.folder.parent
+    if recording.code:
+        output.write_messages("no further passes: the program failed")
+        return folder
+    first = advise.study_runs([session.folder], args, None).advice
+    services = HostServices(user_folders.load_host())
+    make_passes(
+        DeepRun(recording.arguments, folder, first, services, args.limit, args.machine, tuple(args.skip), args.yes)
+    )
+    args.machine = args.machine or (machines.HOST if user_folders.probed_here() else None)
+    return folder
 
 
 def _advise_on_samples(recording: Recording, args: argparse.Namespace) -> None:
@@ -156,7 +195,9 @@ def _advise_on_samples(recording: Recording, args: argparse.Namespace) -> None:
     from advisor.collect.sampled_run import analyze_recording
 
     found = analyze_recording(recording)
-    file = _write_profile(build_profile(found, profiling_tools.select_next_command(found)), args.profile)
+    recordable = args.from_outside  # else the recorder was tried, and failed
+    command = profiling_tools.select_next_command(found, recordable=recordable)
+    file = _write_profile(build_profile(found, command), args.profile)
     output.write_messages(f"samples saved to {file}; gapwatch advise reads it again")
     study = advise.study_runs([file], args, history_location.open_history(args))
     head = ""
@@ -165,8 +206,9 @@ def _advise_on_samples(recording: Recording, args: argparse.Namespace) -> None:
 
         head = report_text.render_report(table.build_process_report(found), output.build_page(args)) + "\n"
     advise.deliver_advice(
-        fill_commands(profiling_tools.localize_advice(study.advice, found), [file]), study.earlier, args, head
-    )
+        fill_commands(profiling_tools.localize_advice(study.advice, found, recordable=recordable), [file]),
+        study.earlier, args, head,
+    )  # fmt: skip
 
 
 def _write_profile(profile: Profile, file: Path | None) -> Path:

@@ -64,6 +64,7 @@ _TOOLS: Final = (
           "scorep mpicc SOURCES -o PROGRAM && SCOREP_ENABLE_TRACING=true {launch}./PROGRAM"),
 )  # fmt: skip
 _FILES_FIRST: Final = ("eztrace", "darshan-parser")
+_RECORD: Final = "gapwatch run -- "
 _NOTHING: Final = "gapwatch run --interval 10ms -- {command}"
 
 
@@ -80,8 +81,13 @@ def _can_sample() -> bool:
     return os.geteuid() == 0 or limit <= _OWN_PROCESSES
 
 
-def select_next_command(run: SampledRun, found: ToolCheck = is_usable_here) -> str:
-    """Return the command that would show most of what this run could not, with a tool that is here."""
+def select_next_command(run: SampledRun, found: ToolCheck = is_usable_here, *, recordable: bool = False) -> str:
+    """Return the command that would show most of what this run could not, with a tool that is here.
+
+    That is our own recorder where the program can be recorded.
+    """
+    if recordable:
+        return f"{_RECORD}{escape_undecodable(shlex.join(run.recording.arguments))}"
     ranks = any(lane.process.rank is not None for lane in run.lanes)
     launch, program = split_command(run)
     if program is None:
@@ -115,17 +121,19 @@ def _is_interpreter(arguments: Sequence[str], at: int) -> bool:
     return not arguments[at - 1].startswith("-") and before.startswith(("python", "perl", "ruby", "julia", "Rscript"))
 
 
-def localize_advice(advice: Advice, run: SampledRun, found: ToolCheck = is_usable_here) -> Advice:
+def localize_advice(
+    advice: Advice, run: SampledRun, found: ToolCheck = is_usable_here, *, recordable: bool = False
+) -> Advice:
     """Return the advice with commands that work on this machine, for this program.
 
     A command whose tool is missing gives way to the one that shows most with the tools that are here; those that can
     be run as they stand come first.
     """
-    better = select_next_command(run, found)
+    better = select_next_command(run, found, recordable=recordable)
     launch, program = split_command(run)
 
     def localize_command(command: str) -> str:
-        if not _is_available(command, found):
+        if not _is_available(command, found) or (command.startswith("gapwatch run") and not recordable):
             return better
         if program is not None and "SOURCE" not in command:
             command = command.replace("./PROGRAM", program)

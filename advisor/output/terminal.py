@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from advisor.model.records import WAITING_UNKNOWN
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 _NOTES = 2
 _UNSEEN = 4
+#: What has to be filled in before a command can be run.
+_OPEN = re.compile(r"…|\b(?:PROGRAM|SOURCES?|PATH|DIRECTORY|RANKS)\b|(?:-n|--cores) N\b")
 
 
 def render_screen(advice: Advice, page: Page) -> str:
@@ -170,7 +173,8 @@ def _select_command(advice: Advice) -> str | None:
     bounds = [bound.collect for bound in advice.bounds if bound.seconds is None]
     doubtful = advice.verdict == "insufficient evidence" and not _is_open(advice)
     order = [*doubts, *needs, *bounds] if doubtful else [*needs, *bounds, *doubts]
-    return next((command for command in order if command), None)
+    known = [command for command in order if command]
+    return next((command for command in known if not _OPEN.search(command)), next(iter(known), None))
 
 
 def _render_problems(advice: Advice, page: Page) -> list[Text]:

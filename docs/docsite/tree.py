@@ -25,6 +25,7 @@ NAVIGATION = {
     "Begin": ("README <README>", "docs/install", "docs/tutorial", "docs/concepts", "docs/README"),
     "Use": (
         "docs/recording",
+        "docs/deep",
         "docs/ci",
         "docs/monitoring",
         "docs/daemon",

@@ -30,15 +30,31 @@ def run_count(args: Namespace, services: CommandServices) -> Report:
     with services.show_progress("building and running a copy with counters"):
         counted = instrumented_run.count_executions(args.source, args.command, args.build, args.root)
         found = model.build_model(counted)
+    said = [problem for source in counted.sources for problem in source.problems]
     if args.write:
-        program = args.program or Path(args.command[0]).name
-        notes = [problem for source in counted.sources for problem in source.problems]
-        try:
-            write_operations(build_document(program, READER, found.ranks, model.iterate_rows(found), notes), args.write)
-        except OSError as error:
-            raise InputError(args.write, error.strerror or "can't be written") from error
-    problems = [Text(problem) for source in counted.sources for problem in source.problems]
+        _write(args.program or Path(args.command[0]).name, found, said, args.write)
+    problems = [Text(problem) for problem in said]
     return Report(f"{' '.join(args.command)}", (*problems, *_build_parts(found)))
+
+
+def write_counts(
+    sources: Sequence[Path], command: Sequence[str], build: str, root: Path, program: str, target: Path
+) -> tuple[str, ...]:
+    """Count the operations of a program's sources in a copy of ``root`` and write them to ``target``.
+
+    Returns what could not be understood of the sources. Raises ``InputError`` and ``UsageError``.
+    """
+    counted = instrumented_run.count_executions(sources, command, build, root)
+    said = tuple(problem for source in counted.sources for problem in source.problems)
+    _write(program, model.build_model(counted), said, target)
+    return said
+
+
+def _write(program: str, found: SourceModel, notes: Sequence[str], target: Path) -> None:
+    try:
+        write_operations(build_document(program, READER, found.ranks, model.iterate_rows(found), notes), target)
+    except OSError as error:
+        raise InputError(target, error.strerror or "can't be written") from error
 
 
 def count_operations(

@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
     from advisor.model.records import Profile
 
-_COMMAND: Final = (
-    "{launch}valgrind --tool=callgrind --dump-instr=yes --cache-sim=yes ./PROGRAM, "
-    "then gapwatch incore DIRECTORY --machine probed --write PROGRAM.operations.json"
-)
-_SOURCE: Final = "gapwatch count SOURCES --write PROGRAM.source.operations.json -- ./PROGRAM"
+_COMMAND: Final = "gapwatch run --deep -- {launch}./PROGRAM"
 _REPORT: Final = (
     "gcc -O3 -fopt-info-vec-missed=report.txt …, then gapwatch incore DIRECTORY --report report.txt --write …"
 )
@@ -43,7 +39,7 @@ def build_facts() -> tuple[Fact, ...]:
         "cycles of loops of which the compiler fears overlap / all scheduled cycles",
               ("doubted_cycles",), ("scheduled_cycles",), _REPORT),
         _make_fact("processor.access_ratio", "compiled loads and stores / those that the source can't do without",
-              _ACCESSES, _ESSENTIAL, f"{_COMMAND}; {_SOURCE}", "ratio"),
+              _ACCESSES, _ESSENTIAL, _COMMAND, "ratio"),
     )  # fmt: skip
 
 

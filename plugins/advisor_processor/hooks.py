@@ -89,7 +89,28 @@ def advisor_rules() -> Sequence[Path]:
 @hookimpl
 def advisor_services() -> Mapping[str, Callable[..., object]]:
     """Return what others may ask for: to measure this machine, and to count the operations of a program."""
-    return {"machine_probe": _run_probe, "operation_counts": _count_operations}
+    return {
+        "machine_probe": _run_probe,
+        "operation_counts": _count_operations,
+        "source_counts": _write_source_counts,
+        "compiled_counts": _write_compiled_counts,
+    }
+
+
+def _write_source_counts(
+    sources: Sequence[Path], command: Sequence[str], build: str, root: Path, program: str, target: Path
+) -> tuple[str, ...]:
+    """Write the operations of a program's source beside its run; return what could not be understood of it."""
+    from advisor_processor.count_command import write_counts
+
+    return write_counts(sources, command, build, root, program, target)
+
+
+def _write_compiled_counts(recording: Path, machine: Machine, target: Path) -> tuple[str, ...]:
+    """Write what callgrind recorded at ``recording``, scheduled on ``machine``; return what could not be looked at."""
+    from advisor_processor.incore_command import write_counts
+
+    return write_counts(recording, machine, target)
 
 
 def _count_operations(

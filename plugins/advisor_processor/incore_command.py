@@ -55,6 +55,16 @@ def run_incore(args: Namespace, services: CommandServices) -> Report:
     return Report(f"{found.program} on {machine.name}", (*parts, *tables, _build_loop_table(chosen, args.osaca, said)))
 
 
+def write_counts(recording: Path, machine: Machine, target: Path) -> tuple[str, ...]:
+    """Write the counts of what callgrind recorded; return what could not be looked at. Raises ``InputError``."""
+    found = analysis.analyse_run(recording, machine)
+    try:
+        write_operations(build_document(found.program, READER, found.ranks, _iterate_counts(found, ())), target)
+    except OSError as error:
+        raise InputError(target, error.strerror or "can't be written") from error
+    return found.missing
+
+
 def _is_program(path: Path) -> bool:
     try:
         if path.is_dir():

@@ -157,3 +157,16 @@ def test_places_are_kept(tmp_path: Path) -> None:
     write_places(tmp_path, places)
     assert read_places(tmp_path) == places
     assert read_places(tmp_path / "nowhere") == {}
+
+
+def test_the_machine_is_told_in_seconds(tmp_path: Path) -> None:
+    file = tmp_path / "node.10.process"
+    file.write_text(
+        PROCESS.format(rank=0) + "machine begin 1 2 3 100 50 4 5 6 100\nmachine end 101 2 3 200 50 4 5 6 100\n"
+    )
+    found = read_process(file)
+    assert found.machine_begin == pytest.approx(0.21)
+    assert found.machine_end == pytest.approx(1.21)
+    file.write_text(PROCESS.format(rank=0) + "machine begin 1 2 3 100 50 4 5 6 0\n")
+    with pytest.raises(InputError):
+        read_process(file)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.advice.facts.source import UNOBSERVED, compute_share
+from advisor.analysis.disturbance import QUEUE_DELAY, TAKEN, disturbance_seconds
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
@@ -49,6 +50,27 @@ def _has_paradigm(paradigm: str, source: FactSource) -> bool | None:
     return paradigm in used if used else None
 
 
+def _queue_share(source: FactSource) -> float | None:
+    table = source.profile.counts.get(QUEUE_DELAY)
+    profile = source.profile
+    return None if table is None else compute_share(float(table.sum()), len(profile.processors) * profile.actual_s)
+
+
+def _disturbance_share(source: FactSource) -> float | None:
+    profile = source.profile
+    known = QUEUE_DELAY in profile.counts
+    return compute_share(disturbance_seconds(profile), profile.actual_s) if known else None
+
+
+def _others_share(source: FactSource) -> float | None:
+    """Return what others took of all cores of the run's hosts; a measure over the whole life of the first process."""
+    table, cores = source.profile.counts.get(TAKEN), source.profile.cores
+    hosts = len({processor.host for processor in source.profile.processors})
+    if table is None or not cores:
+        return None
+    return compute_share(float(table.sum()), cores * hosts * source.profile.actual_s)
+
+
 VALUES: Final[dict[str, Compute]] = {
     "run.wall_s": lambda source: source.profile.actual_s,
     "run.ranks": lambda source: len({processor.rank for processor in source.profile.processors}),
@@ -62,4 +84,7 @@ VALUES: Final[dict[str, Compute]] = {
     "run.has_mpi": partial(_has_paradigm, "mpi"),
     "run.has_openmp": partial(_has_paradigm, "openmp"),
     "run.idle_threads_share": _idle_thread_share,
+    "run.queue_share": _queue_share,
+    "run.disturbance_share": _disturbance_share,
+    "run.others_share": _others_share,
 }

@@ -15,7 +15,9 @@ from advisor.advice.facts.span import GapSpan
 from advisor.advice.facts.values import compute_fact_value
 from advisor.advice.facts.vocabulary import command_for, facts_by_name
 from advisor.analysis import gaps as gaps_of
+from advisor.analysis.disturbance import doubtful_seconds
 from advisor.analysis.loads import summarize_loads
+from advisor.analysis.measures import recording_command
 from advisor.model.errors import PluginError
 from advisor.model.records import GAP_NAMES, LEVELS, Need
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
     from advisor.model.records import Bound, FloatArray, Gap, Profile
 
+#: What would tell gaps from the doings of other programs, and from cores of different speed.
+SECOND_RUN: Final = "a second run"
 #: The programming models that a rule may apply to.
 MODELS: Final = ("mpi", "openmp", "hybrid", "serial")
 
@@ -125,6 +129,8 @@ class _Collector:
     ) -> None:
         self.profile, self.gaps, self.machine, self.loads = profile, gaps, machine, loads
         self.bounds = {bound.name: bound for bound in bounds}
+        self.doubtful_s = {letter: doubtful_seconds(profile, letter) for letter in GAP_NAMES}
+        self.second_run = Need(SECOND_RUN, recording_command(profile, "compiled_ops"))
         self.seconds, self.vocabulary = seconds, vocabulary
         self.calls: CallTable = build_call_table(profile)
         self.totals = MeasureTotals(profile)
@@ -193,7 +199,10 @@ class _Collector:
         gap, part = self.gaps[found], seconds[found]
         formula = f"{gap.upper} - {gap.lower}"
         if len(gap.members) == 1:
-            return GapSpan(part, part, formula)
+            doubtful_s = self.doubtful_s[letter]
+            if not doubtful_s:
+                return GapSpan(part, part, formula)
+            return GapSpan(max(part - doubtful_s, min(part, 0.0)), part, formula, self.second_run)
         return GapSpan(min(part, 0.0), max(part, 0.0), f"{formula}, which holds it", self._find_need(letter))
 
     def _find_need(self, letter: str) -> Need:

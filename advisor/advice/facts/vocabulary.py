@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from advisor.analysis.measures import MISSING, recording_command
+from advisor.analysis.measures import MISSING, launch_prefix, recording_command
 from advisor.model.records import Profile
 from advisor.trace.events import Trace
 
@@ -46,19 +46,12 @@ class Fact:
 
 
 _TRACE: Final = MISSING["wait_s"].command
-_SCOREP: Final = "rebuild with scorep before the compiler, then SCOREP_ENABLE_TRACING=true {launch}./PROGRAM"
+_COUNTS: Final = MISSING["compiled_ops"].command
 _CORES: Final = "gapwatch advise --cores N PATH"
-_CACHE: Final = "{launch}valgrind --tool=cachegrind --cache-sim=yes ./PROGRAM"
-_MEMORY: Final = "{launch}likwid-perfctr -C 0 -g MEM ./PROGRAM, then gapwatch advise --machine host PATH"
-_SHARING: Final = "{launch}perf c2c record ./PROGRAM, then perf c2c report"
-_VECTOR: Final = "{launch}valgrind --tool=callgrind --dump-instr=yes ./PROGRAM"
+_MEMORY: Final = "{launch}likwid-perfctr -f -g MEM -o likwid_%r_%h.csv ./PROGRAM && gapwatch advise --machine host ."
+_SHARING: Final = "perf c2c record -o c2c.data {launch}./PROGRAM && perf c2c report -i c2c.data --stdio"
 _DARSHAN: Final = "DARSHAN_LOGPATH=. DXT_ENABLE_IO_TRACE=1 {launch}env LD_PRELOAD=libdarshan.so ./PROGRAM"
-_CPU: Final = MISSING["cpu_s"].command
 _BINARY: Final = "gapwatch advise --binary ./PROGRAM PATH"
-_SAMPLES: Final = (
-    "perf record -o gapwatch-perf.data {launch}./PROGRAM && perf script -i gapwatch-perf.data > gapwatch-perf.txt && "
-    "gapwatch advise --binary ./PROGRAM gapwatch-perf.txt"
-)
 
 
 def _parse_facts(needs: str, command: str, rows: str) -> tuple[Fact, ...]:
@@ -100,6 +93,19 @@ _RUN: Final = (
         """,
     ),
     *_parse_facts(
+        "delay.queue_s",
+        _TRACE,
+        """
+        run.queue_share      | share | run-queue delay of all threads, in calls and outside / (processors * run time)
+        run.disturbance_share | share | gaps that other programs' delays may have made, at most / run time
+        """,
+    ),
+    *_parse_facts(
+        "delay.taken_s cores",
+        _TRACE,
+        "run.others_share | share | what the machine's cores did for other programs / (cores * run time)",
+    ),
+    *_parse_facts(
         "paradigms",
         _TRACE,
         """
@@ -109,7 +115,7 @@ _RUN: Final = (
     ),
     *_parse_facts(
         "wall_s outside threads",
-        _SCOREP,
+        _TRACE,
         """
         run.idle_threads_share | share | seconds of threads outside parallel regions / (processors * run time)
         """,
@@ -133,7 +139,7 @@ _LOAD: Final = (
     ),
     *_parse_facts(
         "wall_s wait_s sync_s threads",
-        _SCOREP,
+        _TRACE,
         """
         phase.thread_imbalance | ratio | max / mean of work over the threads of the rank that loses most by it
         """,
@@ -185,7 +191,7 @@ _COMMUNICATION: Final = (
     ),
     *_parse_facts(
         "causes",
-        _SCOREP,
+        _TRACE,
         """
         comm.mean_message_B      | B     | bytes sent / messages whose size is known; 0 without messages
         comm.small_message_share | share | messages of at most 4 KiB / messages whose size is known; 0 without messages
@@ -238,12 +244,12 @@ _INPUT_OUTPUT: Final = (
 _PROCESSOR: Final = (
     *_parse_facts(
         "misses.L1 compiled_ops.load",
-        _CACHE,
+        _COUNTS,
         "cache.l1_miss_ratio | share | misses of the first cache / loads and stores",
     ),
     *_parse_facts(
         "misses.LL compiled_ops.load",
-        _CACHE,
+        _COUNTS,
         "cache.ll_miss_ratio | share | misses of the last cache / loads and stores",
     ),
     *_parse_facts(
@@ -253,7 +259,7 @@ _PROCESSOR: Final = (
     ),
     *_parse_facts(
         "vectorized_ops compiled_ops.fp_add",
-        _VECTOR,
+        _COUNTS,
         "processor.vectorized_share | share | vectorized / all compiled floating-point operations",
     ),
     *_parse_facts(
@@ -263,7 +269,7 @@ _PROCESSOR: Final = (
     ),
     *_parse_facts(
         "os_s wall_s",
-        _CPU,
+        _TRACE,
         "os.share | share | seconds taken by the operating system / wall time of all processors",
     ),
 )
@@ -276,7 +282,7 @@ _CODE: Final = (
     ),
     *_parse_facts(
         "code.all_s code.known_s",
-        _SAMPLES,
+        _TRACE,
         """
         code.known_share    | share | seconds in functions whose code was looked at, or is known / computation
         code.checked_share  | share | seconds in functions whose loops check bounds or assertions / computation
@@ -293,7 +299,7 @@ _CODE: Final = (
     ),
     *_parse_facts(
         "code.all_s code.math_s",
-        _SAMPLES,
+        _TRACE,
         """
         code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation
         code.allocation_share | share | seconds in malloc, free and the like / computation
@@ -325,6 +331,4 @@ def command_for(profile: Profile, fact: Fact) -> str:
     standard = next((name for name, missing in MISSING.items() if missing.command == fact.command), None)
     if standard:
         return recording_command(profile, standard)
-    ranks = len({processor.rank for processor in profile.processors})
-    launch = f"mpirun -n {ranks} " if ranks > 1 or "mpi" in profile.paradigms else ""
-    return fact.command.replace("{launch}", launch)
+    return fact.command.replace("{launch}", launch_prefix(profile))

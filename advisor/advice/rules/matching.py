@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts.places import is_significant
+from advisor.advice.facts.sheet import SECOND_RUN
 from advisor.advice.rules.conditions import FactIs, Outcome, compute_truth, evaluate_condition
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class RuleMatches:
 def match_rules(book: RuleBook, sheet: FactSheet) -> RuleMatches:
     """Return what fires and what stays undecided, in the order of the book and of the sites."""
     found = [
-        RuleMatch(action, site, evaluate_condition(action.when, site), _io_s(site, sheet))
+        RuleMatch(action, site, _undisturbed(evaluate_condition(action.when, site), action, site), _io_s(site, sheet))
         for action in book.actions
         for site in _sites_of_action(action, sheet)
         if compute_truth(action.when, site) is not False
@@ -110,11 +111,33 @@ def possible(matches: RuleMatches) -> tuple[RuleMatch, ...]:
     for action in book.actions:
         for site in _sites_of_action(action, sheet):
             known = fired.get((action.id, id(site)))
-            if known is None and action.requires is not None and compute_truth(action.requires, site):
+            if _may_be_noise(action, site):
+                known = None
+            elif known is None and action.requires is not None and compute_truth(action.requires, site):
                 known = RuleMatch(action, site, Outcome(True, tuple(_holding(action, site))))
             if known is not None:
                 found.append(known)
     return tuple(found)
+
+
+def _undisturbed(outcome: Outcome, action: Action, site: Site) -> Outcome:
+    """Return the outcome, unknown where all that the action could win may be the doing of other programs."""
+    if outcome.truth and _may_be_noise(action, site):
+        return replace(outcome, truth=None, needs=tuple(need for _, need in _disturbed_spans(action, site)))
+    return outcome
+
+
+def _may_be_noise(action: Action, site: Site) -> bool:
+    """Return whether every gap of an action was disturbed, and none is known to be significant all the same."""
+    spans = _disturbed_spans(action, site)
+    return 0 < len(spans) == len(action.targets) and not any(
+        is_significant(span.low, site.actual_s) for span, _ in spans
+    )
+
+
+def _disturbed_spans(action: Action, site: Site) -> list[tuple[GapSpan, Need]]:
+    spans = [site.gap_span(gap) for gap in action.targets]
+    return [(span, span.need) for span in spans if span.need is not None and span.need.fact == SECOND_RUN]
 
 
 def _holding(action: Action, site: Site) -> Iterator[Evidence]:

@@ -22,6 +22,7 @@ from advisor.collect.binaries.disassembly import X86_64, can_disassemble
 from advisor.collect.binaries.dwarf_units import DAMAGE
 from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.collect.binaries.hot_functions import analyze_function
+from advisor.collect.binaries.inlined_regions import find_holder, find_line_spans, restrict_loops
 from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.model.errors import InputError
 from advisor.model.records import Note
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from advisor.collect.binaries.compilers import Compilation, SourceUnit
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.collect.binaries.hot_functions import FunctionCode
+    from advisor.collect.binaries.inlined_regions import Span
     from advisor.model.records import FloatArray, Profile, Region
 
 NOTE: Final = "program file"
@@ -45,7 +47,7 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
 #: Kinds of library functions by the name of the count.
 LIBRARY_KINDS: Final = {"math": "math", "memory": "allocation", "copy": "copy"}
 #: Readers whose regions include the functions of libraries; in others they are part of who calls them, or left out.
-_SEES_LIBRARIES: Final = ("perf", "callgrind", "cachegrind", "hpctoolkit")
+_SEES_LIBRARIES: Final = frozenset({"recording", "perf", "callgrind", "cachegrind", "hpctoolkit"})
 #: So many functions, those with the most seconds, are looked into.
 _MOST_FUNCTIONS: Final = 300
 _ARGUMENTS: Final = re.compile(r"\(.*$|\[.*$|\s*\[\{.*$|@.*$|'\d+$")
@@ -68,9 +70,12 @@ def describe_code(profile: Profile, program: Path) -> Profile:
     if seconds is None or not seconds.any():
         return replace(profile, notes=(*profile.notes, *notes))
     found = _find_functions(profile, functions, seconds)
+    inlined = _find_inlined(profile, image, debug, seconds, found)
+    found |= {number: symbol for number, (symbol, _) in inlined.items()}
     codes = _read_functions(image, debug, compilation, found)
+    codes |= {number: restrict_loops(codes[number], spans) for number, (_, spans) in inlined.items() if number in codes}
     counts = _describe_regions(profile, image, compilation, found, codes, seconds)
-    if not found:
+    if not found and not counts["code.known_s"].any():
         counts = _describe_whole(image, compilation, seconds)
     profile = replace(profile, regions=_place_regions(profile, debug, found, codes))
     language = profile.language or _spoken_language(compilation)
@@ -111,6 +116,23 @@ def _find_functions(profile: Profile, functions: Sequence[Symbol], seconds: Floa
         if symbol_of is not None and len(found) < _MOST_FUNCTIONS:
             found[number] = symbol_of
     return found
+
+
+def _find_inlined(
+    profile: Profile, image: ElfImage, debug: ElfImage, seconds: FloatArray, found: Mapping[int, Symbol]
+) -> dict[int, tuple[Symbol, list[Span]]]:
+    """Return the functions that hold regions without a symbol of their own, and where in them these are."""
+    unknown = {
+        number: region
+        for number, region in enumerate(profile.regions)
+        if number not in found and seconds[number].any() and not classify_library_function(region.name)
+    }
+    try:
+        spans = find_line_spans(debug, unknown)
+    except DAMAGE:
+        return {}
+    holders = {number: find_holder(pieces, image) for number, pieces in spans.items()}
+    return {number: (symbol, spans[number]) for number, symbol in holders.items() if symbol is not None}
 
 
 def _read_functions(
@@ -159,7 +181,9 @@ def _describe_regions(
     """Return the counts of the regions that are functions of the program or known functions of libraries."""
     disassembles = image.machine == X86_64 and can_disassemble()
     kinds = {number: classify_library_function(region.name) for number, region in enumerate(profile.regions)}
-    sees = profile.reader in _SEES_LIBRARIES or any(kind for number, kind in kinds.items() if number not in found)
+    sees = not _SEES_LIBRARIES.isdisjoint(profile.reader.split("+")) or any(
+        kind for number, kind in kinds.items() if number not in found
+    )
     names = [*(LOOP_KINDS.values() if disassembles else ()), *(LIBRARY_KINDS.values() if sees else ())]
     counts = {name: np.zeros_like(seconds) for name in ("all", "known", "unoptimized", "checked", *names)}
     counts["all"] += seconds

@@ -130,6 +130,17 @@ static void tell_usage(const char *when) {
           u.ru_maxrss, u.ru_minflt, u.ru_majflt, u.ru_nvcsw, u.ru_nivcsw);
 }
 
+/* Tell what all cores of the machine have done so far: busy, idle, stolen by a hypervisor (proc(5)). */
+static void tell_machine(const char *when) {
+  FILE *file = fopen("/proc/stat", "re");
+  unsigned long long n[8];
+  if (file && fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6,
+                     n + 7) == 8)
+    gw_tell("machine %s %llu %llu %llu %llu %llu %llu %llu %llu %ld", when, n[0], n[1], n[2], n[3], n[4], n[5], n[6],
+            n[7], sysconf(_SC_CLK_TCK));
+  if (file) fclose(file);
+}
+
 static void tell_affinity(void) {
   cpu_set_t set;
   char text[4096] = "";
@@ -193,7 +204,10 @@ struct gw_thread *gw_attach(void) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", t->tid);
     t->schedstat = open(path, O_RDONLY | O_CLOEXEC);
-    if (!t->number) tell_usage("begin");
+    if (!t->number) {
+      tell_usage("begin");
+      tell_machine("begin");
+    }
     t->begin_ns = t->last_ns = t->cpu_at_ns = gw_now();
     t->begin_cpu_ns = t->cpu_ns = gw_thread_cpu();
     t->live = 1;
@@ -505,6 +519,7 @@ void gw_stop(void) {
   gw_on = 0;
   tell_others();
   tell_usage("end");
+  tell_machine("end");
   tell_objects();
   gw_tell("end");
   gw_depth--;

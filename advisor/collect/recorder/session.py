@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.collect.recorder.addresses import name_addresses
 from advisor.collect.recorder.building import build_recorder, find_compiler
 from advisor.model.errors import AdvisorError, InputError
+from advisor.trace.recordings.command import current_command, write_command
 from advisor.trace.recordings.processes import process_files, read_process
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def prepare_session(arguments: Sequence[str], folder: Path, limit_B: int = DEFAU
     library = build_recorder(find_compiler(arguments))
     try:
         folder.mkdir(parents=True)
+        write_command(folder, current_command(arguments))
     except OSError as error:
         raise AdvisorError(f"can't write {folder}: {error.strerror}") from error
     variables = {"LD_PRELOAD": " ".join((str(library), os.environ.get("LD_PRELOAD", ""))).strip()}

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.analysis.disturbance import SPEED_SHARE, UNREPEATED
+from advisor.formats.recording.assembly import program_name
 from advisor.formats.recording.delay import set_aside_delay
 from advisor.formats.recording.sampling import divide_computation
+from advisor.trace.recordings.passes import read_conclusions
 
 if TYPE_CHECKING:
     from advisor.formats.recording.contents import Recording
     from advisor.model.records import FloatArray, Profile
+    from advisor.trace.recordings.processes import Process
 
 
 def complete_profile(profile: Profile, recording: Recording) -> Profile:
     """Return the profile with what the recorder knows beside the events."""
     first = recording.processes[0]
-    profile = divide_computation(set_aside_delay(profile, recording), recording)
+    showed = read_conclusions(recording.path)
+    profile = set_aside_delay(divide_computation(profile, recording), recording)
     return replace(
         profile,
         cores=first.cores or None,
-        counts={**profile.counts, **_counts(profile, recording)},
+        counts={**profile.counts, **_counts(profile, recording), **_unrepeated(profile, showed.unrepeated_s)},
+        executable=first.program if program_name(first) == PurePath(first.program).name else None,
+        started=_started(first),
+        parameters={**profile.parameters, **_parameters(recording)},
         ranks_expected=max(process.ranks for process in recording.processes),
+        notes=(*profile.notes, *showed.notes),
     )
 
 
@@ -48,3 +59,28 @@ def _counts(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
         for name, value in zip(names, values, strict=True):
             found[name][row, column] = value
     return found
+
+
+def _unrepeated(profile: Profile, unrepeated_s: float | None) -> dict[str, FloatArray]:
+    """Return the imbalance that need not come back: what a second run told, else what equal work may differ by."""
+    if len(profile.processors) == 1:
+        return {}
+    computed_s = sum(float(phase.arrays["cpu_s"].sum()) for phase in profile.phases if "cpu_s" in phase.arrays)
+    table = np.zeros((len(profile.regions), len(profile.processors)))
+    table[0, 0] = SPEED_SHARE * computed_s / len(profile.processors) if unrepeated_s is None else unrepeated_s
+    return {UNREPEATED: table}
+
+
+def _started(process: Process) -> str | None:
+    """Return when a process began to be recorded, in local time."""
+    try:
+        return datetime.fromtimestamp(process.real_s, UTC).astimezone().isoformat(timespec="seconds")
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _parameters(recording: Recording) -> dict[str, str]:
+    """Return how the run was started."""
+    command, mpi = recording.command, recording.processes[0].mpi
+    found = {"command": command.line, "directory": command.directory} if command else {}
+    return {**found, **({"MPI library": mpi} if mpi else {})}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.model.errors import InputError
+from advisor.trace.recordings.command import read_command
 from advisor.trace.recordings.layout import JOIN, RECORD, map_records, map_samples
 from advisor.trace.recordings.places import Places, read_places
 from advisor.trace.recordings.processes import process_files, read_process
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from advisor.trace.recordings.command import RunCommand
     from advisor.trace.recordings.processes import Process, ThreadSpan
 
 
@@ -47,6 +49,7 @@ class Recording:
     threads: tuple[RecordedThread, ...]
     places: Places
     others: tuple[Process, ...]
+    command: RunCommand | None = None
 
 
 def read_recording(path: Path) -> Recording:
@@ -59,7 +62,7 @@ def read_recording(path: Path) -> Recording:
     if not any(len(thread.records) for thread in threads):
         raise InputError(path, "the recording holds no events: no process got so far")
     others = tuple(process for process in everything if process not in chosen)
-    return Recording(path, tuple(chosen), threads, read_places(path), others)
+    return Recording(path, tuple(chosen), threads, read_places(path), others, read_command(path))
 
 
 def _chosen(processes: list[Process]) -> list[Process]:

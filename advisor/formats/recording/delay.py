@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.analysis.disturbance import LONGEST_DELAY, OTHERS, QUEUE_DELAY, TAKEN, describe_disturbance
 from advisor.formats.recording.naming import NO_CORE_NAME
 from advisor.model.records import Note
 from advisor.model.units import format_share
@@ -15,14 +16,14 @@ from advisor.trace.recordings.layout import STATE
 
 if TYPE_CHECKING:
     from advisor.formats.recording.contents import RecordedThread, Recording
-    from advisor.model.records import Profile
+    from advisor.model.records import FloatArray, Phase, Profile
+    from advisor.trace.recordings.processes import Process
 
-#: The part of the run in which other programs held the cores.
-OTHERS: Final = "other programs"
 #: Share of the threads' time without a core, from which on the seconds are doubtful.
 DISTURBING: Final = 0.05
-_LEAST_PENALTY: Final = 0.2
-_MOST_PENALTY: Final = 0.6
+_LEAST_PENALTY: Final = 0.1
+#: What is measured by CPU clocks holds on a busy machine, too.
+_MOST_PENALTY: Final = 0.35
 #: A thread computes where it used so much of its time.
 _BUSY: Final = 0.02
 
@@ -30,23 +31,84 @@ _BUSY: Final = 0.02
 def set_aside_delay(profile: Profile, recording: Recording) -> Profile:
     """Return the profile in which delay that other programs caused lies outside of the phases, with a note on it.
 
-    Where the program's own threads are more than the cores they may use, the delay is theirs, and stays.
+    A phase is taken to last as long as it would have without the longest delay in it. Where the program's own threads
+    are more than the cores they may use, the delay is theirs, and stays.
     """
     if shares_cores(recording):
         return profile
     rows = [number for number, region in enumerate(profile.regions) if region.name == NO_CORE_NAME]
     delay_s = np.zeros(len(profile.processors))
+    longest_s = 0.0
     phases = []
     for phase in profile.phases:
         mine = np.isin(phase.regions, rows)
-        arrays = {}
-        for name, values in phase.arrays.items():
-            arrays[name] = values[~mine]
-            if name == "wall_s":
-                delay_s += values[mine].sum(axis=(0, 2))
-        phases.append(replace(phase, regions=phase.regions[~mine], arrays=arrays))
+        if "wall_s" not in phase.arrays or not mine.any():
+            phases.append(phase)
+            continue
+        delay = phase.arrays["wall_s"][mine].sum(axis=0)
+        delay_s += delay.sum(axis=1)
+        longest_s += float(delay.max(axis=0).sum())
+        arrays = {name: values[~mine] for name, values in phase.arrays.items()}
+        phases.append(_shortened(replace(phase, regions=phase.regions[~mine], arrays=arrays), delay.max(axis=0)))
     outside = {**profile.outside, OTHERS: delay_s} if rows else profile.outside
-    return replace(profile, phases=tuple(phases), outside=outside, notes=(*profile.notes, *_note(recording)))
+    queue_s = _queue_delay(profile, recording)
+    counts = {**profile.counts, **_delay_counts(profile, queue_s, longest_s, delay_s), **_taken(profile, recording)}
+    found = replace(profile, phases=tuple(phases), outside=outside, counts=counts)
+    return replace(found, notes=(*profile.notes, *_note(found, recording)))
+
+
+def _shortened(phase: Phase, longest_s: FloatArray) -> Phase:
+    """Return a phase whose instances last shorter by the longest delay in them, but as long as their work."""
+    if phase.duration_s is None:
+        return phase
+    own = phase.arrays["wall_s"].sum(axis=0)
+    waited = sum((phase.arrays[name].sum(axis=0) for name in ("wait_s",) if name in phase.arrays), np.zeros_like(own))
+    least = np.minimum((own - waited).max(axis=0), phase.duration_s)
+    return replace(phase, duration_s=np.maximum(phase.duration_s - longest_s, least))
+
+
+def _queue_delay(profile: Profile, recording: Recording) -> FloatArray:
+    """Return the run-queue delay of each processor, in calls and outside, as far as the kernel tells."""
+    found = np.zeros(len(profile.processors))
+    columns = {(one.rank, one.thread): q for q, one in enumerate(profile.processors)}
+    for thread in recording.threads:
+        q = columns.get((thread.rank, thread.span.number))
+        states = thread.records[thread.records["kind"] == STATE]
+        if q is not None and len(states) > 1 and (states["size"] >= 0).all():
+            found[q] += max(int(states["size"][-1]) - int(states["size"][0]), 0) / 1e9
+    return found
+
+
+def _delay_counts(
+    profile: Profile, queue_s: FloatArray, longest_s: float, delay_s: FloatArray
+) -> dict[str, FloatArray]:
+    """Return the delays as counts; delay in calls adds to what is known of each phase, as nobody knows where it was."""
+    row = _own_row(profile)
+    counts = {name: np.zeros((len(profile.regions), len(profile.processors))) for name in (LONGEST_DELAY, QUEUE_DELAY)}
+    counts[QUEUE_DELAY][row] = queue_s
+    counts[LONGEST_DELAY][row, 0] = longest_s + float(np.maximum(queue_s - delay_s, 0.0).max())
+    return counts
+
+
+def _taken(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
+    """Return the seconds of all cores that went to others than the run, in the column of each host's first process."""
+    hosts: dict[str, list[Process]] = {}
+    for process in recording.processes:
+        hosts.setdefault(process.host, []).append(process)
+    table = np.zeros((len(profile.regions), len(profile.processors)))
+    for processes in hosts.values():
+        first = processes[0]
+        if first.machine_begin is None or first.machine_end is None:
+            return {}
+        busy = first.machine_end - first.machine_begin
+        own = sum(process.used_s for process in processes)
+        column = next((q for q, one in enumerate(profile.processors) if one.rank == (first.rank or 0)), 0)
+        table[_own_row(profile), column] = max(busy - own, 0.0)
+    return {TAKEN: table}
+
+
+def _own_row(profile: Profile) -> int:
+    return next((number for number, region in enumerate(profile.regions) if region.name == profile.program), 0)
 
 
 def shares_cores(recording: Recording) -> bool:
@@ -72,17 +134,15 @@ def _is_busy(thread: RecordedThread) -> bool:
     return span.end_cpu_ns - span.begin_cpu_ns > _BUSY * (span.end_ns - span.begin_ns)
 
 
-def _note(recording: Recording) -> tuple[Note, ...]:
-    """Return a note on how long all threads waited for a core, in calls and outside, where that disturbs."""
-    queued = lived = 0
-    for thread in recording.threads:
-        states = thread.records[thread.records["kind"] == STATE]
-        if len(states) > 1 and (states["size"] >= 0).all():
-            queued += int(states["size"][-1] - states["size"][0])
-            lived += int(states["start_ns"][-1] - states["start_ns"][0])
-    share = queued / lived if lived else 0.0
+def _note(profile: Profile, recording: Recording) -> tuple[Note, ...]:
+    """Return a note on how long threads waited for a core, in calls and outside, where that disturbs."""
+    queued = float(profile.counts[QUEUE_DELAY].sum())
+    lived = sum((thread.span.end_ns or 0) - thread.span.begin_ns for thread in recording.threads if thread.span.end_ns)
+    share = queued / (lived / 1e9) if lived else 0.0
     if share < DISTURBING:
         return ()
     text = f"other programs held the cores for {format_share(share)} of the time"
+    if len(profile.processors) > 1:
+        text += f": {describe_disturbance(float(profile.counts[LONGEST_DELAY].sum()))}; computation is measured without"
     penalty = min(max(share, _LEAST_PENALTY), _MOST_PENALTY)
     return (Note(OTHERS, text, penalty, "run it again on a machine that does nothing else"),)

@@ -58,8 +58,9 @@ class Process:
     """One process of a recording; numbers of functions, files and communicators are its own.
 
     ``communicators`` maps a number to its members as ranks of the world, ``remotes`` that of an intercommunicator to
-    those on the other side; -1 is a process of another world. ``prices_s`` is what a record, a reading of the CPU
-    clock and a state cost there.
+    those on the other side; -1 is a process of another world. ``machine_begin`` and ``machine_end`` are the seconds
+    that all cores of the host had been busy, or taken by a hypervisor. ``prices_s`` is what a record, a reading of the
+    CPU clock and a state cost there.
     """
 
     stem: Path
@@ -83,6 +84,8 @@ class Process:
     threads: dict[int, ThreadSpan] = field(default_factory=dict)
     begin: Usage | None = None
     end: Usage | None = None
+    machine_begin: float | None = None
+    machine_end: float | None = None
     samples_per_s: int = 0
     prices_s: tuple[float, float, float] | None = None
     full: tuple[str, int] | None = None
@@ -122,7 +125,7 @@ def read_process(path: Path) -> Process:
         try:
             if take:
                 take(process, rest)
-        except (ValueError, IndexError, KeyError) as error:
+        except (ValueError, IndexError, KeyError, ZeroDivisionError) as error:
             raise InputError(path, f"not understood: {line[:80]!r}", f"line {number}") from error
     return process
 
@@ -197,6 +200,16 @@ def _take_usage(process: Process, rest: str) -> None:
         process.end = found
 
 
+def _take_machine(process: Process, rest: str) -> None:
+    when, *counts = rest.split()
+    user, nice, system, _, _, interrupts, soft, steal, per_s = (int(word) for word in counts)
+    seconds = (user + nice + system + interrupts + soft + steal) / per_s
+    if when == "begin":
+        process.machine_begin = seconds
+    else:
+        process.machine_end = seconds
+
+
 def _take_prices(process: Process, rest: str) -> None:
     record, reading, state = (int(word) / 1e12 for word in rest.split())
     process.prices_s = record, reading, state
@@ -228,6 +241,7 @@ _LINES: Final[dict[str, Callable[[Process, str], None]]] = {
     "thread-end": _take_thread_end,
     "usage": _take_usage,
     "sampling": lambda process, rest: setattr(process, "samples_per_s", int(rest)),
+    "machine": _take_machine,
     "prices": _take_prices,
     "full": _take_full,
     "end": lambda process, rest: setattr(process, "ended", True),

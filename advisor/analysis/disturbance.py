@@ -1,0 +1,56 @@
+"""What other programs did to a run: seconds that look like imbalance and waiting, and are neither.
+
+A thread that is ready to run and has no core holds up whoever waits for it. The program can't be blamed for more
+waiting than the longest delay of each instance of a phase, so that a gap is known only down to what is left without it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.model.units import format_seconds
+
+if TYPE_CHECKING:
+    from advisor.model.records import Profile
+
+#: The part of the run in which other programs held the cores, outside of all phases.
+OTHERS: Final = "other programs"
+#: Counts, in the row of the program: the longest delay of each instance of a phase, summed up; the run-queue delay of
+#: each thread; what the machine's cores did for others; and the imbalance that a second run may not show: all seconds.
+LONGEST_DELAY, QUEUE_DELAY, TAKEN = "delay.longest_s", "delay.queue_s", "delay.taken_s"
+UNREPEATED: Final = "delay.unrepeated_s"
+#: Gaps that such delays lengthen; computation is measured by CPU clocks, and the rest is not waited for.
+DISTURBED_GAPS: Final = frozenset({"C'", "L", "M'", "D", "S'", "W"})
+#: Gaps that cores of different speed make as well: caches, memory and clocks are shared, and pages lie as they may.
+UNEVEN_GAPS: Final = frozenset({"L", "M'", "D", "W"})
+#: By so much of the computation equal work may differ from one run to the next, the slowest processor from the mean
+#: (docs/recording.md).
+SPEED_SHARE: Final = 0.1
+#: Less of the run does not matter.
+_LEAST_SHARE: Final = 0.01
+
+
+def disturbance_seconds(profile: Profile) -> float:
+    """Return the seconds of a gap that other programs may have made; 0 where they are few, or were not measured."""
+    table = profile.counts.get(LONGEST_DELAY)
+    if table is not None:
+        seconds = float(table.sum())
+    elif OTHERS in profile.outside:
+        seconds = float(profile.outside[OTHERS].max())
+    else:
+        return 0.0
+    return seconds if seconds >= _LEAST_SHARE * profile.actual_s else 0.0
+
+
+def doubtful_seconds(profile: Profile, gap: str) -> float:
+    """Return the seconds of a gap, by its letter, that need not come back in another run."""
+    if gap not in DISTURBED_GAPS:
+        return 0.0
+    table = profile.counts.get(UNREPEATED)
+    uneven_s = float(table.sum()) if table is not None and gap in UNEVEN_GAPS else 0.0
+    return disturbance_seconds(profile) + uneven_s
+
+
+def describe_disturbance(seconds: float) -> str:
+    """Return what such seconds mean for imbalance and waiting."""
+    return f"up to {format_seconds(seconds)} of imbalance, waiting and communication are theirs"

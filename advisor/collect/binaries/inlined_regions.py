@@ -1,0 +1,62 @@
+"""Regions that are functions without a symbol of their own, as they were inlined: found by their lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.collect.binaries.dwarf_units import read_units
+from advisor.collect.binaries.line_tables import read_line_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from advisor.collect.binaries.elf_files import ElfImage, Symbol
+    from advisor.collect.binaries.hot_functions import FunctionCode
+    from advisor.model.records import Region
+
+#: The code of one line: from an address up to another.
+Span = tuple[int, int]
+
+
+def find_line_spans(image: ElfImage, regions: Mapping[int, Region]) -> dict[int, list[Span]]:
+    """Return the code of the line of each region, by number; raises what damaged debug information raises."""
+    wanted: dict[tuple[str, int], list[int]] = {}
+    for number, region in regions.items():
+        if region.file and region.line:
+            wanted.setdefault((PurePath(region.file).name, region.line), []).append(number)
+    spans: dict[int, list[Span]] = {}
+    if not wanted or not image.has_debug_info or not image.little_endian:
+        return spans
+    for unit in read_units(image.sections):
+        table = read_line_table(unit)
+        names = [PurePath(path).name for path in table.files]
+        for (name, line), numbers in wanted.items():
+            files = [place for place, each in enumerate(names) if each == name]
+            for row in np.flatnonzero((table.line == line) & np.isin(table.file, files)).tolist():
+                if row + 1 < len(table.address) and table.address[row] < table.address[row + 1]:
+                    for number in numbers:
+                        spans.setdefault(number, []).append((int(table.address[row]), int(table.address[row + 1])))
+    return spans
+
+
+def find_holder(spans: Iterable[Span], image: ElfImage) -> Symbol | None:
+    """Return the function that holds most of the code of a region, None where no symbol does."""
+    bytes_of: dict[int, int] = {}
+    symbols: dict[int, Symbol] = {}
+    for begin, end in spans:
+        symbol = image.find_function(begin)
+        if symbol is not None:
+            symbols[symbol.begin] = symbol
+            bytes_of[symbol.begin] = bytes_of.get(symbol.begin, 0) + end - begin
+    return symbols[max(bytes_of, key=lambda begin: bytes_of[begin])] if bytes_of else None
+
+
+def restrict_loops(code: FunctionCode, spans: Iterable[Span]) -> FunctionCode:
+    """Return the code with the loops that hold code of a region alone, with all where none does."""
+    pieces = list(spans)
+    kept = tuple(loop for loop in code.loops if any(loop.begin < end and begin < loop.end for begin, end in pieces))
+    return replace(code, loops=kept) if kept else code

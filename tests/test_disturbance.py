@@ -1,0 +1,101 @@
+"""Other programs beside a run: what they may have made is no fault of the program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from strategies import build, phase
+
+from advisor.advice import facts, rules
+from advisor.advice.facts.sheet import SECOND_RUN
+from advisor.advice.rules import matching
+from advisor.advice.rules.cases import build_case_sheet
+from advisor.advice.rules.matching import possible
+from advisor.analysis import bounds, gaps
+from advisor.analysis.disturbance import (
+    DISTURBED_GAPS,
+    LONGEST_DELAY,
+    OTHERS,
+    QUEUE_DELAY,
+    TAKEN,
+    UNREPEATED,
+    disturbance_seconds,
+    doubtful_seconds,
+)
+from advisor.model.records import Need, Phase
+
+if TYPE_CHECKING:
+    from advisor.advice.facts import FactSheet
+    from advisor.model.records import Profile
+
+
+def unbalanced(longest_s: float) -> Profile:
+    """Two ranks, of which the second works twice as long in each of ten steps; 15 s in all."""
+    work = np.array([[[0.5] * 10, [1.5] * 10]])
+    arrays = {"wall_s": np.full_like(work, 1.5), "cpu_s": work, "wait_s": 1.5 - work}
+    arrays |= dict.fromkeys(("transfer_s", "sync_s", "io_s", "os_s"), np.zeros_like(work))
+    found = build([phase([[1.0], [1.0]])])
+    step = Phase("step", "parallel", np.array([0]), arrays, "MPI_Barrier", np.arange(10) * 1.5, np.full(10, 1.5))
+    counts = {name: np.zeros((1, 2)) for name in (LONGEST_DELAY, QUEUE_DELAY, TAKEN)}
+    counts[LONGEST_DELAY][0, 0] = longest_s
+    counts[QUEUE_DELAY][0] = longest_s / 2
+    counts[TAKEN][0, 0] = 6.0
+    status = dict.fromkeys(arrays, "measured")
+    return replace(found, phases=(step,), actual_s=15.0, counts=counts, cores=2, status=status, paradigms=("mpi",))
+
+
+def sheet_of(profile: Profile) -> FactSheet:
+    levels = bounds.compute_bounds(profile, None)
+    return facts.collect_facts(profile, levels, gaps.attribute_gaps(profile, levels))
+
+
+def test_a_gap_is_known_down_to_what_others_cannot_have_made() -> None:
+    for longest_s, low in ((0.0, 5.0), (2.0, 3.0), (7.0, 0.0)):
+        span = sheet_of(unbalanced(longest_s)).run.gap_span("L")
+        assert span.high == pytest.approx(5.0)
+        assert span.low == pytest.approx(low)
+
+
+def test_imbalance_that_need_not_come_back_is_no_gap() -> None:
+    profile = unbalanced(0.0)
+    profile = replace(profile, counts={**profile.counts, UNREPEATED: np.array([[1.0, 0.0]])})
+    assert doubtful_seconds(profile, "L") == 1.0
+    assert doubtful_seconds(profile, "C'") == doubtful_seconds(profile, "P") == 0.0
+    assert sheet_of(profile).run.gap_span("L").low == pytest.approx(4.0)
+
+
+def test_no_change_is_tried_on_what_may_be_noise() -> None:
+    book = rules.load_default()
+    for longest_s, fires in ((0.0, True), (7.0, False)):
+        found = possible(rules.match_rules(book, sheet_of(unbalanced(longest_s))))
+        about = {one.action.id for one in found if one.action.targets and set(one.action.targets) <= DISTURBED_GAPS}
+        assert bool(about) == fires, about
+
+
+def test_no_rule_fires_on_what_may_be_noise() -> None:
+    """The case of a rule fires, and stays undecided where others may have made its gaps."""
+    book = rules.load_default()
+    action = next(one for one in book.actions if one.id == "A-28")
+    fired = next(m for m in rules.match_rules(book, build_case_sheet("skewed-load")).fired if m.action is action)
+    gap = str(action.targets[0])
+    span = replace(fired.site.gap_span(gap), low=0.0, need=Need(SECOND_RUN, ""))
+    site = replace(fired.site, spans={**fired.site.spans, gap: span})
+    assert matching._undisturbed(fired.outcome, action, fired.site).truth
+    assert matching._undisturbed(fired.outcome, action, site).truth is None
+
+
+def test_the_share_of_others_is_a_fact() -> None:
+    values = sheet_of(unbalanced(3.0)).run.values
+    assert values["run.disturbance_share"] == pytest.approx(0.2)
+    assert values["run.queue_share"] == pytest.approx(0.1)
+    assert values["run.others_share"] == pytest.approx(0.2)
+
+
+def test_runs_that_were_sampled_have_their_own_measure() -> None:
+    quiet = replace(unbalanced(0.0), counts={})
+    assert disturbance_seconds(quiet) == 0.0
+    assert disturbance_seconds(replace(quiet, outside={OTHERS: np.array([1.0, 2.0])})) == 2.0
+    assert disturbance_seconds(replace(quiet, outside={OTHERS: np.array([0.01, 0.02])})) == 0.0
