@@ -94,7 +94,7 @@ def require_gain(answer: object) -> tuple[float, float, float] | None:
     return float(expected), float(lowest), float(highest)
 
 
-def counterfactuals(answer: object) -> tuple[Counterfactual | None, ...] | None:
+def require_counterfactuals(answer: object) -> tuple[Counterfactual | None, ...] | None:
     """Return what each candidate would have won; None where nothing could be simulated."""
     if answer is None:
         return None

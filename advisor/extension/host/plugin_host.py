@@ -198,7 +198,7 @@ class PluginHost:
         )
         return next((gain for _, gain in answered), None)
 
-    def counterfactuals(
+    def collect_counterfactuals(
         self,
         profile: Profile,
         candidates: Sequence[Candidate],
@@ -208,7 +208,7 @@ class PluginHost:
         """Return what each candidate would have won, as the first plugin with an answer sees it; None without one."""
         answered = self._ask_plugins(
             "advisor_counterfactuals",
-            answers.counterfactuals,
+            answers.require_counterfactuals,
             profile=profile,
             candidates=candidates,
             machine=machine,

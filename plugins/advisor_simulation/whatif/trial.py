@@ -59,7 +59,7 @@ def build_trial(run: MeasuredRun, trace: Trace | None = None) -> Trial:
 
     traced = operations.build_operations(run, trace)
     if traced is not None:
-        passes = traced.passes()
+        passes = traced.count_passes()
         run = run.with_phases([replace(p, passes=passes[n]) for n, p in enumerate(run.phases) if n in passes])
     return Trial(run, traced)
 
@@ -81,9 +81,9 @@ def _apply_word(trial: Trial, word: tuple[str, str], phases: set[int]) -> Trial 
     try:
         traced = trial.traced.apply_change(word, trial.run, after, phases)
     except AdvisorError:
-        return None if trial.traced.decides(word) else by_phases
+        return None if trial.traced.is_decided(word) else by_phases
     if traced is None:
-        return None if trial.traced.decides(word) else by_phases
+        return None if trial.traced.is_decided(word) else by_phases
     return Trial(after or trial.run, traced, trial.rewritten or rewritten)
 
 

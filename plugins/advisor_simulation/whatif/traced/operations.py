@@ -92,11 +92,15 @@ OF_MESSAGES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TracedOperations:
-    """The operations of a run: ``rows``, how long they take, and the phase and instance of each recorded one."""
+    """The operations of a run: ``rows``, how long they take, and the phase and instance of each recorded one.
+
+    ``noise_s`` is the standard deviation of a run's time that the scatter of equal computations makes.
+    """
 
     rows: ReplayRows
     time_s: float
     site: tuple[IntArray, IntArray]
+    noise_s: float = 0.0
 
     @staticmethod
     def is_rewrite(word: tuple[str, str]) -> bool:
@@ -104,9 +108,9 @@ class TracedOperations:
         return word in REWRITES
 
     @staticmethod
-    def decides(word: tuple[str, str]) -> bool:
+    def is_decided(word: tuple[str, str]) -> bool:
         """Return whether the operations alone tell what a change wins: nothing, where they hold nothing of it."""
-        return word in REWRITES or sharing.decides(word)
+        return word in REWRITES or sharing.moves_work(word)
 
     def apply_change(
         self, word: tuple[str, str], before: MeasuredRun, after: MeasuredRun | None, phases: set[int]
@@ -119,14 +123,15 @@ class TracedOperations:
         rewrite = REWRITES.get(word)
         chosen = self._select_rows(before, phases)
         if word in OF_MESSAGES:
-            chosen &= ~np.isin(self._site()[0], list(work.hubs(self.rows, self._site()[0])))
+            chosen &= ~np.isin(self._site()[0], list(work.find_hubs(self.rows, self._site()[0])))
         if word == EARLY:
             made = ordering.send_early(self.rows, self._site(), chosen)
         elif rewrite is not None:
             made = rewrite(self.rows, chosen)
-        elif sharing.decides(word):
+        elif sharing.moves_work(word):
+            chosen = self._extend_by_region(chosen) if word[0] == "schedule" else chosen
             serial = [number for number, phase in enumerate(before.phases) if phase.serial]
-            made = sharing.shared(self.rows, self._site(), chosen, word, serial)
+            made = sharing.move_work(self.rows, self._site(), chosen, word, serial)
         else:
             made = loads.carry_loads(self.rows, self.site, before, after) if after is not None else None
         return self._replay_rows(made) if made is not None else None
@@ -141,32 +146,39 @@ class TracedOperations:
         ends = rows.replay_rows(self.rows).end_s[mine]
         return from_trace(rebuilding.rebuild_trace(program, ends), program.title, "replay")
 
-    def passes(self) -> dict[int, int]:
+    def count_passes(self) -> dict[int, int]:
         """Return how often the main region of each phase is passed, by place in ``Run.phases``."""
         largest: dict[int, work.Unit] = {}
         names = self.rows.program.names
-        for unit in work.units(self.rows, *self._site(), np.ones(len(self.rows), dtype=bool)):
+        for unit in work.find_units(self.rows, *self._site(), np.ones(len(self.rows), dtype=bool)):
             region = int(self.rows.region[unit.at[0]])
             is_file = region >= 0 and classify_region(names[region])[1] == Role.IO
             if not is_file and unit.seconds.sum() > (largest[unit.phase].seconds.sum() if unit.phase in largest else 0):
                 largest[unit.phase] = unit
         return {phase: unit.seconds.shape[1] for phase, unit in largest.items()}
 
-    def changed_region(self, after: TracedOperations) -> str:
-        """Return the region whose computation changes most in a run with the same rows; nothing for none.
-
-        Of several that change nearly as much the first by name, so that noise between runs does not choose.
-        """
+    def changed_region(self, after: TracedOperations) -> str | None:
+        """Return the region whose computation changes in a run with the same rows, None where several do."""
         if len(after.rows) != len(self.rows):
             return ""
         moved = np.abs(after.rows.seconds - self.rows.seconds) * self.rows.op_mask(Op.BURST)
         by_region = np.bincount(self.rows.region + 1, moved)[1:]
-        near = np.flatnonzero(by_region >= NEARLY * by_region.max(initial=0.0))
-        return min((self.rows.program.names[number] for number in near.tolist()), default="")
+        most = int(by_region.argmax()) if len(by_region) else 0
+        if not by_region.sum() > 0:
+            return ""
+        return self.rows.program.names[most] if by_region[most] >= NEARLY * by_region.sum() else None
 
     def shows_order(self, run: MeasuredRun, phases: set[int]) -> bool:
         """Return whether ranks show others that these can send earlier."""
         return ordering.is_shown(self.rows, self._site(), self._select_rows(run, phases))
+
+    def _extend_by_region(self, chosen: Mask) -> Mask:
+        """Return the chosen rows and all computations of their regions: a loop has one schedule everywhere."""
+        bursts = self.rows.op_mask(Op.BURST)
+        seconds = np.bincount(self.rows.region + 1, self.rows.seconds * (bursts & chosen))
+        regions = np.flatnonzero(seconds > work.SMALL * seconds.sum()) - 1
+        found: Mask = chosen | (bursts & np.isin(self.rows.region, regions[regions >= 0]))
+        return found
 
     def _select_rows(self, run: MeasuredRun, phases: set[int]) -> Mask:
         """Return which rows lie in some phases; all of them for none."""
@@ -199,7 +211,8 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
         return None
     if abs(time_s - run.profile.actual_s) > MISSED * run.profile.actual_s:
         return None
-    return TracedOperations(made, time_s, loads.find_places(made, run))
+    site = loads.find_places(made, run)
+    return TracedOperations(made, time_s, site, work.estimate_noise(made, *site))
 
 
 def _loses_messages(program: Program) -> bool:

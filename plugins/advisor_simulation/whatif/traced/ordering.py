@@ -15,7 +15,7 @@ import numpy as np
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op
 from advisor_simulation.whatif.traced import messages
 from advisor_simulation.whatif.traced.background import cut_rows
-from advisor_simulation.whatif.traced.work import main_region, turns
+from advisor_simulation.whatif.traced.work import main_region, number_passes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ def _moves(
         if not bursts.any():
             continue
         main = bursts & (rows.region[at] == main_region(rows.region[at[bursts]], rows.seconds[at[bursts]]))
-        turn = turns(rows.line[at], instance[at], main)
+        turn = number_passes(rows.line[at], instance[at], main)
         found = _of_phase(rows, at, rows.line[at] * (int(turn.max()) + 1) + turn, bursts)
         if found is not None:
             yield found
