@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from advisor.advice.counterfactuals import Candidate, Counterfactual
     from advisor.advice.earlier_runs import RunHistory
     from advisor.advice.facts import Fact
-    from advisor.advice.ranking.judged import Judge
+    from advisor.advice.ranking.judgement import Judge
     from advisor.advice.rules import RuleBook, RuleMatches
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
@@ -344,11 +344,11 @@ def _gain_estimator(
 def _judge(profile: Profile, host: PluginHost, known: _RunContext, stage: Callable[[str], None]) -> Judge:
     """Return what says how much shorter the run would have been with each of the changes that could be made."""
 
-    def simulate_candidates(candidates: Sequence[Candidate]) -> Sequence[Counterfactual | None] | None:
+    def simulate_changes(candidates: Sequence[Candidate]) -> Sequence[Counterfactual | None] | None:
         stage(f"simulating {len(candidates)} changes")
-        return host.simulate_candidates(profile, candidates, known.machine, known.events)
+        return host.collect_counterfactuals(profile, candidates, known.machine, known.events)
 
-    return simulate_candidates
+    return simulate_changes
 
 
 def _select_needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:

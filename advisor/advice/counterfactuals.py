@@ -13,15 +13,17 @@ if TYPE_CHECKING:
 class Candidate:
     """A change that an action would make in some phases (numbers; all phases, if there are none).
 
-    ``change`` is the rule's ``change``; ``effort`` (1 to 5) and ``prior`` (0 to 1) decide between changes that win
-    nearly the same.
+    ``change`` is the rule's ``change``; ``effort`` (1 to 5) and ``typical_fraction`` (0 to 1) decide between changes
+    that win nearly the same. ``ceiling_s`` is the most that the rule expects of it: those with much to win are tried
+    first.
     """
 
     action: str
     change: Mapping[str, str]
     phases: tuple[int, ...]
     effort: int
-    prior: float
+    typical_fraction: float
+    ceiling_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,9 @@ class Counterfactual:
     ``order`` is the place among the changes that are worth making one after the other, the best first, -1 for none;
     ``further_s`` what the change wins behind those before it. A change that wins its seconds only in the place of a
     better one names that one's number in ``instead_of``. ``assumed`` says what the recording does not show and the
-    gain depends on; ``region`` names the region of the program that the change is about, where that is known.
+    gain depends on; ``region`` names the region of the program that the change is about, where that is known, and is
+    None where the change is about several. One that is not ``simulated`` could have been, but the others took all the
+    work that a run may cost.
     """
 
     gain_s: float
@@ -41,4 +45,5 @@ class Counterfactual:
     further_s: float = 0.0
     instead_of: int = -1
     assumed: str = ""
-    region: str = ""
+    region: str | None = ""
+    simulated: bool = True

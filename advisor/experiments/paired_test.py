@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.analysis.comparison import DISTURBED, LEAST_SHARE
 from advisor.analysis.distributions import student_t_quantile
+from advisor.model import policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,12 +49,12 @@ class Effect:
     @property
     def is_faster(self) -> bool:
         """Whether the setting is certainly faster, by at least 1 %."""
-        return self.high < 1 - LEAST_SHARE
+        return self.high < 1 - policy.CHANGE_SHARE
 
     @property
     def is_slower(self) -> bool:
         """Whether the setting certainly wins less than 1 %."""
-        return self.low > 1 - LEAST_SHARE
+        return self.low > 1 - policy.CHANGE_SHARE
 
 
 def estimate_effects(timings: Sequence[Timing], reference: str, tests: int) -> dict[str, Effect]:
@@ -107,5 +107,5 @@ def drop_disturbed(timings: Sequence[Timing]) -> list[Timing]:
     for one in timings:
         fastest[one.setting] = min(fastest[one.setting], one.seconds)
     longer = [one.seconds / fastest[one.setting] - 1 for one in timings]
-    most = DISTURBED * float(np.median([share for share in longer if share > 0] or [0.0]))
-    return [one for one, share in zip(timings, longer, strict=True) if share <= max(most, LEAST_SHARE)]
+    most = policy.DISTURBED_RUN * float(np.median([share for share in longer if share > 0] or [0.0]))
+    return [one for one, share in zip(timings, longer, strict=True) if share <= max(most, policy.CHANGE_SHARE)]

@@ -356,12 +356,15 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class Dismissed:
-    """A change that could be made and would not help: what it would have won at one place, seconds."""
+    """A change that could be made and would not help: what it would have won at one place, seconds.
+
+    ``gain_s`` is None for one that was not simulated, since the others took all the work that a run may cost.
+    """
 
     action: str
     title: str
     phase: str | None
-    gain_s: float
+    gain_s: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from advisor.model.records import Advice, Gap, Share
+    from advisor.model.records import Advice, Dismissed, Gap, Share
     from advisor.output.page import Page
 
 #: Rows of each attribution table; the document has them all.
@@ -64,15 +64,22 @@ def _render_gap(gap: Gap, page: Page) -> list[Text]:
 
 
 def _no_help(advice: Advice, page: Page) -> list[Text]:
-    """Return the changes that were simulated and would not help, with what they would win."""
-    if not advice.dismissed:
-        return []
-    lines = render_heading("Changes that would not help", page, "by simulation")
-    for item in sorted(advice.dismissed, key=lambda one: -one.gain_s):
-        place = f' in phase "{item.phase}"' if item.phase else ""
-        gain = numbers.format_duration(max(item.gain_s, 0.0))
-        lines += render_bullet(page.clean_name(f"{item.title} [{item.action}]{place}: {gain}"), page)
+    """Return the changes that would not help, with what they would win, and those that were not simulated."""
+    simulated = [(item, item.gain_s) for item in advice.dismissed if item.gain_s is not None]
+    lines = render_heading("Changes that would not help", page, "by simulation") if simulated else []
+    for item, gain_s in sorted(simulated, key=lambda each: -each[1]):
+        gain = numbers.format_duration(max(gain_s, 0.0))
+        lines += render_bullet(f"{_name_change(item, page)}: {gain}", page)
+    left_out = [item for item in advice.dismissed if item.gain_s is None]
+    lines += render_heading("Changes that were not simulated", page, "the run is too large for all") if left_out else []
+    for item in left_out:
+        lines += render_bullet(_name_change(item, page), page)
     return lines
+
+
+def _name_change(item: Dismissed, page: Page) -> str:
+    place = f' in phase "{item.phase}"' if item.phase else ""
+    return page.clean_name(f"{item.title} [{item.action}]{place}")
 
 
 def _render_shares(kind: str, shares: Sequence[Share], page: Page) -> list[Text]:

@@ -73,6 +73,6 @@ def advisor_counterfactuals(
     """Return what each change would have won, replayed on the events of the run; None for a run without events."""
     if trace is None:
         return None
-    from advisor_simulation.whatif.judging import counterfactuals
+    from advisor_simulation.whatif.judging import simulate_candidates
 
-    return counterfactuals(profile, candidates, trace)
+    return simulate_candidates(profile, candidates, trace)

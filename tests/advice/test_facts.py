@@ -37,7 +37,7 @@ phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio 
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases phase.heaviest_share
 phase.work_s
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
-wait.unmatched_share wait.share
+wait.lock_share wait.unmatched_share wait.share
 comm.messages_per_iteration comm.mean_message_B comm.small_message_share comm.seconds_per_message
 comm.point_to_point_share comm.collective_share comm.reductions_per_iteration comm.mean_collective_B
 comm.collectives_per_iteration comm.alltoall_share comm.share

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ import advisor_simulation
 from advisor.advice import facts, ranking, rules
 from advisor.analysis import bounds, gaps
 from advisor.trace.profile import from_trace
+from advisor_simulation.whatif import work_budget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,3 +86,25 @@ def test_barriers_that_order_nothing_are_dropped() -> None:
     assert first.action in ("G-13", "A-31", "A-36", "A-38")
     assert first.expected_s == pytest.approx(before.time_s.max() - after.time_s.max(), rel=0.1)
     assert {"G-13", "A-38"} <= {first.action, *first.alternatives}
+
+
+def test_what_the_budget_of_work_does_not_reach_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With work for a few simulations the one with most to win is still made, and the rest is said to be left over."""
+    trace = stencil(4, 0.45, "nonblocking", reduces=True)
+    whole = advised(trace)
+    monkeypatch.setattr(work_budget, "LEAST", work_budget.MOST // 6)
+    small = advised(trace)
+    left_out = {one.action for one in small.dismissed if one.gain_s is None}
+    assert left_out
+    assert all(one.gain_s is not None for one in whole.dismissed)
+    assert left_out.isdisjoint(one.action for one in small.recommendations)
+    assert small.recommendations
+
+
+def test_the_load_of_the_machine_changes_no_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clocks that run away, as on a machine where others take all time, are not looked at."""
+    trace = stencil(4, 0.20, "blocking", reduces=True)
+    quiet = advised(trace).recommendations
+    hours = iter(range(10**9))
+    monkeypatch.setattr(time, "monotonic", lambda: 3600.0 * next(hours))
+    assert advised(trace).recommendations == quiet

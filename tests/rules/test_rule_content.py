@@ -109,6 +109,7 @@ CHANGES = {
     "threads": {"everywhere", "more"},
     "phases": {"fused"},
     "regions": {"merged"},
+    "locks": {"private"},
     "barriers": {"fuzzy", "pairwise", "removed", "merged", "relaxed"},
     "collectives": {"nonblocking", "grouped"},
     "reductions": {"fused"},

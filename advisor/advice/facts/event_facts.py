@@ -32,6 +32,7 @@ WAITING_KINDS: Final = {
     "collective": ("collective", "late root"),
     "barrier": ("barrier", "end of run"),
     "thread": ("thread barrier", "lock"),
+    "lock": ("lock",),
     "unmatched": ("unmatched",),
 }
 THREAD_KINDS: Final = ("thread barrier", "thread start", "lock")

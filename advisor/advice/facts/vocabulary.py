@@ -169,6 +169,7 @@ _WAITING: Final = (
         wait.collective_share    | share | waiting in collectives with data / all waiting
         wait.barrier_share       | share | waiting in barriers and at the end of the run / all waiting
         wait.thread_share        | share | waiting of threads, in their barriers and for locks / all waiting
+        wait.lock_share          | share | waiting of threads for locks and critical sections / all waiting
         wait.unmatched_share     | share | waiting in messages without a partner in the data / all waiting
         """,
     ),

@@ -9,7 +9,7 @@ from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.ceilings import build_gap_budget, compute_ceiling
 from advisor.advice.ranking.drafts import build_drafts, compute_digest, restrict_draft
 from advisor.advice.ranking.gains import ExpectedGain
-from advisor.advice.ranking.judged import judged, merged
+from advisor.advice.ranking.judgement import judge_drafts, order_judgement
 from advisor.advice.ranking.outlook import add_outlook, matters_later
 from advisor.model import policy
 from advisor.model.records import Total
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.drafts import Claim, Draft
-    from advisor.advice.ranking.judged import Judge, Judged
+    from advisor.advice.ranking.judgement import Judge, Judgement
     from advisor.advice.rules import RuleBook, RuleMatches
     from advisor.model.records import Dismissed, Gap, Grade, Profile, Recommendation
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 class Ranking(NamedTuple):
     """The ranked recommendations, their combined saving, and the steps to revisit afterwards.
 
-    ``drafts`` are what each recommendation was made of, ``dismissed`` what was simulated and would not help.
+    ``drafts`` are what each recommendation was made of, ``dismissed`` what would not help, and what was not
+    simulated.
     """
 
     recommendations: tuple[Recommendation, ...]
@@ -58,7 +59,7 @@ def rank_matches(
     """
     words = later or {}
     book = build_gap_budget(matches.sheet, gaps, grade, noise_s)
-    simulated = judged(matches, profile, book, judge)
+    simulated = judge_drafts(matches, profile, book, judge)
     if simulated is not None:
         return _by_simulation(simulated, matches, profile, gaps, book, gain, words, order)
     found = [_add_expected_gain(draft, gain) for draft in build_drafts(matches, profile, book)]
@@ -74,7 +75,7 @@ def rank_matches(
 
 
 def _by_simulation(
-    found: Judged,
+    found: Judgement,
     matches: RuleMatches,
     profile: Profile,
     gaps: Sequence[Gap],
@@ -86,7 +87,7 @@ def _by_simulation(
     """Return the ranking of what a simulation chose, and of what it can't say anything about."""
     items = tuple(_realised(draft, gain) for draft in found.items)
     others = tuple(_add_expected_gain(draft, gain) for draft in found.others)
-    ordered = merged(replace(found, items=items, others=others), profile)
+    ordered = order_judgement(replace(found, items=items, others=others), profile)
     chosen = [add_outlook(draft, words) for draft in _select_one_per_cause(ordered, profile, book)]
     if order == "steps":
         chosen = sorted(chosen, key=lambda draft: draft.recommendation.step)

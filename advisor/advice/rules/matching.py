@@ -100,7 +100,7 @@ def match_rules(book: RuleBook, sheet: FactSheet) -> RuleMatches:
     return RuleMatches(book, sheet, fired, undecided)
 
 
-def possible(matches: RuleMatches) -> tuple[RuleMatch, ...]:
+def find_possible(matches: RuleMatches) -> tuple[RuleMatch, ...]:
     """Return what fires, and what does not though its action ``requires`` no more than there is.
 
     The evidence of the latter are those comparisons of ``when`` that hold.

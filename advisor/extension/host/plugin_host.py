@@ -199,7 +199,7 @@ class PluginHost:
         )
         return next((gain for _, gain in answered), None)
 
-    def simulate_candidates(
+    def collect_counterfactuals(
         self,
         profile: Profile,
         candidates: Sequence[Candidate],

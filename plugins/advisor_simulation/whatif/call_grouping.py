@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.facts.event_rows import FORCING, METADATA, call_traits
+from advisor.advice.facts.event_rows import FORCING, METADATA, WRITES, call_traits
 from advisor.model.records import CAUSE_CATEGORIES
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Names of calls that wait for the disk.
 FLUSHING: Final = ("fsync", "fdatasync", "MPI_File_sync", "msync")
+#: Forcing so many times as often as writing is forcing each piece.
+EACH: Final = 1.1
 #: Bytes a second of a message that nothing slows down; messages never become faster than that.
 FASTEST: Final = 10e9
 
@@ -95,8 +97,22 @@ def group_messages(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def group_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Read or write once in each iteration, what was read or written in pieces before."""
-    return _fewer_calls(run, chosen, _calls(run, METADATA, FORCING) < 1)
+    """Read or write once in each iteration, what was read or written in pieces before.
+
+    Where each piece was forced to storage, that is done once as well.
+    """
+    others = (METADATA,) if _forces_each_piece(run) else (METADATA, FORCING)
+    return _fewer_calls(run, chosen, _calls(run, *others) < 1)
+
+
+def _forces_each_piece(run: MeasuredRun) -> bool:
+    """Return whether data are forced to storage about as often as they are written."""
+    causes = run.profile.causes
+    if causes is None:
+        return False
+    forcing = _calls(run, FORCING)[causes.call] > 0
+    writing = _calls(run, WRITES)[causes.call] > 0
+    return bool(0 < causes.count[writing].sum() <= EACH * causes.count[forcing].sum())
 
 
 def fewer_files(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
@@ -119,6 +135,28 @@ def merge_regions(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Start the threads once in each iteration."""
     saved = _saved_seconds(run, chosen, "sync", ("thread start", "thread barrier"))
     changed = [replace(p, sync=_subtract_saved(p.sync, saved[p.number])) for p in run.phases if p.number in saved]
+    return run.with_phases(changed) if changed else None
+
+
+def remove_locks(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
+    """Let nobody wait for a lock: each instance is shorter by a thread's longest wait, a mean over the ranks."""
+    causes = run.profile.causes
+    if causes is None or "lock" not in causes.kinds:
+        return None
+    calls = np.unique(causes.call[causes.kind == causes.kinds.index("lock")])
+    masters, rank = np.unique(run.team.master, return_inverse=True)
+    changed = []
+    for phase in run.phases:
+        measured = run.profile.phases[phase.number]
+        rows = np.isin(measured.regions, calls)
+        if (chosen and phase.number not in chosen) or not rows.any() or "wait_s" not in measured.arrays:
+            continue
+        waited = measured.arrays["wait_s"][rows].sum(axis=0)
+        longest = np.zeros((len(masters), waited.shape[1]))
+        np.maximum.at(longest, rank, waited)
+        saved = np.minimum(longest.mean(axis=0), np.maximum(phase.inner, 0.0))
+        if saved.any():
+            changed.append(replace(phase, inner=phase.inner - saved))
     return run.with_phases(changed) if changed else None
 
 

@@ -197,7 +197,7 @@ def merge_repeated(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 def fuse_phases(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Take away the synchronization between a phase and the next one."""
     changed = [
-        replace(p, end="none", sync=np.zeros_like(p.sync))
+        replace(p, end="none", sync=p.sync - run.sum_closing_sync(p))
         for p in _select_phases(run, chosen)[:-1] or _select_phases(run, chosen)
     ]
     return run.with_phases(changed) if changed else None
@@ -261,6 +261,7 @@ CHANGES: Final[Mapping[tuple[str, str], Change]] = {
     ("barriers", "relaxed"): relax_barriers,
     ("phases", "fused"): fuse_phases,
     ("regions", "merged"): call_grouping.merge_regions,
+    ("locks", "private"): call_grouping.remove_locks,
     ("reductions", "fused"): merge_repeated,
     ("collectives", "grouped"): merge_repeated,
     ("collectives", "nonblocking"): hide_transfer,

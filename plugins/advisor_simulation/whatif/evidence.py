@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from advisor.model import policy
 from advisor_simulation.whatif.traced.operations import EARLY
 
 if TYPE_CHECKING:
@@ -39,18 +40,29 @@ ASSUMPTIONS: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
-def place_of(words: Words, before: Trial, after: Trial) -> str:
-    """Return the region that a change of who computes what is about; nothing for other changes."""
-    moves = any(word[0] in ("rebalance", "schedule") for word in words)
-    return before.traced.changed_region(after.traced) if moves and before.traced and after.traced else ""
+def find_region(words: Words, before: Trial, after: Trial) -> str | None:
+    """Return the region that a change of who computes what is about, None for several; nothing for other changes."""
+    kinds = {word[0] for word in words}
+    if before.traced is not None and after.traced is not None and not kinds.isdisjoint(("rebalance", "schedule")):
+        return before.traced.changed_region(after.traced)
+    if "threads" not in kinds:
+        return ""
+    new = {phase.number: phase for phase in after.run.phases}
+    won: dict[str, float] = {}
+    for phase in before.run.phases:
+        if phase.number in new and new[phase.number] is not phase:
+            name = before.run.find_main_region(phase.number)
+            won[name] = won.get(name, 0.0) + float((phase.durations() - new[phase.number].durations()).sum())
+    most = max(won, key=lambda name: won[name], default="")
+    return most if not won or won[most] >= policy.NEAR_EQUAL * sum(won.values()) else None
 
 
-def doubt(words: Words) -> float:
+def weigh_doubt(words: Words) -> float:
     """Return what a gain counts in the order (0 to 1) that depends on what the recording does not show."""
     return RARELY if any(ASSUMPTIONS.get(word) is _RESULT for word in words) else ASSUMED
 
 
-def assumption(trial: Trial, words: Words, phases: set[int]) -> str:
+def describe_assumption(trial: Trial, words: Words, phases: set[int]) -> str:
     """Return what the gain of a change depends on and the recording does not show; nothing where it shows all."""
     if EARLY in words and trial.traced is not None and not trial.traced.shows_order(trial.run, phases):
         return _UNSEEN

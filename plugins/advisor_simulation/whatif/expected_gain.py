@@ -1,9 +1,8 @@
-"""What ``advise`` asks for: the gain that simulation expects of each recommendation, within a time limit."""
+"""What ``advise`` asks for: the gain that simulation expects of each recommendation, within a budget of work."""
 
 from __future__ import annotations
 
 import re
-import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,7 @@ from advisor.advice import rules
 from advisor_simulation.whatif.gains import try_change
 from advisor_simulation.whatif.measured_run import build_run
 from advisor_simulation.whatif.trial import build_trial
+from advisor_simulation.whatif.work_budget import WorkBudget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from advisor_simulation.whatif.named_model import NamedModel
     from advisor_simulation.whatif.trial import Trial
 
-#: Seconds that all recommendations of one run may take together; those left over get no expected gain.
-LIMIT_S: Final = 20.0
 #: Keys of changes that are about many phases alike.
 REPEATED: Final = frozenset({"barriers", "reductions", "collectives"})
 #: Values of all arrays that are simulated at once.
@@ -36,7 +34,7 @@ class _Latest:
     profile: Profile | None = None
     trial: Trial | None = None
     model: NamedModel | None = None
-    spent_s: float = 0.0
+    budget: WorkBudget = WorkBudget()
 
 
 @lru_cache(maxsize=1)
@@ -55,15 +53,12 @@ def estimate_gain(
     words = load_changes().get(recommendation.action)
     if words is None or not profile.has_run_time:
         return None
-    begun = time.monotonic()
     trial = _find_trial(profile, machine, trace)
-    if _Latest.spent_s > LIMIT_S:
-        return None
     found = _Latest.model.estimate_gain(recommendation.action) if _Latest.model is not None else None
-    if found is None and trial is not None:
+    if found is None and trial is not None and _Latest.budget.can_afford(trial):
+        _Latest.budget.spend_on(trial)
         tries = find_best_gain(trial, words, find_phases(profile, recommendation.phase, words))
         found = (tries.expected_s, tries.low_s, tries.high_s) if tries is not None else None
-    _Latest.spent_s += time.monotonic() - begun
     if found is None or found[0] <= 0.0:
         return None
     return found[0], max(found[1], 0.0), max(found[2], 0.0)
@@ -73,7 +68,7 @@ def _find_trial(profile: Profile, machine: Machine | None, trace: Trace | None) 
     if _Latest.profile is not profile:
         size = sum(array.size for phase in profile.phases for array in phase.arrays.values())
         run = build_run(profile) if size <= LARGEST else None
-        _Latest.profile, _Latest.spent_s = profile, 0.0
+        _Latest.profile, _Latest.budget = profile, WorkBudget()
         _Latest.trial = None if run is None else build_trial(run, trace)
         _Latest.model = _find_named_model(profile, machine)
     return _Latest.trial

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 #: Half width of an 80 % interval in standard deviations.
 EIGHTY: Final = 1.2816
 #: By how much a remedy falls short of or exceeds what is assumed of it, as a share of the gain (one standard
-#: deviation).
+#: deviation): by what is changed, from programs of the laboratory with odd seeds.
 REMEDY: Final = 0.05
+REMEDIES: Final[Mapping[str, float]] = {"schedule": 0.08, "serial": 0.25, "io": 0.15, "fsync": 0.15}
 #: Instances of a phase from which on their differences are taken for scatter, not for different work.
 ENOUGH: Final = 5
 
@@ -45,7 +46,7 @@ class ChangeGain:
 def try_change(trial: Trial, words: Mapping[str, str], chosen: set[int] | None = None) -> ChangeGain | None:
     """Return what a rule's change wins in the ``chosen`` phases (all, if none); None where it can't be simulated."""
     after = apply_change(trial, words, chosen or set())
-    return compare_trials(trial, after) if after is not None else None
+    return compare_trials(trial, after, words) if after is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +65,15 @@ def try_jointly(trial: Trial, changes: Sequence[tuple[Mapping[str, str], set[int
         if after is None:
             left_out.append(place)
         now = after or now
-    return JointGain(compare_trials(trial, now), tuple(left_out))
+    all_words = {name: change for words, _ in changes for name, change in words.items()}
+    return JointGain(compare_trials(trial, now, all_words), tuple(left_out))
 
 
-def compare_trials(before: Trial, after: Trial) -> ChangeGain:
-    """Return the gain of one run over another.
+def compare_trials(before: Trial, after: Trial, words: Mapping[str, str]) -> ChangeGain:
+    """Return the gain of one run over another, which the change ``words`` made.
 
     The interval adds up, as independent: how the gain varies between iterations, how two runs of the same program
-    differ (the scatter of all instances, twice), the model's own error on the unchanged run, and the doubt about the
-    remedy.
+    differ (``noise_s``), the model's own error on the unchanged run, and the doubt about the remedy.
     """
     gain = before.total_seconds() - after.total_seconds()
     if after.is_replayed:
@@ -80,33 +81,26 @@ def compare_trials(before: Trial, after: Trial) -> ChangeGain:
     else:
         gain = before.run.total_seconds() - after.run.total_seconds()
         own = float(np.hypot(_gain_noise(before.run, after.run), _model_error(before.run, after.run)))
-    parts = (own, np.sqrt(2.0) * _run_deviation(before.run), REMEDY * gain)
-    spread = EIGHTY * float(np.sqrt(np.sum(np.square(parts))))
+    doubt = max((REMEDIES.get(name, REMEDY) for name in words), default=REMEDY)
+    spread = float(np.hypot(noise_s(before), EIGHTY * np.hypot(own, doubt * gain)))
     return ChangeGain(gain, gain - spread, gain + spread, before, after)
 
 
-def noise_s(run: MeasuredRun) -> float:
-    """Return by how much two runs of the same program may differ (80 %), as usual instances scatter, seconds."""
+def noise_s(trial: Trial) -> float:
+    """Return by how much two runs of the same program may differ (80 %), seconds.
+
+    By the scatter of equal computations, where operations tell it; else by how instances usually differ from those
+    before (von Neumann 1941), so that a slow drift of the work is no scatter, nor is a long disturbance.
+    """
+    if trial.traced is not None:
+        return EIGHTY * float(np.sqrt(2.0)) * trial.traced.noise_s
     variance = 0.0
-    for phase in run.phases:
+    for phase in trial.run.phases:
         if len(phase.start) >= ENOUGH:
             steps = np.diff(phase.durations())
             usual = float(np.median(np.abs(steps - np.median(steps)))) * 1.4826 / np.sqrt(2.0)
             variance += usual**2 * len(phase.start)
     return EIGHTY * float(np.sqrt(2.0 * variance))
-
-
-def _run_deviation(run: MeasuredRun) -> float:
-    """Return the standard deviation of a run's time, as the scatter of its instances tells it, seconds.
-
-    From differences of neighbours, so that a slow drift of the work is no scatter (von Neumann 1941).
-    """
-    variance = 0.0
-    for phase in run.phases:
-        steps = np.diff(phase.durations())
-        if len(phase.start) >= ENOUGH:
-            variance += float(np.mean(steps**2)) / 2 * len(phase.start)
-    return float(np.sqrt(variance))
 
 
 def _gain_noise(before: MeasuredRun, after: MeasuredRun) -> float:

@@ -85,6 +85,26 @@ class MeasuredRun:
             return self.outside + sum(float(phase.durations().sum()) for phase in self.phases)
         return self.outside + _relaxed_time(self.phases, self.processors)
 
+    def find_main_region(self, number: int) -> str:
+        """Return the region, outside of parallel regions if there is one, that works longest in a phase."""
+        phase = self.profile.phases[number]
+        seconds = phase.arrays["wall_s"].sum(axis=(1, 2)) if "wall_s" in phase.arrays else np.zeros(len(phase.regions))
+        for name in ("wait_s", "sync_s"):
+            seconds = seconds - phase.arrays[name].sum(axis=(1, 2)) if name in phase.arrays else seconds
+        regions = [self.profile.regions[int(region)] for region in phase.regions]
+        best = max(range(len(regions)), key=lambda row: (not regions[row].threaded, seconds[row]), default=-1)
+        return regions[best].name if best >= 0 else ""
+
+    def sum_closing_sync(self, run: PhaseRun) -> FloatArray:
+        """Return the seconds (Q, I) in the call that ends a phase; all synchronization where regions don't tell it."""
+        phase = self.profile.phases[run.number]
+        names = [self.profile.regions[int(region)].name for region in phase.regions]
+        closing = [row for row, name in enumerate(names) if name == phase.closed_by]
+        if not closing or "sync_s" not in phase.arrays:
+            return run.sync
+        total: FloatArray = np.minimum(phase.arrays["sync_s"][closing].sum(axis=0), run.sync)
+        return total
+
     def with_phases(self, phases: Sequence[PhaseRun]) -> MeasuredRun:
         """Return the run with these phases in the place of those of the same numbers."""
         new = {phase.number: phase for phase in phases}

@@ -92,7 +92,7 @@ def _faster_parts(trial: Trial, args: Namespace) -> tuple[Part, ...]:
     network, processor = (1.0 if each is None else each for each in (args.network, args.processor))
     if not (0 < network < math.inf and 0 < processor < math.inf):
         raise UsageError("--network and --processor take a number above zero, such as 2")
-    found = compare_trials(trial, scale_speed(trial, processor, network))
+    found = compare_trials(trial, scale_speed(trial, processor, network), {})
     row = (found.changed.total_seconds(), found.expected_s, found.low_s, found.high_s, _method_name(found))
     columns = (*(Column(name, "s") for name in ("then", "wins", "from", "to")), Column("by"))
     name = f"processors {processor:g} times, network {network:g} times as fast"

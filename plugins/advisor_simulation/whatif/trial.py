@@ -81,9 +81,9 @@ def _apply_word(trial: Trial, word: tuple[str, str], phases: set[int]) -> Trial 
     try:
         traced = trial.traced.apply_change(word, trial.run, after, phases)
     except AdvisorError:
-        return None if trial.traced.covers_change(word) else by_phases
+        return None if trial.traced.is_decided(word) else by_phases
     if traced is None:
-        return None if trial.traced.covers_change(word) else by_phases
+        return None if trial.traced.is_decided(word) else by_phases
     return Trial(after or trial.run, traced, trial.rewritten or rewritten)
 
 

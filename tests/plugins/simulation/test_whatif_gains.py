@@ -12,7 +12,7 @@ import pytest
 
 from advisor import cli, pipeline
 from advisor.extension import host
-from advisor_simulation.whatif import expected_gain, judging
+from advisor_simulation.whatif import expected_gain, work_budget
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -103,9 +103,8 @@ def test_what_is_simulated_is_told_while_it_is() -> None:
     assert "asking plugins about stencil" in told
 
 
-def test_simulations_of_one_run_end_at_their_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expected_gain, "LIMIT_S", 0.0)
-    monkeypatch.setattr(judging, "LIMIT_S", 0.0)
+def test_simulations_of_one_run_end_at_their_budget_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_budget, "LEAST", work_budget.MOST)
     case = ROOT / "tests" / "profiles" / "faults" / "imbalance+late"
     advice = pipeline.advise([case], pipeline.Options(), host.load_plugins())
     assert [one.basis == "simulation" for one in advice.recommendations].count(True) <= 1

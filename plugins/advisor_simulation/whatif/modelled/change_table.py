@@ -94,6 +94,7 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("loops", "interchanged"): _ORDER,
     ("loops", "blocked"): _ORDER,
     ("misses", "prefetched"): _ORDER,
+    ("locks", "private"): "models have no locks",
     ("regions", "merged"): "costs.fork is paid by each loop: set it to 0 for one region around all of them",
     ("rebalance", "iterations"): "a domain of a model has one decomposition from beginning to end",
     ("rebalance", "periods"): "a domain of a model has one decomposition from beginning to end",

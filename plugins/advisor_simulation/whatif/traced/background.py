@@ -26,11 +26,35 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 _BESIDE: Final = 0.25
+#: Smaller messages take their time for their calls, not for their bytes, unless a call takes longer than any overhead.
+LARGE_B: Final = 4096
+OVERHEAD_S: Final = 1e-4
 
 
 def hide_messages(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
-    """Let messages travel while the processors compute."""
-    return hide_rows(rows, message_mask(rows) & chosen)
+    """Let messages travel while the processors compute; what calls for small messages cost themselves stays."""
+    moved = message_mask(rows) & chosen
+    small = moved & (rows.seconds > 0) & (rows.seconds <= OVERHEAD_S) & (rows.line < rows.program.ranks)
+    small[small] = rows.program.sizes[rows.link[small]] < LARGE_B
+    hidden = hide_rows(rows if not small.any() else _without_own_time(rows, small), moved)
+    return hidden if hidden is None or not small.any() else hidden.add_rows(_own_times(rows, small)).sort_rows()
+
+
+def _without_own_time(rows: ReplayRows, these: Mask) -> ReplayRows:
+    cost = rows.cost.copy()
+    cost[these, OWN] = 0.0
+    return replace(rows, cost=cost)
+
+
+def _own_times(rows: ReplayRows, these: Mask) -> ReplayRows:
+    """Return rows right behind some, that take their own time: processors copy small messages themselves."""
+    made = rows.select_rows(these)
+    shape = (len(made), STEPS)
+    return replace(
+        made, key=made.key + _BESIDE / 2, op=np.full(len(made), Op.FIXED, dtype=np.uint8),
+        link=np.full(len(made), -1, dtype=np.int32), kind=np.full(shape, Step.FIXED, dtype=np.uint8),
+        condition=np.full(shape, -1, dtype=np.int64), cost=made.cost * (np.arange(STEPS) == OWN),
+    )  # fmt: skip
 
 
 def hide_collectives(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:

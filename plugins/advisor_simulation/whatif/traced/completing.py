@@ -1,7 +1,8 @@
 """Calls that wait for several messages at once: which of them the waiting was for.
 
 Tracers note all completions when such a call ends. Taken as they stand, the message that was waited for and those that
-were there long before are equally slow, and would be so again if the late one came earlier.
+were there long before are equally slow, and would be so again if the late one came earlier. A large message that is
+sent waits for its receive, so a call may have waited for who receives from it as well.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_simulation.replay.program import Op
+from advisor_simulation.replay.program import POSTING, Op
 from advisor_simulation.replay.steps import Step
 from advisor_simulation.replay.waits import operation_starts
 from advisor_simulation.whatif.traced.stretches import find_message_ends
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.whatif.traced.rows import ReplayRows
 
 #: Completions are noted together if they lie within this last part of the call.
@@ -26,9 +30,10 @@ _OWN, _WAIT = 2, 3
 
 
 def split_waits(rows: ReplayRows) -> ReplayRows:
-    """Return recorded rows in which the message that was sent last ends a wait for several, and no other.
+    """Return recorded rows in which what came last ends a wait for several messages, and nothing else does.
 
-    In the others of that call nothing is left of the time in which the last one was under way.
+    That is the message that was sent last, or a receive that was posted later than that and before the call ended. In
+    the others of that call nothing is left of the time in which the last one was under way.
     """
     end_s = rows.program.end_s
     at = np.flatnonzero(rows.op_mask(Op.DONE, Op.SENT) & (rows.link >= 0))
@@ -39,21 +44,18 @@ def split_waits(rows: ReplayRows) -> ReplayRows:
     new |= np.diff(rows.line[at], prepend=-1) != 0
     group = np.cumsum(new) - 1
     count = int(group[-1]) + 1
-    send, _ = find_message_ends(rows)
-    sent = np.full(len(at), -np.inf)
-    got = (rows.op[at] == Op.DONE) & (send[rows.link[at]] >= 0)
-    sent[got] = begun[send[rows.link[at][got]]]
+    end = end_s[at[np.r_[new[1:], True]]]
+    sent, decides = _find_latest(rows, at, group, begun, end)
     last = np.full(count, -np.inf)
     np.maximum.at(last, group, sent)
     waited = last > begun[at[new]]
-    decides = got & (sent == last[group])
     flight = np.full(count, np.inf)
     np.minimum.at(flight, group[decides], (end_s[at] - sent)[decides])
     close = np.full(count, np.inf)
     np.minimum.at(close, group, end_s[at])
-    end = end_s[at[np.r_[new[1:], True]]]
     together = end - close <= CLOSE * (end - begun[at[new]])
-    treated = waited & together & (np.bincount(group) > 1)
+    posted = np.bincount(group, decides & (rows.op[at] == Op.SENT), minlength=count) > 0
+    treated = waited & together & ((np.bincount(group) > 1) | posted)
     kind, cost, condition = rows.kind.copy(), rows.cost.copy(), rows.condition.copy()
     others = at[(end_s[at] > last[group]) & ~decides & treated[group]]
     cost[others, _OWN] = 0.0
@@ -62,6 +64,30 @@ def split_waits(rows: ReplayRows) -> ReplayRows:
     of_row[at] = group
     cost[others[slow], _WAIT] = np.minimum(cost[others[slow], _WAIT], flight[of_row[others[slow]]])
     late = decides & treated[group]
-    kind[at[late], _WAIT], condition[at[late], _WAIT] = Step.AFTER, 2 * rows.link[at[late]].astype(np.int64)
+    ready = 2 * rows.link[at[late]].astype(np.int64) + (rows.op[at[late]] == Op.SENT)
+    kind[at[late], _WAIT], condition[at[late], _WAIT] = Step.AFTER, ready
     cost[at[late], _OWN], cost[at[late], _WAIT] = 0.0, (end_s[at] - sent)[late]
     return replace(rows, kind=kind, cost=cost, condition=condition)
+
+
+def _find_latest(
+    rows: ReplayRows, at: IntArray, group: IntArray, begun: FloatArray, end: FloatArray
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Return when the partner of each completion ``at`` was ready (-inf: unknown), and which are the last of a call.
+
+    A partner that receives counts only if it was ready before the call ended and later than all who send: else the
+    message did not wait for it.
+    """
+    send, _ = find_message_ends(rows)
+    posts = np.full(len(rows.program.source), -1, dtype=np.int64)
+    posting = np.flatnonzero(rows.op_mask(*POSTING))
+    posts[rows.link[posting]] = posting
+    receives = rows.op[at] == Op.DONE
+    partner = np.where(receives, send[rows.link[at]], posts[rows.link[at]])
+    ready = np.where(partner >= 0, begun[partner], -np.inf)
+    sent = np.full(len(end), -np.inf)
+    np.maximum.at(sent, group[receives], ready[receives])
+    ready[~receives & ((ready > end[group]) | (ready <= sent[group]))] = -np.inf
+    last = np.full(len(end), -np.inf)
+    np.maximum.at(last, group, ready)
+    return ready, np.isfinite(ready) & (ready == last[group])

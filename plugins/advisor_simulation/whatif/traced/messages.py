@@ -68,7 +68,7 @@ def _merge_groups(rows: ReplayRows, known: IntArray, group: IntArray, count: int
 
 def post_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:
     """Post receives so early that no send waits for them: a send takes what it took once its receive was there."""
-    waiting = rows.op_mask(*SENDING) & chosen & (rows.condition[:, WAIT] >= 0)
+    waiting = rows.op_mask(*SENDING, Op.SENT) & chosen & (rows.condition[:, WAIT] >= 0)
     kind, condition = rows.kind.copy(), rows.condition.copy()
     kind[waiting, WAIT], condition[waiting, WAIT] = Step.FIXED, -1
     return replace(rows, kind=kind, condition=condition)

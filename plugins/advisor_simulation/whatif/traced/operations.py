@@ -92,11 +92,15 @@ OF_MESSAGES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TracedOperations:
-    """The operations of a run: ``rows``, how long they take, and the phase and instance of each recorded one."""
+    """The operations of a run: ``rows``, how long they take, and the phase and instance of each recorded one.
+
+    ``noise_s`` is the standard deviation of a run's time that the scatter of equal computations makes.
+    """
 
     rows: ReplayRows
     time_s: float
     site: tuple[IntArray, IntArray]
+    noise_s: float = 0.0
 
     @staticmethod
     def is_rewrite(word: tuple[str, str]) -> bool:
@@ -104,9 +108,9 @@ class TracedOperations:
         return word in REWRITES
 
     @staticmethod
-    def covers_change(word: tuple[str, str]) -> bool:
+    def is_decided(word: tuple[str, str]) -> bool:
         """Return whether the operations alone tell what a change wins: nothing, where they hold nothing of it."""
-        return word in REWRITES or sharing.is_sharing_change(word)
+        return word in REWRITES or sharing.moves_work(word)
 
     def apply_change(
         self, word: tuple[str, str], before: MeasuredRun, after: MeasuredRun | None, phases: set[int]
@@ -124,9 +128,10 @@ class TracedOperations:
             made = ordering.send_early(self.rows, self._site(), chosen)
         elif rewrite is not None:
             made = rewrite(self.rows, chosen)
-        elif sharing.is_sharing_change(word):
+        elif sharing.moves_work(word):
+            chosen = self._extend_by_region(chosen) if word[0] == "schedule" else chosen
             serial = [number for number, phase in enumerate(before.phases) if phase.serial]
-            made = sharing.change_sharing(self.rows, self._site(), chosen, word, serial)
+            made = sharing.move_work(self.rows, self._site(), chosen, word, serial)
         else:
             made = loads.carry_loads(self.rows, self.site, before, after) if after is not None else None
         return self._replay_rows(made) if made is not None else None
@@ -145,28 +150,35 @@ class TracedOperations:
         """Return how often the main region of each phase is passed, by place in ``Run.phases``."""
         largest: dict[int, work.Unit] = {}
         names = self.rows.program.names
-        for unit in work.split_units(self.rows, *self._site(), np.ones(len(self.rows), dtype=bool)):
+        for unit in work.find_units(self.rows, *self._site(), np.ones(len(self.rows), dtype=bool)):
             region = int(self.rows.region[unit.at[0]])
             is_file = region >= 0 and classify_region(names[region])[1] == Role.IO
             if not is_file and unit.seconds.sum() > (largest[unit.phase].seconds.sum() if unit.phase in largest else 0):
                 largest[unit.phase] = unit
         return {phase: unit.seconds.shape[1] for phase, unit in largest.items()}
 
-    def changed_region(self, after: TracedOperations) -> str:
-        """Return the region whose computation changes most in a run with the same rows; nothing for none.
-
-        Of several that change nearly as much the first by name, so that noise between runs does not choose.
-        """
+    def changed_region(self, after: TracedOperations) -> str | None:
+        """Return the region whose computation changes in a run with the same rows, None where several do."""
         if len(after.rows) != len(self.rows):
             return ""
         moved = np.abs(after.rows.seconds - self.rows.seconds) * self.rows.op_mask(Op.BURST)
         by_region = np.bincount(self.rows.region + 1, moved)[1:]
-        near = np.flatnonzero(by_region >= policy.NEAR_EQUAL * by_region.max(initial=0.0))
-        return min((self.rows.program.names[number] for number in near.tolist()), default="")
+        most = int(by_region.argmax()) if len(by_region) else 0
+        if not by_region.sum() > 0:
+            return ""
+        return self.rows.program.names[most] if by_region[most] >= policy.NEAR_EQUAL * by_region.sum() else None
 
     def shows_order(self, run: MeasuredRun, phases: set[int]) -> bool:
         """Return whether ranks show others that these can send earlier."""
         return ordering.is_shown(self.rows, self._site(), self._select_rows(run, phases))
+
+    def _extend_by_region(self, chosen: Mask) -> Mask:
+        """Return the chosen rows and all computations of their regions: a loop has one schedule everywhere."""
+        bursts = self.rows.op_mask(Op.BURST)
+        seconds = np.bincount(self.rows.region + 1, self.rows.seconds * (bursts & chosen))
+        regions = np.flatnonzero(seconds > work.SMALL * seconds.sum()) - 1
+        found: Mask = chosen | (bursts & np.isin(self.rows.region, regions[regions >= 0]))
+        return found
 
     def _select_rows(self, run: MeasuredRun, phases: set[int]) -> Mask:
         """Return which rows lie in some phases; all of them for none."""
@@ -199,7 +211,8 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
         return None
     if abs(time_s - run.profile.actual_s) > MISSED * run.profile.actual_s:
         return None
-    return TracedOperations(made, time_s, loads.find_places(made, run))
+    site = loads.find_places(made, run)
+    return TracedOperations(made, time_s, site, work.estimate_noise(made, *site))
 
 
 def _loses_messages(program: Program) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.changes import RANK_PIECES, UNEVEN
 from advisor_simulation.whatif.traced.rows import OWN, ReplayRows
-from advisor_simulation.whatif.traced.work import IDLE, Unit, split_units
+from advisor_simulation.whatif.traced.work import IDLE, Unit, find_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -31,12 +31,12 @@ NOTHING: Final = 1e-3
 #: Who does at least this part of a region's work does it alone.
 ALONE: Final = 0.95
 #: Less than this part of the recorded work tells that some of it was given to ranks that only waited.
-RECORDED_PART: Final = 0.99
+UNMOVED: Final = 0.99
 #: How often a domain is cut again during a run.
 PERIODS: Final = 5
 
 
-def change_sharing(
+def move_work(
     rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask, word: tuple[str, str], serial: Collection[int]
 ) -> ReplayRows | None:
     """Return the rows after a change of who computes what; None where it changes nothing.
@@ -47,8 +47,8 @@ def change_sharing(
     if word == SERIAL:
         factor = _among_all(rows, place[0], chosen)
     else:
-        found = [unit for unit in split_units(rows, *place, chosen) if unit.phase not in serial]
-        moving = [unit for unit in found if not (_lightened(rows, unit) or (unit.served and word[0] == "rebalance"))]
+        found = [unit for unit in find_units(rows, *place, chosen) if unit.phase not in serial]
+        moving = [unit for unit in found if not (_lightened(rows, unit) or (unit.served and word[0] == "schedule"))]
         for unit, each in zip(moving, FACTORS[word](moving), strict=True):
             factor[unit.at] = each[rows.line[unit.at], unit.turn]
     if not (np.abs(factor - 1.0) > NOTHING).any():
@@ -61,7 +61,7 @@ def change_sharing(
 def _lightened(rows: ReplayRows, unit: Unit) -> bool:
     """Return whether an earlier change gave work of a phase to ranks that only waited in it: that is done once."""
     recorded = rows.program.value[rows.key[unit.at].astype(np.int64)]
-    return float(unit.seconds.sum()) < RECORDED_PART * float(recorded.sum())
+    return float(unit.seconds.sum()) < UNMOVED * float(recorded.sum())
 
 
 def _towards(mean: FloatArray | float, own: FloatArray) -> FloatArray:
@@ -163,6 +163,6 @@ FACTORS: Final[Mapping[tuple[str, str], Factors]] = {
 }
 
 
-def is_sharing_change(word: tuple[str, str]) -> bool:
+def moves_work(word: tuple[str, str]) -> bool:
     """Return whether a change is one of who computes what."""
     return word == SERIAL or word in FACTORS

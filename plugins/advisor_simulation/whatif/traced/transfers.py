@@ -10,7 +10,7 @@ import numpy as np
 from advisor.trace.events import Role
 from advisor_simulation.replay.program import SENDING, Op
 from advisor_simulation.whatif.changes import PIECES
-from advisor_simulation.whatif.traced.background import role_mask
+from advisor_simulation.whatif.traced.background import LARGE_B, role_mask
 from advisor_simulation.whatif.traced.rows import OWN, WAIT, ReplayRows, message_mask
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Mask = npt.NDArray[np.bool_]
 
-#: Messages from this size on take their time for their bytes.
-LARGE_B: Final = 4096
 #: The part of the bytes that is left where not all of them are used.
 FEWER: Final = 0.75
 

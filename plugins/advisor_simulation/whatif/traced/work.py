@@ -46,6 +46,8 @@ SMALL: Final = 0.01
 BUSY: Final = 0.5
 #: Who exchanges with so many others, who exchange with nobody else, is the hub of a star.
 LEAST_PARTNERS: Final = 3
+#: A hub that answers each of the others so many times in a pass hands out pieces on demand.
+PIECEWISE: Final = 2.0
 _SCALE: Final = 1.4826
 
 
@@ -54,7 +56,8 @@ class Unit:
     """The computations ``at`` (rows) of one region in a phase, each with its pass; ``seconds`` (ranks, passes).
 
     ``structure`` is what of the seconds comes again, ``noise`` the relative standard deviation of the rest,
-    ``disturbed_s`` the seconds of each rank that are disturbance. ``served`` units are handed out by a hub.
+    ``disturbed_s`` the seconds of each rank that are disturbance. ``served`` units are handed out by a hub piece after
+    piece, to whoever asks.
     """
 
     phase: int
@@ -81,7 +84,7 @@ class Unit:
         return np.where(working, center + kept * (totals - center), totals)
 
 
-def split_units(rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: Mask) -> Iterator[Unit]:
+def find_units(rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: Mask) -> Iterator[Unit]:
     """Yield the units among the ``chosen`` rows; ``phase`` and ``instance`` (rows,) say where each row lies.
 
     What a hub computes between the messages of all others is its service to them, and in no unit; where that takes
@@ -103,14 +106,16 @@ def split_units(rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: M
         for one in np.unique(region):
             mine = (region == one) & ~serves
             if mine.any():
-                yield replace(_unit(rows, number, at[mine], instance, int(one) - 1), served=number in center)
+                unit = _unit(rows, number, at[mine], instance, int(one) - 1)
+                asked = _count_answers(rows, phase, number, center[number]) if number in center else 0.0
+                yield replace(unit, served=asked >= PIECEWISE * unit.seconds.shape[1])
 
 
 def _unit(rows: ReplayRows, number: int, at: IntArray, instance: IntArray, region: int) -> Unit:
     turn = number_passes(rows.line[at], instance[at], rows.region[at] == region)
     seconds = np.zeros((rows.program.ranks, int(turn.max()) + 1))
     np.add.at(seconds, (rows.line[at], turn), rows.seconds[at])
-    structure, noise = split_variation(seconds)
+    structure, noise = split_noise(seconds)
     disturbed = np.maximum(seconds - structure, 0.0).sum(axis=1) if noise < 0 else np.zeros(len(seconds))
     return Unit(number, at, turn, seconds, structure, abs(noise), disturbed)
 
@@ -128,6 +133,13 @@ def _common_regions(rows: ReplayRows, at: IntArray) -> IntArray:
     common = (2 * sharing >= (each.sum(axis=0) > 0).sum()) & (total > SMALL * total.sum())
     main = int(np.where(common, total, 0.0).argmax()) if common.any() else int(total.argmax())
     return np.where(common[region] | (region == main), region, -1 - main)
+
+
+def _count_answers(rows: ReplayRows, phase: IntArray, number: int, center: int) -> float:
+    """Return how many messages the hub of a phase sends to each of the others, on average."""
+    sends = rows.op_mask(*SENDING) & (rows.link >= 0) & (phase == number) & (rows.line == center)
+    partners = len(np.unique(rows.program.target[rows.link[sends]]))
+    return float(sends.sum()) / max(partners, 1)
 
 
 def find_hubs(rows: ReplayRows, phase: IntArray) -> dict[int, int]:
@@ -164,12 +176,30 @@ def number_passes(line: IntArray, instance: IntArray, main: Mask) -> IntArray:
     return result
 
 
+def estimate_noise(rows: ReplayRows, phase: IntArray, instance: IntArray) -> float:
+    """Return the standard deviation of a run's time that the scatter of equal computations makes, seconds.
+
+    Computations that scatter by more than noise can are structure; they are taken to be as noisy as the others.
+    """
+    recorded = rows.key.astype(np.int64)
+    found = list(find_units(rows, phase[recorded], instance[recorded], np.ones(len(rows), dtype=bool)))
+    quiet = [unit.noise for unit in found if 0.0 < unit.noise <= NOISE]
+    usual = float(np.median(quiet)) if quiet else 0.0
+    parts = [
+        (unit.noise if 0.0 < unit.noise <= NOISE else usual)
+        * float(unit.seconds.sum())
+        / np.sqrt(unit.seconds.shape[1])
+        for unit in found
+    ]
+    return float(np.sqrt(np.sum(np.square(parts)))) / rows.program.ranks
+
+
 def main_region(region: npt.NDArray[np.int32], seconds: FloatArray) -> int:
     """Return the region that takes most of the ``seconds``; -1 is what lies in none."""
     return int(np.bincount(region + 1, seconds).argmax()) - 1
 
 
-def split_variation(seconds: FloatArray) -> tuple[FloatArray, float]:
+def split_noise(seconds: FloatArray) -> tuple[FloatArray, float]:
     """Return the structure of seconds (ranks, instances), and the relative standard deviation of the rest.
 
     That is negative where disturbances were taken out.
@@ -184,6 +214,7 @@ def split_variation(seconds: FloatArray) -> tuple[FloatArray, float]:
     rest = np.divide(work, fit, out=np.ones_like(work), where=fit > 0)
     away = (work - fit) / work.mean()
     far = np.abs(away) > max(FAR * _SCALE * float(np.median(np.abs(away))), LEAST_FAR)
+    far &= ~_follow_trend(rest)
     structure = seconds.copy()
     if far.any() and (float(far.any(axis=0).mean()) >= REGULAR or float(far.mean()) > OFTEN):
         return structure, float(away.std())
@@ -194,7 +225,12 @@ def split_variation(seconds: FloatArray) -> tuple[FloatArray, float]:
 
 def _trend(rest: FloatArray) -> FloatArray:
     """Return the rest without noise: as it is for ranks whose rest follows a trend, else its mean."""
-    scatter = rest.var(axis=1)
+    found: FloatArray = np.where(_follow_trend(rest), rest, rest.mean(axis=1, keepdims=True))
+    return found
+
+
+def _follow_trend(rest: FloatArray) -> Mask:
+    """Return which ranks' rests (ranks, 1) change slowly from pass to pass: that is work which grows or shrinks."""
     steps = (np.diff(rest, axis=1) ** 2).mean(axis=1) / 2
-    found: FloatArray = np.where((steps < TREND * scatter)[:, None], rest, rest.mean(axis=1, keepdims=True))
+    found: Mask = (steps < TREND * rest.var(axis=1))[:, None]
     return found

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.advice.counterfactuals import Candidate
 from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.drafts import build_drafts
-from advisor.advice.rules.matching import possible
+from advisor.advice.rules.matching import find_possible
 from advisor.model.records import Dismissed
 
 if TYPE_CHECKING:
@@ -32,20 +32,24 @@ _REPEATED: Final = frozenset({"barriers", "reductions", "phases", "threads"})
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """Drafts in the order of what they win, drafts of rules that fire and can't be simulated, and what is no help."""
+class Judgement:
+    """What a simulation says of drafts: ``items`` in the order of what they win, and the rest.
+
+    ``others`` are drafts of rules that fire and that the simulation can't tell; ``dismissed`` what is no help, and what
+    was not simulated.
+    """
 
     items: tuple[Draft, ...]
     others: tuple[Draft, ...]
     dismissed: tuple[Dismissed, ...]
 
 
-def judged(matches: RuleMatches, profile: Profile, book: GapBudget, judge: Judge) -> Judged | None:
+def judge_drafts(matches: RuleMatches, profile: Profile, book: GapBudget, judge: Judge) -> Judgement | None:
     """Return what a simulation says of all remedies that could apply; None where none can be simulated."""
     fired = {(one.action.id, id(one.site)) for one in matches.fired}
-    everything = replace(matches, fired=possible(matches))
-    made = _one_per_change(build_drafts(everything, profile, book), fired)
-    found = judge([_candidate(draft) for draft, _ in made])
+    everything = replace(matches, fired=find_possible(matches))
+    made = _group_by_change(build_drafts(everything, profile, book), fired)
+    found = judge([_build_candidate(draft) for draft, _ in made])
     if found is None:
         return None
     conflicting = {one.action.id for one in matches.fired} | {
@@ -54,29 +58,29 @@ def judged(matches: RuleMatches, profile: Profile, book: GapBudget, judge: Judge
     chosen: dict[int, Draft] = {}
     others, dismissed = [], []
     for number, ((draft, same), won) in enumerate(zip(made, found, strict=True)):
-        if won is None:
+        if won is None or not won.simulated:
             others += [one for one in (draft, *same) if (one.match.action.id, id(one.match.site)) in fired]
         elif won.order >= 0:
-            chosen[number] = _placed(_expected(draft, won, conflicting), won.region, profile)
+            chosen[number] = _move_to_region(_set_gain(draft, won, conflicting), won.region, profile)
             for other in same:
-                chosen[number] = _with_alternative(chosen[number], other)
-        elif won.instead_of < 0:
-            dismissed.append(_dismissed(draft, won))
+                chosen[number] = _add_alternative(chosen[number], other)
+        if won is not None and won.order < 0 and won.instead_of < 0:
+            dismissed.append(_dismiss_draft(draft, won))
     for number, won in enumerate(found):
         if won is not None and won.instead_of in chosen:
-            chosen[won.instead_of] = _with_alternative(chosen[won.instead_of], made[number][0])
+            chosen[won.instead_of] = _add_alternative(chosen[won.instead_of], made[number][0])
     order = sorted(chosen, key=lambda number: found[number].order)  # type: ignore[union-attr]
-    return Judged(tuple(chosen[number] for number in order), tuple(others), tuple(dismissed))
+    return Judgement(tuple(chosen[number] for number in order), tuple(others), tuple(dismissed))
 
 
-def _one_per_change(made: Iterable[Draft], fired: Collection[tuple[str, int]]) -> list[tuple[Draft, list[Draft]]]:
+def _group_by_change(made: Iterable[Draft], fired: Collection[tuple[str, int]]) -> list[tuple[Draft, list[Draft]]]:
     """Return a draft for each change in each place, with the others that make the same change there.
 
     The one whose rule fires leads, then the one whose gaps hold most.
     """
     groups: dict[tuple[object, ...], list[Draft]] = {}
     for draft in made:
-        candidate = _candidate(draft)
+        candidate = _build_candidate(draft)
         groups.setdefault((*candidate.change.items(), candidate.phases), []).append(draft)
     found = []
     for group in groups.values():
@@ -87,14 +91,15 @@ def _one_per_change(made: Iterable[Draft], fired: Collection[tuple[str, int]]) -
     return found
 
 
-def _candidate(draft: Draft) -> Candidate:
+def _build_candidate(draft: Draft) -> Candidate:
     action = draft.match.action
     whole = draft.whole or not _REPEATED.isdisjoint(action.change)
     phases = () if whole else tuple(sorted({p for site in draft.sites for p in site}))
-    return Candidate(action.id, action.change, phases, action.effort, action.typical_fraction)
+    ceiling_s = draft.recommendation.ceiling_s
+    return Candidate(action.id, action.change, phases, action.effort, action.typical_fraction, ceiling_s)
 
 
-def _expected(draft: Draft, won: Counterfactual, conflicting: set[str]) -> Draft:
+def _set_gain(draft: Draft, won: Counterfactual, conflicting: set[str]) -> Draft:
     """Return the draft with what its change wins; its ceiling holds at least the interval's upper end."""
     made = draft.recommendation
     gain = won.gain_s if won.gain_s >= won.further_s else won.further_s
@@ -111,8 +116,10 @@ def _expected(draft: Draft, won: Counterfactual, conflicting: set[str]) -> Draft
     return replace(draft, recommendation=better, further_s=won.further_s)
 
 
-def _placed(draft: Draft, name: str, profile: Profile) -> Draft:
-    """Return the draft at the region that the change is about, where the simulation names one."""
+def _move_to_region(draft: Draft, name: str | None, profile: Profile) -> Draft:
+    """Return the draft at the region that the change is about; at none where the simulation says that it is several."""
+    if name is None:
+        return replace(draft, recommendation=replace(draft.recommendation, region=None, file=None, line=None))
     region = next((each for each in profile.regions if name and each.name == name), None)
     if region is None or region.name == draft.recommendation.region:
         return draft
@@ -120,20 +127,20 @@ def _placed(draft: Draft, name: str, profile: Profile) -> Draft:
     return replace(draft, recommendation=made)
 
 
-def _with_alternative(draft: Draft, other: Draft) -> Draft:
+def _add_alternative(draft: Draft, other: Draft) -> Draft:
     made, action = draft.recommendation, other.match.action.id
     if action == made.action or action in made.alternatives:
         return draft
     return replace(draft, recommendation=replace(made, alternatives=(*made.alternatives, action)))
 
 
-def _dismissed(draft: Draft, won: Counterfactual) -> Dismissed:
+def _dismiss_draft(draft: Draft, won: Counterfactual) -> Dismissed:
     made = draft.recommendation
-    return Dismissed(made.action, made.title, made.phase, won.gain_s)
+    return Dismissed(made.action, made.title, made.phase, won.gain_s if won.simulated else None)
 
 
-def merged(found: Judged, profile: Profile) -> list[Draft]:
-    """Return all drafts in one order: what can't be simulated counts by its prior, and stands where that puts it."""
+def order_judgement(found: Judgement, profile: Profile) -> list[Draft]:
+    """Return all drafts in one order; what can't be simulated stands where its typical fraction puts it."""
     worth = [draft for draft in found.others if is_significant(draft.recommendation.ceiling_s, profile.actual_s)]
     left = sorted(worth, key=lambda draft: draft.sort_key)
     result: list[Draft] = []
@@ -146,6 +153,6 @@ def merged(found: Judged, profile: Profile) -> list[Draft]:
 
 
 def _usual_s(draft: Draft) -> float:
-    """Return the seconds that a change usually wins: its prior times its ceiling, as sure as that is."""
+    """Return the seconds that a change usually wins: its typical fraction times its ceiling, as sure as that is."""
     made = draft.recommendation
     return made.ceiling_s * draft.match.action.typical_fraction * made.confidence
