@@ -24,6 +24,7 @@ COUNTERS = {
     "POSIX": "READS WRITES OPENS SEEKS STATS MMAPS FSYNCS FDSYNCS BYTES_READ BYTES_WRITTEN FILE_NOT_ALIGNED",
     "MPI-IO": "INDEP_READS COLL_READS SPLIT_READS NB_READS INDEP_WRITES COLL_WRITES SPLIT_WRITES NB_WRITES INDEP_OPENS "
     "COLL_OPENS VIEWS SYNCS BYTES_READ BYTES_WRITTEN",
+    "STDIO": "READS WRITES OPENS FDOPENS SEEKS FLUSHES BYTES_READ BYTES_WRITTEN",
 }
 EXTREMES = ("FASTEST_RANK", "SLOWEST_RANK", "FASTEST_RANK_BYTES", "SLOWEST_RANK_BYTES")
 
@@ -34,7 +35,7 @@ def table(
     """The records of a module; columns that are not named are zero, ids count from 1."""
     n = len(next(iter(columns.values())))
     names = [*COUNTERS[module].split(), *EXTREMES]
-    names += [name for name in columns if name.startswith("SIZE_")]
+    names += [name for name in columns if name not in names and name not in TIMES]
     nothing = [0] * n
     return ModuleTable(
         np.array(ids or range(1, n + 1), dtype=np.int64),

@@ -45,7 +45,9 @@ sync.barriers_per_iteration sync.share sync.work_between_s sync.empty_phases syn
 sync.fork_joins_per_iteration
 io.share io.operations_per_iteration io.mean_operation_B io.small_share io.unaligned_share io.shared_share
 io.forced_share io.forced_B io.processors_share io.fsync_share io.metadata_share
-io.one_processor io.mpi_io
+io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share io.unaligned_seconds_share
+io.random_share io.reread_share io.switch_share io.independent_share io.collective_share io.private_share
+io.files_per_processor io.slowest_excess_s io.imbalance io.bursts
 cache.l1_miss_ratio cache.ll_miss_ratio memory.bandwidth_share processor.vectorized_share
 processor.false_sharing_share os.share
 code.known_share code.unoptimized_share code.checked_share code.scalar_share code.overlap_share
@@ -311,14 +313,14 @@ def test_operating_system() -> None:
         ("fsync", {"forcing to storage"}),
         ("open64", {"metadata"}),
         ("pwrite", {"data", "writes"}),
-        ("MPI_File_write_all", {"data", "writes", "MPI-IO"}),
+        ("MPI_File_write_all", {"data", "writes", "MPI-IO", "collective MPI-IO"}),
         ("POSIX read", {"data"}),
         ("POSIX write and sync", {"data", "writes", "data, forced to storage or not"}),
         ("POSIX sync, timed as writing", {"forcing to storage"}),
         ("POSIX sync", {"forcing to storage"}),
         ("POSIX metadata", {"metadata"}),
-        ("STDIO write", {"data", "writes"}),
-        ("MPI-IO collective write", {"data", "writes", "MPI-IO"}),
+        ("STDIO write", {"data", "writes", "streams"}),
+        ("MPI-IO collective write", {"data", "writes", "MPI-IO", "collective MPI-IO"}),
         ("MPI-IO metadata", {"metadata", "MPI-IO"}),
         ("POSIX writer", set()),
         ("MPI_File_open", {"metadata", "MPI-IO"}),

@@ -110,7 +110,8 @@ def test_a_rank_of_our_own_says_nothing_about_others() -> None:
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_calls_that_readers_know(machine: str) -> None:
-    from advisor.advice.facts.event_rows import DATA, FORCING, METADATA, call_traits
+    from advisor.advice.facts.event_rows import call_traits
+    from advisor.trace.io_calls import DATA, FORCING, METADATA
 
     known = set(syscalls.call_names(machine).values())
     for names, trait in (("read pread write pwrite", DATA), ("fsync fdatasync", FORCING), ("open unlink", METADATA)):

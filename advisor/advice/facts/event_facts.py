@@ -13,6 +13,7 @@ import numpy as np
 from advisor.advice.facts import event_rows
 from advisor.advice.facts.source import compute_share
 from advisor.model.records import ALIGNED_FILE, SMALL_IO_B, UNALIGNED_FILE
+from advisor.trace import io_calls
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
@@ -96,16 +97,16 @@ def _seconds_per_message(source: FactSource) -> float | None:
 
 def _forcing_share(source: FactSource) -> float | None:
     """Return the share of forcing to storage; not known where its seconds are in those of writing."""
-    if source.events is None or source.events.select_rows("io", (), event_rows.BLENDED).seconds > 0:
+    if source.events is None or source.events.select_rows("io", (), io_calls.BLENDED).seconds > 0:
         return None
-    return _seconds_share("io", (), event_rows.FORCING, source)
+    return _seconds_share("io", (), io_calls.FORCING, source)
 
 
 def _forced_share(source: FactSource) -> float | None:
     """Return the share of forcing to storage, and of the writing that is in one sum with it."""
     if source.events is None:
         return None
-    found = [source.events.select_rows("io", (), trait).seconds for trait in (event_rows.FORCING, event_rows.BLENDED)]
+    found = [source.events.select_rows("io", (), trait).seconds for trait in (io_calls.FORCING, io_calls.BLENDED)]
     return compute_share(sum(found), source.events.select_rows("io").seconds)
 
 
@@ -114,8 +115,8 @@ def _bytes_between_forcing(source: FactSource) -> float | None:
     if source.events is None:
         return None
     times, writes = (
-        source.events.select_rows("io", (), event_rows.FORCING).count,
-        source.events.select_rows("io", (), event_rows.WRITES),
+        source.events.select_rows("io", (), io_calls.FORCING).count,
+        source.events.select_rows("io", (), io_calls.WRITES),
     )
     if not times:
         return 0.0
@@ -125,7 +126,7 @@ def _bytes_between_forcing(source: FactSource) -> float | None:
 
 def _counted_operations(source: FactSource) -> event_rows.EventRows | None:
     """Return the reads and writes of known size."""
-    return None if source.events is None else source.events.select_rows("io", (), event_rows.DATA).sized_rows
+    return None if source.events is None else source.events.select_rows("io", (), io_calls.DATA).sized_rows
 
 
 def _small_operation_share(source: FactSource) -> float | None:
@@ -163,7 +164,7 @@ def _is_io_by_one(source: FactSource) -> bool | None:
 
 
 def _uses_mpi_io(source: FactSource) -> bool | None:
-    return None if source.events is None else source.events.select_rows("io", (), event_rows.MPI_IO).count > 0
+    return None if source.events is None else source.events.select_rows("io", (), io_calls.MPI_IO).count > 0
 
 
 VALUES: Final[dict[str, Compute]] = {
@@ -181,8 +182,8 @@ VALUES: Final[dict[str, Compute]] = {
     "sync.barriers_per_iteration": partial(_per_iteration, "sync", (), event_rows.EXPLICIT_BARRIERS),
     "sync.thread_share": partial(_seconds_share, "sync", THREAD_KINDS, None),
     "sync.fork_joins_per_iteration": partial(_per_iteration, "sync", ("thread start",), None),
-    "io.operations_per_iteration": partial(_per_iteration, "io", (), event_rows.DATA),
-    "io.mean_operation_B": partial(_mean_bytes, "io", (), event_rows.DATA),
+    "io.operations_per_iteration": partial(_per_iteration, "io", (), io_calls.DATA),
+    "io.mean_operation_B": partial(_mean_bytes, "io", (), io_calls.DATA),
     "io.processors_share": _io_processors,
     "io.small_share": _small_operation_share,
     "io.unaligned_share": _unaligned_share,
@@ -190,7 +191,7 @@ VALUES: Final[dict[str, Compute]] = {
     "io.fsync_share": _forcing_share,
     "io.forced_share": _forced_share,
     "io.forced_B": _bytes_between_forcing,
-    "io.metadata_share": partial(_seconds_share, "io", (), event_rows.METADATA),
+    "io.metadata_share": partial(_seconds_share, "io", (), io_calls.METADATA),
     "io.one_processor": _is_io_by_one,
     "io.mpi_io": _uses_mpi_io,
 }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.records import CAUSE_CATEGORIES
+from advisor.trace import io_calls
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
@@ -25,22 +25,7 @@ SENDS: Final = "sends"
 REDUCTIONS: Final = "reductions"
 ALL_TO_ALL: Final = "all to all"
 EXPLICIT_BARRIERS: Final = "explicit barriers"
-FORCING: Final = "forcing to storage"
-METADATA: Final = "metadata"
-DATA: Final = "data"
-WRITES: Final = "writes"
-MPI_IO: Final = "MPI-IO"
-#: Writing and forcing to storage, in one sum of seconds.
-BLENDED: Final = "data, forced to storage or not"
 
-_FORCING: Final = frozenset({"fsync", "fdatasync", "sync", "sync_file_range", "syncfs", "mpi_file_sync"})
-_SUMMED_FORCING: Final = re.compile("(posix|mpi-io) sync(, timed as writing)?")
-_METADATA: Final = re.compile(
-    "(f?open|creat)(64|at)?|fdopen|freopen|f?close|[fl]?stat|access|unlink|rename|mkdir|(open|read|close)dir|f?truncate|"
-    "dup[23]?|mpi_file_(open|close|delete|set_size|preallocate|set_view)|(posix|stdio|mpi-io) metadata"
-)
-_DATA: Final = ("read", "write", "put", "get", "print", "scan", "sendfile")
-_WRITING: Final = ("write", "put", "print")
 _REDUCING: Final = ("reduce", "scan")
 
 
@@ -58,18 +43,7 @@ def call_traits(name: str) -> frozenset[str]:
             found.add(ALL_TO_ALL)
     if role == Role.BARRIER or (role == Role.OMP_BARRIER and "implicit" not in call) or call == "mpi_ibarrier":
         found.add(EXPLICIT_BARRIERS)
-    return frozenset(found | (_io_traits(call) if role == Role.IO else set()))
-
-
-def _io_traits(call: str) -> set[str]:
-    found = {MPI_IO} if call.startswith(("mpi_file_", "mpi-io ")) else set()
-    if call in _FORCING or _SUMMED_FORCING.fullmatch(call):
-        found.add(FORCING)
-    elif _METADATA.fullmatch(call):
-        found.add(METADATA)
-    elif any(word in call for word in _DATA):
-        found |= {DATA} | ({WRITES} if any(word in call for word in _WRITING) else set())
-    return found | ({BLENDED} if call.endswith(" and sync") else set())
+    return frozenset(found | (io_calls.find_io_traits(call) if role == Role.IO else set()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +56,7 @@ class CallTable:
 def build_call_table(profile: Profile) -> CallTable:
     """Return the traits of all regions of ``profile``."""
     found = [call_traits(region.name) for region in profile.regions]
-    names = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, FORCING, METADATA, DATA, WRITES, MPI_IO, BLENDED)
+    names = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, *io_calls.TRAITS)
     return CallTable({name: np.array([name in each for each in found], dtype=bool) for name in names})
 
 
@@ -104,6 +78,21 @@ class EventRows:
         if trait is not None:
             keep &= self.calls.has[trait][causes.call[rows]]
         return EventRows(causes, self.calls, rows[keep])
+
+    def select_mask(self, chosen: npt.NDArray[np.bool_]) -> EventRows:
+        """Return the rows where ``chosen`` (rows,) is true."""
+        return EventRows(self.causes, self.calls, self.rows[chosen])
+
+    def select_sizes(self, above: float, most: float) -> EventRows:
+        """Return the rows whose calls move more than ``above`` and at most ``most`` bytes each (0: also none)."""
+        sized = self.sized_rows
+        moved, count = self.causes.bytes[sized.rows], self.causes.count[sized.rows]
+        return sized.select_mask(((moved > above * count) | (above == 0)) & (moved <= most * count))
+
+    @property
+    def targets(self) -> npt.NDArray[np.int64]:
+        """The file of each row, -1 where it is not known."""
+        return self.causes.target[self.rows]
 
     @property
     def sized_rows(self) -> EventRows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from advisor.advice.facts import count_facts, event_facts, load_facts, of_code, run_facts
+from advisor.advice.facts import count_facts, event_facts, io_facts, load_facts, of_code, run_facts
 from advisor.model.errors import PluginError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ VALUES: Final[dict[str, Compute]] = {
     **run_facts.VALUES,
     **load_facts.VALUES,
     **event_facts.VALUES,
+    **io_facts.VALUES,
     **count_facts.VALUES,
     **of_code.VALUES,
 }

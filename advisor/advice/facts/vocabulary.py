@@ -228,6 +228,15 @@ _INPUT_OUTPUT: Final = (
         io.metadata_share           | share  | seconds in open, close, stat and the like / all input and output
         io.one_processor            | yes/no | one of several processors spends at least 90 % of the input and output
         io.mpi_io                   | yes/no | files are accessed through MPI
+        io.data_share               | share  | seconds in reads and writes / all input and output
+        io.stdio_share              | share  | seconds in reads and writes of streams (fread, fprintf) / all
+        io.small_seconds_share      | share  | seconds in reads and writes of at most 100 KiB / all input and output
+        io.independent_share        | share  | seconds in files that MPI accesses by independent calls only / all
+        io.collective_share         | share  | seconds in files that MPI accesses by collective calls / all
+        io.private_share            | share  | seconds in files that only one of several processors accesses / all
+        io.files_per_processor      | count  | files / processors that access files
+        io.slowest_excess_s         | s      | most seconds of a processor - mean over the processors
+        io.imbalance                | ratio  | most seconds of a processor / mean over the processors
         """,
     ),
     *_parse_facts(
@@ -238,7 +247,22 @@ _INPUT_OUTPUT: Final = (
         io.fsync_share     | share | seconds in fsync and the like / all input and output
         io.forced_share    | share | seconds in fsync, and in writing where a tool adds both up / all input and output
         io.forced_B        | B     | bytes written / calls of fsync and the like; 0 without any
+        io.unaligned_seconds_share | share | seconds in unaligned reads and writes of more than 100 KiB / all
         """,
+    ),
+    *_parse_facts(
+        "io_s causes io_random_s",
+        _DARSHAN,
+        """
+        io.random_share | share | seconds in reads and writes that begin before the end of the one before / all
+        io.reread_share | share | seconds in reading what was read before, by any processor / all
+        io.switch_share | share | seconds in reads that follow a write in the same file, and the reverse / all
+        """,
+    ),
+    *_parse_facts(
+        "io_bursts",
+        _DARSHAN,
+        "io.bursts | count | times that a processor reads or writes, with pauses between them: the most of any",
     ),
 )
 

@@ -97,11 +97,15 @@ def compute_ceiling(book: GapBudget, claims: Iterable[tuple[int, str]]) -> float
     return found + sum(min(seconds, book.gap_seconds(name)) for name, seconds in others.items())
 
 
-def concerned_share(match: RuleMatch) -> float:
-    """Return the share of its gaps' seconds that an action is about: what its calibration names, else all."""
+def restrict_ceiling(match: RuleMatch, ceiling_s: float) -> float:
+    """Return how much of a ceiling an action is about: the share or seconds that its calibration names, else all."""
     calibration = match.action.gain
     value = match.site.values.get(calibration.of) if calibration is not None else None
-    return min(max(float(value), 0.0), 1.0) if value is not None and not isinstance(value, str) else 1.0
+    if calibration is None or value is None or isinstance(value, str):
+        return ceiling_s
+    if match.site.vocabulary[calibration.of].unit == "s":
+        return min(max(float(value), 0.0), ceiling_s)
+    return min(max(float(value), 0.0), 1.0) * ceiling_s
 
 
 def compute_confidence(book: GapBudget, match: RuleMatch, names: Iterable[str], ceiling_s: float) -> float:

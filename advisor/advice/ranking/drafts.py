@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from advisor.advice.facts.places import family_name
 from advisor.advice.facts.sheet import find_slowest_processors
-from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence, concerned_share, find_gap_letters
+from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence, find_gap_letters, restrict_ceiling
 from advisor.advice.ranking.effects import find_effects, find_spot, select_instructions, spot_code
 from advisor.model import policy
 from advisor.model.records import RANKS_ADDED_UP, Recommendation
@@ -113,9 +113,9 @@ def _build_draft(
     whole = _is_about_program(main, names)
     phases = sorted({p for match in ([main] if whole else group) if match.site.place for p in match.site.place.phases})
     where = find_spot([book.gaps[n] for n in names if n in book.gaps], {profile.phases[p].name for p in phases})
-    if main.action.gain is not None:
+    if main.action.gain is not None and main.action.gain.of.startswith("code."):
         where = spot_code(profile, main.action.gain.of, phases)
-    action, most = main.action, compute_ceiling(book, claims) * concerned_share(main)
+    action, most = main.action, restrict_ceiling(main, compute_ceiling(book, claims))
     gain, loss = find_effects(matches.book, action, names, book)
     told = all(note.name != RANKS_ADDED_UP for note in profile.notes)
     blamed = find_slowest_processors(matches.sheet, main.site) if told and set(names) & set(_BLAMED) else ()
@@ -179,7 +179,7 @@ def _site_numbers(matches: RuleMatches, match: RuleMatch) -> tuple[int, ...]:
 def restrict_draft(draft: Draft, claims: tuple[Claim, ...], book: GapBudget) -> Draft:
     """Return the draft about some of its claims only."""
     made, names = draft.recommendation, tuple(dict.fromkeys(name for _, name in claims))
-    most = compute_ceiling(book, claims) * concerned_share(draft.match)
+    most = restrict_ceiling(draft.match, compute_ceiling(book, claims))
     phases = _more_phases(draft.match, claims, book)
     made = replace(
         made, ceiling_s=most, confidence=compute_confidence(book, draft.match, names, most), more_phases=phases

@@ -122,7 +122,7 @@ def _add_expected_gain(draft: Draft, gain: Callable[[Recommendation], ExpectedGa
 def _calibrated_gain(draft: Draft) -> ExpectedGain | None:
     """Return what the change won where it was measured, of the seconds that it is about here."""
     calibration, most = draft.match.action.gain, draft.recommendation.ceiling_s
-    if calibration is None:
+    if calibration is None or not calibration.wins:
         return None
     low, usual, high = calibration.wins
     return ExpectedGain(usual * most, low * most, high * most, "calibration")

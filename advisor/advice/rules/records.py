@@ -146,15 +146,16 @@ class Example:
 class Calibration:
     """What such a change won where it was measured: the least, the usual and the largest share of the seconds.
 
-    ``of`` is the fact that tells the share of the gap's seconds that the change is about; the ceiling is that share.
+    ``of`` is the fact that tells the share of the gap's seconds that the change is about, or these seconds; they are
+    the ceiling. ``wins`` is empty where nobody measured.
     """
 
     of: FactName
-    wins: tuple[Annotated[float, Between(0, 1)], ...]
     mark: Mark
+    wins: tuple[Annotated[float, Between(0, 1)], ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.wins) != 3 or list(self.wins) != sorted(self.wins):
+        if (self.wins and len(self.wins) != 3) or list(self.wins) != sorted(self.wins):
             raise FieldErrors([(("wins",), "expected three shares: the least, the usual and the largest")])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from advisor.formats.darshan import rank_shares
+from advisor.formats.darshan import patterns, rank_shares
 from advisor.formats.darshan.rank_shares import RankExtreme
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ class IoCells:
     ``record`` (n,) is the place in the module's table, ``file`` (n,) the record id, ``rank`` (n,). ``seconds`` and
     ``operations`` (n, 3) are by ``KINDS``; ``sized`` (n, 2, 10) are reads and writes by class of size, ``bytes`` (n, 2)
     what they moved. ``forced`` (n,) are calls of fsync and the like, ``unaligned`` (n,) operations at an offset that is
-    no multiple of the file system's block.
+    no multiple of the file system's block, ``unaligned_memory`` (n,) those from or to such an address. ``random``
+    (n, 2) are operations that do not begin behind the one before, ``switches`` (n,) changes between reading and
+    writing, ``reread`` (n,) bytes that were read before.
     """
 
     module: str
@@ -62,6 +64,10 @@ class IoCells:
     bytes: IntArray
     forced: IntArray
     unaligned: IntArray
+    unaligned_memory: IntArray
+    random: IntArray
+    switches: IntArray
+    reread: IntArray
 
     def __len__(self) -> int:
         return len(self.record)
@@ -76,7 +82,7 @@ def build_cells(log: DarshanLog, module: str) -> IoCells:
     Where files times ranks are more than ``CELL_LIMIT``, the shared files with the fewest seconds are one, ``OTHERS``.
     """
     table = log.tables[module]
-    found = build_record_cells(module, table)
+    found = build_record_cells(module, table, log.processes)
     shared = np.flatnonzero(table.ranks == SHARED)
     if not len(shared):
         return found
@@ -93,8 +99,8 @@ def build_cells(log: DarshanLog, module: str) -> IoCells:
     return _join_cells(module, [own, *parts])
 
 
-def build_record_cells(module: str, table: ModuleTable) -> IoCells:
-    """Return one cell for each record, with rank -1 for the shared ones."""
+def build_record_cells(module: str, table: ModuleTable, ranks: int) -> IoCells:
+    """Return one cell for each record of a run of so many ``ranks``, with rank -1 for the shared ones."""
     operations = np.column_stack([_sum_counters(table, names) for names in _OPERATIONS[module]])
     moved = np.column_stack([_sum_counters(table, (name,)) for name in ("BYTES_READ", "BYTES_WRITTEN")])
     return IoCells(
@@ -108,6 +114,10 @@ def build_record_cells(module: str, table: ModuleTable) -> IoCells:
         moved,
         _sum_counters(table, _FORCING[module]),
         _sum_counters(table, ("FILE_NOT_ALIGNED",)),
+        _sum_counters(table, ("MEM_NOT_ALIGNED",)),
+        patterns.count_random_operations(table, operations[:, :2], ranks),
+        patterns.count_switches(table, ranks),
+        patterns.estimate_reread_bytes(table),
     )
 
 
@@ -193,6 +203,10 @@ def _divide_record(every: IoCells, n: int, known: _RankExtremes, ranks: int, hea
         np.column_stack([rank_shares.round_shares(int(every.bytes[n, kind]), busy[kind]) for kind in range(2)]),
         rank_shares.round_shares(int(every.forced[n]), busy[1]),
         rank_shares.round_shares(int(every.unaligned[n]), busy[0] + busy[1]),
+        rank_shares.round_shares(int(every.unaligned_memory[n]), busy[0] + busy[1]),
+        np.column_stack([rank_shares.round_shares(int(every.random[n, kind]), busy[kind]) for kind in range(2)]),
+        rank_shares.round_shares(int(every.switches[n]), busy[0] + busy[1]),
+        rank_shares.round_shares(int(every.reread[n]), busy[0]),
     )
 
 

@@ -40,9 +40,10 @@ def advisor_read(path: Path) -> Profile:
 
 @hookimpl
 def advisor_findings(profile: Profile) -> Sequence[Finding]:
-    """Return the files with small, unaligned and shared access, with counts, bytes and seconds of each."""
+    """Return how the run accesses files, and the files with small, unaligned and shared access, each with its cost."""
     if "darshan" not in profile.reader.split("+") or profile.causes is None:
         return ()
     from advisor.formats.darshan.findings import build_findings
+    from advisor.formats.io_findings import build_access_findings
 
-    return build_findings(profile, profile.causes)
+    return (*build_access_findings(profile, "darshan"), *build_findings(profile, profile.causes))

@@ -26,13 +26,13 @@ def subtract_posix(mpi: IoCells, posix: IoCells, names: Mapping[int, str]) -> tu
     """Return MPI-IO's cells with their own seconds only, and which of them read or write through POSIX.
 
     The own seconds of a file are those of MPI-IO less those of POSIX in the same file and in the helper files of
-    the MPI library: exchanging data and waiting for each other in collective calls. Ranks and kinds share them in
-    proportion to what each has more than POSIX. Operations that POSIX shows are counted there.
+    the MPI library: exchanging data and waiting for each other in collective calls. Ranks share them in proportion to
+    what each has more than POSIX. Operations that POSIX shows are counted there.
     """
     files, place = np.unique(mpi.file, return_inverse=True)
     below = _find_places(files, _served_files(posix, files, names))
     nested = _nested_seconds(mpi, posix, files, place, below)
-    excess = np.maximum(mpi.seconds - nested, 0.0)
+    excess = _own_seconds(mpi.seconds, nested)
     count = len(files)
     of_file = sum_by_group(place, mpi.seconds.sum(axis=1), count)
     of_posix = sum_by_group(below[below >= 0], posix.seconds[below >= 0].sum(axis=1), count)
@@ -42,6 +42,20 @@ def subtract_posix(mpi: IoCells, posix: IoCells, names: Mapping[int, str]) -> tu
     direct = _find_places(files, posix.file)
     counted = sum_by_group(direct[direct >= 0], posix.operations[direct >= 0, :2].sum(axis=1).astype(np.float64), count)
     return replace(mpi, seconds=excess * scale[place][:, None]), counted[place] > 0
+
+
+def _own_seconds(mpi: FloatArray, nested: FloatArray) -> FloatArray:
+    """Return what each cell of MPI-IO has more than the calls below it (cells, kinds).
+
+    A write may read below (data sieving): the kinds of a cell are compared together, and share what is left in
+    proportion to what each has more, or to all that they have.
+    """
+    more = np.maximum(mpi - nested, 0.0)
+    weights = np.where(more.sum(axis=1, keepdims=True) > 0, more, mpi)
+    total = weights.sum(axis=1)
+    left = np.maximum(mpi.sum(axis=1) - nested.sum(axis=1), 0.0)
+    own: FloatArray = weights * np.divide(left, total, out=np.zeros_like(total), where=total > 0)[:, None]
+    return own
 
 
 def _served_files(posix: IoCells, files: IntArray, names: Mapping[int, str]) -> IntArray:

@@ -6,13 +6,14 @@ stands in the region of the program.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.darshan import cells, layers, rows
+from advisor.formats.darshan import cells, layers, rank_shares, rows
 from advisor.model.records import (
     ALIGNED_FILE,
     CAUSE_CATEGORIES,
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from advisor.formats.darshan.cells import IoCells
-    from advisor.formats.darshan.logs import DarshanLog
+    from advisor.formats.darshan.logs import DarshanLog, ModuleTable
     from advisor.formats.darshan.rows import IoRows
     from advisor.model.records import FloatArray, IntArray, Status
 
@@ -51,7 +51,7 @@ _ROUNDING_S: Final = 1e-3
 
 def from_log(log: DarshanLog, path: Path) -> Profile:
     """Return the profile of the run that ``log`` describes."""
-    found = _collect_rows(log)
+    found = _limit_estimates(log, _collect_rows(log))
     program = PurePosixPath(log.command.split(" ", 1)[0]).name or path.stem
     names, call = np.unique(found.call, return_inverse=True)
     regions = (Region(program), *(Region(rows.CALLS[name]) for name in names.tolist()))
@@ -100,6 +100,21 @@ def _collect_rows(log: DarshanLog) -> IoRows:
     return rows.join_rows(parts) if parts else rows.make_empty_rows()
 
 
+def _limit_estimates(log: DarshanLog, found: IoRows) -> IoRows:
+    """Return the rows with no rank busier than the run is long, as far as its part in shared files is an estimate."""
+    shared = np.concatenate([table.ids[table.ranks == cells.SHARED] for table in log.tables.values()] or [[]])
+    guessed = np.isin(found.file, [*shared.tolist(), cells.OTHERS])
+    ranks = log.processes
+    if not (np.bincount(found.rank, found.seconds, ranks) > log.seconds).any() or not guessed.any():
+        return found
+    known = np.bincount(found.rank[~guessed], found.seconds[~guessed], ranks)
+    _, group = np.unique(np.stack((found.call[guessed], found.file[guessed])), axis=1, return_inverse=True)
+    seconds = found.seconds.copy()
+    room_s = np.maximum(log.seconds - known, 0.0)
+    seconds[guessed] = rank_shares.limit_to_run(seconds[guessed], group, found.rank[guessed], room_s)
+    return replace(found, seconds=seconds)
+
+
 def _sum_by_region(
     regions: int, processors: int, row: IntArray, column: IntArray, values: FloatArray | IntArray
 ) -> FloatArray:
@@ -121,7 +136,22 @@ def _count_operations(found: IoRows, call: IntArray, regions: int, processors: i
         "io_unaligned_operations": found.count * (found.alignment == KINDS.index(UNALIGNED_FILE)),
         "io_shared_file_operations": found.count * (sized & shared),
     }
+    columns |= {name: amount * found.patterns[:, column] for name, amount, column in _pattern_amounts(found)}
     return {name: _sum_by_region(regions, processors, call, found.rank, column) for name, column in columns.items()}
+
+
+def _pattern_amounts(found: IoRows) -> Iterator[tuple[str, FloatArray | IntArray, int]]:
+    """Yield counts, what of each row they are a part of, and the pattern that tells the part; none without POSIX."""
+    if not found.alignment.any():
+        return
+    random, reread, switch, memory = range(len(rows.PATTERNS))
+    yield "io_random_operations", found.count, random
+    yield "io_random_s", found.seconds, random
+    yield "io_reread_bytes", found.bytes, reread
+    yield "io_reread_s", found.seconds, reread
+    yield "io_switches", found.count, switch
+    yield "io_switch_s", found.seconds, switch
+    yield "io_unaligned_memory_operations", found.count, memory
 
 
 def _shared_files(file: IntArray, rank: IntArray, count: IntArray) -> npt.NDArray[np.bool_]:
@@ -164,12 +194,13 @@ def _find_status(log: DarshanLog) -> Status:
     """Return whether the I/O of each rank was measured, or shared out over the ranks from sums."""
     if log.processes == 1:
         return "measured"
-    shared = any(_sum_shared_seconds(cells.build_record_cells(name, table)) > 0 for name, table in log.tables.items())
+    shared = any(_sum_shared_seconds(table) > 0 for table in log.tables.values())
     return "estimated" if shared else "measured"
 
 
-def _sum_shared_seconds(every: IoCells) -> float:
-    return float(every.seconds[every.rank == cells.SHARED].sum())
+def _sum_shared_seconds(table: ModuleTable) -> float:
+    columns = [np.maximum(table.times[f"{kind}_TIME"], 0.0) for kind in ("READ", "WRITE", "META")]
+    return float(sum(column[table.ranks == cells.SHARED].sum() for column in columns))
 
 
 def _format_start_time(log: DarshanLog) -> str | None:

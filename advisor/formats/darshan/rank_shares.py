@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _ROUNDS: Final = 30
 _NEXT_TO_ZERO: Final = 1e-100  # seconds or bytes
+_FITTING_ROUNDS: Final = 300
+_NEARLY: Final = 1e-4
 #: The heat map is believed where its bytes are those of the records, but for this share.
 _CLOSE: Final = 0.01
 
@@ -80,3 +82,23 @@ def compute_remaining_heat(heat: FloatArray, known: FloatArray, shared: float) -
     """
     left = np.maximum(heat - known, 0.0)
     return left if abs(left.sum() - shared) <= _CLOSE * shared else None
+
+
+def limit_to_run(seconds: FloatArray, group: IntArray, rank: IntArray, room_s: FloatArray) -> FloatArray:
+    """Return estimated seconds (rows,) with at most ``room_s`` (ranks,) on each rank and the same sum in each group.
+
+    Files are shared out among the ranks one by one, and what one rank is thought to have had of each can be more in sum
+    than the run took. Ranks above their room give way to the others of the same ``group`` (rows,) in turns, until all
+    fit but for a ten-thousandth, which is cut off. Where there is no such solution the seconds stay as they are.
+    """
+    wanted = np.bincount(group, seconds)
+    found = seconds.copy()
+    for _ in range(_FITTING_ROUNDS):
+        held = np.bincount(rank, found, len(room_s))
+        cut = np.minimum(np.divide(room_s, held, out=np.ones_like(held), where=held > 0), 1.0)
+        if cut.min() >= 1.0 - _NEARLY:
+            return found * cut[rank]
+        found *= cut[rank]
+        left = np.bincount(group, found, len(wanted))
+        found *= np.divide(wanted, left, out=np.zeros_like(wanted), where=left > 0)[group]
+    return seconds

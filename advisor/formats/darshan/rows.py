@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
 
 _READ, _WRITE, _METADATA = range(3)
+#: What may be said of reads and writes: they begin before the end of the one before; what they read was read before;
+#: they read after writing, or the reverse; their buffer in memory is unaligned.
+PATTERNS: Final = ("random", "reread", "switch", "unaligned memory")
 #: How operations on a file are done: in MPI-IO alone or together, elsewhere (and where a file has both) not said.
 _HOW: Final = ("", "independent ", "collective ")
 #: All that calls may be called: the interface and what is done.
@@ -42,7 +45,7 @@ class IoRows:
     ``bytes_each`` is the mean of the bytes, -1 where no operation with bytes is counted. ``alignment`` tells (1)
     operations that begin at a block of the file system from (2) those that begin inside one, where that is known (else
     0). ``calls`` is what the interface was asked for; of MPI-IO through POSIX that is more than ``count``, which leaves
-    to POSIX what POSIX does.
+    to POSIX what POSIX does. ``patterns`` (n, 4) are the shares of the operations by ``PATTERNS``.
     """
 
     call: IntArray
@@ -54,6 +57,7 @@ class IoRows:
     bytes: IntArray
     bytes_each: IntArray
     alignment: IntArray
+    patterns: FloatArray
 
 
 def join_rows(parts: Sequence[IoRows]) -> IoRows:
@@ -64,7 +68,7 @@ def join_rows(parts: Sequence[IoRows]) -> IoRows:
 def make_empty_rows() -> IoRows:
     """Return no rows."""
     none = np.zeros(0, dtype=np.int64)
-    return IoRows(none, none, none, np.zeros(0), none, none, none, none, none)
+    return IoRows(none, none, none, np.zeros(0), none, none, none, none, none, np.zeros((0, len(PATTERNS))))
 
 
 def build_metadata_rows(cells: IoCells) -> IoRows:
@@ -114,7 +118,19 @@ def _build_operation_rows(cells: IoCells, kind: int, call: IntArray, seconds: Fl
     return IoRows(
         call[cell], cells.file[cell], cells.rank[cell], seconds[cell] * count / total, count, count,
         size_bytes, size_bytes // count, (1 + unaligned) * (cells.module == "POSIX"),
+        _compute_pattern_shares(cells, kind)[cell],
     )  # fmt: skip
+
+
+def _compute_pattern_shares(cells: IoCells, kind: int) -> FloatArray:
+    """Return which share of the reads or writes of each cell is of each of ``PATTERNS`` (cells, 4)."""
+    operations = cells.operations[:, :2].sum(axis=1)
+    parts = (cells.random[:, kind], cells.reread * (kind == _READ), cells.switches, cells.unaligned_memory)
+    wholes = (cells.operations[:, kind], cells.bytes[:, _READ], operations, operations)
+    pairs = zip(parts, wholes, strict=True)
+    shares = [np.divide(part, whole, out=np.zeros(len(cells)), where=whole > 0) for part, whole in pairs]
+    found: FloatArray = np.minimum(np.column_stack(shares), 1.0)
+    return found
 
 
 def _build_sync_rows(cells: IoCells, forcing: FloatArray) -> IoRows:
@@ -132,7 +148,7 @@ def _build_plain_rows(
     nothing = np.zeros(len(some), dtype=np.int64)
     return IoRows(
         call[some], cells.file[some], cells.rank[some], seconds, count, calls,
-        nothing, nothing - 1, nothing,
+        nothing, nothing - 1, nothing, np.zeros((len(some), len(PATTERNS))),
     )  # fmt: skip
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.facts.event_rows import FORCING, METADATA, WRITES, call_traits
+from advisor.advice.facts.event_rows import call_traits
 from advisor.model.records import CAUSE_CATEGORIES
+from advisor.trace.io_calls import FORCING, METADATA, WRITES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
