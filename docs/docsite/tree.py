@@ -32,7 +32,7 @@ NAVIGATION = {
         "docs/commands/index",
         "docs/machines",
     ),
-    "Formats": ("docs/formats", "docs/traces"),
+    "Formats": ("docs/formats", "docs/traces", "docs/devices"),
     "Advice": (
         "docs/rules",
         "docs/rules/index",
