@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from advisor.advice import facts, ranking, rules
 from advisor.advice.computation import describe_computation, need_computation
 from advisor.advice.earlier_runs import EarlierRuns
-from advisor.advice.ranking import ExpectedGain, Ranking, history_gain, similar_program_gain
+from advisor.advice.ranking import ExpectedGain, Ranking, device_gain, history_gain, similar_program_gain
 from advisor.analysis import bounds, gaps, loads, merging, quality
 from advisor.analysis.disturbance import DISTURBED_GAPS, disturbance_seconds
 from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
@@ -204,10 +204,13 @@ def study_run(
     book, refused = _load_rules(options, host, extra)
     matches = rules.match_rules(book, sheet)
     won = known.earlier.won_shares()
-    gain = _gain_estimator(profile, host, known, won, similar_program_gain.collect_won_shares(findings), options.stage)
+    changes = {action.id: action.change for action in book.actions}
+    told = similar_program_gain.collect_won_shares(findings)
+    gain = _gain_estimator(profile, host, known, won, told, changes, options.stage)
     ranked = NOTHING if grade.letter == "F" else ranking.rank_matches(
         matches, profile, found, order=options.order, grade=grade, noise_s=known.earlier.noise_s(), gain=gain,
-        later=ranking.find_later_gaps(findings), judge=_judge(profile, host, known, options.stage),
+        later=ranking.find_later_gaps(findings),
+        judge=_judge(profile, host, known, options.stage) if profile.devices is None else _judge_nothing,
     )  # fmt: skip
     advice = Advice(
         profile=profile,
@@ -320,6 +323,7 @@ def _gain_estimator(
     known: _RunContext,
     won: Mapping[str, Sequence[float]],
     told: Mapping[str, similar_program_gain.Shares],
+    changes: Mapping[str, Mapping[str, str]],
     stage: Callable[[str], None],
 ) -> Callable[[Recommendation], ExpectedGain | None]:
     """Return what says how much a recommended change is expected to win.
@@ -331,6 +335,8 @@ def _gain_estimator(
     def estimate_gain(recommendation: Recommendation) -> ExpectedGain | None:
         if recommendation.action in won:
             return history_gain.compute_gain(won[recommendation.action], recommendation.ceiling_s)
+        if profile.devices is not None:
+            return device_gain.find_gain(profile.devices, changes[recommendation.action])
         stage(f"simulating what {recommendation.action} would win")
         found = host.expected_gain(profile, recommendation, known.machine, known.events)
         if found:
@@ -339,6 +345,10 @@ def _gain_estimator(
         return similar_program_gain.compute_gain(shares, recommendation.ceiling_s) if shares else None
 
     return estimate_gain
+
+
+def _judge_nothing(candidates: Sequence[Candidate]) -> None:
+    """Changes to a run with devices were replayed when it was read."""
 
 
 def _judge(profile: Profile, host: PluginHost, known: _RunContext, stage: Callable[[str], None]) -> Judge:
@@ -391,5 +401,6 @@ def _decide_verdict(
     hidden |= io_alone and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
     hidden |= _disturbed_share(profile, found) > MERGED_SHARE
     merged = _merged_share(profile, found) > MERGED_SHARE
+    merged |= profile.devices is not None and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
     known = found and grade.letter != "F" and not (matches.leaves_open or hidden or merged)
     return "nothing significant" if known else "insufficient evidence"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.analysis.device_ladder import compute_device_bounds
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.machine_bounds import COUNTS, compute_machine_bound
 from advisor.analysis.measures import join_reasons, missing_quantity, recording_command, worst_status
@@ -35,10 +36,12 @@ ONE_ITERATION: Final = "every phase has one iteration, so changes between iterat
 def compute_bounds(
     profile: Profile, machine: Machine | None = None, loads: ProfileLoads | None = None
 ) -> tuple[Bound, ...]:
-    """Return all bounds of ``model.LEVELS`` in their order, in seconds.
+    """Return all bounds of ``model.LEVELS``, or of ``DEVICE_LEVELS``, in their order, in seconds.
 
     ``loads`` spares the pass over the arrays if it was made already (``loads.summarize``).
     """
+    if profile.devices is not None:
+        return compute_device_bounds(profile, profile.devices)
     loads = loads or summarize_loads(profile)
     values = compute_bound_seconds(loads)
     return tuple(

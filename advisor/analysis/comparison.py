@@ -15,7 +15,8 @@ import numpy as np
 
 from advisor.analysis.distributions import student_t_quantile
 from advisor.model import policy
-from advisor.model.records import BOUND_NAMES, LEVELS
+from advisor.model.devices import DEVICE_BOUNDS
+from advisor.model.records import ALL_LEVELS, BOUND_NAMES, LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,7 +152,8 @@ def _build_name(group: Sequence[Advice]) -> str:
 def _known_bounds(group: Sequence[Advice]) -> tuple[str, ...]:
     """Return the bounds that all runs know, lowest first."""
     known = [{bound.name for bound in advice.bounds if bound.seconds is not None} for advice in group]
-    return tuple(name for name in BOUND_NAMES if all(name in each for each in known))
+    of_devices = any(advice.profile.devices is not None for advice in group)
+    return tuple(name for name in (DEVICE_BOUNDS if of_devices else BOUND_NAMES) if all(name in each for each in known))
 
 
 def _has_bounds(group: Sequence[Advice], known: Sequence[str]) -> bool:
@@ -160,9 +162,10 @@ def _has_bounds(group: Sequence[Advice], known: Sequence[str]) -> bool:
 
 def _gap_names(known: Sequence[str]) -> tuple[str, ...]:
     """Return the first bound and the gaps between the known ones, merged ones joined by ``+``."""
-    order = {level.bound: number for number, level in enumerate(LEVELS)}
+    levels = LEVELS if known[0] in BOUND_NAMES[:-1] else ALL_LEVELS[len(LEVELS) :]
+    order = {level.bound: number for number, level in enumerate(levels)}
     gaps = (
-        "+".join(str(level.gap) for level in LEVELS[order[low] + 1 : order[high] + 1]) for low, high in pairwise(known)
+        "+".join(str(level.gap) for level in levels[order[low] + 1 : order[high] + 1]) for low, high in pairwise(known)
     )
     return (known[0], *gaps)
 

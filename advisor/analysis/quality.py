@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.bounds import are_durations_known, explain_shared_cores, instance_durations
+from advisor.analysis.device_ladder import grade_devices
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model import policy
@@ -44,6 +45,8 @@ def grade_profile(
 
     ``loads`` spares one of the passes over the arrays (``loads.summarize``).
     """
+    if profile.devices is not None:
+        return grade_devices(profile, profile.devices)
     loads = loads or summarize_loads(profile)
     if not profile.has_run_time:
         note = _make_note(

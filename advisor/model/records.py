@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 import numpy.typing as npt
 
+from advisor.model.devices import DEVICE_GAPS, DEVICE_LEVELS, DeviceUse
 from advisor.model.reports import Bars, HeatMap, Series
 
 FloatArray = npt.NDArray[np.float64]
@@ -38,7 +39,7 @@ class Level:
     gap: str | None
 
 
-#: The hierarchy, lowest bound first (Hung and Davidson, section 3.2.1; S' and W are this project's extension).
+#: The hierarchy of a run on CPUs, lowest bound first (Hung and Davidson, section 3.2.1; S' and W are this project's).
 LEVELS = (
     Level("M", "machine peak", None),
     Level("MA", "the mix of operations", "A"),
@@ -55,23 +56,28 @@ LEVELS = (
     Level("IPCOLMDSW", "waiting inside phases", "W"),
     Level("actual", "start-up, shutdown and the rest", "X"),
 )
+#: All levels of both hierarchies; each bound has its place behind the one below it.
+ALL_LEVELS = (*LEVELS, *(Level(level.bound, level.adds, level.gap) for level in DEVICE_LEVELS))
 BOUND_NAMES = tuple(level.bound for level in LEVELS)
-GAP_NAMES = tuple(level.gap for level in LEVELS if level.gap)
+GAP_NAMES = (*(level.gap for level in LEVELS if level.gap), *DEVICE_GAPS)
 
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """One rank, or one thread of a rank."""
+    """One rank, one thread of a rank, or one stream of its ``device``: streams count on behind the threads."""
 
     rank: int
     thread: int = 0
     host: str | None = None
     from_s: float | None = None
     to_s: float | None = None
+    device: int | None = None
 
     @property
     def name(self) -> str:
-        """``rank 3``, or ``rank 3 thread 1`` for a thread that is not the first."""
+        """``rank 3``, ``rank 3 thread 1`` for a thread that is not the first, ``rank 3 device 0 stream 2``."""
+        if self.device is not None:
+            return f"rank {self.rank} device {self.device} stream {self.thread}"
         return f"rank {self.rank}" if self.thread == 0 else f"rank {self.rank} thread {self.thread}"
 
 
@@ -170,7 +176,8 @@ class Profile:
     (Q,): over all phases a processor's wall time plus its outside seconds is ``actual_s``. ``counts`` maps a
     count (``calls``, ``messages``, ``bytes``, ``source_ops.fp_add``, ``compiled_ops.load``, ``scheduled_cycles``,
     ``misses.L1`` …) to an array (regions, processors). ``status`` gives the status of each measure. ``executable`` is
-    the path of the program's file where the run was recorded.
+    the path of the program's file where the run was recorded. ``devices`` is the account of a run with accelerators:
+    then its bounds and gaps are those of ``DEVICE_LEVELS``.
     """
 
     program: str
@@ -195,6 +202,7 @@ class Profile:
     notes: tuple[Note, ...] = ()
     ranks_expected: int | None = None
     clock_uncertainty_s: float | None = None
+    devices: DeviceUse | None = None
 
     @property
     def ranks(self) -> int:

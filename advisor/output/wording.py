@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from advisor.model.records import LEVELS
+from advisor.model.records import ALL_LEVELS
 
 if TYPE_CHECKING:
     from advisor.model.records import Advice, Bound, Gap, Grade, HowTo, Profile
 
 #: What each gap costs, by its name.
-GAPS = {level.gap: level.adds for level in LEVELS if level.gap} | {"M": "machine peak"}
+GAPS = {level.gap: level.adds for level in ALL_LEVELS if level.gap} | {"M": "machine peak"}
 #: What the run would take if only this were left: the bar that the gaps stand on.
 BOUNDS = {
     "M": "all operations at the machine's peak",
@@ -28,6 +28,15 @@ BOUNDS = {
     "IPCOLMDS": "work and synchronization",
     "IPCOLMDSW": "all phases",
     "actual": "the whole run",
+    "R": "the kernels at the devices' peak rates",
+    "K": "kernels that compute, without a pause",
+    "KT": "kernels and copies",
+    "KTC": "kernels, copies and communication",
+    "KTCB": "the same, waiting for slower devices",
+    "KTCBL": "the same, fed launch by launch",
+    "KTCBLS": "the same, with synchronous waits",
+    "KTCBLSD": "the same, with data loading",
+    "KTCBLSDH": "devices and their hosts",
 }
 GRADES = {
     "A": "reliable",
@@ -38,7 +47,10 @@ GRADES = {
 }
 EFFORTS = {1: "a flag or setting", 2: "a few lines", 3: "a local rewrite", 4: "a larger change", 5: "a redesign"}
 EFFICIENCIES = ("load_balance", "communication", "parallel", "serialization", "transfer")
-MODELS = {"mpi": "MPI", "openmp": "OpenMP"}
+MODELS = {
+    "mpi": "MPI", "openmp": "OpenMP", "cuda": "CUDA", "hip": "HIP", "openmp-target": "OpenMP target",
+    "pytorch": "PyTorch", "jax": "JAX",
+}  # fmt: skip
 LANGUAGES = {"c": "C", "cxx": "C++", "fortran": "Fortran"}
 #: How an expected gain is known.
 BASES = {
@@ -72,7 +84,7 @@ def describe_how(how: HowTo) -> str:
 
 
 def describe_processors(profile: Profile) -> str:
-    """Return how many processors took part: ``4 MPI ranks with 16 threads on 2 hosts``."""
+    """Return how many processors took part: ``4 MPI ranks with 16 threads on 2 hosts``, ``2 devices``."""
     processors = profile.processors
     ranks = profile.ranks
     hosts = len({processor.host for processor in processors if processor.host})
@@ -82,6 +94,9 @@ def describe_processors(profile: Profile) -> str:
         words = f"{words} with {threads}" if ranks > 1 or "mpi" in profile.paradigms else threads
     elif ranks == 1 and "mpi" not in profile.paradigms:
         words = "1 processor"
+    if profile.devices is not None:
+        of_ranks = f" of {words}" if ranks > 1 else ""
+        words = _format_count(len(profile.devices.devices), "device") + of_ranks.split(" with ")[0]
     return f"{words} on {hosts} hosts" if hosts > 1 else words
 
 

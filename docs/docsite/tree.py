@@ -37,7 +37,7 @@ NAVIGATION = {
         "docs/agents",
         "docs/machines",
     ),
-    "Formats": ("docs/formats", "docs/traces"),
+    "Formats": ("docs/formats", "docs/traces", "docs/devices"),
     "Advice": (
         "docs/rules",
         "docs/rules/index",

@@ -53,6 +53,12 @@ processor.false_sharing_share os.share
 code.known_share code.unoptimized_share code.checked_share code.scalar_share code.overlap_share
 code.order_share code.branch_share code.call_share code.stride_share code.page_share
 code.division_share code.update_share code.math_share code.allocation_share code.copy_share
+device.devices device.on_host device.busy_share device.iterations device.kernels device.median_kernel_s
+device.short_kernel_share device.elementwise_share device.matrix_share device.plain_matrix_share device.launch_calls
+device.launch_s device.sync_calls device.sync_s device.sync_wait_share device.allocation_calls device.allocation_s
+device.graph_launches device.copies device.pageable_share device.host_copy_share device.small_copy_share
+device.communications device.communications_per_iteration device.exposed_share device.median_communication_s
+device.imbalance device.one_busy_share
 """
 
 
@@ -85,7 +91,7 @@ def test_every_fact_has_a_value_and_only_those() -> None:
 
 @pytest.mark.parametrize("fact", VOCABULARY, ids=lambda fact: fact.name)
 def test_fact_explains_itself(fact: Fact) -> None:
-    assert fact.scope == ("run" if fact.name.startswith("run.") else "phase")
+    assert fact.scope == ("run" if fact.name.startswith(("run.", "device.")) else "phase")
     assert fact.needs
     assert len(fact.formula) > 8
     endings = {"_s": "s", "_B": "B", "_share": "share"}

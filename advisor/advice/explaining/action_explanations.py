@@ -10,7 +10,7 @@ from advisor.advice.explaining.expressions import ACTUAL
 from advisor.advice.explaining.records import ExplainedNumber, NumberInput
 from advisor.advice.ranking.ceilings import IMBALANCE, compute_ceiling
 from advisor.advice.rules.matching import match_action
-from advisor.model.records import LEVELS
+from advisor.model.records import ALL_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -84,8 +84,8 @@ def _gap_at_site(letter: str, site: Site, terms: BoundExpressions) -> Expression
     """Return the seconds of a gap at a site; in the run it is the whole gap."""
     if site.place is not None:
         return terms.part_expression(letter, site.place.phases)
-    at = next(number for number, level in enumerate(LEVELS) if level.gap == letter)
-    return terms.gap_expression(LEVELS[at - 1].bound, LEVELS[at].bound)
+    at = next(number for number, level in enumerate(ALL_LEVELS) if level.gap == letter)
+    return terms.gap_expression(ALL_LEVELS[at - 1].bound, ALL_LEVELS[at].bound)
 
 
 def _span_expression(piece: Evidence, low: float, high: float, actual_s: float) -> Expression | None:

@@ -14,7 +14,7 @@ from advisor.advice.explaining.expressions import (
 from advisor.advice.explaining.records import ExplainedNumber, NumberInput
 from advisor.analysis import machine_rates
 from advisor.analysis.machine_bounds import COUNTS, FLOATING, sum_operations
-from advisor.model.records import LEVELS
+from advisor.model.records import ALL_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ FORMULAS: Final = {
     "actual": "wall time of the run",
 }
 SOURCE: Final = "Hung and Davidson, section 3.2.1"
-_ADDS: Final = {level.bound: level.adds for level in LEVELS}
+_ADDS: Final = {level.bound: level.adds for level in ALL_LEVELS}
 
 
 def explain_bound(bound: Bound, profile: Profile, loads: ProfileLoads, machine: Machine | None) -> ExplainedNumber:

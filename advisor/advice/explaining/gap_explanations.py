@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 from advisor.advice.explaining import expressions
 from advisor.advice.explaining.expressions import ACTUAL, BoundExpressions, Expression
 from advisor.advice.explaining.records import ExplainedNumber, NumberInput
-from advisor.model.records import LEVELS
+from advisor.model.records import ALL_LEVELS
 
 if TYPE_CHECKING:
     from advisor.analysis.loads import ProfileLoads
     from advisor.model.records import Advice, Bound, Efficiency, Gap, Grade, Profile
 
-_COSTS: Final = {level.gap: level.adds for level in LEVELS if level.gap}
+_COSTS: Final = {level.gap: level.adds for level in ALL_LEVELS if level.gap}
 _OF_EFFICIENCY: Final = {
     "load_balance": "mean / largest computation of a processor",
     "communication": "largest computation of a processor / elapsed time",

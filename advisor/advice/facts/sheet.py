@@ -19,7 +19,7 @@ from advisor.analysis.disturbance import doubtful_seconds
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model.errors import PluginError
-from advisor.model.records import GAP_NAMES, LEVELS, Need
+from advisor.model.records import ALL_LEVELS, GAP_NAMES, Need
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: What would tell gaps from the doings of other programs, and from cores of different speed.
 SECOND_RUN: Final = "a second run"
 #: The programming models that a rule may apply to.
-MODELS: Final = ("mpi", "openmp", "hybrid", "serial")
+MODELS: Final = ("mpi", "openmp", "hybrid", "serial", "device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,8 @@ def collect_facts(
 
 def find_programming_model(profile: Profile) -> str | None:
     """Return the programming model as rules name it; None where neither paradigms nor processors tell it."""
+    if profile.devices is not None:
+        return "device"
     used: set[str] = {"mpi", "openmp"} & {paradigm.lower() for paradigm in profile.paradigms}
     if not used:
         ranks = {processor.rank for processor in profile.processors}
@@ -207,15 +209,15 @@ class _Collector:
 
     def _find_need(self, letter: str) -> Need:
         """Return the command that would provide the first missing bound beside a gap."""
-        upper = next(number for number, level in enumerate(LEVELS) if level.gap == letter)
-        beside = [self.bounds.get(LEVELS[number].bound) for number in (upper - 1, upper)]
+        upper = next(number for number, level in enumerate(ALL_LEVELS) if level.gap == letter)
+        beside = [self.bounds.get(ALL_LEVELS[number].bound) for number in (upper - 1, upper)]
         commands = [bound.collect for bound in beside if bound and bound.seconds is None and bound.collect]
         return Need(f"gap {letter}", commands[0] if commands else "")
 
 
 def _gap_formula(letter: str) -> str:
-    upper = next(number for number, level in enumerate(LEVELS) if level.gap == letter)
-    return f"{LEVELS[upper].bound} - {LEVELS[upper - 1].bound}"
+    upper = next(number for number, level in enumerate(ALL_LEVELS) if level.gap == letter)
+    return f"{ALL_LEVELS[upper].bound} - {ALL_LEVELS[upper - 1].bound}"
 
 
 def find_slowest_processors(sheet: FactSheet, site: Site, most: int = 3) -> tuple[int, ...]:

@@ -8,7 +8,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from advisor.advice.facts import count_facts, event_facts, io_facts, load_facts, of_code, run_facts
+from advisor.advice.facts import (
+    count_facts,
+    device_facts,
+    event_facts,
+    io_facts,
+    load_facts,
+    of_code,
+    run_facts,
+)
 from advisor.model.errors import PluginError
 
 if TYPE_CHECKING:
@@ -23,6 +31,7 @@ VALUES: Final[dict[str, Compute]] = {
     **io_facts.VALUES,
     **count_facts.VALUES,
     **of_code.VALUES,
+    **device_facts.VALUES,
 }
 
 

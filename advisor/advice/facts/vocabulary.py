@@ -51,15 +51,24 @@ _CORES: Final = "gapwatch advise --cores N PATH"
 _MEMORY: Final = "{launch}likwid-perfctr -f -g MEM -o likwid_%r_%h.csv ./PROGRAM && gapwatch advise --machine host ."
 _SHARING: Final = "perf c2c record -o c2c.data {launch}./PROGRAM && perf c2c report -i c2c.data --stdio"
 _DARSHAN: Final = "DARSHAN_LOGPATH=. DXT_ENABLE_IO_TRACE=1 {launch}env LD_PRELOAD=libdarshan.so ./PROGRAM"
+_GPU: Final = "torch.profiler, nsys profile, rocprofv3 --sys-trace, or Score-P with CUDA or HIP"
+_CPU: Final = MISSING["cpu_s"].command
 _BINARY: Final = "gapwatch advise --binary ./PROGRAM PATH"
 
 
 def _parse_facts(needs: str, command: str, rows: str) -> tuple[Fact, ...]:
-    """Facts that need the same: one line each, ``name | unit | formula``; those under ``run.`` are of the run."""
+    """Facts that need the same, one line each: ``name | unit | formula``; ``run.`` and ``device.`` are of the run."""
     cells = ([cell.strip() for cell in row.split("|")] for row in rows.strip().splitlines())
     units: dict[str, Unit] = {unit: unit for unit in ("s", "B", "share", "ratio", "count", "name", "yes/no")}
     return tuple(
-        Fact(name, units[unit], "run" if name.startswith("run.") else "phase", tuple(needs.split()), command, formula)
+        Fact(
+            name,
+            units[unit],
+            "run" if name.startswith(("run.", "device.")) else "phase",
+            tuple(needs.split()),
+            command,
+            formula,
+        )
         for name, unit, formula in cells
     )
 
@@ -333,6 +342,41 @@ _CODE: Final = (
     ),
 )
 
+_DEVICE: Final = _parse_facts(
+    "devices",
+    _GPU,
+    """
+    device.devices            | count  | devices, each counted once for every process that uses it
+    device.on_host            | yes/no | no device was used: operators of host threads stand for one
+    device.busy_share         | share  | time in which a kernel computes / run, mean over the devices
+    device.iterations         | count  | iterations that the program marks
+    device.kernels            | count  | kernels, mean over the devices
+    device.median_kernel_s    | s      | median length of a kernel
+    device.short_kernel_share | share  | kernels below 10 us / all kernels
+    device.elementwise_share  | share  | seconds in kernels named elementwise, reduce, norm, softmax, copy / in all
+    device.matrix_share       | share  | seconds in kernels named as matrix products and convolutions / in all kernels
+    device.plain_matrix_share | share  | the same of those whose names show no matrix units (tensor cores, MFMA)
+    device.launch_calls       | count  | host calls that launch kernels, mean over the processes
+    device.launch_s           | s      | seconds of the host in them, mean over the processes
+    device.sync_calls         | count  | host calls that wait for the device, mean over the processes
+    device.sync_s             | s      | seconds of the host in them, mean over the processes
+    device.sync_wait_share    | share  | the same / run
+    device.allocation_calls   | count  | calls that allocate or free memory of the device, mean over the processes
+    device.allocation_s       | s      | seconds of the host in them, mean over the processes
+    device.graph_launches     | count  | launches of recorded graphs
+    device.copies             | count  | copies, mean over the devices
+    device.pageable_share     | share  | seconds of copies from or to pageable memory / of all copies
+    device.host_copy_share    | share  | seconds of copies between host and device / of all copies
+    device.small_copy_share   | share  | copies below 64 KiB / copies whose size is known
+    device.communications     | count  | kernels of communication libraries, mean over the devices
+    device.communications_per_iteration | count | the same / iterations
+    device.exposed_share      | share  | communication while nothing computes / time in which any is under way
+    device.median_communication_s | s  | median length of a communication, with its waiting
+    device.imbalance          | ratio  | max / mean over the devices of the time in which a kernel computes
+    device.one_busy_share     | share  | time in which one of several devices is busy / time in which any is
+    """,
+)
+
 #: All facts that rules may name, by topic.
 VOCABULARY: Final[tuple[Fact, ...]] = (
     *_RUN,
@@ -343,6 +387,7 @@ VOCABULARY: Final[tuple[Fact, ...]] = (
     *_INPUT_OUTPUT,
     *_PROCESSOR,
     *_CODE,
+    *_DEVICE,
 )
 
 

@@ -116,6 +116,8 @@ def select_instructions(action: Action, profile: Profile, model: str | None) -> 
     The first ones of a model say what is to be done in any language; of those in another one only the words stay.
     """
     models = {"mpi", "openmp"} if model in ("hybrid", None) else {model}
+    if model == "device":
+        models = set(profile.paradigms)
     fitting = tuple(how for how in action.instructions if how.model in models | {"any"}) or action.instructions
     language = _LANGUAGES.get((profile.language or "").lower())
     if language is None:

@@ -187,6 +187,9 @@ def _add_alternative(draft: Draft, action: str) -> Draft:
 
 
 def _is_worth_it(draft: Draft, profile: Profile) -> bool:
+    made = draft.recommendation
+    if profile.devices is not None and made.basis == "simulation":
+        return is_significant(made.expected_s or 0.0, profile.actual_s)
     return is_significant(draft.recommendation.ceiling_s, profile.actual_s)
 
 

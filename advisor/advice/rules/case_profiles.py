@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.advice.rules.case_records import COLLECTIVES, THREAD_ROLES
+from advisor.model.devices import DEVICE_GAPS, DeviceCause, DeviceUse
 from advisor.model.records import CAUSE_CATEGORIES, Causes, Phase, Processor, Profile, Region
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
@@ -37,7 +38,27 @@ class _CauseRow:
 
 def build_profile(case: Case) -> Profile:
     """Return the profile of a case."""
+    if case.device_seconds:
+        return _build_device_profile(case)
     return _ProfileBuilder(case).build_profile()
+
+
+def _build_device_profile(case: Case) -> Profile:
+    """Return a run with devices; facts on their use are given by the case."""
+    count = max(len(values) for values in case.device_seconds.values())
+    none = np.zeros(count)
+    seconds = dict.fromkeys(("compute", *DEVICE_GAPS[1:]), none)
+    seconds |= {name: np.resize(np.array(values), count) for name, values in case.device_seconds.items()}
+    length = float(np.sum(list(seconds.values()), axis=0).mean())
+    processors = tuple(Processor(rank, 0, "node0", device=0) for rank in range(count))
+    causes = tuple(DeviceCause(name, f"{name} of the case", float(each.mean()), 1) for name, each in seconds.items())
+    table = seconds["compute"][None, :, None]
+    return Profile(
+        program=case.id, run=case.id, reader="case", actual_s=length, processors=processors,
+        regions=(Region("kernel"),), phases=(Phase("the whole run", "whole", np.arange(1), {"wall_s": table}),),
+        status={"wall_s": "measured"}, outside={"idle": length - seconds["compute"]}, paradigms=tuple(case.models),
+        devices=DeviceUse(tuple(f"rank {rank} device" for rank in range(count)), seconds, causes=causes),
+    )  # fmt: skip
 
 
 class _ProfileBuilder:

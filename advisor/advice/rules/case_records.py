@@ -78,18 +78,21 @@ class Case:
     """A run: ``ranks`` processes of ``threads`` threads on ``cores`` cores (default: one for each thread).
 
     ``knows`` says what was measured: all but CPU times, these too, or nothing but the work of the regions.
-    ``facts`` gives facts that need counts of the processor, and gaps of the machine bounds.
+    ``device_seconds`` makes it a run with devices: seconds of ``compute`` and of each gap of ``DEVICE_LEVELS``, one
+    number for all devices or one for each. ``facts`` gives facts that need counts of the processor, and gaps of the
+    machine bounds.
     """
 
     id: str
     about: str
-    phases: tuple[CasePhase, ...]
     mark: Mark
+    phases: tuple[CasePhase, ...] = ()
     ranks: int = 4
     threads: int = 1
     cores: int | None = None
     start_up: Seconds = 0.5
     shutdown: Seconds = 0.1
+    device_seconds: dict[str, tuple[float, ...]] = field(default_factory=dict)
     knows: Literal["trace", "cpu times", "work"] = "trace"
     models: tuple[Model, ...] = ()
     facts: dict[Changed, str] = field(default_factory=dict)

@@ -166,6 +166,8 @@ def _sites_of_action(action: Action, sheet: FactSheet) -> Sequence[Site]:
     """Return where the conditions of an action are asked."""
     if sheet.model is not None and sheet.model not in action.applies_to:
         return ()
+    if sheet.model == "device":
+        return (sheet.run,)
     return (sheet.run,) if is_about_run(action, sheet.run.vocabulary) else sheet.sites
 
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from advisor.advice.facts.vocabulary import Fact, Value
 
 Expectation = Literal["fires", "no_match", "needs"]
-Language = Literal["c", "cxx", "fortran"]
-HowModel = Literal["mpi", "openmp", "any"]
-Model = Literal["mpi", "openmp", "hybrid", "serial"]
+Language = Literal["c", "cxx", "fortran", "python"]
+HowModel = Literal["mpi", "openmp", "any", "cuda", "hip", "openmp-target", "pytorch", "jax"]
+Model = Literal["mpi", "openmp", "hybrid", "serial", "device"]
 
 #: What an example writes for a fact that was not measured.
 UNKNOWN = "unknown"

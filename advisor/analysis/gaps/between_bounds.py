@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.analysis.device_ladder import attribute_device_gaps
 from advisor.analysis.gaps.attribution import ROUNDING, attribute_between, build_source, gap_letters, sum_parts
 from advisor.analysis.gaps.gap_causes import find_causes, group_causes
 from advisor.analysis.measures import join_reasons, worst_status
@@ -61,6 +62,8 @@ def attribute_gaps(
     By region (and what lies in none), by processor and by iteration each add up to the gap. ``loads`` spares the pass
     over the arrays (``loads.summarize``), ``machine`` is the model that the bounds were computed with.
     """
+    if profile.devices is not None:
+        return attribute_device_gaps(profile, profile.devices, bounds)
     origin = build_source(profile, loads, machine)
     rows = group_causes(profile.causes) if profile.causes is not None else None
     known = [bound for bound in bounds if bound.seconds is not None]
@@ -71,6 +74,8 @@ def compute_phase_shares(
     profile: Profile, gap: Gap, loads: ProfileLoads | None = None, machine: Machine | None = None
 ) -> FloatArray:
     """Return the seconds of ``gap`` in each phase (P,); what lies outside all phases is in none of them."""
+    if profile.devices is not None:
+        return np.array([gap.seconds])
     origin = build_source(profile, loads, machine)
     lower, upper = _gap_bounds(gap, origin)
     return origin.loads.sum_by_phase(sum_parts(origin, attribute_between(origin, lower, upper)))

@@ -67,8 +67,14 @@ def advisor_sniff(path: Path) -> float | None:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run recorded in the OTF2 archive at ``path``; raises ``InputError`` for what is damaged."""
+    from advisor.formats.otf2 import devices
     from advisor.trace.profile import from_trace
 
+    anchor = archive.find_anchor(path)
+    if anchor is not None and archive.is_anchor(anchor) and devices.has_device_streams(anchor):
+        from advisor.trace.devices.profile import profile_devices
+
+        return profile_devices(devices.read_device_trace(anchor, compiled=_should_compile(anchor, None)), path, "otf2")
     return from_trace(read_trace(path), path, "otf2")
 
 

@@ -12,6 +12,7 @@ from advisor.formats.otf2 import archive, definition_contents, eztrace, source_l
 from advisor.formats.otf2.anchor import read_anchor
 from advisor.formats.otf2.communicators import find_candidates, select_communicators
 from advisor.formats.otf2.definitions import read_definitions
+from advisor.formats.otf2.devices import note_unseen_devices
 from advisor.formats.otf2.id_lookup import IdLookup
 from advisor.formats.otf2.notes import ArchiveFlaws, build_notes
 from advisor.formats.otf2.reading import EventReader, RecordedEvents
@@ -137,7 +138,7 @@ class TraceBuilder:
             size=rows.size,
             request=rows.request,
             ticks_s=1 / self._per_second,
-            notes=build_notes(flaws),
+            notes=(*build_notes(flaws), *note_unseen_devices(self._definitions)),
             language=self._language,
         )
 

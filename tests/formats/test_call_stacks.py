@@ -20,7 +20,7 @@ from advisor.model.records import Profile
 from advisor.support import contract
 from advisor.trace.events import Role
 
-HERE = Path(__file__).parent / "profiles" / "call_stacks"
+HERE = Path(__file__).parents[1] / "profiles" / "call_stacks"
 FILES = ("cprofile.txt", "cprofile.pstats", "pyinstrument.json", "speedscope.json", "raw.folded")
 
 

@@ -1,0 +1,115 @@
+"""Bounds, gaps and grade of a run with devices (docs/devices.md): the levels of ``model.devices``, in seconds.
+
+Each bound is a mean over the devices, each gap one level's seconds. A level that is unknown merges with its neighbour.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.model.devices import DEVICE_LEVELS
+from advisor.model.records import Bound, Gap, Grade, Note, Share
+from advisor.model.units import format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from advisor.model.devices import DeviceUse
+    from advisor.model.records import FloatArray, Profile, Status
+
+NO_PEAK: Final = "kernels were timed, not counted: how far they are from the device's peak rates is not known"
+COLLECT_PEAK: Final = "ncu --set roofline --csv ./PROGRAM (NVIDIA), rocprof-compute profile -- ./PROGRAM (AMD)"
+COLLECT_RANKS: Final = "record all ranks, and name the directory that holds their traces"
+SHORTEST_RUN_S: Final = 0.01
+FEWEST_ITERATIONS: Final = 3
+
+
+def compute_device_bounds(profile: Profile, use: DeviceUse) -> tuple[Bound, ...]:
+    """Return all bounds of ``DEVICE_LEVELS`` in their order, in seconds."""
+    found = [Bound("R", None, "unavailable", NO_PEAK, COLLECT_PEAK)]
+    total = float(use.seconds["compute"].mean())
+    found.append(Bound("K", total, _status(use, "compute"), use.reasons.get("compute")))
+    for level, above in pairwise(DEVICE_LEVELS[2:]):
+        gap = str(level.gap)
+        total += float(use.seconds[gap].mean())
+        if above.gap == "imbalance" and "imbalance" in use.reasons:
+            found.append(Bound(level.bound, None, "unavailable", use.reasons["imbalance"], COLLECT_RANKS))
+        else:
+            found.append(Bound(level.bound, total, _status(use, gap), use.reasons.get(gap), use.collect))
+    return (*found, Bound("actual", profile.actual_s, "measured"))
+
+
+def _status(use: DeviceUse, level: str) -> Status:
+    return use.status.get(level, "measured")
+
+
+def attribute_device_gaps(profile: Profile, use: DeviceUse, bounds: Sequence[Bound]) -> tuple[Gap, ...]:
+    """Return the gaps between known bounds, each with its calls or activities, devices and iterations."""
+    known = [bound for bound in bounds if bound.seconds is not None]
+    return tuple(_build_gap(profile, use, lower, upper) for lower, upper in pairwise(known))
+
+
+def _build_gap(profile: Profile, use: DeviceUse, lower: Bound, upper: Bound) -> Gap:
+    names = [level.bound for level in DEVICE_LEVELS]
+    levels = DEVICE_LEVELS[names.index(lower.name) + 1 : names.index(upper.name) + 1]
+    members = tuple(str(level.gap) for level in levels)
+    seconds = (upper.seconds or 0.0) - (lower.seconds or 0.0)
+    by_device: FloatArray = np.sum([use.seconds[name] for name in members], axis=0) / len(use.devices)
+    parts = [cause for cause in use.causes if cause.gap in members]
+    phase = profile.phases[0].name
+    regions = [Share(cause.name, cause.seconds, phase) for cause in parts]
+    rest = seconds - sum(share.seconds for share in regions)
+    if abs(rest) > 1e-12:
+        regions.append(Share("others", rest, phase))
+    iterations = _iteration_shares(use, members, seconds)
+    return Gap(
+        name="+".join(members), members=members, lower=lower.name, upper=upper.name, seconds=seconds,
+        share=seconds / profile.actual_s, status="estimated" if len(members) > 1 else _status(use, members[0]),
+        reason=use.reasons.get(members[-1]),
+        regions=tuple(regions),
+        processors=tuple(Share(name, float(part)) for name, part in zip(use.devices, by_device, strict=True)),
+        iterations=iterations,
+        causes=tuple(
+            Share(f"{cause.name} ({cause.count} times)", cause.seconds, phase, kind=cause.gap) for cause in parts[:10]
+        ),
+    )  # fmt: skip
+
+
+def _iteration_shares(use: DeviceUse, members: Sequence[str], seconds: float) -> tuple[Share, ...]:
+    if not use.iterations:
+        return (Share("the whole run", seconds),)
+    each: FloatArray = np.sum([use.iterations[name] for name in members], axis=0).mean(axis=0)
+    listed = [Share(f"iteration {number}", float(part)) for number, part in enumerate(each, 1)]
+    return (*listed, Share("outside iterations", seconds - float(each.sum())))
+
+
+def grade_devices(profile: Profile, use: DeviceUse) -> Grade:
+    """Return the grade of a run with devices."""
+    notes = tuple(sorted((*profile.notes, *_find_doubts(profile, use)), key=lambda note: -note.penalty))
+    score = min(max(1.0 - sum(note.penalty for note in notes), 0.0), 1.0)
+    fatal = any(note.penalty >= 1.0 for note in notes)
+    limits = ((0.9, "A"), (0.75, "B"), (0.6, "C"), (0.4, "D"))
+    letter = "F" if fatal else next((letter for least, letter in limits if round(score, 9) >= least), "F")
+    return Grade(letter, score, notes)  # type: ignore[arg-type]
+
+
+def _find_doubts(profile: Profile, use: DeviceUse) -> Iterator[Note]:
+    if profile.actual_s < SHORTEST_RUN_S:
+        words = f"the recording took {format_seconds(profile.actual_s)}; "
+        words += f"below {format_seconds(SHORTEST_RUN_S)} noise decides"
+        yield Note("too short", words, 1.0, "record more iterations")
+    iterations = int(use.facts.get("iterations", 0))
+    if not iterations:
+        words = "iterations are not marked: changes between them do not show"
+        yield Note("iterations unknown", words, 0.05, "mark them: NVTX or roctx ranges, torch.profiler's step()")
+    elif iterations < FEWEST_ITERATIONS:
+        yield Note("few iterations", f"only {iterations} iterations were recorded", 0.05, "record more iterations")
+    estimated = [level for level, status in use.status.items() if status == "estimated"]
+    if estimated:
+        words = f"estimated: {', '.join(estimated)}; {use.reasons.get(estimated[0], '')}".rstrip("; ")
+        yield Note("levels estimated", words, 0.1, use.collect)
+    if not use.gains:
+        yield Note("not replayed", "the run was not replayed: expected gains of changes are not known")

@@ -1,0 +1,63 @@
+"""Chrome trace JSON, as PyTorch's profiler writes it (see ``docs/formats/chrome_trace.md``)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from advisor.extension.hookspecs import hookimpl
+from advisor.formats.chrome_trace.stream import read_head
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.model.records import Profile
+
+#: What PyTorch's profiler, JAX and rocprof write near the beginning, and other programs' JSON does not.
+_MARKS: Final = re.compile(rb'"(schemaVersion|deviceProperties|distributedInfo|traceEvents)"\s*:')
+_EVENT: Final = re.compile(rb'^\s*\[\s*\{[^{}]*"ph"\s*:')
+_RANK: Final = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d+)')
+#: More files than this in a directory are not looked into.
+_MOST_FILES: Final = 10_000
+
+
+def list_traces(folder: Path) -> list[Path]:
+    """Return the files directly in a directory that begin as Chrome traces."""
+    try:
+        files = sorted(path for path in folder.iterdir() if path.name.endswith((".json", ".json.gz")))
+    except OSError:
+        return []
+    return [path for path in files[:_MOST_FILES] if path.is_file() and _is_trace(path)]
+
+
+def find_rank(path: Path) -> int | None:
+    """Return the rank that the file states near its beginning."""
+    found = _RANK.search(read_head(path))
+    return int(found[1]) if found else None
+
+
+def _is_trace(path: Path) -> bool:
+    head = read_head(path)
+    return bool(_MARKS.search(head) or _EVENT.match(head))
+
+
+@hookimpl
+def advisor_sniff(path: Path) -> float | None:
+    """Return 0.9 for a Chrome trace, and for a directory that holds one trace of each of several ranks."""
+    if path.is_dir():
+        ranks = [find_rank(file) for file in list_traces(path)]
+        whole = len(ranks) > 1 and None not in ranks and len(set(ranks)) == len(ranks)
+        return 0.95 if whole else None
+    if not path.is_file() or not path.name.endswith((".json", ".json.gz")):
+        return None
+    return 0.9 if _is_trace(path) else None
+
+
+@hookimpl
+def advisor_read(path: Path) -> Profile:
+    """Return the run recorded at ``path``, all ranks of it; raises ``InputError`` for what is damaged."""
+    from advisor.formats.chrome_trace.trace_builder import read_device_trace
+    from advisor.trace.devices.profile import profile_devices
+
+    files = list_traces(path) if path.is_dir() else [path]
+    return profile_devices(read_device_trace(files), path, "chrome_trace")

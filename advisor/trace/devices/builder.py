@@ -1,0 +1,197 @@
+"""Columns of a ``DeviceTrace`` under construction, process by process, in whole nanoseconds."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor.model.errors import InputError
+from advisor.trace.devices.events import (
+    Activity,
+    CallRole,
+    Device,
+    DeviceActivities,
+    DeviceTrace,
+    Direction,
+    HostCalls,
+    HostThread,
+)
+from advisor.trace.devices.naming import find_direction, find_paradigms, is_pageable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from advisor.model.records import FloatArray, IntArray, Note
+
+_ACTIVITY_COLUMNS = (
+    "start", "end", "device", "stream", "kind", "name", "link", "bytes", "direction", "pageable", "channel",
+)  # fmt: skip
+_CALL_COLUMNS = ("start", "end", "thread", "role", "name", "link")
+
+
+class DeviceTraceBuilder:
+    """Collects what the processes of a run and their devices did; times are nanoseconds by each process's clock."""
+
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+        self.ranks_expected: int | None = None
+        self.paradigms: dict[str, None] = {}
+        self.copies_recorded = True
+        self._names: dict[str, int] = {}
+        self._channels: dict[str, int] = {}
+        self._devices: list[Device] = []
+        self._threads: list[HostThread] = []
+        self._activities: list[dict[str, IntArray]] = []
+        self._calls: list[dict[str, IntArray]] = []
+        self._marks: list[tuple[int, int]] = []
+        self._first_marks: list[tuple[int, int]] = []
+
+    def begin_process(self) -> None:
+        """Begin with another process: its devices and threads are its own."""
+        self._act = {name: array("q") for name in _ACTIVITY_COLUMNS}
+        self._call = {name: array("q") for name in _CALL_COLUMNS}
+        self._own_devices: dict[tuple[object, bool], int] = {}
+        self._own_threads: dict[str, int] = {}
+        self._marks = []
+
+    @property
+    def has_activities(self) -> bool:
+        """Whether the process has activities of devices."""
+        return bool(self._act["start"])
+
+    def find_name(self, name: str) -> int:
+        """Return the number of a name."""
+        return self._names.setdefault(name, len(self._names))
+
+    def find_thread(self, name: str) -> int:
+        """Return the number of a thread of this process."""
+        return self._own_threads.setdefault(name, len(self._own_threads))
+
+    def add_activity(
+        self, start: int, end: int, device: object, stream: object, kind: Activity, name: str, *,
+        size: int = -1, link: int = -1, group: str = "", is_host: bool = False,
+        direction: Direction | None = None, pageable: bool | None = None,
+    ) -> None:  # fmt: skip
+        """Add what a device did; ``link`` is the number that its host call has as well, ``group`` names a channel."""
+        number = self._own_devices.setdefault((device, is_host), len(self._own_devices))
+        copies = kind == Activity.COPY
+        found = direction if direction is not None else find_direction(name) if copies else Direction.UNKNOWN
+        channel = self._channels.setdefault(group, len(self._channels)) if group else -1
+        row = (
+            start, end, number, _to_number(stream), kind, self.find_name(name), link, size, found,
+            bool(pageable if pageable is not None else copies and is_pageable(name)), channel,
+        )  # fmt: skip
+        for column, value in zip(self._act.values(), row, strict=True):
+            column.append(int(value))
+
+    def add_call(self, start: int, end: int, thread: str, role: CallRole, name: str, link: int = -1) -> None:
+        """Add a call of a host thread."""
+        row = (start, end, self.find_thread(thread), role, self.find_name(name), link)
+        for column, value in zip(self._call.values(), row, strict=True):
+            column.append(int(value))
+
+    def add_mark(self, start: int, end: int) -> None:
+        """Add an iteration."""
+        self._marks.append((start, end))
+
+    def end_process(
+        self, rank: int, host: str | None, base_ns: int, file: Path,
+        work: Sequence[tuple[int, int, Activity, str]] | None = None,
+    ) -> bool:  # fmt: skip
+        """Close the process and return whether it holds anything; ``work`` is what it did in place of a device."""
+        for start, end, kind, name in work or ():
+            group = name if kind == Activity.COMMUNICATION else ""
+            self.add_activity(start, end, "host", 0, kind, name, group=group, is_host=True)
+        acts = {name: np.array(column, dtype=np.int64) for name, column in self._act.items()}
+        calls = {name: np.array(column, dtype=np.int64) for name, column in self._call.items()}
+        if not len(acts["start"]) and not len(calls["start"]):
+            return False
+        if any(device.rank == rank for device in self._devices):
+            raise InputError(file, f"is another trace of rank {rank}: name the traces of one run")
+        acts["device"] += len(self._devices)
+        calls["thread"] += len(self._threads)
+        for table in (acts, calls):
+            table["start"] += base_ns
+            table["end"] += base_ns
+        acts["call"] = _find_links(acts["link"], calls) + sum(len(table["start"]) for table in self._calls)
+        acts["call"][_find_links(acts["link"], calls) < 0] = -1
+        several = len(self._own_devices) > 1
+        for number, (device, is_host) in enumerate(self._own_devices):
+            name = f"rank {rank}" if is_host else f"rank {rank} device {device}" if several else f"rank {rank} device"
+            self._devices.append(Device(name, rank, number, host, is_host))
+        self._threads += [HostThread(name, rank, host) for name in self._own_threads]
+        self._activities.append(acts)
+        self._calls.append(calls)
+        if not self._first_marks:
+            self._first_marks = [(start + base_ns, end + base_ns) for start, end in sorted(self._marks)]
+        return True
+
+    def build_trace(self, file: Path, program: str, tool: str) -> DeviceTrace:
+        """Return the trace of all processes; raises ``InputError`` where they hold nothing that takes time."""
+        acts = {n: np.concatenate([t[n] for t in self._activities]) for n in (*_ACTIVITY_COLUMNS, "call")}
+        calls = {n: np.concatenate([t[n] for t in self._calls]) for n in _CALL_COLUMNS}
+        times = np.concatenate([acts["start"], calls["start"], acts["end"], calls["end"]])
+        if not len(times) or times.max() <= times.min():
+            raise InputError(file, "the trace holds nothing that takes time")
+        base = int(times.min())
+
+        def seconds(moments: IntArray) -> FloatArray:
+            return (moments - base) / 1e9
+
+        order, ordered = np.lexsort((-acts["end"], acts["start"])), np.lexsort((-calls["end"], calls["start"]))
+        place: IntArray = np.empty(len(ordered) + 1, dtype=np.int64)
+        place[ordered], place[-1] = np.arange(len(ordered)), -1
+        acts = {name: column[order] for name, column in acts.items()}
+        calls = {name: column[ordered] for name, column in calls.items()}
+        marks = self._first_marks
+        edges = [start for start, _ in marks] + [end for _, end in marks[-1:]]
+        return DeviceTrace(
+            program=program,
+            tool=tool,
+            names=tuple(self._names),
+            devices=tuple(self._devices),
+            threads=tuple(self._threads),
+            activities=DeviceActivities(
+                seconds(acts["start"]),
+                seconds(acts["end"]),
+                acts["device"],
+                acts["stream"],
+                acts["kind"],
+                acts["name"],
+                place[acts["call"]],
+                acts["bytes"],
+                acts["direction"],
+                acts["pageable"].astype(bool),
+                acts["channel"],
+            ),
+            calls=HostCalls(
+                seconds(calls["start"]), seconds(calls["end"]), calls["thread"], calls["role"], calls["name"]
+            ),
+            marks_s=seconds(np.array(edges, dtype=np.int64)),
+            begin_s=0.0,
+            end_s=float(times.max() - base) / 1e9,
+            paradigms=tuple(self.paradigms | dict.fromkeys(find_paradigms(self._names))),
+            copies_recorded=self.copies_recorded,
+            notes=tuple(self.notes),
+            ranks_expected=self.ranks_expected,
+        )
+
+
+def _find_links(link: IntArray, calls: dict[str, IntArray]) -> IntArray:
+    """Return for each activity the call with its number, the first of several; -1 where there is none."""
+    linked = np.flatnonzero(calls["link"] >= 0)
+    order = linked[np.lexsort((calls["start"][linked], calls["link"][linked]))]
+    known = calls["link"][order]
+    place = np.searchsorted(known, link)
+    found: IntArray = np.full(len(link), -1, dtype=np.int64)
+    some = (place < len(known)) & (link >= 0)
+    some[some] = known[place[some]] == link[some]
+    found[some] = order[place[some]]
+    return found
+
+
+def _to_number(stream: object) -> int:
+    return stream if isinstance(stream, int) and not isinstance(stream, bool) else hash(str(stream)) & 0xFFFFFF

@@ -1,0 +1,145 @@
+"""Host calls, device activities and iterations of a run as columns, filled by the readers of traces with devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from advisor.model.records import FloatArray, IntArray, Note
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+class Activity(IntEnum):
+    """What a device does; where several run at a time the first of these counts."""
+
+    COMPUTE = 0
+    COMMUNICATION = 1
+    COPY = 2  # copies and fills of memory
+
+
+class CallRole(IntEnum):
+    """What a host call does; where calls are nested the first of these counts."""
+
+    SYNCHRONIZE = 0  # returns when the device is done
+    LAUNCH = 1
+    COPY = 2
+    ALLOCATE = 3
+    RUNTIME = 4  # other calls of the device's runtime, which return at once
+    START = 5  # start of the runtime, loading and compiling device code
+    COMMUNICATE = 6  # between hosts: MPI, gloo
+    INPUT_OUTPUT = 7
+    LOAD_DATA = 8
+    WORK = 9
+
+
+#: Calls by which the host feeds a device: time between two of them is the host's own.
+DEVICE_CALLS = (CallRole.SYNCHRONIZE, CallRole.LAUNCH, CallRole.COPY, CallRole.ALLOCATE, CallRole.RUNTIME)
+
+
+class Direction(IntEnum):
+    """Between which memories a copy moves data."""
+
+    UNKNOWN = 0
+    TO_DEVICE = 1
+    TO_HOST = 2
+    ON_DEVICE = 3
+    BETWEEN_DEVICES = 4
+    FILL = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device as one process uses it; ``is_host`` where the process's own threads compute in its place."""
+
+    name: str
+    rank: int
+    number: int = 0
+    host: str | None = None
+    is_host: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HostThread:
+    """A thread of a process."""
+
+    name: str
+    rank: int
+    host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceActivities:
+    """Columns of one length, sorted by start: what devices did.
+
+    Times are seconds; ``kind`` is an ``Activity``; ``name`` indexes ``DeviceTrace.names``; ``call`` is the host call
+    that issued it (index into ``DeviceTrace.calls``, -1 unknown); ``bytes`` -1 unknown; ``direction`` of copies;
+    ``pageable`` marks copies from or to pageable memory; communication of one ``channel`` (-1: none known) is the same
+    operations on all its devices, in order.
+    """
+
+    start_s: FloatArray
+    end_s: FloatArray
+    device: IntArray
+    stream: IntArray
+    kind: IntArray
+    name: IntArray
+    call: IntArray
+    bytes: IntArray
+    direction: IntArray
+    pageable: BoolArray
+    channel: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class HostCalls:
+    """Columns of one length, sorted by start: calls of host threads, nested properly within each thread."""
+
+    start_s: FloatArray
+    end_s: FloatArray
+    thread: IntArray
+    role: IntArray
+    name: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTrace:
+    """A run with devices; times are seconds since its first event, on one clock for each process.
+
+    ``marks_s`` (iterations + 1,) are the limits of the iterations by the first process, empty where none are marked.
+    ``begin_s`` and ``end_s`` limit the run. ``paradigms`` are the programming models seen (``cuda``, ``pytorch`` …).
+    Without ``copies_recorded`` that there are none means nothing.
+    """
+
+    program: str
+    tool: str
+    names: tuple[str, ...]
+    devices: tuple[Device, ...]
+    threads: tuple[HostThread, ...]
+    activities: DeviceActivities
+    calls: HostCalls
+    marks_s: FloatArray
+    begin_s: float
+    end_s: float
+    paradigms: tuple[str, ...] = ()
+    parameters: dict[str, str | float] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    ranks_expected: int | None = None
+    started: str | None = None
+    copies_recorded: bool = True
+
+    @property
+    def length_s(self) -> float:
+        """The wall time of the run."""
+        return self.end_s - self.begin_s
+
+
+def empty_activities() -> DeviceActivities:
+    """Return no activities."""
+    none, whole = np.zeros(0), np.zeros(0, dtype=np.int64)
+    return DeviceActivities(none, none, whole, whole, whole, whole, whole, whole, whole, np.zeros(0, dtype=bool), whole)

@@ -1,0 +1,94 @@
+"""What host calls and device activities are, by their names in CUDA, HIP, SYCL, OpenMP target and PyTorch."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from advisor.trace.devices.events import Activity, CallRole, Direction
+from advisor.trace.events import Role
+from advisor.trace.regions import classify_region
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_RUNTIME: Final = re.compile(r"(cuda|hip|hsa_|nvrtc|hiprtc|mtia|xpu|__hip|__cuda|ze[A-Z]|cu[A-Z]|omp_target|acc_)")
+_PATTERNS: Final = (
+    (CallRole.SYNCHRONIZE, r"Synchronize(_v\d+|_ptsz)?$|^hsa_signal_wait|^acc_wait|taskwait|Sync$|_synchronize$"),
+    (CallRole.LAUNCH, r"Launch|^hipExtModuleLaunch|^omp_target_submit|^acc_enqueue|_launch$"),
+    (CallRole.ALLOCATE, r"Malloc|Free|MemAlloc|HostAlloc|HostRegister|HostUnregister|MemPool|MemCreate|target_alloc"),
+    (CallRole.COPY, r"Memcpy|Memset|MemPrefetch|target_memcpy|omp_target_data_op|async_copy"),
+    (CallRole.START, r"ModuleLoad|LibraryLoad|^cuInit|^hipInit|^hsa_init|^nvrtc|^hiprtc|CtxCreate|PrimaryCtxRetain"),
+)  # fmt: skip
+_CALLS: Final = tuple((role, re.compile(pattern)) for role, pattern in _PATTERNS)
+_HOST_COMMUNICATION: Final = re.compile(r"^(gloo:|MPI_|PMPI_|ucc|ucp_)")
+_MODELS: Final = (
+    ("cuda", re.compile(r"cuda[A-Z]|cu[A-Z][a-z]+[A-Z]")), ("hip", re.compile(r"hip[A-Z]")),
+    ("mpi", re.compile(r"P?MPI_")), ("pytorch", re.compile(r"aten::|torch")),
+    ("openmp-target", re.compile(r"omp_target")), ("jax", re.compile(r"jit_|pjit")),
+)  # fmt: skip
+_COPY: Final = re.compile(
+    r"^\[?((cuda|hip) |__amd_rocclr_)?(mem ?cpy|mem ?set|copybuffer|fillbuffer|memory_copy)", re.I
+)
+_DIRECTIONS: Final = (
+    (Direction.TO_DEVICE, re.compile(r"HtoD|H2D|HOST_TO_DEVICE|Host -> Device", re.I)),
+    (Direction.TO_HOST, re.compile(r"DtoH|D2H|DEVICE_TO_HOST|Device -> (Host|Pinned|Pageable)", re.I)),
+    (Direction.BETWEEN_DEVICES, re.compile(r"PtoP|P2P", re.I)),
+    (Direction.ON_DEVICE, re.compile(r"DtoD|D2D|DEVICE_TO_DEVICE|Device -> Device", re.I)),
+    (Direction.FILL, re.compile(r"memset|fill", re.I)),
+)
+_INPUT_OUTPUT: Final = frozenset(
+    ("read", "write", "pread", "pwrite", "pread64", "pwrite64", "fread", "fwrite", "readv", "writev", "fsync", "fopen")
+)
+#: Iterations as PyTorch's profiler names them.
+STEP: Final = re.compile(r"^ProfilerStep#(\d+)$")
+
+
+@cache
+def is_runtime_call(name: str) -> bool:
+    """Return whether a host call belongs to the runtime of a device."""
+    return _RUNTIME.match(name) is not None
+
+
+@cache
+def classify_call(name: str) -> CallRole:
+    """Return what a host call does."""
+    if name.startswith("enumerate(DataLoader)"):
+        return CallRole.LOAD_DATA
+    if _HOST_COMMUNICATION.match(name):
+        role = classify_region(name)[1] if "MPI_" in name else Role.ALL_TO_ALL
+        return {Role.INIT: CallRole.START, Role.FINALIZE: CallRole.START, Role.LOCAL: CallRole.WORK}.get(
+            role, CallRole.COMMUNICATE
+        )
+    if name in _INPUT_OUTPUT:
+        return CallRole.INPUT_OUTPUT
+    if not is_runtime_call(name):
+        return CallRole.WORK
+    return next((role for role, pattern in _CALLS if pattern.search(name)), CallRole.RUNTIME)
+
+
+@cache
+def classify_activity(name: str) -> Activity:
+    """Return what an activity of a device is: kernels of communication libraries communicate."""
+    if _COPY.search(name):
+        return Activity.COPY
+    return Activity.COMMUNICATION if re.search(r"nccl|rccl|oneccl|msccl|nvshmem", name, re.I) else Activity.COMPUTE
+
+
+def find_paradigms(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the programming models that names of calls show; ``device`` where there are none."""
+    found = dict.fromkeys(model for name in names for model, pattern in _MODELS if pattern.match(name))
+    return tuple(found) or ("device",)
+
+
+@cache
+def find_direction(name: str) -> Direction:
+    """Return between which memories a copy of that name moves data."""
+    return next((direction for direction, pattern in _DIRECTIONS if pattern.search(name)), Direction.UNKNOWN)
+
+
+@cache
+def is_pageable(name: str) -> bool:
+    """Return whether a copy of that name is from or to pageable memory of the host."""
+    return "pageable" in name.lower()

@@ -1,0 +1,151 @@
+"""Chrome traces as PyTorch's profiler writes them: written here, whole and damaged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from advisor.formats.chrome_trace import advisor_read, advisor_sniff
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BASE = 1_682_725_898_236_567
+
+
+def event(
+    name: str, category: str, start: float, length: float, pid: int = 1, tid: int = 1, **args: object
+) -> dict[str, Any]:
+    return {
+        "ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": BASE + start, "dur": length,
+        "args": args,
+    }  # fmt: skip
+
+
+def kineto(rank: int, slow: float = 0.0) -> dict[str, Any]:
+    """Two steps: data, a copy, a kernel, an all-reduce, and a wait for the result."""
+    events = []
+    for step in range(2):
+        at = 40_000 * step
+        loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+        events += [
+            event(f"ProfilerStep#{step}", "user_annotation", at, 40_000),
+            event(loader, "user_annotation", at, 5000),
+            event("aten::copy_", "cpu_op", at + 5000, 100),
+            event("cudaMemcpyAsync", "cuda_runtime", at + 5010, 20, correlation=10 * step + 1),
+            event("Memcpy HtoD (Pageable -> Device)", "gpu_memcpy", at + 5030, 1000, 0, 7, device=0, stream=7,
+                  correlation=10 * step + 1, bytes=4_000_000),
+            event("cudaLaunchKernel", "cuda_runtime", at + 6000, 10, correlation=10 * step + 2),
+            event("sgemm", "kernel", at + 6030, 20_000 + slow, 0, 7, device=0, stream=7, correlation=10 * step + 2),
+            event("cudaLaunchKernel", "cuda_runtime", at + 6020, 10, correlation=10 * step + 3),
+            event("ncclDevKernel_AllReduce", "kernel", at + 26_030 + slow, 8000 - slow, 0, 20, device=0, stream=20,
+                  correlation=10 * step + 3, **{"Collective name": "allreduce", "Process Group Name": "0"}),
+            event("cudaStreamSynchronize", "cuda_runtime", at + 6100, 28_000, correlation=10 * step + 4),
+        ]  # fmt: skip
+    return {
+        "schemaVersion": 1,
+        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2},
+        "traceEvents": events,
+        "traceName": "t.json",
+    }
+
+
+def write(folder: Path, rank: int, slow: float = 0.0) -> Path:
+    path = folder / f"rank{rank}.pt.trace.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(kineto(rank, slow), indent=1).encode()))
+    return path
+
+
+def test_seconds_of_two_ranks(tmp_path: Path) -> None:
+    write(tmp_path, 0)
+    write(tmp_path, 1, 3000.0)
+    assert advisor_sniff(tmp_path) is not None
+    profile = advisor_read(tmp_path)
+    use = profile.devices
+    assert use is not None
+    assert use.devices == ("rank 0 device", "rank 1 device")
+    assert np.abs(sum(use.seconds.values()) - profile.actual_s).max() < 1e-9
+    ms = {name: (each * 1e3).round(3).tolist() for name, each in use.seconds.items()}
+    assert ms["compute"] == [40.0, 46.0]
+    assert ms["imbalance"] == [6.0, 0.0]
+    assert ms["communication"] == [10.0, 10.0]
+    assert ms["data"] == [10.0, 10.0]
+    assert use.iterations["imbalance"].round(6).tolist() == [[0.003, 0.003], [0.0, 0.0]]
+    assert use.facts["pageable_share"] == 1.0
+    assert {"cuda", "pytorch"} <= set(profile.paradigms)
+    gains = {gain.change: gain.expected_s for gain in use.gains}
+    assert gains["imbalance"] == pytest.approx(0.003, abs=1e-4)
+
+
+def test_one_file_of_two_ranks_says_so(tmp_path: Path) -> None:
+    profile = advisor_read(write(tmp_path, 0))
+    assert any(note.name == "ranks missing" for note in profile.notes)
+
+
+def test_host_stands_for_the_device_without_one(tmp_path: Path) -> None:
+    events = [
+        event("aten::linear", "cpu_op", 0, 10_000),
+        event("aten::mm", "cpu_op", 100, 9000),
+        event("gloo:all_reduce", "user_annotation", 5000, 15_000, tid=2),
+        event("aten::add", "cpu_op", 21_000, 9000),
+    ]
+    path = tmp_path / "cpu.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    use = advisor_read(path).devices
+    assert use is not None
+    ms = {name: (each * 1e3).round(3).tolist() for name, each in use.seconds.items() if each.any()}
+    assert ms == {"compute": [19.0], "communication": [10.0], "host": [1.0]}
+    assert use.facts["on_host"] == 1.0
+
+
+def test_every_damage_ends_in_a_message(tmp_path: Path) -> None:
+    whole = write(tmp_path, 0).read_bytes()
+    text = gzip.decompress(whole)
+    cut = tmp_path / "cut.json"
+    for data in (
+        *(text[: len(text) * n // 40] for n in range(1, 40)),
+        *(whole[: len(whole) * n // 20] for n in range(1, 20)),
+    ):
+        cut.write_bytes(data)
+        with pytest.raises(InputError):
+            advisor_read(cut)
+    for bad in (
+        b"[]",
+        b'{"traceEvents": []}',
+        b'{"traceEvents": [{"ph": "X"}]}',
+        b'{"traceEvents": 7}',
+        b"[" * 100_000,
+    ):
+        cut.write_bytes(bad)
+        with pytest.raises(InputError):
+            advisor_read(cut)
+
+
+def test_flipped_bytes_end_in_a_message_or_a_run(tmp_path: Path) -> None:
+    text = bytearray(gzip.decompress(write(tmp_path, 0).read_bytes()))
+    place = tmp_path / "flipped.json"
+    random = np.random.default_rng(3)
+    for at in random.integers(0, len(text), 200).tolist():
+        kept = text[at]
+        text[at] ^= int(random.integers(1, 256))
+        place.write_bytes(bytes(text))
+        text[at] = kept
+        try:
+            profile = advisor_read(place)
+        except InputError:
+            continue
+        assert profile.devices is not None
+        total = np.sum(list(profile.devices.seconds.values()), axis=0)
+        assert np.abs(total - profile.actual_s).max() <= 1e-9 * max(profile.actual_s, 1.0)
+
+
+def test_other_json_is_not_taken(tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text('{"events": [1, 2, 3]}')
+    assert advisor_sniff(other) is None
+    assert advisor_sniff(tmp_path) is None
