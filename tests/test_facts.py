@@ -49,7 +49,7 @@ cache.l1_miss_ratio cache.ll_miss_ratio memory.bandwidth_share processor.vectori
 processor.false_sharing_share os.share
 code.known_share code.unoptimized_share code.checked_share code.scalar_share code.overlap_share
 code.order_share code.branch_share code.call_share code.stride_share code.page_share
-code.division_share code.update_share code.math_share code.allocation_share code.copy_share
+code.division_share code.update_share code.math_share code.allocation_share code.copy_share code.lock_share
 """
 
 

@@ -118,7 +118,7 @@ def _build_draft(
     whole = _is_about_program(main, names)
     phases = sorted({p for match in ([main] if whole else group) if match.site.place for p in match.site.place.phases})
     where = find_spot([book.gaps[n] for n in names if n in book.gaps], {profile.phases[p].name for p in phases})
-    if main.action.gain is not None:
+    if main.action.gain is not None and main.action.gain.of.startswith("code."):
         where = spot_code(profile, main.action.gain.of, phases)
     action, most = main.action, compute_ceiling(book, claims) * concerned_share(main)
     gain, loss = find_effects(matches.book, action, names, book)
