@@ -318,10 +318,12 @@ static inline struct gw_record *begin(unsigned function, const void *caller) {
   return record;
 }
 
-static inline void end(struct gw_record *record) {
+/* End a record with a call that began at `since`: of folded calls the last one, which may be short. */
+static inline void end(struct gw_record *record, uint64_t since) {
   struct gw_thread *t = gw_self;
   uint64_t now = rising(t);
-  if (now - record->start_ns > LONG_CALL_NS) record->cpu_end_ns = read_cpu(t, now);
+  int read = now - since > LONG_CALL_NS || (since != record->start_ns && now - t->cpu_at_ns > UNREAD_NS);
+  record->cpu_end_ns = read ? read_cpu(t, now) : 0;
   __atomic_store_n(&record->end_ns, now, __ATOMIC_RELEASE);
   t->previous = record;
 }
@@ -334,18 +336,22 @@ struct gw_record *gw_enter(unsigned function, const void *caller) {
   return record;
 }
 
-void gw_leave(struct gw_record *record) {
-  if (!record) return;
+void gw_leave_folded(struct gw_record *record, uint64_t since) {
   int saved = errno;
-  end(record);
+  end(record, since);
   gw_depth = 0;
   errno = saved;
+}
+
+void gw_leave(struct gw_record *record) {
+  if (record) gw_leave_folded(record, record->start_ns);
 }
 
 void gw_leave_idle(struct gw_record *record) {
   if (!record) return;
   struct gw_thread *t = gw_self;
   struct gw_record *before = record - 1;
+  uint64_t since = record->start_ns;
   if (t->previous == before && before->kind == GW_CALL && before->function == record->function &&
       before->caller == record->caller && !before->event && (char *)record == t->records.base + t->records.used - 64 &&
       record->start_ns - before->end_ns < FOLDED_NS) {
@@ -354,7 +360,7 @@ void gw_leave_idle(struct gw_record *record) {
     t->records.used -= sizeof *record;
     record = before;
   }
-  gw_leave(record);
+  gw_leave_folded(record, since);
 }
 
 struct gw_record *gw_open(unsigned function, const void *caller) {
@@ -369,7 +375,7 @@ void gw_close(struct gw_record *record) {
   if (!record || !gw_self) return;
   int depth = gw_depth;
   gw_depth = 1;
-  end(record);
+  end(record, record->start_ns);
   gw_depth = depth;
 }
 
@@ -432,7 +438,7 @@ static void tell_prices(struct gw_thread *t) {
     for (int i = 0; i < TIMES; i++) {
       t->cpu_at_ns = t->state_ns = t->last_ns;
       struct gw_record *r = begin(0, NULL);
-      if (r) end(r);
+      if (r) end(r, r->start_ns);
       t->records.used = used;
     }
     moments[1] = gw_now();

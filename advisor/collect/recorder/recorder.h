@@ -84,6 +84,8 @@ extern unsigned char gw_named[];
 /* Record the begin of a call; NULL where it is not to be recorded. Holds off everything below it until gw_leave. */
 struct gw_record *gw_enter(unsigned function, const void *caller);
 void gw_leave(struct gw_record *record);
+/* The same for a record of several calls, of which the last one began at `since_ns`. */
+void gw_leave_folded(struct gw_record *record, uint64_t since_ns);
 /* Of threads that take no part in the program, such as helpers of libraries, nothing is recorded. */
 #define ENTER(function) (gw_on && !gw_depth && gw_self ? gw_enter(function, __builtin_return_address(0)) : NULL)
 /* The same for what encloses other calls, such as a parallel region. */
