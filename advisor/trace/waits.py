@@ -177,7 +177,8 @@ def _wait_in_collectives(calls: Calls, joint: Collectives) -> list[WaitReason]:
     is_root = joint.call == np.repeat(root_call, size)
     root_start = np.repeat(calls.start_s[root_call], size)
     # who has delivered to a root that came last, and left behind it, had nothing else to wait for
-    delivered = (role == Role.ALL_TO_ONE) & (root_start >= np.repeat(last, size)) & (calls.end_s[joint.call] > root_start)
+    delivered = (root_start >= np.repeat(last, size)) & (calls.end_s[joint.call] > root_start)
+    delivered &= role == Role.ALL_TO_ONE
     late_root = ((role == Role.ONE_TO_ALL) | delivered) & np.repeat(rooted, size) & ~is_root
     root_kind = np.full(len(role), KINDS.index("late root"))
     reasons.append(
