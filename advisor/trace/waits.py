@@ -175,8 +175,11 @@ def _wait_in_collectives(calls: Calls, joint: Collectives) -> list[WaitReason]:
     rooted = joint.root >= 0
     root_call = joint.call[joint.first[:-1] + np.maximum(joint.root, 0)]
     is_root = joint.call == np.repeat(root_call, size)
-    late_root = (role == Role.ONE_TO_ALL) & np.repeat(rooted, size) & ~is_root
     root_start = np.repeat(calls.start_s[root_call], size)
+    # who has delivered to a root that came last, and left behind it, had nothing else to wait for
+    delivered = (root_start >= np.repeat(last, size)) & (calls.end_s[joint.call] > root_start)
+    delivered &= role == Role.ALL_TO_ONE
+    late_root = ((role == Role.ONE_TO_ALL) | delivered) & np.repeat(rooted, size) & ~is_root
     root_kind = np.full(len(role), KINDS.index("late root"))
     reasons.append(
         _make_reason(joint.call, root_start, root_kind, np.repeat(calls.location[root_call], size), late_root)

@@ -131,7 +131,7 @@ CHANGES = {
     "ordering": {"relaxed"},
     "sharing": {"messages"},
     "access": {"blocks"},
-    "cpu": {"compiled", "tuned", "optimized", "vectorized", "reordered", "simplified", "inlined", "unchecked"},
+    "cpu": {"compiled", "tuned", "optimized", "vectorized", "reordered", "simplified", "inlined", "unlocked", "unchecked"},
     "loops": {"blocked", "interchanged"},
     "memory": {"outside loops", "fewer bytes"},
     "misses": {"prefetched"},

@@ -32,6 +32,7 @@ _KINDS: Final = {
     "code.math_share": "math",
     "code.allocation_share": "allocation",
     "code.copy_share": "copy",
+    "code.lock_share": "lock",
 }
 
 

@@ -88,9 +88,9 @@ class FunctionCode:
     def loop_shares(self) -> dict[str, float]:
         """Return the shares of its loops' arithmetic or accesses that are of a kind, by the name of the kind.
 
-        ``scalar`` and the reasons for it: of the arithmetic; ``slow``: loops that divide or take roots, of the
-        arithmetic; ``strided``, ``far`` and ``indexed``: loops with a quarter of such accesses or more, and ``fixed``:
-        those that update one place, of the instructions.
+        ``scalar``: of the arithmetic; the reasons for it: of the instructions, as loops that compute nothing take
+        time, too; ``slow``: loops that divide or take roots, of the arithmetic; ``strided``, ``far`` and ``indexed``:
+        loops with a quarter of such accesses or more, and ``fixed``: those that update one place, of the instructions.
         """
         weights = [_DEEPER**one.depth for one in self.loops]
         loops = list(zip(self.loops, weights, strict=True))
@@ -99,10 +99,10 @@ class FunctionCode:
         reasons = dict.fromkeys(REASONS, 0.0)
         for one, w in loops:
             if one.scalar_reason is not None:
-                reasons[one.scalar_reason] += w * (one.scalar + one.packed)
+                reasons[one.scalar_reason] += w * one.instructions
         slow = sum(w * (one.scalar + one.packed) for one, w in loops if _is_slow(one))
         return {
-            **{reason: _ratio(count, arithmetic) for reason, count in reasons.items()},
+            **{reason: _ratio(count, total) for reason, count in reasons.items()},
             "scalar": _ratio(sum(w * one.scalar for one, w in loops), arithmetic),
             "slow": _ratio(slow, arithmetic),
             "strided": _ratio(sum(w * one.instructions for one, w in loops if _is_mostly(one, one.strided)), total),

@@ -6,8 +6,8 @@ import re
 from typing import Final, Literal
 
 #: ``math``: transcendental functions; ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run
-#: time that assertions, sanitizers, bounds checks and profiling options add.
-LibraryKind = Literal["math", "memory", "copy", "check"]
+#: time that assertions, sanitizers, bounds checks and profiling options add; ``lock``: taking and releasing locks.
+LibraryKind = Literal["math", "memory", "copy", "check", "lock"]
 
 _DECORATION: Final = re.compile(r"^_*(?:ieee754_)?|(?:@.*|_(?:fma4?|avx2?|sse[0-9_]+|finite|evex|avx512\w*))+$")
 _MATH: Final = re.compile(
@@ -26,6 +26,10 @@ _CHECK: Final = re.compile(
     r"assert_fail|glibcxx_assert_fail|(?:asan|ubsan|tsan|msan|hwasan)_\w+|gcov_\w+|mcount\w*|fentry|cyg_profile\w*"
     r"|gfortran_runtime_error\w*|(?:add|sub|mul|neg)v[sd]i3"
 )
+_LOCK: Final = re.compile(
+    r"pthread_(?:mutex|spin|rwlock)_\w*lock\w*|lll_(?:mutex_)?(?:un)?lock_\w+|GOMP_critical_\w+|gomp_mutex_\w*lock\w*"
+    r"|omp_(?:un)?set_(?:nest_)?lock|kmpc_(?:end_)?critical\w*|kmp_(?:acquire|release)_\w*lock\w*|omp_critical"
+)
 
 
 def bare_name(name: str) -> str:
@@ -43,4 +47,6 @@ def classify_library_function(name: str) -> LibraryKind | None:
         return "math"
     if _MEMORY.fullmatch(plain):
         return "memory"
+    if _LOCK.fullmatch(plain):
+        return "lock"
     return "copy" if _COPY.fullmatch(plain) else None

@@ -1,4 +1,4 @@
-/* Files, threads, clocks and records of the recorder. */
+/* Threads, clocks and records of the recorder, and its begin and end. */
 #define _GNU_SOURCE
 #include "recorder.h"
 
@@ -7,19 +7,14 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_ROOM (256u << 10)
-#define LARGEST_STEP (16u << 20)
 #define UNREAD_NS 50000   /* the CPU clock is read on entry where it has not been read for so long, */
 #define LONG_CALL_NS 10000 /* and behind a call that took so long */
 #define DISPLACED_NS 100000 /* so much time without the processor is looked into */
@@ -32,9 +27,8 @@ __thread int gw_depth __attribute__((tls_model("initial-exec")));
 __thread void *gw_fortran_caller __attribute__((tls_model("initial-exec")));
 
 static char prefix[4000];
-static int process_file = -1;
 static uint64_t thread_limit = 1ull << 30;
-static int threads, stopped, full;
+static int threads, stopped;
 static pid_t owner;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define MOST_THREADS 4096
@@ -79,118 +73,10 @@ void *gw_resolve(const char *name) {
   return found;
 }
 
-void gw_tell(const char *format, ...) {
-  char line[8192];
-  va_list list;
-  va_start(list, format);
-  int length = vsnprintf(line, sizeof line - 1, format, list);
-  va_end(list);
-  if (length < 0 || process_file < 0) return;
-  if (length > (int)sizeof line - 2) length = (int)sizeof line - 2;
-  line[length++] = '\n';
-  ssize_t written = syscall(SYS_write, process_file, line, (size_t)length);
-  (void)written;
-}
-
-void gw_tell_text(const char *key, long number, const char *text) {
-  char safe[4096];
-  size_t at = 0;
-  for (; *text && at < sizeof safe - 5; text++) {
-    unsigned char c = (unsigned char)*text;
-    at += (size_t)(c < 32 || c == 127 || c == '\\' ? sprintf(safe + at, "\\x%02x", c) : sprintf(safe + at, "%c", c));
-  }
-  safe[at] = 0;
-  if (number >= 0) gw_tell("%s %ld %s", key, number, safe);
-  else gw_tell("%s %s", key, safe);
-}
-
-void gw_tell_function(unsigned function) {
-  if (__atomic_exchange_n(&gw_named[function], 1, __ATOMIC_RELAXED)) return;
-  gw_tell("function %u %s", function, gw_names[function]);
-}
-
-/* Copy which files are mapped where code lies, so that addresses can be named later. */
-static void tell_objects(void) {
-  FILE *maps = fopen("/proc/self/maps", "re");
-  char line[4400], path[4097], rights[5];
-  unsigned long begin, end, offset;
-  while (maps && fgets(line, sizeof line, maps)) {
-    if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %4096[^\n]", &begin, &end, rights, &offset, path) == 5 &&
-        rights[2] == 'x' && path[0] == '/')
-      gw_tell("object %lx %lx %lx %s", begin, end, offset, path);
-  }
-  if (maps) fclose(maps);
-}
-
-static void tell_usage(const char *when) {
-  struct rusage u;
-  getrusage(RUSAGE_SELF, &u);
-  gw_tell("usage %s %llu %ld.%06ld %ld.%06ld %ld %ld %ld %ld %ld", when, (unsigned long long)gw_now(),
-          (long)u.ru_utime.tv_sec, (long)u.ru_utime.tv_usec, (long)u.ru_stime.tv_sec, (long)u.ru_stime.tv_usec,
-          u.ru_maxrss, u.ru_minflt, u.ru_majflt, u.ru_nvcsw, u.ru_nivcsw);
-}
-
-/* Tell what all cores of the machine have done so far: busy, idle, stolen by a hypervisor (proc(5)). */
-static void tell_machine(const char *when) {
-  FILE *file = fopen("/proc/stat", "re");
-  unsigned long long n[8];
-  if (file && fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6,
-                     n + 7) == 8)
-    gw_tell("machine %s %llu %llu %llu %llu %llu %llu %llu %llu %ld", when, n[0], n[1], n[2], n[3], n[4], n[5], n[6],
-            n[7], sysconf(_SC_CLK_TCK));
-  if (file) fclose(file);
-}
-
-static void tell_affinity(void) {
-  cpu_set_t set;
-  char text[4096] = "";
-  size_t at = 0;
-  if (sched_getaffinity(0, sizeof set, &set)) return;
-  for (int core = 0; core < CPU_SETSIZE && at < sizeof text - 8; core++)
-    if (CPU_ISSET(core, &set)) at += (size_t)sprintf(text + at, " %d", core);
-  gw_tell("affinity%s", text);
-}
-
-int gw_grow(struct gw_file *file, uint64_t bytes) {
-  if (file->used + bytes <= file->room) return 1;
-  if (file->fd < 0) return 0;
-  uint64_t step = file->room < FIRST_ROOM ? FIRST_ROOM : file->room > LARGEST_STEP ? LARGEST_STEP : file->room;
-  if (file->room + step > file->limit) {
-    full = 1;
-    return 0;
-  }
-  if (posix_fallocate(file->fd, (off_t)file->room, (off_t)step)) {
-    full = 2;
-    return 0;
-  }
-  file->room += step;
-  return 1;
-}
-
 static int open_file(struct gw_file *file, const char *kind, int number, uint64_t limit) {
   char path[4200];
   snprintf(path, sizeof path, "%s.%d.%s", prefix, number, kind);
-  *file = (struct gw_file){.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644)};
-  if (file->fd < 0) return 0;
-  file->limit = limit;
-  do file->base = mmap(NULL, file->limit, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file->fd, 0);
-  while (file->base == MAP_FAILED && (file->limit /= 4) > FIRST_ROOM);
-  if (file->base == MAP_FAILED) {
-    close(file->fd);
-    file->fd = -1;
-    return 0;
-  }
-  return gw_grow(file, 64);
-}
-
-static void close_file(struct gw_file *file) {
-  if (file->fd < 0) return;
-  int fd = file->fd;
-  file->fd = -1;
-  if (ftruncate(fd, (off_t)file->used)) {
-  }
-  close(fd); /* stays mapped, as a signal may still be looking at it */
-  file->room = file->used;
+  return gw_file_open(file, path, limit);
 }
 
 struct gw_thread *gw_attach(void) {
@@ -205,8 +91,8 @@ struct gw_thread *gw_attach(void) {
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", t->tid);
     t->schedstat = open(path, O_RDONLY | O_CLOEXEC);
     if (!t->number) {
-      tell_usage("begin");
-      tell_machine("begin");
+      gw_tell_usage("begin");
+      gw_tell_machine("begin");
     }
     t->begin_ns = t->last_ns = t->cpu_at_ns = gw_now();
     t->begin_cpu_ns = t->cpu_ns = gw_thread_cpu();
@@ -238,8 +124,8 @@ void gw_detach(void) {
   gw_state(t, now);
   gw_tell("thread-end %d %llu %llu", t->number, (unsigned long long)now, (unsigned long long)gw_thread_cpu());
   gw_self = NULL;
-  close_file(&t->records);
-  close_file(&t->samples);
+  gw_file_close(&t->records);
+  gw_file_close(&t->samples);
   if (t->schedstat >= 0) close(t->schedstat);
   gw_depth--;
 }
@@ -251,7 +137,7 @@ struct gw_record *gw_append(struct gw_thread *t) {
     int grown = gw_grow(file, sizeof(struct gw_record));
     if (!grown && gw_on) {
       gw_on = 0;
-      gw_tell("full %s %llu", full == 2 ? "disk" : "limit", (unsigned long long)gw_now());
+      gw_tell("full %s %llu", gw_full == 2 ? "disk" : "limit", (unsigned long long)gw_now());
     }
     errno = saved;
     if (!grown) return NULL;
@@ -318,10 +204,12 @@ static inline struct gw_record *begin(unsigned function, const void *caller) {
   return record;
 }
 
-static inline void end(struct gw_record *record) {
+/* End a record with a call that began at `since`: of folded calls the last one, which may be short. */
+static inline void end(struct gw_record *record, uint64_t since) {
   struct gw_thread *t = gw_self;
   uint64_t now = rising(t);
-  if (now - record->start_ns > LONG_CALL_NS) record->cpu_end_ns = read_cpu(t, now);
+  int read = now - since > LONG_CALL_NS || (since != record->start_ns && now - t->cpu_at_ns > UNREAD_NS);
+  record->cpu_end_ns = read ? read_cpu(t, now) : 0;
   __atomic_store_n(&record->end_ns, now, __ATOMIC_RELEASE);
   t->previous = record;
 }
@@ -334,18 +222,22 @@ struct gw_record *gw_enter(unsigned function, const void *caller) {
   return record;
 }
 
-void gw_leave(struct gw_record *record) {
-  if (!record) return;
+void gw_leave_folded(struct gw_record *record, uint64_t since) {
   int saved = errno;
-  end(record);
+  end(record, since);
   gw_depth = 0;
   errno = saved;
+}
+
+void gw_leave(struct gw_record *record) {
+  if (record) gw_leave_folded(record, record->start_ns);
 }
 
 void gw_leave_idle(struct gw_record *record) {
   if (!record) return;
   struct gw_thread *t = gw_self;
   struct gw_record *before = record - 1;
+  uint64_t since = record->start_ns;
   if (t->previous == before && before->kind == GW_CALL && before->function == record->function &&
       before->caller == record->caller && !before->event && (char *)record == t->records.base + t->records.used - 64 &&
       record->start_ns - before->end_ns < FOLDED_NS) {
@@ -354,7 +246,7 @@ void gw_leave_idle(struct gw_record *record) {
     t->records.used -= sizeof *record;
     record = before;
   }
-  gw_leave(record);
+  gw_leave_folded(record, since);
 }
 
 struct gw_record *gw_open(unsigned function, const void *caller) {
@@ -369,7 +261,7 @@ void gw_close(struct gw_record *record) {
   if (!record || !gw_self) return;
   int depth = gw_depth;
   gw_depth = 1;
-  end(record);
+  end(record, record->start_ns);
   gw_depth = depth;
 }
 
@@ -390,39 +282,6 @@ struct gw_record *gw_note(unsigned kind, unsigned event) {
   return record;
 }
 
-static const char *program(void) {
-  static char path[4097];
-  ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-  path[length > 0 ? length : 0] = 0;
-  return path;
-}
-
-static void tell_process(int rank, int ranks) {
-  struct timespec real, boot;
-  char host[256] = "", text[4096];
-  gethostname(host, sizeof host - 1);
-  gw_tell("gapwatch/trace/1 process");
-  gw_tell("pid %d %d", (int)getpid(), (int)getppid());
-  gw_tell_text("host", -1, host);
-  gw_tell_text("program", -1, program());
-  FILE *file = fopen("/proc/self/cmdline", "re");
-  size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
-  if (file) fclose(file);
-  for (size_t at = 0; at < length; at += strlen(text + at) + 1) {
-    text[length] = 0;
-    gw_tell_text("argument", -1, text + at);
-  }
-  file = fopen("/proc/sys/kernel/random/boot_id", "re");
-  if (file && fscanf(file, "%64s", text) == 1) gw_tell("clock %s", text);
-  if (file) fclose(file);
-  clock_gettime(CLOCK_REALTIME, &real);
-  clock_gettime(CLOCK_MONOTONIC, &boot);
-  gw_tell("time %lld.%09ld %lld.%09ld", (long long)real.tv_sec, real.tv_nsec, (long long)boot.tv_sec, boot.tv_nsec);
-  if (rank >= 0) gw_tell("rank %d %d", rank, ranks);
-  gw_tell("cores %ld", sysconf(_SC_NPROCESSORS_ONLN));
-  tell_affinity();
-}
-
 /* Measure what a record, a reading of the CPU clock and a state cost here: the best of some rounds, in ps. */
 static void tell_prices(struct gw_thread *t) {
   enum { ROUNDS = 8, TIMES = 32 };
@@ -432,7 +291,7 @@ static void tell_prices(struct gw_thread *t) {
     for (int i = 0; i < TIMES; i++) {
       t->cpu_at_ns = t->state_ns = t->last_ns;
       struct gw_record *r = begin(0, NULL);
-      if (r) end(r);
+      if (r) end(r, r->start_ns);
       t->records.used = used;
     }
     moments[1] = gw_now();
@@ -478,11 +337,10 @@ void gw_start(int rank, int ranks) {
   snprintf(prefix, sizeof prefix, "%s/%s.%d", folder, host, (int)getpid());
   char path[4100];
   snprintf(path, sizeof path, "%s.process", prefix);
-  process_file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
   owner = getpid();
-  if (process_file >= 0) {
-    tell_process(rank, ranks);
-    tell_objects();
+  if (gw_process_open(path)) {
+    gw_tell_process(rank, ranks);
+    gw_tell_objects();
     gw_sampling_prepare();
     pthread_key_create(&at_exit, thread_ended);
     gw_on = 1;
@@ -510,7 +368,7 @@ static void tell_others(void) {
 }
 
 void gw_stop(void) {
-  if (!gw_on && !full) return;
+  if (!gw_on && !gw_full) return;
   if (stopped || owner != getpid()) return;
   int saved = errno;
   stopped = 1;
@@ -518,9 +376,9 @@ void gw_stop(void) {
   gw_detach();
   gw_on = 0;
   tell_others();
-  tell_usage("end");
-  tell_machine("end");
-  tell_objects();
+  gw_tell_usage("end");
+  gw_tell_machine("end");
+  gw_tell_objects();
   gw_tell("end");
   gw_depth--;
   errno = saved;
@@ -530,33 +388,14 @@ void gw_abandon(void) {
   gw_on = 0;
   stopped = 1;
   gw_self = NULL;
-  process_file = -1;
-}
-
-static int launched(void) {
-  static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID", NULL};
-  for (int i = 0; variables[i]; i++)
-    if (getenv(variables[i])) return 1;
-  return 0;
-}
-
-static int launches(void) {
-  static const char *const names[] = {"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted", "srun", "hydra",
-                                      "sh", "bash", "dash", "env", "time", "timeout", "nice", "numactl", "taskset",
-                                      "make", NULL};
-  const char *name = strrchr(program(), '/');
-  name = name ? name + 1 : program();
-  for (int i = 0; names[i]; i++)
-    if (!strncmp(name, names[i], strlen(names[i])) &&
-        (strlen(names[i]) > 4 || !name[strlen(names[i])])) return 1;
-  return 0;
+  gw_process_abandon();
 }
 
 __attribute__((constructor)) static void loaded(void) {
   pthread_atfork(NULL, NULL, gw_abandon);
   if (!getenv("GAPWATCH_RECORDING")) return;
   gw_posix_begin();
-  if (launched() || launches() || dlsym(RTLD_NEXT, "PMPI_Init")) return; /* MPI_Init begins it, if that comes */
+  if (gw_is_launched() || gw_launches() || dlsym(RTLD_NEXT, "PMPI_Init")) return; /* MPI_Init begins it, if that comes */
   gw_start(-1, 1);
 }
 

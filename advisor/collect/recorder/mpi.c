@@ -29,74 +29,7 @@ static void hold(void) {
 
 static void let_go(void) { __atomic_clear(&table_lock, __ATOMIC_RELEASE); }
 
-/* A table from handles to small records, with open addressing; several entries may have one handle. */
-struct entry {
-  uint64_t handle; /* 0: free */
-  const void *variable;
-  uint64_t order;
-  int64_t size;
-  uint32_t request;
-  uint16_t comm;
-  uint8_t event, persistent, active, cancelled, dead;
-  int32_t partner, tag;
-  struct gw_record *post; /* that posted the receive: none of it is left if it is cancelled */
-};
-
-static struct entry *requests;
-static size_t request_room, request_used;
-static uint32_t last_request;
-static uint64_t last_order;
-
-static size_t spot(uint64_t handle, size_t room) { return (size_t)(handle * 0x9e3779b97f4a7c15u >> 20) & (room - 1); }
-
-static void insert(struct entry entry) {
-  size_t at = spot(entry.handle, request_room);
-  while (requests[at].handle && !requests[at].dead) at = (at + 1) & (request_room - 1);
-  if (!requests[at].handle) request_used++;
-  requests[at] = entry;
-}
-
-static void make_room(void) {
-  size_t alive = 0, before = request_room;
-  if (request_used * 2 < request_room) return;
-  for (size_t i = 0; i < before; i++) alive += requests[i].handle && !requests[i].dead;
-  struct entry *old = requests;
-  while (request_room < 4 * alive || request_room < 256) request_room = request_room ? request_room * 2 : 256;
-  requests = calloc(request_room, sizeof *requests);
-  request_used = 0;
-  for (size_t i = 0; i < before; i++)
-    if (old[i].handle && !old[i].dead) insert(old[i]);
-  free(old);
-}
-
-/* The oldest entry of a handle, if possible one that was made in this variable: libraries return one and the same
-   handle for all small messages that are sent at once, and Fortran's variables are temporaries. */
-static struct entry *entry_of(uint64_t handle, const void *variable) {
-  struct entry *any = NULL, *same = NULL;
-  if (!request_room) return NULL;
-  for (size_t at = spot(handle, request_room); requests[at].handle; at = (at + 1) & (request_room - 1)) {
-    struct entry *e = &requests[at];
-    if (e->handle != handle || e->dead) continue;
-    if (!any || e->order < any->order) any = e;
-    if (e->variable == variable && (!same || e->order < same->order)) same = e;
-  }
-  return same ? same : any;
-}
-
-#define HANDLE(x) ((uint64_t)(uintptr_t)(x) + 1)
-
-/* Remember a request that was just made; returns its number. */
-static uint32_t add_request(const MPI_Request *request, unsigned event, int comm, int partner, int tag, int64_t size,
-                            int persistent) {
-  hold();
-  make_room();
-  struct entry e = {.handle = HANDLE(*request), .variable = request, .order = ++last_order, .size = size,
-                    .request = ++last_request, .comm = (uint16_t)comm, .event = (uint8_t)event,
-                    .persistent = (uint8_t)persistent, .active = !persistent, .partner = partner, .tag = tag};
-  insert(e);
-  let_go();
-  return e.request;
-}
+#include "requests.c"
 
 static void fill(struct gw_record *record, unsigned event, int comm, int partner, int tag, int64_t size,
                  uint32_t request) {
@@ -109,119 +42,7 @@ static void fill(struct gw_record *record, unsigned event, int comm, int partner
   record->event = event;
 }
 
-/* A communicator's number, which the process file explains; 0 is none. */
-struct known {
-  MPI_Comm comm;
-  uint16_t number;
-  uint8_t used;
-  int size, rank;
-};
-static struct known *comms;
-static size_t comm_room, comm_count;
-static uint16_t last_comm;
-static __thread struct known recent __attribute__((tls_model("initial-exec")));
-
-static void tell_members(const char *key, int number, MPI_Group group) {
-  int size = 0;
-  PMPI(MPI_Group_size)(group, &size);
-  int *own = malloc(sizeof *own * 2 * (size_t)(size + 1)), *ranks = own + size + 1;
-  for (int i = 0; i < size; i++) own[i] = i;
-  PMPI(MPI_Group_translate_ranks)(group, size, own, world_group, ranks);
-  char *text = malloc(12 * (size_t)size + 16);
-  size_t at = 0;
-  int straight = 1;
-  text[0] = 0;
-  for (int i = 0; i < size; i++) straight &= ranks[i] == ranks[0] + i;
-  if (straight && size > 2) gw_tell("%s %d %d-%d", key, number, ranks[0], ranks[size - 1]);
-  else {
-    for (int i = 0; i < size; i++) { /* long lists take several lines */
-      if (ranks[i] < 0) ranks[i] = -1;
-      at += (size_t)__builtin_sprintf(text + at, " %d", ranks[i]);
-      if (at > 4000 || i + 1 == size) {
-        gw_tell("%s %d%s", key, number, text);
-        at = 0;
-        text[0] = 0;
-      }
-    }
-  }
-  free(text);
-  free(own);
-}
-
-static struct known register_comm(MPI_Comm comm) {
-  struct known k = {.comm = comm, .used = 1};
-  int between = 0;
-  MPI_Group group;
-  PMPI(MPI_Comm_test_inter)(comm, &between);
-  PMPI(MPI_Comm_rank)(comm, &k.rank);
-  if (PMPI(MPI_Comm_group)(comm, &group)) return k;
-  hold();
-  k.number = last_comm < UINT16_MAX ? ++last_comm : 0;
-  PMPI(MPI_Group_size)(group, &k.size);
-  if (k.number) tell_members(between ? "intercommunicator" : "communicator", k.number, group);
-  PMPI(MPI_Group_free)(&group);
-  if (between && k.number && !PMPI(MPI_Comm_remote_group)(comm, &group)) {
-    tell_members("remote", k.number, group);
-    PMPI(MPI_Group_free)(&group);
-  }
-  if (comm_count * 2 >= comm_room) {
-    struct known *old = comms;
-    size_t before = comm_room;
-    comm_room = comm_room ? comm_room * 2 : 64;
-    comms = calloc(comm_room, sizeof *comms);
-    for (size_t i = 0; i < before; i++)
-      if (old[i].used == 1) {
-        size_t at = spot(HANDLE(old[i].comm), comm_room);
-        while (comms[at].used) at = (at + 1) & (comm_room - 1);
-        comms[at] = old[i];
-      }
-    free(old);
-  }
-  size_t at = spot(HANDLE(comm), comm_room);
-  while (comms[at].used == 1) at = (at + 1) & (comm_room - 1);
-  comms[at] = k;
-  comm_count++;
-  let_go();
-  return k;
-}
-
-static struct known *comm_of(MPI_Comm comm) {
-  if (recent.used && recent.comm == comm) return &recent;
-  if (comm == MPI_COMM_NULL) {
-    recent = (struct known){.comm = comm, .used = 1};
-    return &recent;
-  }
-  hold();
-  for (size_t at = comm_room ? spot(HANDLE(comm), comm_room) : 0; comm_room && comms[at].used;
-       at = (at + 1) & (comm_room - 1))
-    if (comms[at].used == 1 && comms[at].comm == comm) {
-      recent = comms[at];
-      let_go();
-      return &recent;
-    }
-  let_go();
-  recent = register_comm(comm);
-  return &recent;
-}
-
-#define COMM(comm) (comm_of(comm)->number)
-
-static void new_comm(struct gw_record *record, const MPI_Comm *comm) {
-  if (record && *comm != MPI_COMM_NULL) comm_of(*comm);
-}
-
-static void drop_comm(MPI_Comm comm) {
-  recent.used = 0;
-  hold();
-  for (size_t at = comm_room ? spot(HANDLE(comm), comm_room) : 0; comm_room && comms[at].used;
-       at = (at + 1) & (comm_room - 1))
-    if (comms[at].used == 1 && comms[at].comm == comm) {
-      comms[at].used = 2;
-      comm_count--;
-      break;
-    }
-  let_go();
-}
+#include "communicators.c"
 
 static int64_t bytes(int64_t count, MPI_Datatype type) {
   int size = 0;
@@ -325,7 +146,7 @@ static void completed(struct gw_record *r, MPI_Request handle, const MPI_Request
   if (e && e->active) {
     copy = *e;
     if (e->persistent) e->active = 0;
-    else e->dead = 1;
+    else remove_entry(e);
   }
   let_go();
   if (!copy.event) return;
@@ -346,7 +167,7 @@ static void forget(struct gw_record *r, MPI_Request handle, const MPI_Request *v
   if (!r || handle == no_request) return;
   hold();
   struct entry *e = entry_of(HANDLE(handle), variable);
-  if (e) e->dead = 1;
+  if (e) remove_entry(e);
   let_go();
 }
 
@@ -382,7 +203,7 @@ static int comm_of_message(MPI_Message message) {
   hold();
   struct entry *e = entry_of(HANDLE(message), NULL);
   int comm = e ? e->comm : 0;
-  if (e) e->dead = 1;
+  if (e) remove_entry(e);
   let_go();
   return comm;
 }

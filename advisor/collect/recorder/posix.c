@@ -58,6 +58,7 @@ static void moved(struct gw_record *r, int descriptor, int64_t size) {
 static void leave_buffered(struct gw_record *r) {
   struct gw_thread *t = gw_self;
   struct gw_record *before = r - 1;
+  uint64_t since = r->start_ns;
   if (t->previous == before && before->kind == GW_CALL && before->function == r->function &&
       before->caller == r->caller && before->partner == r->partner && before->event == GW_IO &&
       r->start_ns - before->end_ns < NEAR_NS && before->end_ns - before->start_ns < SHORT_NS * (uint64_t)(before->tag + 1) &&
@@ -68,7 +69,7 @@ static void leave_buffered(struct gw_record *r) {
     t->records.used -= sizeof *r;
     r = before;
   }
-  gw_leave(r);
+  gw_leave_folded(r, since);
 }
 
 /* A wrapper: RETURNED is what the call gave, INSIDE what to do with the record `r` behind it. */

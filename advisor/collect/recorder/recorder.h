@@ -65,9 +65,21 @@ void gw_abandon(void);
 
 struct gw_thread *gw_attach(void);            /* this thread's files, made if need be; NULL where that fails */
 void gw_detach(void);                         /* the thread ends */
+int gw_file_open(struct gw_file *file, const char *path, uint64_t limit); /* 0 where that fails */
 int gw_grow(struct gw_file *file, uint64_t bytes);
+void gw_file_close(struct gw_file *file);
+extern int gw_full; /* why a file could not grow: 1 its limit, 2 the disk */
 struct gw_record *gw_append(struct gw_thread *t);
 void gw_state(struct gw_thread *t, uint64_t now_ns);
+int gw_process_open(const char *path); /* the process file; 0 where that fails */
+void gw_process_abandon(void);
+void gw_tell_process(int rank, int ranks);
+void gw_tell_objects(void);
+void gw_tell_usage(const char *when);
+void gw_tell_machine(const char *when);
+const char *gw_program(void);
+int gw_is_launched(void);              /* whether a launcher of MPI started this process */
+int gw_launches(void);                 /* whether it is one, or a shell */
 void gw_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void gw_tell_function(unsigned function);     /* name a function the first time it is used */
 void gw_tell_text(const char *key, long number, const char *text);
@@ -84,6 +96,8 @@ extern unsigned char gw_named[];
 /* Record the begin of a call; NULL where it is not to be recorded. Holds off everything below it until gw_leave. */
 struct gw_record *gw_enter(unsigned function, const void *caller);
 void gw_leave(struct gw_record *record);
+/* The same for a record of several calls, of which the last one began at `since_ns`. */
+void gw_leave_folded(struct gw_record *record, uint64_t since_ns);
 /* Of threads that take no part in the program, such as helpers of libraries, nothing is recorded. */
 #define ENTER(function) (gw_on && !gw_depth && gw_self ? gw_enter(function, __builtin_return_address(0)) : NULL)
 /* The same for what encloses other calls, such as a parallel region. */

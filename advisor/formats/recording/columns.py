@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.formats.recording.naming import BLOCKED, NO_CORE, ROOT, THREAD
+from advisor.formats.recording.naming import BLOCKED, NO_CORE, ROOT, TEAM, THREAD
 from advisor.trace.events import COLUMNS, Kind
 from advisor.trace.recordings.layout import CALL, FORK, JOIN, MESSAGE, STATE
 
@@ -58,8 +58,10 @@ def thread_columns(
     forking = np.where(records["kind"][teams] == FORK, np.uint8(Kind.FORK), np.uint8(Kind.JOIN))
     begin, finish = _life(thread, start, end)
     own = ROOT if thread.span.number == 0 or len(teams_of(thread)) else THREAD
+    beside_others = _time_beside_others(thread, start, end, finish)
     parts = [
         _part(np.array([begin]), Kind.ENTER, np.array([own]), None),
+        _part(beside_others[:1], Kind.ENTER, np.full(len(beside_others[:1]), TEAM), None),
         entered,
         _Part(start[calls[early]], event[early], _nothing(int(early.sum())), calls[early]),
         _Part(start[beside], records["event"][beside], _nothing(len(beside)), beside),
@@ -67,6 +69,7 @@ def thread_columns(
         *_lost_time(thread, start, end, begin, finish),
         _Part(end[done], records["event"][done], _nothing(len(done)), done),
         left,
+        _part(beside_others[1:], Kind.LEAVE, np.full(len(beside_others[1:]), TEAM), None),
         _part(np.array([finish]), Kind.LEAVE, np.array([own]), None),
     ]
     return _columns(thread, parts, files, comms)
@@ -141,6 +144,27 @@ def _lost_time(
         _part(since, Kind.ENTER, region, None),
         _part(until - 1, Kind.LEAVE, region, None),
     ]
+
+
+def _time_beside_others(
+    thread: RecordedThread, start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], finish: int
+) -> npt.NDArray[np.int64]:
+    """Return from when to when the first thread runs beside others that it created itself; empty if it never does.
+
+    That is from behind its first pthread_create up to the end of its last pthread_join: what it does there is as
+    parallel as what they do. Teams of OpenMP have regions of their own.
+    """
+    process = thread.process
+    numbers = {name: number for number, name in process.functions.items()}
+    if thread.span.number or "pthread_create" not in numbers or "omp_parallel" in numbers:
+        return np.zeros(0, dtype=np.int64)
+    calls = (thread.records["kind"] == CALL) & (end > 0)
+    created = np.flatnonzero(calls & (thread.records["function"] == numbers["pthread_create"]))
+    if not len(created):
+        return np.zeros(0, dtype=np.int64)
+    joined = np.flatnonzero(calls & (thread.records["function"] == numbers.get("pthread_join", -1)))
+    until = int(end[joined[-1]]) + 1 if len(joined) else finish
+    return np.array([int(end[created[0]]) + 1, max(until, int(end[created[0]]) + 2)], dtype=np.int64)
 
 
 def _encloses(thread: RecordedThread) -> npt.NDArray[np.bool_]:

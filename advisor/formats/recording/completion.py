@@ -12,6 +12,7 @@ import numpy as np
 from advisor.analysis.disturbance import SPEED_SHARE, UNREPEATED
 from advisor.formats.recording.assembly import program_name
 from advisor.formats.recording.delay import set_aside_delay
+from advisor.formats.recording.idle_threads import leave_out_idle_threads
 from advisor.formats.recording.sampling import divide_computation
 from advisor.trace.recordings.passes import read_conclusions
 
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def complete_profile(profile: Profile, recording: Recording) -> Profile:
-    """Return the profile with what the recorder knows beside the events."""
+    """Return the profile with what the recorder knows beside the events, without threads that only start others."""
     first = recording.processes[0]
     showed = read_conclusions(recording.path)
-    profile = set_aside_delay(divide_computation(profile, recording), recording)
+    profile = set_aside_delay(leave_out_idle_threads(divide_computation(profile, recording)), recording)
     return replace(
         profile,
         cores=first.cores or None,
@@ -44,8 +45,7 @@ def _counts(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
     names = ("memory.peak_resident_B", "faults.minor", "faults.major", "switches.voluntary", "switches.involuntary")
     found = {name: np.zeros((len(profile.regions), len(profile.processors))) for name in names}
     for process in recording.processes:
-        column = next((q for q, one in enumerate(profile.processors)
-                       if one.thread == 0 and one.rank == (process.rank or 0)), None)  # fmt: skip
+        column = next((q for q, one in enumerate(profile.processors) if one.rank == (process.rank or 0)), None)
         if column is None or process.begin is None or process.end is None:
             continue
         begin, end = process.begin, process.end

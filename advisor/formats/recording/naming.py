@@ -32,13 +32,14 @@ _OPENMP: Final = {
     "omp_lock": "omp_set_lock",
 }
 #: Regions that stand for no call of the program.
-ROOT, THREAD, NO_CORE, BLOCKED = range(4)
+ROOT, THREAD, NO_CORE, BLOCKED, TEAM = range(5)
 NO_CORE_NAME: Final = "waiting for a core"
 _OWN: Final = (
     TraceRegion("program", Role.ROOT),
     TraceRegion("thread", Role.USER),
     TraceRegion(NO_CORE_NAME, Role.OS),
     TraceRegion("blocked in the system", Role.OS),
+    TraceRegion("with other threads", Role.OMP_PARALLEL),
 )
 
 

@@ -38,9 +38,9 @@ LEAST_SHARE: Final = 0.002
 
 #: What stands before the parameters of a C++ function.
 _PARAMETERS: Final = re.compile(r"(?:\(anonymous namespace\)|operator\s*\(\)|[^(])*")
-#: Names inside of system libraries: ``__exp_fma``, ``__memmove_avx_unaligned_erms``, ``__GI___log``.
+#: Names inside of system libraries: ``__exp_fma``, ``__memmove_avx_unaligned_erms``, ``__GI___log``, ``__libc_malloc``.
 _VARIANT: Final = re.compile(
-    r"_+(?:GI_+)?(?:ieee754_)?([a-z]\w*?)(?:_(?:fma4?|avx\w*|sse\w*|evex\w*|unaligned\w*|erms|finite|c))*"
+    r"_+(?:GI_+)?(?:ieee754_|libc_)?([a-z]\w*?)(?:_(?:fma4?|avx\w*|sse\w*|evex\w*|unaligned\w*|erms|finite|c))*"
 )
 
 Function = tuple[str, str | None]

@@ -39,6 +39,7 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("cpu", "reordered"): _COMPILED,
     ("cpu", "simplified"): _COMPILED,
     ("cpu", "inlined"): _COMPILED,
+    ("cpu", "unlocked"): _COMPILED,
     ("cpu", "unchecked"): _COMPILED,
     ("memory", "outside loops"): _COMPILED,
     ("memory", "fewer bytes"): _CACHES,

@@ -88,6 +88,7 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("cpu", "reordered"): _WEIGHTS,
     ("cpu", "simplified"): _WEIGHTS,
     ("cpu", "inlined"): _WEIGHTS,
+    ("cpu", "unlocked"): _WEIGHTS,
     ("cpu", "unchecked"): _WEIGHTS,
     ("memory", "outside loops"): _WEIGHTS,
     ("memory", "fewer bytes"): _ORDER,

@@ -52,7 +52,8 @@ def _merge_groups(rows: ReplayRows, known: IntArray, group: IntArray, count: int
     head[group[order]] = known[order]
     of_message = np.full(len(rows.program.source), -1, dtype=np.int64)
     of_message[known] = group
-    of_row = np.where(message_mask(rows), of_message[rows.link], -1)
+    of_row, message = np.full(len(rows), -1, dtype=np.int64), message_mask(rows)
+    of_row[message] = of_message[rows.link[message]]  # of other rows the link is to a collective
     bytes_of = np.bincount(group, rows.value[send[known]], minlength=count)
     more = (bytes_of - rows.value[send[head]]) / FASTEST
     cost, value = rows.cost.copy(), rows.value.copy()

@@ -37,7 +37,8 @@ def refine_pipelines(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
         return None
     number, begin = np.full(len(rows.program.source), -1, dtype=np.int64), np.full(len(rows), np.nan)
     number[found] = np.arange(len(found))
-    mine = np.flatnonzero(message_mask(rows) & (number[rows.link] >= 0))
+    mine = np.flatnonzero(message_mask(rows))
+    mine = mine[number[rows.link[mine]] >= 0]
     sent, got = find_message_ends(rows)
     before, behind = parts.find_previous(parts.number[sent]), parts.find_next(parts.number[got])
     outgoing = rows.op_mask(*_OUT)[mine]
@@ -62,7 +63,8 @@ def are_in_pipelines(rows: ReplayRows, chosen: Mask) -> Mask:
     """Return which rows belong to messages of pipelines: what is computed behind them needs them."""
     found = np.zeros(len(rows.program.source) + 1, dtype=bool)
     found[_find_pipeline_messages(rows, find_stretches(rows), chosen)] = True
-    result: Mask = message_mask(rows) & found[rows.link]
+    result: Mask = message_mask(rows)  # of other rows the link is to a collective
+    result[result] = found[rows.link[result]]
     return result
 
 

@@ -1,0 +1,64 @@
+"""Threads that only start others and wait for them: no processors of the run."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from advisor.model.records import BoolArray, Causes, Profile
+
+#: A first thread that computes for less of its time only looks after the others.
+_IDLE: Final = 0.02
+#: So many other threads have to work.
+_LEAST: Final = 2
+
+
+def leave_out_idle_threads(profile: Profile) -> Profile:
+    """Return the profile without first threads that wait all the time for the threads that they started.
+
+    They use no core, and would look like processors that have nothing to do.
+    """
+    used = np.zeros(len(profile.processors))
+    for phase in profile.phases:
+        if "cpu_s" in phase.arrays:
+            used += phase.arrays["cpu_s"].sum(axis=(0, 2))
+    kept = np.ones(len(profile.processors), dtype=np.bool_)
+    for q, one in enumerate(profile.processors):
+        others = [n for n, each in enumerate(profile.processors) if each.rank == one.rank and each.thread > 0]
+        idle = one.thread == 0 and used[q] < _IDLE * profile.actual_s
+        if idle and len(others) >= _LEAST and used[others].max() > _IDLE * profile.actual_s:
+            kept[q] = False
+    return profile if kept.all() else _select_processors(profile, kept)
+
+
+def _select_processors(profile: Profile, kept: BoolArray) -> Profile:
+    phases = tuple(
+        replace(phase, arrays={name: values[:, kept] for name, values in phase.arrays.items()})
+        for phase in profile.phases
+    )
+    return replace(
+        profile,
+        processors=tuple(one for one, stays in zip(profile.processors, kept, strict=True) if stays),
+        phases=phases,
+        outside={name: seconds[kept] for name, seconds in profile.outside.items()},
+        counts={name: table[:, kept] for name, table in profile.counts.items()},
+        causes=_select_causes(profile.causes, kept) if profile.causes is not None else None,
+    )
+
+
+def _select_causes(causes: Causes, kept: BoolArray) -> Causes:
+    """Return the causes of the processors that stay, with their new places; partners that left are unknown."""
+    places = np.where(kept, np.cumsum(kept) - 1, -1)
+    stays = (causes.processor < 0) | kept[np.maximum(causes.processor, 0)]
+    chosen = {
+        one.name: getattr(causes, one.name)[stays]
+        for one in fields(causes)
+        if isinstance(getattr(causes, one.name), np.ndarray)
+    }
+    for name in ("processor", "partner"):
+        old = chosen[name]
+        chosen[name] = np.where(old >= 0, places[np.maximum(old, 0)], -1).astype(old.dtype)
+    return replace(causes, **chosen)
