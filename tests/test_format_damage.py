@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import damage
 import pytest
 
-from advisor.formats import call_stacks, timing_tables
+from advisor.formats import call_stacks, ipm, timing_tables
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -22,6 +22,7 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("call_stacks/pyinstrument.json", call_stacks, 60),
     ("call_stacks/speedscope.json", call_stacks, 60),
     ("call_stacks/raw.folded", call_stacks, 100),
+    ("ipm/heat.xml", ipm, 20),
     ("timing_tables/lammps.log", timing_tables, 5),
     ("timing_tables/gromacs-pme.log", timing_tables, 5),
     ("timing_tables/cp2k.out", timing_tables, 20),
