@@ -174,7 +174,12 @@ def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[No
     elif ranks > 1 and not spread:
         text = "the table holds no times of single ranks: how the work is spread over them cannot be told"
         yield Note(RANKS_ADDED_UP, text, NOTHING_KNOWN, trace)
-    calls = [row for row in table.rows if (classify_row(row.name) if row.role is None else row.role) in CALLS]
+    roles = [classify_row(row.name) if row.role is None else row.role for row in table.rows]
+    calls = [
+        row
+        for row, role in zip(table.rows, roles, strict=True)
+        if role in CALLS and (row.parent < 0 or roles[row.parent] not in CALLS)
+    ]
     if ranks > 1 and any(math.isnan(row.least_s) and row.mean_s > _SHARE * table.wall_s for row in calls):
         text = "what ranks wait in communication is not told from what communication takes"
         yield Note(HIDDEN, text, 0.1, trace)
