@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import damage
 import pytest
 
-from advisor.formats import call_stacks, ipm, timing_tables
+from advisor.formats import call_stacks, ipm, slurm, timing_tables
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -23,6 +23,8 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("call_stacks/speedscope.json", call_stacks, 60),
     ("call_stacks/raw.folded", call_stacks, 100),
     ("ipm/heat.xml", ipm, 20),
+    ("slurm/sacct.txt", slurm, 60),
+    ("slurm/seff.txt", slurm, 40),
     ("timing_tables/lammps.log", timing_tables, 5),
     ("timing_tables/gromacs-pme.log", timing_tables, 5),
     ("timing_tables/cp2k.out", timing_tables, 20),
@@ -37,7 +39,7 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
 )
 NAMES = [name for name, _, _ in SAMPLES]
 #: Formats that have no end: a file that stops behind a line is a whole one.
-ENDLESS = ("call_stacks/raw.folded",)
+ENDLESS = ("call_stacks/raw.folded", "slurm/sacct.txt")
 
 
 @pytest.mark.parametrize(("name", "reader", "silent"), SAMPLES, ids=NAMES)
