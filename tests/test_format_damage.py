@@ -30,6 +30,7 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("timing_tables/cp2k.out", timing_tables, 20),
     ("timing_tables/pwscf.out", timing_tables, 20),
     ("timing_tables/ipm-banner.txt", timing_tables, 20),
+    ("timing_tables/kokkos.txt", timing_tables, 40),
     ("timing_tables/petsc.xml", timing_tables, 20),
     ("timing_tables/petsc.csv", timing_tables, 60),
     ("timing_tables/petsc.txt", timing_tables, 20),
