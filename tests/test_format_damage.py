@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import damage
 import pytest
 
-from advisor.formats import call_stacks, ipm, slurm, timing_tables
+from advisor.formats import benchmarks, call_stacks, ipm, slurm, timing_tables
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -17,6 +17,9 @@ HERE = Path(__file__).parent / "profiles"
 #: A file of each kind, its reader, and how many of a hundred flips of a bit may change the profile without a word:
 #: those in digits that stand there only once, and in names.
 SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
+    ("benchmarks/google.json", benchmarks, 60),
+    ("benchmarks/pytest.json", benchmarks, 60),
+    ("benchmarks/hyperfine.json", benchmarks, 60),
     ("call_stacks/cprofile.txt", call_stacks, 55),
     ("call_stacks/cprofile.pstats", call_stacks, 60),
     ("call_stacks/pyinstrument.json", call_stacks, 60),
