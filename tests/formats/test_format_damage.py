@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import damage
 import pytest
 
-from advisor.formats import call_stacks, timing_tables
+from advisor.formats import benchmarks, call_stacks, ipm, slurm, timing_tables
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -17,15 +17,23 @@ HERE = Path(__file__).parents[1] / "profiles"
 #: A file of each kind, its reader, and how many of a hundred flips of a bit may change the profile without a word:
 #: those in digits that stand there only once, and in names.
 SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
+    ("benchmarks/google.json", benchmarks, 60),
+    ("benchmarks/pytest.json", benchmarks, 60),
+    ("benchmarks/hyperfine.json", benchmarks, 60),
     ("call_stacks/cprofile.txt", call_stacks, 55),
     ("call_stacks/cprofile.pstats", call_stacks, 60),
     ("call_stacks/pyinstrument.json", call_stacks, 60),
     ("call_stacks/speedscope.json", call_stacks, 60),
     ("call_stacks/raw.folded", call_stacks, 100),
+    ("ipm/heat.xml", ipm, 20),
+    ("slurm/sacct.txt", slurm, 60),
+    ("slurm/seff.txt", slurm, 40),
     ("timing_tables/lammps.log", timing_tables, 5),
     ("timing_tables/gromacs-pme.log", timing_tables, 5),
     ("timing_tables/cp2k.out", timing_tables, 20),
     ("timing_tables/pwscf.out", timing_tables, 20),
+    ("timing_tables/ipm-banner.txt", timing_tables, 20),
+    ("timing_tables/kokkos.txt", timing_tables, 40),
     ("timing_tables/petsc.xml", timing_tables, 20),
     ("timing_tables/petsc.csv", timing_tables, 60),
     ("timing_tables/petsc.txt", timing_tables, 20),
@@ -35,7 +43,7 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
 )
 NAMES = [name for name, _, _ in SAMPLES]
 #: Formats that have no end: a file that stops behind a line is a whole one.
-ENDLESS = ("call_stacks/raw.folded",)
+ENDLESS = ("call_stacks/raw.folded", "slurm/sacct.txt")
 
 
 @pytest.mark.parametrize(("name", "reader", "silent"), SAMPLES, ids=NAMES)

@@ -90,15 +90,16 @@ def _build_nodes(table: TimingTable) -> tuple[CallPathNode, ...]:
 def _collect_extremes(table: TimingTable, nodes: tuple[CallPathNode, ...], ranks: int) -> Extremes:
     """Return least, mean and most of the nodes, on the safe side of what a table lacks.
 
-    Of work the least may be nothing. Of calls the least may be the mean and the most all that the ranks took together:
-    so no rank is said to communicate less than another, and to work more, that may not have done so.
+    Of work the least is what mean and most leave for one rank. Of calls the least may be the mean and the most all that
+    the ranks took together: so no rank is said to communicate less than another, and to work more, that may not have.
     """
     mean = np.array([table.wall_s, *(row.mean_s for row in table.rows)])
     shortest = table.wall_s if math.isnan(table.shortest_s) else table.shortest_s
     least = np.array([shortest, *(row.least_s for row in table.rows)])
     most = np.array([table.wall_s, *(row.most_s for row in table.rows)])
     calls = np.array([node.role in CALLS for node in nodes])
-    least = np.where(np.isnan(least), np.where(calls, mean, 0.0), least)
+    fewest = np.nan_to_num(np.maximum(ranks * mean - (ranks - 1) * most, 0.0))  # where all others take the most
+    least = np.where(np.isnan(least), np.where(calls, mean, fewest), least)
     most = np.where(np.isnan(most), np.where(calls, np.minimum(ranks * mean, table.wall_s), mean), most)
     least_at, most_at = (
         np.array([-1, *(getattr(row, name) for row in table.rows)], dtype=np.int64) for name in ("least_at", "most_at")
@@ -174,7 +175,12 @@ def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[No
     elif ranks > 1 and not spread:
         text = "the table holds no times of single ranks: how the work is spread over them cannot be told"
         yield Note(RANKS_ADDED_UP, text, NOTHING_KNOWN, trace)
-    calls = [row for row in table.rows if (classify_row(row.name) if row.role is None else row.role) in CALLS]
+    roles = [classify_row(row.name) if row.role is None else row.role for row in table.rows]
+    calls = [
+        row
+        for row, role in zip(table.rows, roles, strict=True)
+        if role in CALLS and (row.parent < 0 or roles[row.parent] not in CALLS)
+    ]
     if ranks > 1 and any(math.isnan(row.least_s) and row.mean_s > _SHARE * table.wall_s for row in calls):
         text = "what ranks wait in communication is not told from what communication takes"
         yield Note(HIDDEN, text, 0.1, trace)

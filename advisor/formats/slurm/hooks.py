@@ -1,0 +1,44 @@
+"""Slurm's accounts of a job, as ``sacct -P`` and ``seff`` print them (see ``docs/formats/slurm.md``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advisor.extension.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.model.records import Profile
+    from advisor.trace.callpaths.records import CallPaths
+
+
+@hookimpl
+def advisor_sniff(path: Path) -> float | None:
+    """Return how sure it is that the file at ``path`` is an account of a job; None where it is none."""
+    from advisor.formats.plain_text import HEAD, read_ends
+    from advisor.formats.slurm.accounting import SEFF, has_sacct_head
+
+    head = read_ends(path)[:HEAD]
+    if all(mark in head for mark in SEFF):
+        return 0.9
+    if b"|Elapsed" not in head and b"Elapsed|" not in head:
+        return None
+    lines = head.decode("utf-8", "replace").split("\n")[:50]
+    return 0.9 if any(has_sacct_head(line) for line in lines) else None
+
+
+def read_call_paths(path: Path) -> CallPaths:
+    """Return the job in the file at ``path``; raises ``InputError`` with the line of what is damaged."""
+    from advisor.formats.slurm.accounting import read_account
+    from advisor.formats.slurm.call_path_builder import build_call_paths
+
+    return build_call_paths(read_account(path), path)
+
+
+@hookimpl
+def advisor_read(path: Path) -> Profile:
+    """Return the job in the file at ``path``; raises ``InputError`` with the line of what is damaged."""
+    from advisor.trace.callpaths.profile import from_call_paths
+
+    return from_call_paths(read_call_paths(path), path)

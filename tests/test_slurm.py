@@ -1,0 +1,71 @@
+"""Slurm's accounts: elapsed and CPU time, cores and tasks as printed, and nothing concluded from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from advisor.analysis import bounds, soundness
+from advisor.formats import slurm
+from advisor.formats.slurm.accounting import read_account
+from advisor.model.errors import InputError
+from advisor.model.records import RANKS_ADDED_UP, Profile
+from advisor.support import contract
+
+HERE = Path(__file__).parent / "profiles" / "slurm"
+
+
+def test_what_sacct_prints() -> None:
+    account = read_account(HERE / "sacct.txt")
+    assert (account.job, account.name, account.cores, account.nodes, account.tasks) == ("4712", "heat", 32, 1, 32)
+    assert (account.elapsed_s, account.cpu_s) == (600.0, 5 * 3600 + 4 * 60 + 30.25)
+    assert account.memory == 812340 * 1024
+
+
+def test_what_seff_prints() -> None:
+    account = read_account(HERE / "seff.txt")
+    assert (account.job, account.cores, account.nodes, account.tasks) == ("4711", 64, 2, None)
+    assert (account.elapsed_s, account.cpu_s) == (1800.0, 3744.0)
+
+
+@pytest.mark.parametrize("name", ["sacct.txt", "seff.txt"])
+def test_computation_is_all_that_is_known(name: str) -> None:
+    assert slurm.advisor_sniff(HERE / name) == 0.9
+    profile = slurm.advisor_read(HERE / name)
+    contract.check_value(profile, Profile)
+    soundness.check_profile(profile)
+    known = {bound.name: bound.seconds for bound in bounds.compute_bounds(profile, None) if bound.seconds is not None}
+    account = read_account(HERE / name)
+    assert known == pytest.approx({"I": account.cpu_s / account.cores, "actual": account.elapsed_s})
+
+
+def test_unused_cores_are_named() -> None:
+    notes = {note.name: note for note in slurm.advisor_read(HERE / "seff.txt").notes}
+    assert "2.08 of its 64 cores (3.2 %)" in notes[RANKS_ADDED_UP].text
+    assert "OMP_NUM_THREADS" in (notes[RANKS_ADDED_UP].collect or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("sacct.txt", "4712.batch", "4713", "2 jobs"),
+        ("sacct.txt", "05:04:30.250", "none", "is no time"),
+        ("sacct.txt", "|32|1||||", "|32|1|||", "11 cells below 12 titles"),
+        ("sacct.txt", "|05:04:30.250|32|", "|15:04:30.250|32|", "do not fit"),
+        ("seff.txt", "3.25%", "4.25%", "are not 4.25 %"),
+        ("seff.txt", "01:02:24", "01:02:x4", "is no time"),
+        ("seff.txt", "Job Wall-clock time: 00:30:00\n", "", "lacks 'Job Wall-clock time'"),
+    ],
+)
+def test_mistakes(tmp_path: Path, name: str, old: str, new: str, message: str) -> None:
+    text = (HERE / name).read_text()
+    assert old in text
+    (tmp_path / name).write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=message):
+        slurm.advisor_read(tmp_path / name)
+
+
+def test_other_tables_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("JobID|Elapsed|State\n1|00:10:00|COMPLETED\n")
+    assert slurm.advisor_sniff(tmp_path / "a.txt") is None
