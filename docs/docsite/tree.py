@@ -30,6 +30,7 @@ NAVIGATION = {
         "docs/faults",
         "docs/commands",
         "docs/commands/index",
+        "docs/conversion",
         "docs/machines",
     ),
     "Formats": ("docs/formats", "docs/traces"),
