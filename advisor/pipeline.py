@@ -109,6 +109,14 @@ def iterate_studies(
         yield replace(found, advice=replace(found.advice, problems=(*more, *found.advice.problems)))
 
 
+def read_chosen_run(
+    paths: Sequence[Path], options: Options, host: PluginHost
+) -> tuple[Profile, tuple[FoundProfile, ...]]:
+    """Return one of the runs at ``paths``, as ``study_newest`` chooses it, and what it was read from."""
+    runs, _ = _group_runs(paths, options, host)
+    return runs[listed_runs.choose(listed_runs.list_runs(runs), options.run, paths[0])]
+
+
 def read_runs(paths: Sequence[Path], options: Options, host: PluginHost) -> tuple[list[Profile], tuple[str, ...]]:
     """Return the runs at ``paths``, the oldest first, and what could not be read of directories that hold runs.
 

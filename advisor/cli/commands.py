@@ -43,6 +43,7 @@ _PLACES: Final = {
     "suppress": "lifecycle:suppress",
     "stamp": "stamp",
     "report": "report",
+    "convert": "convert",
     "export": "export_backup:export",
     "backup": "export_backup:backup",
     "config": "config",

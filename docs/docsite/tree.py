@@ -35,6 +35,7 @@ NAVIGATION = {
         "docs/tuning",
         "docs/api",
         "docs/agents",
+        "docs/conversion",
         "docs/machines",
     ),
     "Formats": ("docs/formats", "docs/traces", "docs/devices"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,3 +133,22 @@ def test_estimates_of_shared_files_keep_within_the_run() -> None:
 def test_facts_of_patterns_are_unknown_where_nobody_counts() -> None:
     known = values(profile(module="STDIO", WRITES=1000, BYTES_WRITTEN=80e6, WRITE=3.0))
     assert not {"io.random_share", "io.reread_share", "io.switch_share", "io.bursts"} & set(known)
+
+
+def test_bursts_of_the_heat_map_are_those_of_the_busiest_interface() -> None:
+    columns = {name: [value] * 2 for name, value in LARGE.items()}
+    posix = table("POSIX", [0, 1], None, READ=[4.0, 4.0], **columns)
+    bursts = {("POSIX", 0): 5, ("STDIO", 0): 2, ("POSIX", 1): 3}
+    found = from_log(replace(log({"POSIX": posix}, 2), bursts=bursts), Path("log"))
+    assert found.counts["io_bursts"][0].tolist() == [5.0, 3.0]
+    assert values(found)["io.bursts"] == 5.0
+    assert "G-48" in actions(advise(found))
+
+
+def test_a_note_says_when_the_bytes_move() -> None:
+    posix = table("POSIX", [0], None, READ=[4.0], **{name: [value] for name, value in LARGE.items()})
+    line = tuple(50.0 if 20 <= n < 30 or 60 <= n < 70 else 0.0 for n in range(100))
+    found = from_log(replace(log({"POSIX": posix}), timelines={"POSIX": line}), Path("log"))
+    (note,) = [note for note in found.notes if note.name == "I/O over time"]
+    assert "18.0 % of the time, between 2.00 s and 6.80 s" in note.text
+    assert note.penalty == 0.0

@@ -20,6 +20,8 @@ MEMORY: Final = 4 << 30
 TABLES: Final = {"POSIX": "posix_file", "MPI-IO": "mpiio_file", "STDIO": "stdio_file"}
 TRACES: Final = ("DXT_POSIX",)
 HEATMAP: Final = "HEATMAP"
+#: Parts of the run in which bytes are added up.
+TIMELINE: Final = 100
 _LONGEST_COMMAND: Final = 8192
 
 
@@ -36,8 +38,9 @@ class RawTable(TypedDict):
 
 
 class LogContents(TypedDict):
-    """A log: ``names`` by record id, ``heat`` (id, rank, bytes read, bytes written), ``traced`` (id, rank, host,
-    reads, writes, seconds reading, seconds writing), ``modules`` with a mark where some files were left out."""
+    """A log: ``names`` by record id, ``heat`` (id, rank, bytes read, bytes written, bursts), ``timelines`` with the
+    bytes in each hundredth of the run by record id, ``traced`` (id, rank, host, reads, writes, seconds reading, seconds
+    writing), ``modules`` with a mark where some files were left out."""
 
     version: str
     command: bytes
@@ -48,7 +51,8 @@ class LogContents(TypedDict):
     names: dict[int, bytes]
     modules: dict[str, bool]
     tables: dict[str, RawTable]
-    heat: list[tuple[int, int, int, int]]
+    heat: list[tuple[int, int, int, int, int]]
+    timelines: dict[int, list[float]]
     traced: list[tuple[int, int, bytes, int, int, float, float]]
 
 
@@ -91,6 +95,8 @@ class _DarshanLibrary:
         if self._call.darshan_log_get_job(handle, job) < 0:
             raise _DamagedError("the description of the job cannot be read")
         self._call.darshan_log_get_job_runtime(handle, job[0], seconds)
+        timelines: dict[int, list[float]] = {}
+        heat = modules[HEATMAP]["idx"] if HEATMAP in modules else None
         return {
             "version": self._ffi.string(self._ffi.cast("char *", handle)).decode("ascii", "replace"),
             "command": self._read_command(handle),
@@ -105,7 +111,8 @@ class _DarshanLibrary:
                 for name, struct in TABLES.items()
                 if name in modules
             },
-            "heat": list(self._read_heat(handle, modules[HEATMAP]["idx"])) if HEATMAP in modules else [],
+            "heat": [] if heat is None else list(self._read_heat(handle, heat, seconds[0], timelines)),
+            "timelines": timelines,
             "traced": [
                 row for name in TRACES if name in modules for row in self._read_traced(handle, modules[name]["idx"])
             ],
@@ -151,13 +158,22 @@ class _DarshanLibrary:
             "time_names": self._backend.fcounter_names(name),
         }
 
-    def _read_heat(self, handle: object, module: int) -> Iterator[tuple[int, int, int, int]]:
+    def _read_heat(
+        self, handle: object, module: int, run_s: float, timelines: dict[int, list[float]]
+    ) -> Iterator[tuple[int, int, int, int, int]]:
+        """Yield bytes and bursts (bins in a row that move any) of each rank; adds to the ``timelines`` of all ranks."""
+        np = self._np
         for raw in self._iterate_records(handle, module):
             record = self._ffi.cast("struct darshan_heatmap_record *", raw)
-            bins = (self._np.frombuffer(self._ffi.buffer(part, 8 * record.nbins), "i8")
-                    for part in (record.read_bins, record.write_bins))  # fmt: skip
-            read, written = (int(each.sum()) for each in bins)
-            yield record.base_rec.id, record.base_rec.rank, read, written
+            parts = (record.read_bins, record.write_bins)
+            read, written = (np.frombuffer(self._ffi.buffer(part, 8 * record.nbins), "i8") for part in parts)
+            active = np.concatenate(([False], read + written > 0))
+            place = (np.arange(len(read)) + 0.5) * record.bin_width_seconds / max(run_s, 1e-9) * TIMELINE
+            line = timelines.setdefault(record.base_rec.id, [0.0] * TIMELINE)
+            for n in np.flatnonzero(active[1:]).tolist():
+                line[min(max(int(place[n]), 0), TIMELINE - 1)] += float(read[n] + written[n])
+            bursts = int((active[1:] & ~active[:-1]).sum())
+            yield record.base_rec.id, record.base_rec.rank, int(read.sum()), int(written.sum()), bursts
 
     def _read_traced(self, handle: object, module: int) -> Iterator[tuple[int, int, bytes, int, int, float, float]]:
         """Yield the sums over each traced file and rank; all writes stand before all reads."""

@@ -7,7 +7,7 @@ import marshal
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,8 @@ from advisor.model.errors import InputError
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from advisor.formats.darshan.child import LogContents, RawTable
     from advisor.model.records import FloatArray, IntArray
 
@@ -64,7 +66,11 @@ class TracedFile:
 
 @dataclass(frozen=True, slots=True)
 class DarshanLog:
-    """One log; ``heat`` maps module and rank to bytes read and written, ``names`` record ids to paths."""
+    """One log; ``heat`` maps module and rank to bytes read and written, ``names`` record ids to paths.
+
+    ``bursts`` maps module and rank to how often the rank moves bytes with a pause before, ``timelines`` a module to the
+    bytes in each hundredth of the run.
+    """
 
     version: str
     command: str
@@ -80,6 +86,8 @@ class DarshanLog:
     modules: tuple[str, ...]
     partial_modules: tuple[str, ...]
     negative_s: float
+    bursts: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    timelines: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 def _explain_missing_package() -> str:
@@ -134,9 +142,9 @@ def _check_contents(path: Path, found: LogContents) -> DarshanLog:
     traced = {(_to_signed(row[0]), row[1]): TracedFile(row[3], row[4], row[5], row[6]) for row in found["traced"]}
     hosts = {rank: host.decode("utf-8", "replace") for _, rank, host, *_ in found["traced"] if rank >= 0}
     heat: dict[tuple[str, int], tuple[int, int]] = {}
-    for key, rank, read, written in found["heat"]:
-        module = names.get(_to_signed(key), "").removeprefix("heatmap:").replace("MPIIO", "MPI-IO")
-        heat[module, rank] = (read, written)
+    modules = {key: _find_heat_module(names.get(_to_signed(key), "")) for key in found["timelines"]}
+    for key, rank, read, written, _ in found["heat"]:
+        heat[modules[key], rank] = (read, written)
     return DarshanLog(
         version=found["version"],
         command=found["command"].decode("utf-8", "surrogateescape"),
@@ -154,7 +162,13 @@ def _check_contents(path: Path, found: LogContents) -> DarshanLog:
         negative_s=-sum(
             float(np.minimum(each, 0.0).sum()) for t in tables.values() for each in _seconds_columns(t).values()
         ),
+        bursts={(modules[key], rank): bursts for key, rank, *_, bursts in found["heat"]},
+        timelines={modules[key]: tuple(line) for key, line in found["timelines"].items()},
     )
+
+
+def _find_heat_module(name: str) -> str:
+    return name.removeprefix("heatmap:").replace("MPIIO", "MPI-IO")
 
 
 def _to_signed(number: int) -> int:

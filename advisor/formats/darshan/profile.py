@@ -26,6 +26,7 @@ from advisor.model.records import (
     Profile,
     Region,
 )
+from advisor.model.units import format_seconds, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,10 @@ _FINE: Final = "3.41"
 _COARSE_S: Final = 20.0
 #: Negative seconds up to this much are rounding.
 _ROUNDING_S: Final = 1e-3
+#: Counters of MPI-IO: opens with hints, and all of them.
+_OPENING: Final = (("HINTS",), ("INDEP_OPENS", "COLL_OPENS"))
+#: Of when so much of the bytes move, a note tells.
+_MOST: Final = 0.9
 
 
 def from_log(log: DarshanLog, path: Path) -> Profile:
@@ -70,7 +75,7 @@ def from_log(log: DarshanLog, path: Path) -> Profile:
         status={"wall_s": "measured", "io_s": _find_status(log)},
         started=_format_start_time(log),
         paradigms=("mpi",) if log.processes > 1 or "MPI-IO" in log.tables else (),
-        counts=_count_operations(found, call + 1, len(regions), log.processes),
+        counts=_count_operations(found, call + 1, len(regions), log.processes) | _count_bursts(log, len(regions)),
         causes=_build_causes(log, found, call + 1),
         notes=tuple(_build_notes(log)),
     )
@@ -138,6 +143,32 @@ def _count_operations(found: IoRows, call: IntArray, regions: int, processors: i
     }
     columns |= {name: amount * found.patterns[:, column] for name, amount, column in _pattern_amounts(found)}
     return {name: _sum_by_region(regions, processors, call, found.rank, column) for name, column in columns.items()}
+
+
+def _count_bursts(log: DarshanLog, regions: int) -> dict[str, FloatArray]:
+    """Return how often each rank reads or writes with a pause before, in the program's region; nothing without heat."""
+    if not log.bursts:
+        return {}
+    table = np.zeros((regions, log.processes))
+    for (_, rank), bursts in log.bursts.items():
+        if 0 <= rank < log.processes:
+            table[0, rank] = max(table[0, rank], bursts)
+    return {"io_bursts": table}
+
+
+def _describe_timeline(log: DarshanLog) -> str | None:
+    """Return when most of the bytes move; None without a heat map, or where they move all the time."""
+    line = np.sum([log.timelines[name] for name in ("POSIX", "STDIO") if name in log.timelines] or [(0.0,)], axis=0)
+    if not line.sum() > 0:
+        return None
+    busiest = np.argsort(-line, kind="stable")
+    needed = busiest[: 1 + int(np.searchsorted(np.cumsum(line[busiest]), _MOST * line.sum()))]
+    first, last = (log.seconds * edge / len(line) for edge in (int(needed.min()), int(needed.max()) + 1))
+    part = format_share(len(needed) / len(line))
+    return (
+        f"{format_share(_MOST)} of the bytes move in {part} of the time, between {format_seconds(first)} and "
+        f"{format_seconds(last)}"
+    )
 
 
 def _pattern_amounts(found: IoRows) -> Iterator[tuple[str, FloatArray | IntArray, int]]:
@@ -223,6 +254,11 @@ def _build_notes(log: DarshanLog) -> Iterator[Note]:
         yield _make_note("negative counters", f"{log.negative_s:.3g} negative seconds of some files are left out")
     if unread := [name for name in _UNREAD if name in log.modules]:
         yield _make_note("interfaces left out", f"what went through {', '.join(unread)} is not in here")
+    if (when := _describe_timeline(log)) is not None:
+        yield Note("I/O over time", when)
+    if (mpi := log.tables.get("MPI-IO")) is not None and "HINTS" in mpi.counters:
+        given, opened = (int(np.maximum(sum(mpi.counters[name] for name in names), 0).sum()) for names in _OPENING)
+        yield Note("MPI-IO hints", f"of {opened:,} times that files were opened through MPI, {given:,} had hints")
     if _find_status(log) == "estimated":
         yield Note("shared files", "of files that all ranks share Darshan keeps sums: the parts of ranks are estimated")
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model.errors import InputError
-from advisor.trace import clocks, locations, matching, nesting
-from advisor.trace.clock_constraints import are_clocks_consistent, collect_constraints
+from advisor.trace import locations, matching
+from advisor.trace.aligned_times import align_times
 from advisor_simulation.replay import collective_matching, completions, message_matching
 from advisor_simulation.replay.program import Op, Program
 from advisor_simulation.replay.scanning import SETTING_UP, ScannedRows
@@ -29,7 +29,7 @@ def convert_trace(trace: Trace) -> Program:
     trace = _select_first_threads(trace)
     if not len(trace.time_s) or (np.diff(trace.first) == 0).any():
         raise InputError(trace.program or "trace", "a process without events: there is nothing to replay")
-    trace = replace(trace, time_s=_align_times(trace))
+    trace = replace(trace, time_s=align_times(trace))
     return _TraceConverter(trace).build_program()
 
 
@@ -46,22 +46,6 @@ def _select_first_threads(trace: Trace) -> Trace:
         first=np.r_[0, np.cumsum([len(part) for part in parts])].astype(np.int64),
         **{name: getattr(trace, name)[events] for name in _COLUMNS},
     )  # fmt: skip
-
-
-def _align_times(trace: Trace) -> FloatArray:
-    """Return times from 0 on, on one clock, that never step back on a process."""
-    calls = nesting.pair_calls(trace)
-    joint, messages = matching.match_collectives(trace, calls), matching.match_messages(trace, calls)
-    time_s = np.array(trace.time_s)
-    if not are_clocks_consistent(calls, joint, messages, trace.ticks_s):
-        found = collect_constraints(trace, calls, joint, messages)
-        correction = clocks.align_clocks(found, locations.hosts_of_processes(trace), trace.ticks_s)
-        correction = clocks.place_islands(trace, np.full(len(trace.locations), -np.inf), correction)
-        time_s = np.array(clocks.correct_times(trace, correction))
-    for low, high in zip(trace.first[:-1].tolist(), trace.first[1:].tolist(), strict=True):
-        np.maximum.accumulate(time_s[low:high], out=time_s[low:high])
-    result: FloatArray = time_s - time_s[trace.first[:-1]].min()
-    return result
 
 
 class _TraceConverter:
