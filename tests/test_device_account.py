@@ -197,3 +197,4 @@ def test_all_gaps_have_words() -> None:
     from advisor.output import wording
 
     assert set(DEVICE_GAPS) <= set(wording.GAPS)
+

@@ -11,6 +11,7 @@ from advisor.advice.explaining.expressions import (
     processor_seconds,
     sum_over_phases,
 )
+from advisor.advice.explaining.device_explanations import explain_device_bound
 from advisor.advice.explaining.records import ExplainedNumber, NumberInput
 from advisor.analysis import machine_rates
 from advisor.analysis.machine_bounds import COUNTS, FLOATING, sum_operations
@@ -48,6 +49,8 @@ _ADDS: Final = {level.bound: level.adds for level in ALL_LEVELS}
 
 def explain_bound(bound: Bound, profile: Profile, loads: ProfileLoads, machine: Machine | None) -> ExplainedNumber:
     """Return how a bound came about; one without a value says what is missing."""
+    if profile.devices is not None:
+        return explain_device_bound(bound, profile.devices)
     notes = [note for note in (bound.reason, bound.collect and f"to record it: {bound.collect}") if note]
     inputs: tuple[NumberInput, ...] = ()
     if bound.seconds is not None:
