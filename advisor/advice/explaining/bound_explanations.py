@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from advisor.advice.explaining.device_explanations import explain_device_bound
 from advisor.advice.explaining.expressions import (
     ACTUAL,
     BoundExpressions,
@@ -11,7 +12,6 @@ from advisor.advice.explaining.expressions import (
     processor_seconds,
     sum_over_phases,
 )
-from advisor.advice.explaining.device_explanations import explain_device_bound
 from advisor.advice.explaining.records import ExplainedNumber, NumberInput
 from advisor.analysis import machine_rates
 from advisor.analysis.machine_bounds import COUNTS, FLOATING, sum_operations

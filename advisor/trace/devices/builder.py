@@ -106,7 +106,7 @@ class DeviceTraceBuilder:
         """Close the process and return whether it holds anything; ``work`` is what it did in place of a device."""
         for start, end, kind, name in work or ():
             group = name if kind == Activity.COMMUNICATION else ""
-            self.add_activity(start, end, "host", 0, kind, name, group=group, is_host=True)
+            self.add_activity(start, end, "host", int(kind), kind, name, group=group, is_host=True)
         acts = {name: np.array(column, dtype=np.int64) for name, column in self._act.items()}
         calls = {name: np.array(column, dtype=np.int64) for name, column in self._call.items()}
         if not len(acts["start"]) and not len(calls["start"]):

@@ -111,6 +111,8 @@ def build_graph(trace: DeviceTrace, waiting_until_s: FloatArray) -> RunGraph:
     issued = np.where(issuer >= 0, np.minimum(end[issuer], acts.start_s) if len(end) else 0.0, acts.start_s)
     issue = np.where(issuer >= 0, issued - (start[issuer] if len(start) else 0.0), issued)
     previous, other = _find_predecessors(trace, issued)
+    follows = _are_on_host(trace) & ((previous >= 0) | (other >= 0))
+    issued, issue = np.where(follows, -np.inf, issued), np.where(follows, -np.inf, issue)
     delay, behind = _split_delays(trace, issued, previous, other)
     ranks = np.array([device.rank for device in trace.devices], dtype=np.int64)
     awaits, after = _find_awaited(
@@ -176,7 +178,34 @@ def _find_predecessors(trace: DeviceTrace, issued: FloatArray) -> tuple[IntArray
         candidate = by_end[np.maximum(place, 0)]
         fits = (place >= 0) & (acts.end_s[candidate] >= acts.start_s[here] - _FOLLOWS_S) & (candidate != here)
         other[here[fits]] = candidate[fits]
+    hosted = _are_on_host(trace)
+    other[hosted] = _find_host_causes(trace, previous)[hosted]
     return previous, other
+
+
+def _are_on_host(trace: DeviceTrace) -> BoolArray:
+    """Return which activities are a host's in place of a device."""
+    return np.array([device.is_host for device in trace.devices], dtype=bool)[trace.activities.device]
+
+
+def _find_host_causes(trace: DeviceTrace, previous: IntArray) -> IntArray:
+    """Return for each activity of a host the one of the other kind it follows, -1 for none.
+
+    Communication starts behind the computation that ended last. Computation waits for communication that ended after
+    the computation before it.
+    """
+    acts = trace.activities
+    found: IntArray = np.full(len(previous), -1, dtype=np.int64)
+    for device in np.unique(acts.device).tolist():
+        for kind in (Activity.COMPUTE, Activity.COMMUNICATION):
+            mine = np.flatnonzero((acts.device == device) & (acts.kind == kind))
+            others = np.flatnonzero((acts.device == device) & (acts.kind != kind))
+            others = others[np.argsort(acts.end_s[others], kind="stable")]
+            place = np.searchsorted(acts.end_s[others], acts.start_s[mine] + _RESOLUTION_S, side="right") - 1
+            if len(others):
+                found[mine] = np.where(place >= 0, others[np.maximum(place, 0)], -1)
+    waited = acts.end_s[found] > np.where(previous >= 0, acts.end_s[previous], -np.inf)
+    return np.where((acts.kind == Activity.COMMUNICATION) | waited, found, -1)
 
 
 def _split_delays(
@@ -392,7 +421,12 @@ def _balance_devices(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGra
 
 def _load_ahead(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
     """Return the gain where data are there when they are asked for."""
-    won = gain(replace(graph, gap_s=graph.gap_s - graph.data_s))
+    behind = graph.behind_s
+    if any(device.is_host for device in trace.devices):
+        acts, ranks = trace.activities, np.array([device.rank for device in trace.devices], dtype=np.int64)
+        late = np.maximum(behind, 0.0)
+        behind = behind - _overlap_with_data(trace, acts.start_s - late, acts.start_s, ranks[acts.device])
+    won = gain(replace(graph, gap_s=graph.gap_s - graph.data_s, behind_s=behind))
     return DeviceGain("data", won, 0.7 * won, 1.1 * won)
 
 
