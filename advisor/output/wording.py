@@ -94,7 +94,7 @@ def describe_processors(profile: Profile) -> str:
         words = f"{words} with {threads}" if ranks > 1 or "mpi" in profile.paradigms else threads
     elif ranks == 1 and "mpi" not in profile.paradigms:
         words = "1 processor"
-    if profile.devices is not None:
+    if profile.devices is not None and not profile.devices.facts.get("on_host"):
         of_ranks = f" of {words}" if ranks > 1 else ""
         words = _format_count(len(profile.devices.devices), "device") + of_ranks.split(" with ")[0]
     return f"{words} on {hosts} hosts" if hosts > 1 else words

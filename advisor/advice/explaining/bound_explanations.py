@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from advisor.advice.explaining.device_explanations import explain_device_bound
 from advisor.advice.explaining.expressions import (
     ACTUAL,
     BoundExpressions,
@@ -48,6 +49,8 @@ _ADDS: Final = {level.bound: level.adds for level in ALL_LEVELS}
 
 def explain_bound(bound: Bound, profile: Profile, loads: ProfileLoads, machine: Machine | None) -> ExplainedNumber:
     """Return how a bound came about; one without a value says what is missing."""
+    if profile.devices is not None:
+        return explain_device_bound(bound, profile.devices)
     notes = [note for note in (bound.reason, bound.collect and f"to record it: {bound.collect}") if note]
     inputs: tuple[NumberInput, ...] = ()
     if bound.seconds is not None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from advisor.model.records import FloatArray, IntArray
+    from advisor.trace.devices.collectives import MatchedOperations
     from advisor.trace.devices.events import BoolArray, DeviceTrace
 
 #: The levels in their order: what the seconds of a piece belong to.
@@ -179,17 +180,80 @@ def _explain_idle(
         level[role == each] = belongs
     stretch = host.stretch_lengths(thread, moment)
     free = ~named
-    after_wait = free & owners.drained[interval]
     level[free & (stretch <= HOST_STRETCH_S)] = LAUNCHES
-    level[after_wait & (stretch <= HOST_STRETCH_S)] = SYNCHRONIZATIONS
     outside = (moment < host.first_activity_s) | (moment > host.last_activity_s)
     level[outside & free] = STARTUP
     level[_is_outside(trace, mine, moment) & np.isin(role, _FEEDING)] = STARTUP
     queued = moment >= issued
     level[queued] = LAUNCHES
+    level[(level == LAUNCHES) & owners.drained[interval]] = SYNCHRONIZATIONS
     next_name = owners.next_name[interval]
     name: IntArray = np.where(call >= 0, trace.calls.name[call] if len(trace.calls.name) else -1, next_name)
     return level, np.where(queued, next_name, name)
+
+
+def share_exposure(trace: DeviceTrace, pieces: TimePieces, operations: MatchedOperations) -> TimePieces:
+    """Return the pieces with communication that other members of the operation could cover counted as imbalance.
+
+    What of an operation every member leaves uncovered is its cost. What one leaves uncovered beyond that comes from the
+    others' being later: the first of these seconds count as imbalance. Pieces are cut where that ends.
+    """
+    acts = trace.activities
+    group: IntArray = np.full(len(acts.start_s), -1, dtype=np.int64)
+    count = 0
+    for rows in operations.members:
+        group[rows] = np.arange(count, count + len(rows))[:, None]
+        count += len(rows)
+    member = _find_members(trace, pieces, group)
+    some = np.flatnonzero(member >= 0)
+    some = some[np.lexsort((pieces.start_s[some], member[some]))]
+    if not len(some):
+        return pieces
+    exposed = sum_by_group(member[some], pieces.seconds[some], len(group))
+    least = np.full(count, np.inf)
+    sends = np.flatnonzero(group >= 0)
+    np.minimum.at(least, group[sends], exposed[sends])
+    excess = exposed - np.where(group >= 0, least[group], exposed)
+    ends = np.cumsum(pieces.seconds[some])
+    first = np.r_[True, member[some][1:] != member[some][:-1]]
+    base = np.maximum.accumulate(np.where(first, ends - pieces.seconds[some], 0.0))
+    before = ends - pieces.seconds[some] - base
+    late = np.clip(excess[member[some]] - before, 0.0, pieces.seconds[some])
+    return _cut_pieces(pieces, some, late)
+
+
+def _find_members(trace: DeviceTrace, pieces: TimePieces, group: IntArray) -> IntArray:
+    """Return the matched communication of which each piece is an uncovered part, -1 for other pieces."""
+    acts = trace.activities
+    member: IntArray = np.full(len(pieces.level), -1, dtype=np.int64)
+    for device in range(len(trace.devices)):
+        sends = np.flatnonzero((acts.device == device) & (acts.kind == Activity.COMMUNICATION))
+        here = np.flatnonzero((pieces.device == device) & (pieces.level == COMMUNICATION))
+        if len(sends) and len(here):
+            moment = (pieces.start_s[here] + pieces.end_s[here]) / 2
+            place = np.searchsorted(acts.start_s[sends], moment, side="right") - 1
+            found = sends[np.maximum(place, 0)]
+            inside = (place >= 0) & (moment < acts.end_s[found]) & (group[found] >= 0)
+            member[here[inside]] = found[inside]
+    return member
+
+
+def _cut_pieces(pieces: TimePieces, some: IntArray, late: FloatArray) -> TimePieces:
+    """Return the pieces with the first ``late`` seconds of some of them as pieces of imbalance."""
+    cut = pieces.start_s[some] + late
+    start, level = pieces.start_s.copy(), pieces.level.copy()
+    whole = cut >= pieces.end_s[some]
+    level[some[whole]] = IMBALANCE
+    split = np.flatnonzero((late > 0) & ~whole)
+    start[some[split]] = cut[split]
+    more = some[split]
+    return TimePieces(
+        np.r_[pieces.device, pieces.device[more]],
+        np.r_[start, pieces.start_s[more]],
+        np.r_[pieces.end_s, cut[split]],
+        np.r_[level, np.full(len(more), IMBALANCE)],
+        np.r_[pieces.name, pieces.name[more]],
+    )
 
 
 def sum_levels(trace: DeviceTrace, pieces: TimePieces) -> dict[str, FloatArray]:

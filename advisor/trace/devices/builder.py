@@ -55,6 +55,7 @@ class DeviceTraceBuilder:
         self._call = {name: array("q") for name in _CALL_COLUMNS}
         self._own_devices: dict[tuple[object, bool], int] = {}
         self._own_threads: dict[str, int] = {}
+        self._streams: dict[str, int] = {}
         self._marks = []
 
     @property
@@ -80,8 +81,9 @@ class DeviceTraceBuilder:
         copies = kind == Activity.COPY
         found = direction if direction is not None else find_direction(name) if copies else Direction.UNKNOWN
         channel = self._channels.setdefault(group, len(self._channels)) if group else -1
+        lane = self._streams.setdefault(str(stream), len(self._streams))
         row = (
-            start, end, number, _to_number(stream), kind, self.find_name(name), link, size, found,
+            start, end, number, lane, kind, self.find_name(name), link, size, found,
             bool(pageable if pageable is not None else copies and is_pageable(name)), channel,
         )  # fmt: skip
         for column, value in zip(self._act.values(), row, strict=True):
@@ -104,7 +106,7 @@ class DeviceTraceBuilder:
         """Close the process and return whether it holds anything; ``work`` is what it did in place of a device."""
         for start, end, kind, name in work or ():
             group = name if kind == Activity.COMMUNICATION else ""
-            self.add_activity(start, end, "host", 0, kind, name, group=group, is_host=True)
+            self.add_activity(start, end, "host", int(kind), kind, name, group=group, is_host=True)
         acts = {name: np.array(column, dtype=np.int64) for name, column in self._act.items()}
         calls = {name: np.array(column, dtype=np.int64) for name, column in self._call.items()}
         if not len(acts["start"]) and not len(calls["start"]):
@@ -191,7 +193,3 @@ def _find_links(link: IntArray, calls: dict[str, IntArray]) -> IntArray:
     some[some] = known[place[some]] == link[some]
     found[some] = order[place[some]]
     return found
-
-
-def _to_number(stream: object) -> int:
-    return stream if isinstance(stream, int) and not isinstance(stream, bool) else hash(str(stream)) & 0xFFFFFF

@@ -68,7 +68,7 @@ def profile_devices(trace: DeviceTrace, path: Path, reader: str) -> Profile:
 def measure_device_use(trace: DeviceTrace, operations: MatchedOperations) -> DeviceUse:
     """Return the account of the run by its devices; the clocks of its processes are aligned already."""
     waiting = collectives.find_waiting(trace, operations)
-    pieces = account.attribute_device_time(trace, waiting)
+    pieces = account.share_exposure(trace, account.attribute_device_time(trace, waiting), operations)
     seconds = account.sum_levels(trace, pieces)
     kept: dict[str, int] = {}
     causes = []
@@ -83,7 +83,7 @@ def measure_device_use(trace: DeviceTrace, operations: MatchedOperations) -> Dev
         iterations=account.sum_iterations(trace, pieces),
         causes=tuple(causes),
         facts=compute_device_facts(trace, seconds, operations),
-        gains=replay_changes(trace, waiting, pieces),
+        gains=replay_changes(trace, waiting),
         status=status,
         reasons=reasons,
     )

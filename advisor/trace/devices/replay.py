@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.devices.account import TimePieces
     from advisor.trace.devices.events import BoolArray, DeviceTrace
 
 #: Larger traces are not replayed: calls to devices and activities together.
@@ -49,7 +48,8 @@ class RunGraph:
     Of calls: ``before`` the call that ended last before, ``gap_s`` the host's work since then, of which ``data_s``
     loads data and ``launch_s`` prepares a launch, ``awaits`` the activity it waited for, ``after_s`` what it takes
     behind that. Of activities: ``issuer``, ``issue_s`` from the issuer's start on, ``previous`` in the stream,
-    ``other`` in another one, ``delay_s``, ``length_s`` without waiting for members, ``group`` of its communication.
+    ``other`` in another one, ``delay_s`` and ``behind_s`` after the issue and after those, ``length_s`` without waiting
+    for members, ``group`` of its communication.
     """
 
     call_start_s: FloatArray
@@ -69,11 +69,12 @@ class RunGraph:
     previous: IntArray
     other: IntArray
     delay_s: FloatArray
+    behind_s: FloatArray
     length_s: FloatArray
     group: IntArray
 
 
-def replay_changes(trace: DeviceTrace, waiting_until_s: FloatArray, pieces: TimePieces) -> tuple[DeviceGain, ...]:
+def replay_changes(trace: DeviceTrace, waiting_until_s: FloatArray) -> tuple[DeviceGain, ...]:
     """Return what each change would have won; nothing where the run is too long or can't be reproduced."""
     feeding = np.isin(trace.calls.role, DEVICE_CALLS)
     if int(feeding.sum()) + len(trace.activities.start_s) > MOST_EVENTS:
@@ -109,7 +110,10 @@ def build_graph(trace: DeviceTrace, waiting_until_s: FloatArray) -> RunGraph:
     issuer = number[acts.call]
     issued = np.where(issuer >= 0, np.minimum(end[issuer], acts.start_s) if len(end) else 0.0, acts.start_s)
     issue = np.where(issuer >= 0, issued - (start[issuer] if len(start) else 0.0), issued)
-    previous, other, delay = _find_predecessors(trace, issued)
+    previous, other = _find_predecessors(trace, issued)
+    follows = _are_on_host(trace) & ((previous >= 0) | (other >= 0))
+    issued, issue = np.where(follows, -np.inf, issued), np.where(follows, -np.inf, issue)
+    delay, behind = _split_delays(trace, issued, previous, other)
     ranks = np.array([device.rank for device in trace.devices], dtype=np.int64)
     awaits, after = _find_awaited(
         calls.role[feeding], start, end, rank, acts.start_s, acts.end_s, issued, ranks[acts.device]
@@ -122,7 +126,7 @@ def build_graph(trace: DeviceTrace, waiting_until_s: FloatArray) -> RunGraph:
         count += len(rows)
     return RunGraph(
         start, end, role, before, gap, data, launch, end - start, awaits, after, acts.start_s, acts.end_s,
-        issuer, issue, previous, other, delay, acts.end_s - np.maximum(waiting_until_s, acts.start_s), group,
+        issuer, issue, previous, other, delay, behind, acts.end_s - np.maximum(waiting_until_s, acts.start_s), group,
     )  # fmt: skip
 
 
@@ -154,8 +158,8 @@ def _overlap_with_data(trace: DeviceTrace, start: FloatArray, end: FloatArray, r
     return found
 
 
-def _find_predecessors(trace: DeviceTrace, issued: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return for each activity the one before it in its stream, one of another stream it waited for, and its delay."""
+def _find_predecessors(trace: DeviceTrace, issued: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return for each activity the one before it in its stream, and one of another stream that it waited for."""
     acts = trace.activities
     order = np.lexsort((acts.start_s, acts.stream, acts.device))
     same = (acts.device[order][1:] == acts.device[order][:-1]) & (acts.stream[order][1:] == acts.stream[order][:-1])
@@ -174,8 +178,54 @@ def _find_predecessors(trace: DeviceTrace, issued: FloatArray) -> tuple[IntArray
         candidate = by_end[np.maximum(place, 0)]
         fits = (place >= 0) & (acts.end_s[candidate] >= acts.start_s[here] - _FOLLOWS_S) & (candidate != here)
         other[here[fits]] = candidate[fits]
-        ready[here[fits]] = acts.end_s[candidate[fits]]
-    return previous, other, acts.start_s - ready
+    hosted = _are_on_host(trace)
+    other[hosted] = _find_host_causes(trace, previous)[hosted]
+    return previous, other
+
+
+def _are_on_host(trace: DeviceTrace) -> BoolArray:
+    """Return which activities are a host's in place of a device."""
+    return np.array([device.is_host for device in trace.devices], dtype=bool)[trace.activities.device]
+
+
+def _find_host_causes(trace: DeviceTrace, previous: IntArray) -> IntArray:
+    """Return for each activity of a host the one of the other kind it follows, -1 for none.
+
+    Communication starts behind the computation that ended last. Computation waits for communication that ended after
+    the computation before it.
+    """
+    acts = trace.activities
+    found: IntArray = np.full(len(previous), -1, dtype=np.int64)
+    for device in np.unique(acts.device).tolist():
+        for kind in (Activity.COMPUTE, Activity.COMMUNICATION):
+            mine = np.flatnonzero((acts.device == device) & (acts.kind == kind))
+            others = np.flatnonzero((acts.device == device) & (acts.kind != kind))
+            others = others[np.argsort(acts.end_s[others], kind="stable")]
+            place = np.searchsorted(acts.end_s[others], acts.start_s[mine] + _RESOLUTION_S, side="right") - 1
+            if len(others):
+                found[mine] = np.where(place >= 0, others[np.maximum(place, 0)], -1)
+    waited = acts.end_s[found] > np.where(previous >= 0, acts.end_s[previous], -np.inf)
+    return np.where((acts.kind == Activity.COMMUNICATION) | waited, found, -1)
+
+
+def _split_delays(
+    trace: DeviceTrace, issued: FloatArray, previous: IntArray, other: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return how long each activity begins after its issue, and after the activities before it, seconds.
+
+    What came last has its recorded delay. After the other it would have begun as soon as is usual in this run, but not
+    later than it did.
+    """
+    start, end = trace.activities.start_s, trace.activities.end_s
+    done = np.maximum(np.where(previous >= 0, end[previous], -np.inf), np.where(other >= 0, end[other], -np.inf))
+    by_issue = issued >= done
+    after_issue, after_end = start - issued, start - done
+    close = ~by_issue & (after_end < _FOLLOWS_S)
+    usual_issue = float(np.median(after_issue[by_issue])) if by_issue.any() else 0.0
+    usual_end = float(np.median(after_end[close])) if close.any() else 0.0
+    delay = np.where(by_issue, after_issue, np.minimum(after_issue, usual_issue))
+    behind = np.where(by_issue, np.minimum(np.where(np.isinf(after_end), 0.0, after_end), usual_end), after_end)
+    return delay, behind
 
 
 def _find_awaited(
@@ -235,33 +285,23 @@ def _walk(graph: RunGraph, steps: list[tuple[int, int]]) -> float:
     call_start, call_end = [0.0] * len(graph.call_start_s), [0.0] * len(graph.call_start_s)
     begun, done = [0.0] * len(graph.start_s), [0.0] * len(graph.start_s)
     last_start = [0.0] * (int(graph.group.max(initial=-1)) + 1)
-    before, gap, call_s, awaits = (
-        graph.before.tolist(),
-        graph.gap_s.tolist(),
-        graph.call_s.tolist(),
-        graph.awaits.tolist(),
+    before, awaits, issuer, previous, other, group = (
+        column.tolist()
+        for column in (graph.before, graph.awaits, graph.issuer, graph.previous, graph.other, graph.group)
     )
-    after, issuer, issue, previous = (
-        graph.after_s.tolist(),
-        graph.issuer.tolist(),
-        graph.issue_s.tolist(),
-        graph.previous.tolist(),
+    gap, call_s, after, issue = (
+        column.tolist() for column in (graph.gap_s, graph.call_s, graph.after_s, graph.issue_s)
     )
-    other, delay, length, group = (
-        graph.other.tolist(),
-        graph.delay_s.tolist(),
-        graph.length_s.tolist(),
-        graph.group.tolist(),
-    )
+    delay, behind, length = (column.tolist() for column in (graph.delay_s, graph.behind_s, graph.length_s))
     latest = 0.0
     for kind, n in steps:
         if kind == 3:
-            ready = issue[n] + (call_start[issuer[n]] if issuer[n] >= 0 else 0.0)
-            if previous[n] >= 0 and done[previous[n]] > ready:
-                ready = done[previous[n]]
-            if other[n] >= 0 and done[other[n]] > ready:
-                ready = done[other[n]]
-            begun[n] = ready + delay[n]
+            ready = issue[n] + delay[n] + (call_start[issuer[n]] if issuer[n] >= 0 else 0.0)
+            if previous[n] >= 0 and done[previous[n]] + behind[n] > ready:
+                ready = done[previous[n]] + behind[n]
+            if other[n] >= 0 and done[other[n]] + behind[n] > ready:
+                ready = done[other[n]] + behind[n]
+            begun[n] = ready
             if group[n] >= 0 and begun[n] > last_start[group[n]]:
                 last_start[group[n]] = begun[n]
         elif kind == 0:
@@ -278,7 +318,8 @@ def _walk(graph: RunGraph, steps: list[tuple[int, int]]) -> float:
 
 def _remove_waits(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
     """Return the gain where no call waits for the device but the last of each process."""
-    waits = np.isin(graph.role, (CallRole.SYNCHRONIZE,)) | (graph.awaits >= 0)
+    reads = (graph.awaits >= 0) & (trace.activities.direction[graph.awaits] == Direction.TO_HOST)
+    waits = (graph.role == CallRole.SYNCHRONIZE) | ((graph.role == CallRole.COPY) & reads)
     short = np.minimum(graph.call_s, _CALL_S)
     changed = replace(
         graph,
@@ -286,7 +327,7 @@ def _remove_waits(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph]
         call_s=np.where(waits, short, graph.call_s),
     )
     won = gain(changed)
-    return DeviceGain("synchronizations", won, 0.8 * won, won)
+    return DeviceGain("synchronizations", won, 0.8 * won, 1.1 * won)
 
 
 def _launch_graphs(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
@@ -358,7 +399,7 @@ def _hide_communication(trace: DeviceTrace, graph: RunGraph, gain: Callable[[Run
     devices = max(len(trace.devices), 1)
     free = float((graph.end_s - graph.start_s)[~sends].sum()) / devices
     covered = min(won, free)
-    return DeviceGain("communication", 0.8 * covered, 0.4 * covered, covered)
+    return DeviceGain("communication", covered, 0.5 * covered, 1.1 * covered)
 
 
 def _balance_devices(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
@@ -375,13 +416,18 @@ def _balance_devices(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGra
     table = total.reshape(devices, len(edges) + 1)
     even = np.divide(table.mean(axis=0), table, out=np.ones_like(table), where=table > 0).reshape(-1)
     won = gain(replace(graph, length_s=np.where(compute, graph.length_s * even[key], graph.length_s)))
-    return DeviceGain("imbalance", won, 0.7 * won, won)
+    return DeviceGain("imbalance", won, 0.7 * won, 1.1 * won)
 
 
 def _load_ahead(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
     """Return the gain where data are there when they are asked for."""
-    won = gain(replace(graph, gap_s=graph.gap_s - graph.data_s))
-    return DeviceGain("data", won, 0.7 * won, won)
+    behind = graph.behind_s
+    if any(device.is_host for device in trace.devices):
+        acts, ranks = trace.activities, np.array([device.rank for device in trace.devices], dtype=np.int64)
+        late = np.maximum(behind, 0.0)
+        behind = behind - _overlap_with_data(trace, acts.start_s - late, acts.start_s, ranks[acts.device])
+    won = gain(replace(graph, gap_s=graph.gap_s - graph.data_s, behind_s=behind))
+    return DeviceGain("data", won, 0.7 * won, 1.1 * won)
 
 
 def _reuse_memory(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
@@ -389,7 +435,7 @@ def _reuse_memory(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph]
     mine = graph.role == CallRole.ALLOCATE
     short = np.minimum(graph.call_s, _CALL_S)
     won = gain(replace(graph, awaits=np.where(mine, -1, graph.awaits), call_s=np.where(mine, short, graph.call_s)))
-    return DeviceGain("allocations", won, 0.8 * won, won)
+    return DeviceGain("allocations", won, 0.8 * won, 1.1 * won)
 
 
 _CHANGES: Final = (

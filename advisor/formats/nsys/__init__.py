@@ -1,0 +1,5 @@
+"""Nsight Systems reports, exported as SQLite (see ``docs/formats/nsys.md``)."""
+
+from advisor.formats.nsys.hooks import advisor_read, advisor_sniff
+
+__all__ = ["advisor_read", "advisor_sniff"]

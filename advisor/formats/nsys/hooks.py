@@ -1,0 +1,56 @@
+"""Nsight Systems reports, exported as SQLite (see ``docs/formats/nsys.md``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.extension.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.model.records import Profile
+
+_MAGIC: Final = b"SQLite format 3\0"
+
+
+def list_reports(folder: Path) -> list[Path]:
+    """Return the exported reports directly in a directory."""
+    try:
+        files = sorted(path for path in folder.iterdir() if path.suffix in (".sqlite", ".db"))
+    except OSError:
+        return []
+    return [path for path in files if _is_report(path)]
+
+
+def _is_report(path: Path) -> bool:
+    from advisor.formats.nsys.report import list_tables
+
+    try:
+        with path.open("rb") as stream:
+            if stream.read(len(_MAGIC)) != _MAGIC:
+                return False
+    except OSError:
+        return False
+    tables = list_tables(path)
+    return "StringIds" in tables and any(
+        name.startswith(("CUPTI_ACTIVITY_KIND_", "NVTX_", "META_DATA_")) for name in tables
+    )
+
+
+@hookimpl
+def advisor_sniff(path: Path) -> float | None:
+    """Return 1 for an exported report, and a little less for a directory with several."""
+    if path.is_dir():
+        return 0.95 if len(list_reports(path)) > 1 else None
+    return 1.0 if path.is_file() and _is_report(path) else None
+
+
+@hookimpl
+def advisor_read(path: Path) -> Profile:
+    """Return the run recorded at ``path``, all reports of it; raises ``InputError`` for what is damaged."""
+    from advisor.formats.nsys.report import read_device_trace
+    from advisor.trace.devices.profile import profile_devices
+
+    files = list_reports(path) if path.is_dir() else [path]
+    return profile_devices(read_device_trace(files), path, "nsys")

@@ -1,0 +1,5 @@
+"""CSV tables of rocprofv3 (see ``docs/formats/rocprof.md``)."""
+
+from advisor.formats.rocprof.hooks import advisor_read, advisor_sniff
+
+__all__ = ["advisor_read", "advisor_sniff"]
