@@ -356,12 +356,12 @@ def _select_needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
 
 
 def _merged_share(profile: Profile, found: Sequence[Gap]) -> float:
-    """Return the largest share of the run in a gap that merges imbalance and waiting, start-up and shutdown aside."""
+    """Return the largest share of the run in a gap that merges what ranks lose, start-up and shutdown aside."""
     edges = sum(float(seconds.mean()) for name, seconds in profile.outside.items() if name in ("start-up", "shutdown"))
     shares = [
         (gap.seconds - (edges if "X" in gap.members else 0.0)) / profile.actual_s
         for gap in found
-        if len(gap.members) > 1 and {"L", "M'", "D", "W"} & set(gap.members)
+        if len(gap.members) > 1 and not {"M", "A", "C", "S"} & set(gap.members)
     ]
     return max(shares, default=0.0)
 
@@ -381,6 +381,6 @@ def _decide_verdict(
     doubts = (quality.HIDDEN,) if io_alone else (quality.HIDDEN, quality.UNTOLD)
     hidden = any(note.name in doubts for note in grade.notes)
     hidden |= io_alone and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
-    merged = _merged_share(profile, found) > MERGED_SHARE
+    merged = _merged_share(profile, found) >= MERGED_SHARE
     known = found and grade.letter != "F" and not (matches.leaves_open or hidden or merged)
     return "nothing significant" if known else "insufficient evidence"

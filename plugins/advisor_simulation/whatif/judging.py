@@ -51,17 +51,14 @@ class _Search:
     assumed: dict[Key, str] = field(default_factory=dict)
     budget: WorkBudget = field(default_factory=WorkBudget)
 
-    def alone_s(self, key: Key) -> float:
-        """Return what a change wins alone, seconds."""
-        found = self.alone[key]
-        return 0.0 if found is None else found.expected_s
-
     def is_worth_making(self, key: Key, gain_s: float) -> bool:
         """Return whether a change that wins so much behind better ones is worth its effort, and no repetition."""
+        alone = self.alone[key]
+        if alone is None or gain_s <= max(self.least_s, REPETITION * alone.expected_s):
+            return False
+        sure_s = gain_s - (alone.expected_s - alone.low_s)
         actual_s = self.trial.run.profile.actual_s
-        return is_significant(self.weigh_gain(key, gain_s), actual_s) and gain_s > max(
-            self.least_s, REPETITION * self.alone_s(key)
-        )
+        return is_significant(sure_s, actual_s) and is_significant(self.weigh_gain(key, gain_s), actual_s)
 
     def weigh_gain(self, key: Key, gain_s: float) -> float:
         """Return what a gain counts: less where it depends on what the recording does not show."""
