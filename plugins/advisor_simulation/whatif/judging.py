@@ -15,9 +15,8 @@ from advisor.advice.counterfactuals import Counterfactual
 from advisor.advice.facts.places import is_significant
 from advisor_simulation.whatif.evidence import describe_assumption, find_region, weigh_doubt
 from advisor_simulation.whatif.gains import ChangeGain, compare_trials, noise_s
-from advisor_simulation.whatif.measured_run import build_run
 from advisor_simulation.whatif.reasons import OF_RUNS
-from advisor_simulation.whatif.trial import Trial, apply_change, build_trial
+from advisor_simulation.whatif.trial import Trial, apply_change, find_trial
 from advisor_simulation.whatif.work_budget import WorkBudget
 
 if TYPE_CHECKING:
@@ -72,9 +71,8 @@ def simulate_candidates(
 
     Threads meet in barriers, not in messages: runs with threads are tried by phases.
     """
-    run = build_run(profile)
-    trial = None if run is None else build_trial(run, trace)
-    if run is None or trial is None or not (trial.is_replayed or run.processors > profile.ranks):
+    trial = find_trial(profile, trace)
+    if trial is None or not (trial.is_replayed or trial.run.processors > profile.ranks):
         return None
     keys = [(tuple(candidate.change.items()), candidate.phases) for candidate in candidates]
     search = _Search(trial, candidates, keys, noise_s(trial))

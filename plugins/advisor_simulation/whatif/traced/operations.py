@@ -155,6 +155,11 @@ class TracedOperations:
         """Yield the computations of all regions in all phases."""
         return work.find_units(self.rows, *self._site(), np.ones(len(self.rows), dtype=bool), self.noise)
 
+    def disturbed_seconds(self) -> float:
+        """Return by how much the run is longer for computations that were disturbed, seconds."""
+        made = sharing.drop_disturbances(self.rows, self.find_units())
+        return 0.0 if made is None else max(self.time_s - rows.run_time_s(made, EXPECTED_REPLAYS), 0.0)
+
     def count_passes(self) -> dict[int, int]:
         """Return how often the main region of each phase is passed, by place in ``Run.phases``."""
         largest: dict[int, work.Unit] = {}

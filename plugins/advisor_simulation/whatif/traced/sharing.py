@@ -16,7 +16,7 @@ from advisor_simulation.whatif.traced.rows import OWN, ReplayRows
 from advisor_simulation.whatif.traced.work import IDLE, NoiseLevels, Unit, find_units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -61,6 +61,21 @@ def move_work(
     cost = rows.cost.copy()
     cost[:, OWN] *= factor
     return replace(rows, cost=cost, value=np.where(factor != 1.0, rows.value * factor, rows.value))
+
+
+def drop_disturbances(rows: ReplayRows, found: Iterable[Unit]) -> ReplayRows | None:
+    """Return the rows without what disturbed computations; None where nothing did."""
+    factor = np.ones(len(rows))
+    for unit in found:
+        left = np.divide(
+            unit.seconds - unit.disturbed, unit.seconds, out=np.ones_like(unit.seconds), where=unit.seconds > 0
+        )
+        factor[unit.at] = left[rows.line[unit.at], unit.turn]
+    if (factor == 1.0).all():
+        return None
+    cost = rows.cost.copy()
+    cost[:, OWN] *= factor
+    return replace(rows, cost=cost)
 
 
 def _lightened(rows: ReplayRows, unit: Unit) -> bool:

@@ -75,7 +75,7 @@ class Unit:
 
     ``region`` is its main one, -1 for none. ``repeats`` is how often the phase comes, or how many passes there are
     where it comes once: passes of one instance are disturbed alike. ``structure`` is what of the seconds comes again,
-    ``noise`` the relative standard deviation of the rest, ``disturbed_s`` the seconds of each rank that are
+    ``noise`` the relative standard deviation of the rest, ``disturbed`` the seconds (ranks, passes) that are
     disturbance. ``served`` units are handed out by a hub piece after
     piece, to whoever asks.
     """
@@ -86,7 +86,7 @@ class Unit:
     seconds: FloatArray
     structure: FloatArray
     noise: float
-    disturbed_s: FloatArray
+    disturbed: FloatArray
     region: int
     repeats: int
     served: bool = False
@@ -143,7 +143,9 @@ def _build_unit(
     if seconds.shape[1] < ENOUGH:
         noise = levels.find_level(region)
         structure = _shrink_scatter(_drop_outliers(seconds, levels.shares.get(region), noise), noise)
-    disturbed = np.maximum(seconds - structure, 0.0).sum(axis=1) if noise < 0 else np.zeros(len(seconds))
+    outlying = np.maximum(seconds - structure, 0.0)
+    size = seconds.mean()
+    disturbed = np.where(outlying > LEAST_FAR * size, outlying, 0.0) if noise < 0 else np.zeros_like(seconds)
     return Unit(number, at, turn, seconds, structure, abs(noise), disturbed, region, repeats)
 
 
