@@ -114,7 +114,7 @@ def read_chosen_run(
 ) -> tuple[Profile, tuple[FoundProfile, ...]]:
     """Return one of the runs at ``paths``, as ``study_newest`` chooses it, and what it was read from."""
     runs, _ = _group_runs(paths, options, host)
-    return runs[listed_runs.choose(listed_runs.list_runs(runs), options.run, paths[0])]
+    return runs[listed_runs.choose_run(listed_runs.list_runs(runs), options.run, paths[0])]
 
 
 def read_runs(paths: Sequence[Path], options: Options, host: PluginHost) -> tuple[list[Profile], tuple[str, ...]]:
@@ -375,12 +375,12 @@ def _select_needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
 
 
 def _merged_share(profile: Profile, found: Sequence[Gap]) -> float:
-    """Return the largest share of the run in a gap that merges imbalance and waiting, start-up and shutdown aside."""
+    """Return the largest share of the run in a gap that merges what ranks lose, start-up and shutdown aside."""
     edges = sum(float(seconds.mean()) for name, seconds in profile.outside.items() if name in ("start-up", "shutdown"))
     shares = [
         (gap.seconds - (edges if "X" in gap.members else 0.0)) / profile.actual_s
         for gap in found
-        if len(gap.members) > 1 and {"L", "M'", "D", "W"} & set(gap.members)
+        if len(gap.members) > 1 and not {"M", "A", "C", "S"} & set(gap.members)
     ]
     return max(shares, default=0.0)
 
@@ -408,7 +408,7 @@ def _decide_verdict(
     hidden = any(note.name in doubts for note in grade.notes)
     hidden |= io_alone and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
     hidden |= _disturbed_share(profile, found) > MERGED_SHARE
-    merged = _merged_share(profile, found) > MERGED_SHARE
+    merged = _merged_share(profile, found) >= MERGED_SHARE
     merged |= profile.devices is not None and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
     known = found and grade.letter != "F" and not (matches.leaves_open or hidden or merged)
     return "nothing significant" if known else "insufficient evidence"

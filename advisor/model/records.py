@@ -20,6 +20,7 @@ from advisor.model.reports import Bars, HeatMap, Series
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 Status = Literal["measured", "estimated", "modelled", "unavailable"]
 PhaseKind = Literal["parallel", "serial", "whole"]

@@ -13,6 +13,8 @@ from lab.operations import ANY, Collective, Enter, Leave, Recv, Send, Work
 from lab.patterns import Phase, computing
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from lab.loads import Floats
     from lab.operations import Program
     from lab.world import World
@@ -74,9 +76,17 @@ class Tasks(Phase):
         if rank < first:
             return 0.0
         if self.mode == "measured":
-            return float(costs.sum()) / (world.ranks - first)
-        limits = np.linspace(0, len(costs), world.ranks - first + 1).round().astype(int)
+            limits = self._measured_limits(world, world.ranks - first)
+        else:
+            limits = np.linspace(0, len(costs), world.ranks - first + 1).round().astype(int)
         return float(costs[limits[rank - first] : limits[rank - first + 1]].sum())
+
+    def _measured_limits(self, world: World, parts: int) -> npt.NDArray[np.int64]:
+        """Return where the tasks are cut, once for the whole run, so that parts have equal work over all iterations."""
+        total = np.sum([self.costs(world, each) for each in range(world.code.iterations)], axis=0)
+        wanted = np.linspace(0.0, total.sum(), parts + 1)[1:-1]
+        limits: npt.NDArray[np.int64] = np.r_[0, np.searchsorted(np.cumsum(total) - total / 2, wanted), len(total)]
+        return limits
 
     def _master(self, world: World, count: int, tag: int) -> Program:
         """Answer each request with the next tasks, or none; a request brings the results of the tasks before."""

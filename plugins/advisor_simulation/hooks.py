@@ -33,13 +33,14 @@ def advisor_commands(register: CommandRegistry) -> None:
 
 
 @hookimpl
-def advisor_findings(machine: Machine | None, trace: Trace | None) -> Sequence[Finding]:
-    """Return what a replay of the trace tells of the network: efficiencies, and what matters where."""
+def advisor_findings(profile: Profile, machine: Machine | None, trace: Trace | None) -> Sequence[Finding]:
+    """Return what a replay of the trace tells of the network and of the machine: efficiencies, and what disturbs."""
     if trace is None:
         return ()
     from advisor_simulation.replay.findings import build_findings
+    from advisor_simulation.whatif import disturbances
 
-    return build_findings(trace, machine)
+    return (*build_findings(trace, machine), *disturbances.build_findings(profile, trace))
 
 
 @hookimpl

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: By how much a processor must be faster than the slowest to be told from it.
 NOTICEABLE: Final = 0.02
+#: Who does at least this share of a region does it alone.
+ALONE: Final = 0.95
 #: A site whose slowest processor works less than this share of its time is empty.
 EMPTY: Final = 0.01
 
@@ -85,6 +87,24 @@ def _heaviest_share(source: FactSource) -> float | None:
     return compute_share(float(source.work.max()), float(source.work.sum())) if source.is_work_known else None
 
 
+def _alone_share(source: FactSource) -> float | None:
+    """Return which part of the imbalance of ranks, files aside, would go with the regions that one rank does alone."""
+    if not source.is_work_known:
+        return None
+    ranks, number = np.unique(source.loads.team.master, return_inverse=True)
+    by_region = np.zeros((len(source.profile.regions), len(ranks)))
+    for p in source.phases:
+        phase = source.profile.phases[p]
+        for name, sign in (*source.loads.quantities.work.terms, ("io_s", -1.0)):
+            if name in phase.arrays:
+                seconds = sign * phase.arrays[name].sum(axis=2)
+                np.add.at(by_region, (phase.regions[:, None], number[None, :]), seconds)
+    alone = by_region[by_region.max(axis=1) >= ALONE * by_region.sum(axis=1)].sum(axis=0)
+    work = by_region.sum(axis=0)
+    excess, left = (float(each.max() - each.mean()) for each in (work, work - alone))
+    return min(max(1.0 - left / excess, 0.0), 1.0) if len(ranks) > 1 and excess > 0 else 0.0
+
+
 def _largest_work(source: FactSource) -> float | None:
     return float(source.work.max()) if source.is_work_known else None
 
@@ -149,6 +169,7 @@ VALUES: Final[dict[str, Compute]] = {
     "phase.is_serial": _is_serial,
     "phase.phases": _parallel_phases,
     "phase.heaviest_share": _heaviest_share,
+    "phase.alone_share": _alone_share,
     "phase.work_s": _largest_work,
     "wait.share": partial(_share_of_wall, "wait_s"),
     "comm.share": partial(_share_of_wall, "transfer_s"),

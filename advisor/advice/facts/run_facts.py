@@ -45,6 +45,16 @@ def _compute_oversubscription(source: FactSource) -> float | None:
     return len(source.profile.processors) / cores if cores else None
 
 
+def _busy_cores(source: FactSource) -> float | None:
+    """Return the largest share of the cores that can have been busy: all of them where no CPU times tell."""
+    profile, cores = source.profile, source.profile.cores
+    if not cores:
+        return None
+    spent = [source.totals.sum_measure("cpu_s", phase) for phase in range(len(profile.phases))]
+    known = [seconds for seconds in spent if seconds is not None]
+    return min(sum(known) / (profile.actual_s * cores), 1.0) if known and len(known) == len(spent) else 1.0
+
+
 def _has_paradigm(paradigm: str, source: FactSource) -> bool | None:
     used = {name.lower() for name in source.profile.paradigms}
     return paradigm in used if used else None
@@ -78,6 +88,7 @@ VALUES: Final[dict[str, Compute]] = {
     "run.processors": lambda source: len(source.profile.processors),
     "run.cores": lambda source: source.profile.cores,
     "run.oversubscription": _compute_oversubscription,
+    "run.busy_cores": _busy_cores,
     "run.startup_s": partial(_outside_seconds, "start-up"),
     "run.shutdown_s": partial(_outside_seconds, "shutdown"),
     "run.iterations": _run_iterations,

@@ -91,6 +91,7 @@ _RUN: Final = (
         """
         run.cores            | count | cores that the run may use
         run.oversubscription | ratio | processors / cores
+        run.busy_cores       | share | CPU seconds / (run time * cores), at most 1; 1 where no CPU times are known
         """,
     ),
     *_parse_facts(
@@ -142,6 +143,7 @@ _LOAD: Final = (
         phase.slowest_rank_persistence | share | iterations where the rank (or thread) slowest overall is slowest
         phase.slowest_differs | yes/no | here the slowest of all parallel phases is over 2 % faster than the slowest
         phase.heaviest_share  | share | work of the processor with the most work / work of all
+        phase.alone_share     | share | imbalance of ranks that regions make which one of them does (95 %) / all of it
         phase.work_s          | s     | work (wall - wait - sync) of the processor with the most of it
         sync.work_between_s   | s     | median over the iterations of the max over processors of work
         """,

@@ -104,10 +104,11 @@ def _set_gain(draft: Draft, won: Counterfactual, conflicting: set[str]) -> Draft
     made = draft.recommendation
     gain = won.gain_s if won.gain_s >= won.further_s else won.further_s
     shift = gain - won.gain_s
+    low_s = won.low_s if won.assumed else won.low_s + shift
     better = replace(
         made,
         expected_s=gain,
-        interval_s=(max(won.low_s + shift, 0.0), won.high_s + shift),
+        interval_s=(max(low_s, 0.0), won.high_s + shift),
         basis="simulation",
         ceiling_s=max(made.ceiling_s, won.high_s + shift),
         conflicts=tuple(str(other) for other in draft.match.action.conflicts if other in conflicting),

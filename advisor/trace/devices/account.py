@@ -19,9 +19,9 @@ from advisor.trace.devices.intervals import Intervals, merge_intervals
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.model.records import FloatArray, IntArray
+    from advisor.model.records import BoolArray, FloatArray, IntArray
     from advisor.trace.devices.collectives import MatchedOperations
-    from advisor.trace.devices.events import BoolArray, DeviceTrace
+    from advisor.trace.devices.events import DeviceTrace
 
 #: The levels in their order: what the seconds of a piece belong to.
 LEVELS: Final = (

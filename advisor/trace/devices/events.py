@@ -7,12 +7,9 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from advisor.model.records import FloatArray, IntArray, Note
-
-BoolArray = npt.NDArray[np.bool_]
+    from advisor.model.records import BoolArray, FloatArray, IntArray, Note
 
 
 class Activity(IntEnum):

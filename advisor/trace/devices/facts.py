@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from advisor.model.records import FloatArray
     from advisor.trace.devices.collectives import MatchedOperations
-    from advisor.trace.devices.events import BoolArray, DeviceTrace
+    from advisor.trace.devices.events import DeviceTrace
 
 #: A kernel below this length takes about as long to launch.
 SHORT_S: Final = 10e-6

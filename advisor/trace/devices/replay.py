@@ -22,8 +22,8 @@ from advisor.trace.devices.intervals import merge_intervals
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.devices.events import BoolArray, DeviceTrace
+    from advisor.model.records import BoolArray, FloatArray, IntArray
+    from advisor.trace.devices.events import DeviceTrace
 
 #: Larger traces are not replayed: calls to devices and activities together.
 MOST_EVENTS: Final = 400_000

@@ -120,13 +120,17 @@ def schedule_dynamically(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | No
     """Hand out work to whoever is free: threads share inside their rank where there are threads, else all share.
 
     Ranks fetch pieces, ``RANK_PIECES`` for each; when the last ones are done, they are apart by half a piece on
-    average.
+    average. Where ranks differ by more than their threads do, they share as well.
     """
     changed = []
     for phase in _select_phases(run, chosen):
         if run.team.is_hybrid:
             own = phase.work - phase.alone
-            changed.append(replace(phase, work=phase.alone + mean_by_rank(run, own)))
+            even = mean_by_rank(run, own)
+            among_threads = float((own.max(axis=0) - even.max(axis=0)).sum())
+            if float((even.max(axis=0) - even.mean(axis=0)).sum()) > among_threads:
+                even = _fetch_work(replace(phase, work=own)).work
+            changed.append(replace(phase, work=phase.alone + even))
         else:
             changed.append(_fetch_work(phase))
     return run.with_phases(changed)

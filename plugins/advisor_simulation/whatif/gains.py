@@ -19,7 +19,7 @@ EIGHTY: Final = 1.2816
 #: By how much a remedy falls short of or exceeds what is assumed of it, as a share of the gain (one standard
 #: deviation): by what is changed, from programs of the laboratory with odd seeds.
 REMEDY: Final = 0.05
-REMEDIES: Final[Mapping[str, float]] = {"schedule": 0.08, "serial": 0.25, "io": 0.15, "fsync": 0.15}
+REMEDIES: Final[Mapping[str, float]] = {"schedule": 0.1, "serial": 0.4, "io": 0.2, "fsync": 0.2}
 #: Instances of a phase from which on their differences are taken for scatter, not for different work.
 ENOUGH: Final = 5
 
@@ -93,7 +93,7 @@ def noise_s(trial: Trial) -> float:
     before (von Neumann 1941), so that a slow drift of the work is no scatter, nor is a long disturbance.
     """
     if trial.traced is not None:
-        return EIGHTY * float(np.sqrt(2.0)) * trial.traced.noise_s
+        return EIGHTY * float(np.sqrt(2.0)) * trial.traced.noise.run_s
     variance = 0.0
     for phase in trial.run.phases:
         if len(phase.start) >= ENOUGH:

@@ -15,9 +15,8 @@ from advisor.advice.counterfactuals import Counterfactual
 from advisor.advice.facts.places import is_significant
 from advisor_simulation.whatif.evidence import describe_assumption, find_region, weigh_doubt
 from advisor_simulation.whatif.gains import ChangeGain, compare_trials, noise_s
-from advisor_simulation.whatif.measured_run import build_run
 from advisor_simulation.whatif.reasons import OF_RUNS
-from advisor_simulation.whatif.trial import Trial, apply_change, build_trial
+from advisor_simulation.whatif.trial import Trial, apply_change, find_trial
 from advisor_simulation.whatif.work_budget import WorkBudget
 
 if TYPE_CHECKING:
@@ -51,17 +50,14 @@ class _Search:
     assumed: dict[Key, str] = field(default_factory=dict)
     budget: WorkBudget = field(default_factory=WorkBudget)
 
-    def alone_s(self, key: Key) -> float:
-        """Return what a change wins alone, seconds."""
-        found = self.alone[key]
-        return 0.0 if found is None else found.expected_s
-
     def is_worth_making(self, key: Key, gain_s: float) -> bool:
         """Return whether a change that wins so much behind better ones is worth its effort, and no repetition."""
+        alone = self.alone[key]
+        if alone is None or gain_s <= max(self.least_s, REPETITION * alone.expected_s):
+            return False
+        sure_s = gain_s - (alone.expected_s - alone.low_s)
         actual_s = self.trial.run.profile.actual_s
-        return is_significant(self.weigh_gain(key, gain_s), actual_s) and gain_s > max(
-            self.least_s, REPETITION * self.alone_s(key)
-        )
+        return is_significant(sure_s, actual_s) and is_significant(self.weigh_gain(key, gain_s), actual_s)
 
     def weigh_gain(self, key: Key, gain_s: float) -> float:
         """Return what a gain counts: less where it depends on what the recording does not show."""
@@ -75,9 +71,8 @@ def simulate_candidates(
 
     Threads meet in barriers, not in messages: runs with threads are tried by phases.
     """
-    run = build_run(profile)
-    trial = None if run is None else build_trial(run, trace)
-    if run is None or trial is None or not (trial.is_replayed or run.processors > profile.ranks):
+    trial = find_trial(profile, trace)
+    if trial is None or not (trial.is_replayed or trial.run.processors > profile.ranks):
         return None
     keys = [(tuple(candidate.change.items()), candidate.phases) for candidate in candidates]
     search = _Search(trial, candidates, keys, noise_s(trial))

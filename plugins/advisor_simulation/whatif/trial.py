@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from advisor.analysis import bounds, gaps
 from advisor.model.errors import AdvisorError
 from advisor_simulation.whatif.changes import CHANGES
+from advisor_simulation.whatif.measured_run import build_run
 from advisor_simulation.whatif.measured_run import scale_speed as faster_phases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from advisor.model.records import Profile
     from advisor.trace.events import Trace
     from advisor_simulation.whatif.measured_run import MeasuredRun
     from advisor_simulation.whatif.traced.operations import TracedOperations
@@ -49,6 +51,21 @@ class Trial:
         profile = self.traced.build_profile()
         found = gaps.attribute_gaps(profile, bounds.compute_bounds(profile))
         return {gap.name: gap.seconds for gap in found if gap.name in self.run.compute_gaps()}
+
+
+class _Latest:
+    """The run that was asked about last, so that its operations are laid out once."""
+
+    profile: Profile | None = None
+    trial: Trial | None = None
+
+
+def find_trial(profile: Profile, trace: Trace | None) -> Trial | None:
+    """Return what changes of a profile are tried on, the same as last time where it was asked for then."""
+    if _Latest.profile is not profile:
+        run = build_run(profile)
+        _Latest.profile, _Latest.trial = profile, None if run is None else build_trial(run, trace)
+    return _Latest.trial
 
 
 def build_trial(run: MeasuredRun, trace: Trace | None = None) -> Trial:

@@ -4,7 +4,7 @@ long the operations take then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from advisor_simulation.whatif.traced import (
     background,
     collectives,
     completing,
+    core_sharing,
     loads,
     messages,
     ordering,
@@ -31,7 +32,7 @@ from advisor_simulation.whatif.traced import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -94,13 +95,15 @@ OF_MESSAGES: Final = frozenset(
 class TracedOperations:
     """The operations of a run: ``rows``, how long they take, and the phase and instance of each recorded one.
 
-    ``noise_s`` is the standard deviation of a run's time that the scatter of equal computations makes.
+    ``noise`` is how much equal computations of it scatter. Where ranks take turns on ``shared_cores``, how long they
+    compute tells nothing of how much they do.
     """
 
     rows: ReplayRows
     time_s: float
     site: tuple[IntArray, IntArray]
-    noise_s: float = 0.0
+    noise: work.NoiseLevels = field(default_factory=work.NoiseLevels)
+    shared_cores: bool = False
 
     @staticmethod
     def is_rewrite(word: tuple[str, str]) -> bool:
@@ -129,9 +132,11 @@ class TracedOperations:
         elif rewrite is not None:
             made = rewrite(self.rows, chosen)
         elif sharing.moves_work(word):
+            if self.shared_cores:
+                return None
             chosen = self._extend_by_region(chosen) if word[0] == "schedule" else chosen
             serial = [number for number, phase in enumerate(before.phases) if phase.serial]
-            made = sharing.move_work(self.rows, self._site(), chosen, word, serial)
+            made = sharing.move_work(self.rows, self._site(), chosen, word, serial, self.noise)
         else:
             made = loads.carry_loads(self.rows, self.site, before, after) if after is not None else None
         return self._replay_rows(made) if made is not None else None
@@ -146,11 +151,20 @@ class TracedOperations:
         ends = rows.replay_rows(self.rows).end_s[mine]
         return from_trace(rebuilding.rebuild_trace(program, ends), program.title, "replay")
 
+    def find_units(self) -> Iterator[work.Unit]:
+        """Yield the computations of all regions in all phases."""
+        return work.find_units(self.rows, *self._site(), np.ones(len(self.rows), dtype=bool), self.noise)
+
+    def disturbed_seconds(self) -> float:
+        """Return by how much the run is longer for computations that were disturbed, seconds."""
+        made = sharing.drop_disturbances(self.rows, self.find_units())
+        return 0.0 if made is None else max(self.time_s - rows.run_time_s(made, EXPECTED_REPLAYS), 0.0)
+
     def count_passes(self) -> dict[int, int]:
         """Return how often the main region of each phase is passed, by place in ``Run.phases``."""
         largest: dict[int, work.Unit] = {}
         names = self.rows.program.names
-        for unit in work.find_units(self.rows, *self._site(), np.ones(len(self.rows), dtype=bool)):
+        for unit in self.find_units():
             region = int(self.rows.region[unit.at[0]])
             is_file = region >= 0 and classify_region(names[region])[1] == Role.IO
             if not is_file and unit.seconds.sum() > (largest[unit.phase].seconds.sum() if unit.phase in largest else 0):
@@ -212,7 +226,10 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
     if abs(time_s - run.profile.actual_s) > MISSED * run.profile.actual_s:
         return None
     site = loads.find_places(made, run)
-    return TracedOperations(made, time_s, site, work.estimate_noise(made, *site))
+    found = TracedOperations(made, time_s, site, work.measure_noise(made, *site))
+    hosts = {name: number for number, name in enumerate(dict.fromkeys(one.host for one in run.profile.processors))}
+    of_rank = np.array([hosts[one.host] for one in run.profile.processors])
+    return replace(found, shared_cores=core_sharing.are_cores_shared(found.find_units(), of_rank))
 
 
 def _loses_messages(program: Program) -> bool:

@@ -13,10 +13,10 @@ import numpy as np
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.changes import RANK_PIECES, UNEVEN
 from advisor_simulation.whatif.traced.rows import OWN, ReplayRows
-from advisor_simulation.whatif.traced.work import IDLE, Unit, find_units
+from advisor_simulation.whatif.traced.work import IDLE, NoiseLevels, Unit, find_units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -37,7 +37,12 @@ PERIODS: Final = 5
 
 
 def move_work(
-    rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask, word: tuple[str, str], serial: Collection[int]
+    rows: ReplayRows,
+    place: tuple[IntArray, IntArray],
+    chosen: Mask,
+    word: tuple[str, str],
+    serial: Collection[int],
+    levels: NoiseLevels,
 ) -> ReplayRows | None:
     """Return the rows after a change of who computes what; None where it changes nothing.
 
@@ -47,7 +52,7 @@ def move_work(
     if word == SERIAL:
         factor = _among_all(rows, place[0], chosen)
     else:
-        found = [unit for unit in find_units(rows, *place, chosen) if unit.phase not in serial]
+        found = [unit for unit in find_units(rows, *place, chosen, levels) if unit.phase not in serial]
         moving = [unit for unit in found if not (_lightened(rows, unit) or (unit.served and word[0] == "schedule"))]
         for unit, each in zip(moving, FACTORS[word](moving), strict=True):
             factor[unit.at] = each[rows.line[unit.at], unit.turn]
@@ -56,6 +61,21 @@ def move_work(
     cost = rows.cost.copy()
     cost[:, OWN] *= factor
     return replace(rows, cost=cost, value=np.where(factor != 1.0, rows.value * factor, rows.value))
+
+
+def drop_disturbances(rows: ReplayRows, found: Iterable[Unit]) -> ReplayRows | None:
+    """Return the rows without what disturbed computations; None where nothing did."""
+    factor = np.ones(len(rows))
+    for unit in found:
+        left = np.divide(
+            unit.seconds - unit.disturbed, unit.seconds, out=np.ones_like(unit.seconds), where=unit.seconds > 0
+        )
+        factor[unit.at] = left[rows.line[unit.at], unit.turn]
+    if (factor == 1.0).all():
+        return None
+    cost = rows.cost.copy()
+    cost[:, OWN] *= factor
+    return replace(rows, cost=cost)
 
 
 def _lightened(rows: ReplayRows, unit: Unit) -> bool:

@@ -9,7 +9,7 @@ their kind are disturbances, and no work at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from advisor_simulation.replay.program import SENDING, Op
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -52,11 +52,31 @@ _SCALE: Final = 1.4826
 
 
 @dataclass(frozen=True, slots=True)
+class NoiseLevels:
+    """How equal computations scatter, as relative standard deviations: ``by_region``, and what is ``usual`` elsewhere.
+
+    ``shares`` are those of the ranks in each region, relative to the median rank; ``run_s`` is the standard deviation
+    of the run's time that the scatter makes.
+    """
+
+    by_region: Mapping[int, float] = field(default_factory=dict)
+    shares: Mapping[int, FloatArray] = field(default_factory=dict)
+    usual: float = 0.0
+    run_s: float = 0.0
+
+    def find_level(self, region: int) -> float:
+        """Return the level of a region, what is usual for one that did not tell it."""
+        return self.by_region.get(region, self.usual)
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """The computations ``at`` (rows) of one region in a phase, each with its pass; ``seconds`` (ranks, passes).
 
-    ``structure`` is what of the seconds comes again, ``noise`` the relative standard deviation of the rest,
-    ``disturbed_s`` the seconds of each rank that are disturbance. ``served`` units are handed out by a hub piece after
+    ``region`` is its main one, -1 for none. ``repeats`` is how often the phase comes, or how many passes there are
+    where it comes once: passes of one instance are disturbed alike. ``structure`` is what of the seconds comes again,
+    ``noise`` the relative standard deviation of the rest, ``disturbed`` the seconds (ranks, passes) that are
+    disturbance. ``served`` units are handed out by a hub piece after
     piece, to whoever asks.
     """
 
@@ -66,26 +86,26 @@ class Unit:
     seconds: FloatArray
     structure: FloatArray
     noise: float
-    disturbed_s: FloatArray
+    disturbed: FloatArray
+    region: int
+    repeats: int
     served: bool = False
 
     @property
     def totals(self) -> FloatArray:
         """The structural seconds of each rank (ranks,), drawn towards their mean as far as noise explains them."""
         totals: FloatArray = self.structure.sum(axis=1)
-        count = self.structure.shape[1]
-        working = totals > IDLE * totals.mean()
-        if count < ENOUGH or working.sum() < 2:
+        if self.repeats < ENOUGH:
             return totals
-        center = float(totals[working].mean())
-        between = float(totals[working].var(ddof=1))
-        by_chance = (self.noise * center) ** 2 / count
-        kept = max(1.0 - by_chance / between, 0.0) if between > 0 else 0.0
-        return np.where(working, center + kept * (totals - center), totals)
+        return _shrink_scatter(totals[:, None], self.noise / np.sqrt(self.repeats))[:, 0]
 
 
-def find_units(rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: Mask) -> Iterator[Unit]:
+def find_units(
+    rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: Mask, levels: NoiseLevels
+) -> Iterator[Unit]:
     """Yield the units among the ``chosen`` rows; ``phase`` and ``instance`` (rows,) say where each row lies.
+
+    What few passes can't tell of noise, ``levels`` tell.
 
     What a hub computes between the messages of all others is its service to them, and in no unit; where that takes
     long, there are none.
@@ -106,18 +126,41 @@ def find_units(rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: Ma
         for one in np.unique(region):
             mine = (region == one) & ~serves
             if mine.any():
-                unit = _unit(rows, number, at[mine], instance, int(one) - 1)
+                unit = _build_unit(rows, number, at[mine], instance, int(one) - 1, levels)
                 asked = _count_answers(rows, phase, number, center[number]) if number in center else 0.0
                 yield replace(unit, served=asked >= PIECEWISE * unit.seconds.shape[1])
 
 
-def _unit(rows: ReplayRows, number: int, at: IntArray, instance: IntArray, region: int) -> Unit:
+def _build_unit(
+    rows: ReplayRows, number: int, at: IntArray, instance: IntArray, region: int, levels: NoiseLevels
+) -> Unit:
     turn = number_passes(rows.line[at], instance[at], rows.region[at] == region)
     seconds = np.zeros((rows.program.ranks, int(turn.max()) + 1))
     np.add.at(seconds, (rows.line[at], turn), rows.seconds[at])
-    structure, noise = split_noise(seconds)
-    disturbed = np.maximum(seconds - structure, 0.0).sum(axis=1) if noise < 0 else np.zeros(len(seconds))
-    return Unit(number, at, turn, seconds, structure, abs(noise), disturbed)
+    instances = len(np.unique(instance[at]))
+    repeats = instances if instances > 1 else seconds.shape[1]
+    structure, noise = split_noise(seconds, repeats)
+    if seconds.shape[1] < ENOUGH:
+        noise = levels.find_level(region)
+        structure = _shrink_scatter(_drop_outliers(seconds, levels.shares.get(region), noise), noise)
+    outlying = np.maximum(seconds - structure, 0.0)
+    size = seconds.mean()
+    disturbed = np.where(outlying > LEAST_FAR * size, outlying, 0.0) if noise < 0 else np.zeros_like(seconds)
+    return Unit(number, at, turn, seconds, structure, abs(noise), disturbed, region, repeats)
+
+
+def _drop_outliers(seconds: FloatArray, share: FloatArray | None, noise: float) -> FloatArray:
+    """Return seconds (ranks, n) of few passes without disturbances: what a few ranks need far more than else there.
+
+    ``share`` (ranks,) is what the ranks usually have of the region, None where that is not known.
+    """
+    if share is None or not (share > 0).any():
+        return seconds
+    working = share > 0
+    size = np.median(seconds[working] / share[working, None], axis=0)
+    fit = share[:, None] * size
+    far = seconds > fit + size * max(FAR * noise, LEAST_FAR / 2)
+    return np.where(far, fit, seconds) if far.sum() <= max(OFTEN * far.size, 1.0) else seconds
 
 
 def _common_regions(rows: ReplayRows, at: IntArray) -> IntArray:
@@ -176,22 +219,24 @@ def number_passes(line: IntArray, instance: IntArray, main: Mask) -> IntArray:
     return result
 
 
-def estimate_noise(rows: ReplayRows, phase: IntArray, instance: IntArray) -> float:
-    """Return the standard deviation of a run's time that the scatter of equal computations makes, seconds.
+def measure_noise(rows: ReplayRows, phase: IntArray, instance: IntArray) -> NoiseLevels:
+    """Return how much computations scatter that come again often enough.
 
-    Computations that scatter by more than noise can are structure; they are taken to be as noisy as the others.
+    What scatters by more than noise can is structure; it is taken to be as noisy as the others.
     """
     recorded = rows.key.astype(np.int64)
-    found = list(find_units(rows, phase[recorded], instance[recorded], np.ones(len(rows), dtype=bool)))
-    quiet = [unit.noise for unit in found if 0.0 < unit.noise <= NOISE]
-    usual = float(np.median(quiet)) if quiet else 0.0
-    parts = [
-        (unit.noise if 0.0 < unit.noise <= NOISE else usual)
-        * float(unit.seconds.sum())
-        / np.sqrt(unit.seconds.shape[1])
-        for unit in found
-    ]
-    return float(np.sqrt(np.sum(np.square(parts)))) / rows.program.ranks
+    whole = np.ones(len(rows), dtype=bool)
+    found = list(find_units(rows, phase[recorded], instance[recorded], whole, NoiseLevels()))
+    by_region: dict[int, float] = {}
+    shares: dict[int, FloatArray] = {}
+    for unit in sorted(found, key=lambda unit: unit.repeats):
+        if 0.0 < unit.noise <= NOISE:
+            by_region[unit.region] = max(unit.noise, by_region.get(unit.region, 0.0))
+            shares[unit.region] = unit.totals / np.median(unit.totals) if np.median(unit.totals) > 0 else unit.totals
+    usual = float(np.median(list(by_region.values()))) if by_region else 0.0
+    parts = [by_region.get(unit.region, usual) * float(unit.seconds.sum()) / np.sqrt(unit.repeats) for unit in found]
+    run_s = float(np.sqrt(np.sum(np.square(parts)))) / rows.program.ranks
+    return NoiseLevels(by_region, shares, usual, run_s)
 
 
 def main_region(region: npt.NDArray[np.int32], seconds: FloatArray) -> int:
@@ -199,10 +244,11 @@ def main_region(region: npt.NDArray[np.int32], seconds: FloatArray) -> int:
     return int(np.bincount(region + 1, seconds).argmax()) - 1
 
 
-def split_noise(seconds: FloatArray) -> tuple[FloatArray, float]:
-    """Return the structure of seconds (ranks, instances), and the relative standard deviation of the rest.
+def split_noise(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
+    """Return the structure of seconds (ranks, passes), and the relative standard deviation of the rest.
 
-    That is negative where disturbances were taken out.
+    That is negative where disturbances were taken out. The passes are those of so many instances, which decide whether
+    a rest follows a trend.
     """
     working = seconds.sum(axis=1) > IDLE * seconds.sum(axis=1).mean()
     work = seconds[working]
@@ -214,23 +260,41 @@ def split_noise(seconds: FloatArray) -> tuple[FloatArray, float]:
     rest = np.divide(work, fit, out=np.ones_like(work), where=fit > 0)
     away = (work - fit) / work.mean()
     far = np.abs(away) > max(FAR * _SCALE * float(np.median(np.abs(away))), LEAST_FAR)
-    far &= ~_follow_trend(rest)
+    trends = _follow_trend(rest, repeats)
+    far &= ~trends
     structure = seconds.copy()
     if far.any() and (float(far.any(axis=0).mean()) >= REGULAR or float(far.mean()) > OFTEN):
         return structure, float(away.std())
     noise = float(away[~far].std())
-    structure[working] = fit * _trend(np.where(far, 1.0, rest)) if noise <= NOISE else np.where(far, fit, work)
+    structure[working] = (
+        fit * _smooth_rest(np.where(far, 1.0, rest), trends) if noise <= NOISE else np.where(far, fit, work)
+    )
     return structure, -noise if far.any() else noise
 
 
-def _trend(rest: FloatArray) -> FloatArray:
+def _shrink_scatter(seconds: FloatArray, noise: float) -> FloatArray:
+    """Return seconds (ranks, n) drawn towards the mean of each pass, as far as noise explains how ranks differ."""
+    working = seconds.sum(axis=1) > IDLE * seconds.sum(axis=1).mean()
+    if working.sum() < 2:
+        return seconds
+    center = seconds[working].mean(axis=0)
+    between = seconds[working].var(axis=0, ddof=1)
+    by_chance = (noise * center) ** 2
+    kept = np.maximum(1.0 - np.divide(by_chance, between, out=np.ones_like(between), where=between > 0), 0.0)
+    return np.where(working[:, None], center + kept * (seconds - center), seconds)
+
+
+def _smooth_rest(rest: FloatArray, trends: Mask) -> FloatArray:
     """Return the rest without noise: as it is for ranks whose rest follows a trend, else its mean."""
-    found: FloatArray = np.where(_follow_trend(rest), rest, rest.mean(axis=1, keepdims=True))
+    found: FloatArray = np.where(trends, rest, rest.mean(axis=1, keepdims=True))
     return found
 
 
-def _follow_trend(rest: FloatArray) -> Mask:
-    """Return which ranks' rests (ranks, 1) change slowly from pass to pass: that is work which grows or shrinks."""
-    steps = (np.diff(rest, axis=1) ** 2).mean(axis=1) / 2
-    found: Mask = (steps < TREND * rest.var(axis=1))[:, None]
+def _follow_trend(rest: FloatArray, repeats: int) -> Mask:
+    """Return which ranks' rests (ranks, 1) change slowly between instances: that is work that grows or shrinks."""
+    each = rest.reshape(len(rest), repeats, -1).mean(axis=2) if rest.shape[1] % repeats == 0 else rest
+    if each.shape[1] < ENOUGH:
+        return np.zeros((len(rest), 1), dtype=bool)
+    steps = (np.diff(each, axis=1) ** 2).mean(axis=1) / 2
+    found: Mask = (steps < TREND * each.var(axis=1))[:, None]
     return found

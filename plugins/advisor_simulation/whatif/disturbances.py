@@ -1,0 +1,77 @@
+"""What the events of a run show of the machine: disturbances, ranks that share cores, a slow core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.advice.facts.places import is_significant
+from advisor.model import units
+from advisor.model.records import Finding
+from advisor_simulation.whatif.trial import find_trial
+
+if TYPE_CHECKING:
+    from advisor.model.records import FloatArray, Profile
+    from advisor.trace.events import Trace
+    from advisor_simulation.whatif.traced.operations import TracedOperations
+
+_PLUGIN: Final = "simulation"
+#: A rank that takes so many times as long as the others, in all regions, sits on a slow core.
+SLOW: Final = 1.05
+#: How alike that is in all regions, and how much of the computation they have to be.
+ALIKE: Final = 0.02
+KNOWN: Final = 0.8
+
+
+def build_findings(profile: Profile, trace: Trace) -> tuple[Finding, ...]:
+    """Return what disturbed a run, in seconds of its own; nothing where its operations can't be replayed."""
+    trial = find_trial(profile, trace)
+    if trial is None or trial.traced is None:
+        return ()
+    if trial.traced.shared_cores:
+        return (_shared_cores(),)
+    return (*_disturbed(trial.traced, profile), *_slow_core(trial.traced, profile))
+
+
+def _shared_cores() -> Finding:
+    text = (
+        "equal computations last one turn longer, or two, now on this rank and now on that: ranks take turns on too "
+        "few cores, so that how long they compute does not tell how much they do; --cores says how many there were"
+    )
+    return Finding(_PLUGIN, "shared cores", "ranks", text)
+
+
+def _disturbed(traced: TracedOperations, profile: Profile) -> tuple[Finding, ...]:
+    seconds = traced.disturbed_seconds()
+    if not is_significant(seconds, profile.actual_s):
+        return ()
+    hits = sum(int((unit.disturbed > 0).sum()) for unit in traced.find_units())
+    share = seconds / profile.actual_s
+    text = (
+        f"the run is {units.format_seconds(seconds)} ({units.format_share(share)}) longer for disturbances: "
+        f"{hits} computation{'s' * (hits != 1)} took far longer than all others of the kind, which no change of the "
+        "program removes"
+    )
+    return (Finding(_PLUGIN, "disturbance", "computation", text, {"seconds": seconds, "share": share, "hits": hits}),)
+
+
+def _slow_core(traced: TracedOperations, profile: Profile) -> tuple[Finding, ...]:
+    """Return a finding where one rank is slower than the others by one factor in several regions that differ."""
+    known = [unit for unit in traced.find_units() if unit.region in traced.noise.shares]
+    shares = {unit.region: traced.noise.shares[unit.region] for unit in known}
+    total = sum(float(unit.seconds.sum()) for unit in traced.find_units())
+    if len(shares) < 2 or sum(float(unit.seconds.sum()) for unit in known) < KNOWN * total:
+        return ()
+    table: FloatArray = np.stack(list(shares.values()))
+    rank = int(table.mean(axis=0).argmax())
+    factor = float(table[:, rank].mean())
+    others = np.delete(table, rank, axis=1)
+    if factor < SLOW or np.ptp(table[:, rank]) > ALIKE * factor or (np.abs(others - 1.0) > ALIKE).any():
+        return ()
+    name = profile.processors[rank].name
+    text = (
+        f"{name} takes {factor:.2f} times as long as each of the others in all of {len(shares)} regions: its core is "
+        "slow (frequency, another process, memory), which a new cut of the domain only hides"
+    )
+    return (Finding(_PLUGIN, "slow core", name, text, {"factor": factor}),)

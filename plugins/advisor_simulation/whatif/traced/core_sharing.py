@@ -1,0 +1,56 @@
+"""Whether ranks take turns on too few cores, as their computations tell without any CPU time.
+
+Who has to wait for a core waits for whole turns: until a time slice is over, or until those before have done the same
+work. So equal computations last one turn longer, or two, or three, and now this rank is last and now that one. Work
+that differs is not counted in steps of one length; where it is, the same ranks keep the same steps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from advisor.model.records import FloatArray, IntArray
+    from advisor_simulation.whatif.traced.work import Unit
+
+#: Ranks on a host, and times longer than the shortest of a pass, from which on steps are told from chance.
+LEAST_RANKS: Final = 3
+LEAST_COUNT: Final = 20
+#: Times that differ from the shortest by less than this part of it are equal.
+EQUAL: Final = 0.04
+#: How far from a whole number of steps a time may be, and how many of them may be farther.
+NEAR: Final = 0.12
+WHOLE: Final = 0.9
+#: The part of all longer times that has to take one step, and that has to take more.
+SEEN: Final = 0.1
+#: Ranks that are in one step in more than this part of the passes keep it.
+STEADY: Final = 0.85
+
+
+def are_cores_shared(found: Iterable[Unit], hosts: IntArray) -> bool:
+    """Return whether ranks of a host take turns; ``hosts`` (ranks,) says which host each is on."""
+    groups = [np.flatnonzero(hosts == host) for host in np.unique(hosts)]
+    return any(_takes_turns(unit.seconds[ranks]) for unit in found for ranks in groups if len(ranks) >= LEAST_RANKS)
+
+
+def _takes_turns(seconds: FloatArray) -> bool:
+    """Return whether seconds (ranks, passes) of one host differ by whole steps, in which ranks change places."""
+    least = seconds.min(axis=0)
+    usual = float(np.median(least))
+    longer = seconds - least
+    late = longer > EQUAL * usual
+    if usual <= 0 or late.sum() < LEAST_COUNT:
+        return False
+    smallest = float(np.quantile(longer[late], 0.02))
+    step = float(np.median(longer[late & (longer <= 1.4 * smallest)]))
+    turns = np.rint(longer / step)
+    whole = np.abs(longer / step - turns)[late] <= NEAR
+    once, more = ((turns[late] == 1).mean(), (turns[late] > 1).mean())
+    several = once >= SEEN and more >= SEEN
+    behind_one = abs(step - usual) <= EQUAL * usual and once >= SEEN
+    steady = np.mean([np.bincount(row).max() / len(row) for row in turns.astype(np.int64)])
+    return bool(whole.mean() >= WHOLE and (several or behind_one) and steady <= STEADY)

@@ -1,0 +1,64 @@
+"""Ranks that take turns on too few cores, and loads that look like it and are none."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from advisor_simulation.whatif.traced import core_sharing
+from advisor_simulation.whatif.traced.work import Unit
+
+PASSES = 30
+
+
+def take_turns(work: npt.NDArray[np.float64], cores: int, slice_s: float) -> npt.NDArray[np.float64]:
+    """When each rank has done its work, where the ranks take turns of a slice on so many cores."""
+    ends = np.zeros(len(work))
+    queue = deque(enumerate(work.tolist()))
+    free = [0.0] * cores
+    while queue:
+        rank, left = queue.popleft()
+        core = int(np.argmin(free))
+        free[core] += min(left, slice_s)
+        ends[rank] = free[core]
+        if left > slice_s:
+            queue.append((rank, left - slice_s))
+    return ends
+
+
+def unit(seconds: npt.NDArray[np.float64]) -> Unit:
+    nothing = np.zeros(0, dtype=np.int64)
+    return Unit(0, nothing, nothing, seconds, seconds, 0.0, np.zeros(len(seconds)), 0, seconds.shape[1])
+
+
+def shares(columns: list[npt.NDArray[np.float64]]) -> bool:
+    seconds = np.stack(columns, axis=1)
+    return core_sharing.are_cores_shared([unit(seconds)], np.zeros(len(seconds), dtype=np.int64))
+
+
+@pytest.mark.parametrize(("ranks", "cores"), [(5, 2), (7, 3), (8, 4), (9, 2)])
+@pytest.mark.parametrize("work_s", [0.001, 0.010])
+def test_ranks_that_take_turns_are_seen(ranks: int, cores: int, work_s: float) -> None:
+    random = np.random.default_rng(1)
+    columns = []
+    for _ in range(PASSES):
+        order = random.permutation(ranks)
+        ends = take_turns(work_s * random.normal(1.0, 0.003, ranks), cores, 0.004)
+        columns.append(ends[order])
+    assert shares(columns) == (work_s < 0.004 or ranks % cores > 0 or ranks > 2 * cores)
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.02])
+def test_uneven_work_is_not_taken_for_turns(noise: float) -> None:
+    random = np.random.default_rng(2)
+    steady = np.linspace(1.0, 2.0, 8)
+    for load in (
+        lambda _: steady,
+        lambda _: random.uniform(0.5, 1.5, 8),
+        lambda number: np.where(np.arange(8) == number % 8, 1.5, 1.0),
+        lambda _: np.ones(8),
+    ):
+        assert not shares([load(number) * random.normal(1.0, noise, 8) for number in range(PASSES)])
