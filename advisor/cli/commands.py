@@ -51,6 +51,7 @@ _PLACES: Final = {
     "plugins": "plugins",
     "mcp": "mcp",
     "tune": "tune",
+    "bisect": "bisect",
 }
 
 
