@@ -52,6 +52,7 @@ _PLACES: Final = {
     "plugins": "plugins",
     "mcp": "mcp",
     "tune": "tune",
+    "bisect": "bisect",
 }
 
 

@@ -21,6 +21,8 @@ from advisor.model import policy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from advisor.model.records import FloatArray, IntArray
+
 #: The chance that any of the settings is called faster or slower although none is.
 FALSE_ALARM: Final = 0.01
 
@@ -57,34 +59,73 @@ class Effect:
         return self.low > 1 - policy.CHANGE_SHARE
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A measured value of a setting in a block."""
+
+    setting: str
+    block: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """The difference of a setting to the reference, with its standard error; infinite while nothing tells the noise."""
+
+    difference: float
+    error: float
+    freedom: int
+    runs: int
+
+    def half_width(self, tests: int) -> float:
+        """Return half of the interval that holds at every look, for each of so many settings together."""
+        if self.freedom < 1 or self.runs < 2:
+            return math.inf
+        return self.error * student_t_quantile(1 - _spend_chance(self.runs) / tests / 2, self.freedom)
+
+    def is_certain(self, tests: int) -> bool:
+        """Return whether the difference is none of noise."""
+        return abs(self.difference) > self.half_width(tests)
+
+
+def fit_contrasts(points: Sequence[Point], reference: str) -> dict[str, Contrast]:
+    """Return the difference of each setting to the ``reference``: value = setting + block + noise, least squares.
+
+    Block means are taken out first, which gives the same as a column for each block (Frisch, Waugh and Lovell).
+    """
+    settings = sorted({one.setting for one in points} - {reference})
+    blocks = np.unique([one.block for one in points], return_inverse=True)[1]
+    design = np.array([[one.setting == name for name in settings] for one in points], dtype=float)
+    design = center_blocks(design.reshape(len(points), len(settings)).T, blocks)
+    values = center_blocks(np.array([[one.value for one in points]]), blocks)[0]
+    inverse = np.linalg.pinv(design @ design.T, hermitian=True)
+    solution = inverse @ (design @ values)
+    freedom = len(points) - int(blocks.max()) - 1 - int(np.linalg.matrix_rank(design @ design.T, hermitian=True))
+    squares = float(((values - solution @ design) ** 2).sum())
+    errors = np.sqrt(squares / freedom * np.diag(inverse)) if freedom > 0 else np.full(len(settings), math.inf)
+    return {
+        name: Contrast(float(difference), float(error), freedom, sum(one.setting == name for one in points))
+        for name, difference, error in zip(settings, solution, errors, strict=True)
+    }
+
+
+def center_blocks(rows: FloatArray, blocks: IntArray) -> FloatArray:
+    """Return the rows (rows, points) less their means over the points of each block, numbered from 0."""
+    counts = np.bincount(blocks)
+    means = np.array([np.bincount(blocks, row, len(counts)) / counts for row in rows])
+    return np.asarray(rows - means.reshape(len(rows), len(counts))[:, blocks])
+
+
 def estimate_effects(timings: Sequence[Timing], reference: str, tests: int) -> dict[str, Effect]:
     """Return the effect of each setting but the ``reference``; ``tests`` settings share the chance of a false alarm.
 
     Disturbed runs are left out. Settings or blocks of which too little is left have an unbounded interval.
     """
-    kept = drop_disturbed(timings)
-    settings = sorted({one.setting for one in kept} - {reference})
-    blocks = sorted({one.block for one in kept})
-    columns = {name: number for number, name in enumerate(settings)}
-    design = np.zeros((len(kept), len(settings) + len(blocks)))
-    for row, one in enumerate(kept):
-        if one.setting != reference:
-            design[row, columns[one.setting]] = 1.0
-        design[row, len(settings) + blocks.index(one.block)] = 1.0
-    times = np.log([one.seconds for one in kept])
-    solution, _, rank, _ = np.linalg.lstsq(design, times, rcond=None)
-    freedom = len(kept) - int(rank)
-    squares = float(((times - design @ solution) ** 2).sum())
-    inverse = np.linalg.pinv(design.T @ design)
+    points = [Point(one.setting, one.block, math.log(one.seconds)) for one in timings]
     effects = {}
-    for name, column in columns.items():
-        runs = sum(one.setting == name for one in kept)
-        width = math.inf
-        if freedom > 0 and runs > 1:
-            error = math.sqrt(squares / freedom * inverse[column, column])
-            width = error * student_t_quantile(1 - _spend_chance(runs) / tests / 2, freedom)
-        ratio = float(solution[column])
-        effects[name] = Effect(math.exp(ratio), math.exp(ratio - width), _exponential(ratio + width), runs)
+    for name, found in fit_contrasts(drop_disturbed(points, policy.CHANGE_SHARE), reference).items():
+        middle, width = found.difference, found.half_width(tests)
+        effects[name] = Effect(math.exp(middle), math.exp(middle - width), _exponential(middle + width), found.runs)
     return effects
 
 
@@ -97,15 +138,15 @@ def _exponential(value: float) -> float:
     return math.exp(value) if value < 700 else math.inf
 
 
-def drop_disturbed(timings: Sequence[Timing]) -> list[Timing]:
-    """Return the runs without those that the machine disturbed, by the rule of ``comparison.select_undisturbed``.
+def drop_disturbed(points: Sequence[Point], least: float = 0.0) -> list[Point]:
+    """Return the points without those of disturbed runs, by the rule of ``comparison.select_undisturbed``.
 
-    Such a run took longer than the fastest of its setting by more than 1 %, and by more than four times the median of
-    what runs took longer than the fastest of theirs; shares of the fastest, since settings differ in their times.
+    Such a value is above the lowest of its setting by more than ``least``, and by more than four times the median of
+    what values are above the lowest of theirs.
     """
-    fastest: dict[str, float] = defaultdict(lambda: math.inf)
-    for one in timings:
-        fastest[one.setting] = min(fastest[one.setting], one.seconds)
-    longer = [one.seconds / fastest[one.setting] - 1 for one in timings]
-    most = policy.DISTURBED_RUN * float(np.median([share for share in longer if share > 0] or [0.0]))
-    return [one for one, share in zip(timings, longer, strict=True) if share <= max(most, policy.CHANGE_SHARE)]
+    lowest: dict[str, float] = defaultdict(lambda: math.inf)
+    for one in points:
+        lowest[one.setting] = min(lowest[one.setting], one.value)
+    above = [one.value - lowest[one.setting] for one in points]
+    most = policy.DISTURBED_RUN * float(np.median([excess for excess in above if excess > 0] or [0.0]))
+    return [one for one, excess in zip(points, above, strict=True) if excess <= max(most, least)]

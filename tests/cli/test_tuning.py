@@ -15,7 +15,7 @@ from simulated_programs import SimulatedProgram
 from advisor import cli
 from advisor.experiments.build_trees import build_tree
 from advisor.experiments.candidates import ProgramFacts, describe_program, propose_settings
-from advisor.experiments.paired_test import Timing, drop_disturbed, estimate_effects
+from advisor.experiments.paired_test import Point, Timing, drop_disturbed, estimate_effects
 from advisor.experiments.settings import Setting, combine_settings, describe_environment, describe_setting
 from advisor.experiments.trials import Check, TrialRunner, compare_results
 from advisor.experiments.tuning import START, tune_command
@@ -103,7 +103,7 @@ def test_budgets_hold() -> None:
 def test_the_interval_holds_at_every_look() -> None:
     """Of pairs of equal settings looked at after every block, at most about one in a hundred is ever called faster."""
     alarms = 0
-    for seed in range(300):
+    for seed in range(150):
         choose = random.Random(seed)
         timings: list[Timing] = []
         for block in range(8):
@@ -112,7 +112,7 @@ def test_the_interval_holds_at_every_look() -> None:
             if effect.is_faster:
                 alarms += 1
                 break
-    assert alarms <= 6
+    assert alarms <= 4
 
 
 def test_drift_moves_no_ratio_and_one_run_tells_no_noise() -> None:
@@ -125,8 +125,8 @@ def test_drift_moves_no_ratio_and_one_run_tells_no_noise() -> None:
 
 
 def test_disturbed_runs_are_left_out() -> None:
-    timings = [Timing("start", block, seconds) for block, seconds in enumerate((1.0, 1.01, 1.02, 3.0))]
-    assert [one.seconds for one in drop_disturbed(timings)] == [1.0, 1.01, 1.02]
+    points = [Point("start", block, seconds) for block, seconds in enumerate((1.0, 1.01, 1.02, 3.0))]
+    assert [one.value for one in drop_disturbed(points)] == [1.0, 1.01, 1.02]
 
 
 def facts(words: tuple[str, ...] = ("./app",), **changed: object) -> ProgramFacts:

@@ -13,7 +13,7 @@ from advisor.trace.devices.intervals import merge_intervals
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.model.records import FloatArray
+    from advisor.model.records import BoolArray, FloatArray
     from advisor.trace.devices.collectives import MatchedOperations
     from advisor.trace.devices.events import DeviceTrace
 

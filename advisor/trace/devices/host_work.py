@@ -10,7 +10,7 @@ from advisor.trace.devices.events import DEVICE_CALLS, CallRole
 from advisor.trace.devices.intervals import find_covering
 
 if TYPE_CHECKING:
-    from advisor.model.records import FloatArray, IntArray
+    from advisor.model.records import BoolArray, FloatArray, IntArray
     from advisor.trace.devices.events import DeviceTrace
 
 #: What a thread does on behalf of its process: while another thread does nothing, this is why.

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.devices.events import BoolArray
+    from advisor.model.records import BoolArray, FloatArray, IntArray
 
 
 class Intervals(NamedTuple):
