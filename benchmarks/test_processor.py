@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from advisor.analysis import machines
+from advisor.support.child_process import run_child
 from advisor_processor.compiled import binary, external_tools
 from advisor_processor.compiled.instructions import decode_instructions
 from advisor_processor.compiled.loops import find_innermost_loops
 from advisor_processor.compiled.schedule import compute_loop_schedule
-from advisor_processor.programs import run_program
 from advisor_processor.source import instrumented_run, model
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Loop:
     program = tmp_path_factory.mktemp("loops") / "loops.so"
     source = EXAMPLES / "incore" / "loops.c"
     words = ["gcc", "-O3", "-g", "-mavx2", "-mfma", "-shared", "-fPIC", str(source), "-o", str(program)]
-    assert run_program(words, 60)[0] == 0
+    assert run_child(words, 60).status == 0
     found = binary.read_binary(program)
     function = next(one for one in found.functions if one.name == "gauss_seidel")
     return find_innermost_loops(list(decode_instructions(found.code_of(function), function.begin)))[0]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.cli import formats, gates, history_location, output, progress, user_folders
+from advisor.cli import formats, gates, history_location, option_types, output, progress, user_folders
 from advisor.cli.next_commands import fill_commands
 
 if TYPE_CHECKING:
@@ -50,7 +50,10 @@ def add_advice_arguments(parser: argparse.ArgumentParser) -> None:
         "--binary", metavar="FILE", type=_parse_path, help="Executable of the run, if the recording does not name it"
     )
     parser.add_argument(
-        "--cores", metavar="N", type=_parse_cores, help="Cores available to the run, if the profile does not say"
+        "--cores",
+        metavar="N",
+        type=option_types.whole_number("a number of cores"),
+        help="Cores available to the run, if the profile does not say",
     )
     parser.add_argument(
         "--target", metavar="'P=1024 N=8192'", type=_parse_target,
@@ -65,12 +68,6 @@ def _parse_path(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("expected a path, got an empty string")
     return Path(text)
-
-
-def _parse_cores(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 10**9:
-        raise argparse.ArgumentTypeError(f"expected a number of cores, found {text!r}")
-    return int(text)
 
 
 def _parse_target(text: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from advisor.cli import history_location, output, report_output
+from advisor.cli import history_location, option_types, output, report_output
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from advisor.history.items import Item
@@ -24,16 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument("program", metavar="PROGRAM", nargs="?", help="Program to list (default: all)")
     parser.add_argument(
-        "--limit", metavar="N", type=_parse_limit, default=_MOST, help=f"Number of runs to list (default: {_MOST})"
+        "--limit",
+        metavar="N",
+        type=option_types.whole_number("a number of runs"),
+        default=_MOST,
+        help=f"Number of runs to list (default: {_MOST})",
     )
     history_location.add_state_argument(parser)
     output.add_output_arguments(parser, report_output.FORMS)
-
-
-def _parse_limit(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 10**9:
-        raise argparse.ArgumentTypeError(f"expected a number of runs, found {text!r}")
-    return int(text)
 
 
 def run_command(args: argparse.Namespace) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
@@ -11,10 +10,12 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from advisor.cli import option_types
 from advisor.model.errors import AdvisorError
 from advisor.support.atomic_write import atomic_write
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Mapping, Sequence
 
     from advisor.output.page import Page
@@ -42,7 +43,9 @@ def add_output_arguments(parser: argparse.ArgumentParser, forms: Sequence[str] =
         "--width",
         dest="page_width",
         metavar="N",
-        type=_parse_width,
+        type=option_types.whole_number(
+            f"a whole number from {_NARROWEST} to {_WIDEST}", least=_NARROWEST, most=_WIDEST
+        ),
         help="Text width in columns (default: terminal width, else 120)",
     )
     parser.add_argument(
@@ -51,12 +54,6 @@ def add_output_arguments(parser: argparse.ArgumentParser, forms: Sequence[str] =
         default="auto",
         help="Use colors (default: auto, only on a terminal)",
     )
-
-
-def _parse_width(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not _NARROWEST <= int(text) <= _WIDEST:
-        raise argparse.ArgumentTypeError(f"expected a whole number from {_NARROWEST} to {_WIDEST}, found {text!r}")
-    return int(text)
 
 
 def build_page(args: argparse.Namespace, *, verbose: bool = False) -> Page:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.cli import history_location, output, progress, user_folders
+from advisor.cli import history_location, option_types, output, progress, user_folders
 from advisor.model.errors import AdvisorError
 from advisor.support.atomic_write import atomic_write
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
 
     from advisor.history.overview import RunOverview
@@ -36,19 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit",
         metavar="N",
-        type=_parse_limit,
+        type=option_types.whole_number("a number of runs from 1 to 9999", most=9_999),
         default=_MOST,
         help=f"Newest runs per program (default: {_MOST})",
     )
     parser.add_argument("--machine", metavar="NAME|FILE", help="Machine model (see gapwatch machines list)")
     user_folders.add_rules_argument(parser)
     history_location.add_state_argument(parser)
-
-
-def _parse_limit(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 9_999:
-        raise argparse.ArgumentTypeError(f"expected a number of runs from 1 to 9999, found {text!r}")
-    return int(text)
 
 
 def run_command(args: argparse.Namespace) -> int:

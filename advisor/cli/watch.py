@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
@@ -11,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import config as config_command
-from advisor.cli import gates, history_location, output, user_folders
+from advisor.cli import gates, history_location, option_types, output, user_folders
 from advisor.model.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
+    import argparse
+
     from advisor.advice.earlier_runs import ComparisonBase
     from advisor.daemon.config import DaemonConfig
     from advisor.daemon.events import Event
@@ -39,14 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Live screen, one line per event, or one JSON document per run (default: live on a terminal, else lines)",
     )  # fmt: skip
     gates.add_gate_argument(parser, "With --once: exit with status 1 if GATE holds for the newest run of a program")
-    parser.add_argument("--jobs", metavar="N", type=_parse_jobs, help="Profiles to read in parallel (default: 1)")
+    parser.add_argument(
+        "--jobs",
+        metavar="N",
+        type=option_types.whole_number("a number of jobs", most=1024),
+        help="Profiles to read in parallel (default: 1)",
+    )
     parser.add_argument("--machine", metavar="NAME|FILE", help="Machine model (see gapwatch machines list)")
-
-
-def _parse_jobs(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 1024:
-        raise argparse.ArgumentTypeError(f"expected a number of jobs, found {text!r}")
-    return int(text)
 
 
 def run_command(args: argparse.Namespace) -> int:

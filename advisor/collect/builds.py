@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import subprocess
 from typing import TYPE_CHECKING, Final
+
+from advisor.support.child_process import run_child
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,8 +63,5 @@ def _parse_commit(build: str) -> str | None:
 def _run_git(root: Path, *arguments: str) -> bytes | None:
     """Return what git says; None where it fails. Nothing of the repository's own configuration is run."""
     command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
-    try:
-        made = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return made.stdout if made.returncode == 0 else None
+    made = run_child(command, _PATIENCE_S)
+    return made.output if made.status == 0 else None

@@ -6,7 +6,6 @@ or a number.
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final, cast
@@ -274,12 +273,9 @@ _KERNEL: list[Any] = []
 def _build_compiled_splitter() -> Callable[[Octets], tuple[IntArray, npt.NDArray[np.uint8], IntArray, int]]:
     """Return what ``split_numbers`` does, compiled."""
     if not _KERNEL:
-        from advisor.support.compiling import set_compile_cache
+        from advisor.support.compiling import jit
 
-        set_compile_cache()
-        import numba
-
-        _KERNEL.append(numba.njit(cache="NUMBA_CACHE_DIR" in os.environ)(_split_bytewise))
+        _KERNEL.append(jit(allocating=True)(_split_bytewise))
 
     def split_compiled(octets: Octets) -> tuple[IntArray, npt.NDArray[np.uint8], IntArray, int]:
         ends = np.count_nonzero((octets == _COLON) | (octets == _NEWLINE) | (octets == _DOT))

@@ -76,7 +76,6 @@ def from_trace(
     divided = _build_phases(named, plan, booked)
     if not divided:
         raise InputError(path or trace.program, "the trace records no calls between start-up and shutdown")
-    threaded = booked.rows % 2 == 1
     proven = correction.solved and not correction.unproven
     return Profile(
         program=trace.program,
@@ -85,7 +84,7 @@ def from_trace(
         actual_s=plan.end_s - plan.begin_s,
         processors=_build_processors(trace, plan),
         regions=_build_regions(trace, booked.rows),
-        phases=mark_serial_phases(trace, divided, threaded, booked.closing_wait_s, plan.phase_of)
+        phases=mark_serial_phases(trace, divided, booked.rows % 2 == 1, booked.closing_wait_s, plan.phase_of)
         if correction.solved
         else _merge_phases(divided, len(booked.rows)),
         status=_measure_status(trace, booked, correction),

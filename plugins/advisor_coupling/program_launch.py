@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
+from advisor.support.child_process import end_group
 from advisor_coupling.cases import SECONDS
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def run_program(launch: ProgramLaunch, manifest: Path) -> LaunchOutcome:
             reason = f"{format_command(launch.words)} took longer than time_limit, {launch.time_limit_s:g} s"
             raise InputError(manifest, reason) from None
         finally:
-            _end_process(process)
+            end_group(process)
         seconds = time.perf_counter() - start
         printed = _read_output(stream.fileno())
     if status:
@@ -68,14 +67,6 @@ def run_program(launch: ProgramLaunch, manifest: Path) -> LaunchOutcome:
             manifest, f"{format_command(launch.words)} {_describe_status(status)}; it printed: {_last_lines(printed)}"
         )
     return LaunchOutcome(seconds, printed)
-
-
-def _end_process(process: subprocess.Popen[bytes]) -> None:
-    """End the program and what it started, and wait for it."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def _read_output(descriptor: int) -> str:

@@ -6,26 +6,22 @@ imports numba.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from advisor.support.compiling import jit
 from advisor_similarity.classes import UNKNOWN
 from advisor_similarity.steps import ALSO, GATHER, IF_TOUCHED, LOAD, LOW_BYTE, SECOND_BYTE, STORE, VECTOR_LOW
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.model.records import IntArray
 
 Octets = npt.NDArray[np.uint8]
-Function = TypeVar("Function", bound="Callable[..., Any]")
 
-_jit: Callable[[Function], Function] = import_module("numba").njit(cache="NUMBA_CACHE_DIR" in os.environ)
+_jit = jit(allocating=True)
 
 #: Kinds of records: an instruction, and accesses of the one before.
 INSTRUCTION, READ, WRITTEN, MODIFIED = range(4)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import UsageError
+from advisor.support.child_process import end_group
 from advisor_similarity.decoding import DecodingCache, DecodingServer, cache_file
 from advisor_similarity.elf import find_loader
 from advisor_similarity.images import read_images
@@ -227,12 +226,5 @@ def _run_traced(plan: TracePlan, command: list[str], environment: dict[str, str]
             while server.connection_count and time.monotonic() < deadline:
                 server.serve_requests(0.05)
         finally:
-            _end_process(process)
+            end_group(process)
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
-
-
-def _end_process(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of the group that the program began; it may have children in the background."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()

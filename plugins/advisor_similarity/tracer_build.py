@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import UsageError
+from advisor.support.child_process import run_child
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -57,11 +57,8 @@ def _run_compiler(cc: str, source: Path, target: Path, definitions: tuple[str, .
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         out = Path(scratch) / target.name
         command = [cc, *_FLAGS, *(f"-D{definition}" for definition in definitions), "-o", str(out), str(source)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIME_LIMIT_S, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise UsageError(f"{cc} could not build the tracer: {error}") from error
-        if done.returncode:
-            first = next(iter(done.stderr.splitlines()), f"exit code {done.returncode}")
+        done = run_child(command, _TIME_LIMIT_S)
+        if done.status != 0:
+            first = next(iter(done.error_text.splitlines()), done.failure or f"exit code {done.status}")
             raise UsageError(f"{cc} could not build the tracer: {first}")
         out.replace(target)

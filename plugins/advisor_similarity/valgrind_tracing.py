@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.errors import UsageError
+from advisor.support.child_process import end_group
 from advisor_similarity.decoding import DecodingCache, cache_file
 from advisor_similarity.images import Block, Image, MemoryMapping, Stream, parse_mapping
 from advisor_similarity.instructions import make_decoder
@@ -68,9 +69,7 @@ def _run_valgrind(plan: TracePlan, command: list[str], pipe: Path, decodings: De
             image = _follow_pipe(process, reading, decodings)
         finally:
             os.close(reading)
-            if process.poll() is None:
-                process.kill()
-            process.wait()
+            end_group(process)
     return process.returncode if process.returncode >= 0 else 128 - process.returncode, image
 
 

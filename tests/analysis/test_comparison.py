@@ -64,6 +64,13 @@ def test_with_one_run_of_each_nothing_is_more_than_noise() -> None:
     assert found.actual.delta_s > 4
 
 
+def test_builds_without_a_name_are_called_by_their_last_run() -> None:
+    chance = np.random.default_rng(3)
+    named, unnamed = run(chance, "first"), run(chance, "")
+    found = compare_builds([named], [unnamed])
+    assert (found.before, found.after) == ("first", f"run {unnamed.profile.run}")
+
+
 def test_unchanged_builds_raise_no_alarm() -> None:
     chance = np.random.default_rng(2)
     builds = [[run(chance, f"b{number}") for _ in range(3)] for number in range(20)]

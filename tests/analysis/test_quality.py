@@ -154,6 +154,13 @@ def test_missing_ranks_are_counted() -> None:
     assert notes(sound(ranks_expected=3))["processors missing"].text.startswith("2 of 3 ranks")
 
 
+def test_without_a_stated_number_the_highest_rank_tells_how_many_there_were() -> None:
+    first, second = sound().processors
+    found = notes(sound(ranks_expected=None, processors=(first, replace(second, rank=2))))
+    assert found["processors missing"].text == "2 of 3 ranks are in the profile"
+    assert "processors missing" not in notes(sound(ranks_expected=None))
+
+
 def test_what_a_clock_cannot_resolve_is_no_impossible_value() -> None:
     assert not {"negative times", "negative gap"} & notes(with_array("io_s", -5e-7)).keys()
     assert "negative times" in notes(with_array("io_s", -5e-6))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -54,3 +56,33 @@ def test_the_process_with_most_serial_time_decides() -> None:
     work = [[1.0, 0.0], [0.0, 1.0]]
     waited = [[0.0, 1.0], [1.0, 0.0]]
     assert is_serial(work, waited, waited, 0.05, 0.95)
+
+
+def two_phases() -> tuple[Phase, Phase]:
+    """Two processes, two instances each: in the first phase one works and the other waits, in the second both work."""
+    nothing = np.zeros((2, 2, 2))
+    alone, both, wait = nothing.copy(), nothing.copy(), nothing.copy()
+    alone[0], both[0], wait[0, 1] = 5.0, 5.0, 5.0
+    made = [
+        Phase(name, "parallel", np.array([0, 1]), arrays | {"sync_s": nothing}, duration_s=np.array([5.0, 5.0]))
+        for name, arrays in (
+            ("serial", {"wall_s": alone, "wait_s": wait}),
+            ("parallel", {"wall_s": both, "wait_s": nothing}),
+        )
+    ]
+    return made[0], made[1]
+
+
+@pytest.mark.parametrize(
+    ("process", "kinds"),
+    [([0, 1], ["serial", "parallel"]), ([1, 0], ["serial", "parallel"]), ([0, 0], ["parallel", "parallel"])],
+)
+def test_each_phase_is_judged_by_its_own_instances(
+    process: list[int], kinds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instances of the two phases take turns; threads of one process are never serial."""
+    monkeypatch.setattr(serial, "processes_of_locations", lambda _: np.array(process))
+    closing = np.array([[0.0, 5.0], [0.0, 0.0], [0.0, 5.0], [0.0, 0.0]])
+    trace: Any = None
+    found = serial.mark_serial_phases(trace, two_phases(), np.array([False, False]), closing, np.array([0, 1, 0, 1]))
+    assert [phase.kind for phase in found] == kinds

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import re
 import shutil
-import subprocess
 from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Final
+
+from advisor.support.child_process import run_child
 
 _LIBRARIES: Final = ("libstdc++.so.6", "libc++abi.so.1", "libc++.1.dylib")
 _LIMIT_S: Final = 10.0
@@ -65,8 +66,4 @@ def _ask_filter(name: str) -> str | None:
     program = shutil.which("c++filt") or shutil.which("llvm-cxxfilt")
     if program is None:
         return None
-    try:
-        run = subprocess.run([program, name], capture_output=True, text=True, timeout=_LIMIT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return run.stdout.strip() or None
+    return run_child([program, name], _LIMIT_S).text.strip() or None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import UsageError
+from advisor.support.child_process import run_child
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
@@ -86,11 +86,7 @@ def _load_decoder() -> Cs | None:
 
 def _ask_objdump(program: str, image: ElfImage, begin: int, end: int) -> Iterator[tuple[int, int, str, str]]:
     words = [program, "-d", "-M", "intel", "-w", f"--start-address={begin}", f"--stop-address={end}", str(image.path)]
-    try:
-        said = subprocess.run(words, capture_output=True, text=True, timeout=_LIMIT_S, check=False).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return
-    for line in said.splitlines():
+    for line in run_child(words, _LIMIT_S).text.splitlines():
         found = _LINE.match(line)
         if found and found[3]:
             yield int(found[1], 16), len(found[2].split()), found[3], found[4] or ""

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from advisor.collect.recorder.wrappers import fortran_bindings, wrapped_function
 from advisor.model.errors import AdvisorError
 from advisor.support import disk_cache
 from advisor.support.atomic_write import atomic_write
+from advisor.support.child_process import run_child
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -130,16 +130,14 @@ def _without_libraries(command: str) -> list[str]:
 
 
 def _run(command: Sequence[str]) -> str:
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, errors="replace"
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BuildError(f"{command[0]}: {error}") from error
-    if done.returncode:
-        first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200])
-        raise BuildError(f"{command[0]} ended with exit status {done.returncode}: {first}")
-    return done.stdout
+    done = run_child(command, _TIMEOUT_S)
+    if done.status is None:
+        raise BuildError(done.failure)
+    if done.status:
+        said = done.error_text
+        first = next((line for line in said.splitlines() if "error" in line), said.strip()[:200])
+        raise BuildError(f"{command[0]} ended with exit status {done.status}: {first}")
+    return done.text
 
 
 def find_compiler(arguments: Sequence[str]) -> Compiler | None:

@@ -7,25 +7,20 @@ with a name that is not known, or with numbers that plain arithmetic would not r
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from advisor.formats.tau.sheet import parse_by_line, parse_function
-from advisor.support.compiling import set_compile_cache
+from advisor.support.compiling import jit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.formats.tau.sheet import FunctionNames, SheetFrame
     from advisor.model.records import FloatArray, IntArray
 
 Octets = npt.NDArray[np.uint8]
-Function = TypeVar("Function", bound="Callable[..., Any]")
 
 _QUOTE, _BLANK, _NEWLINE, _RETURN, _ZERO, _NINE, _DOT, _MINUS, _PLUS, _SMALL_E, _LARGE_E = (
     ord(sign) for sign in '" \n\r09.-+eE'
@@ -36,8 +31,7 @@ _POWERS: Final = np.array([10.0**n for n in range(23)])
 _LIMIT: Final = len(_POWERS) - 1
 _WORD: Final = np.frombuffer(b'GROUP="', dtype=np.uint8)
 
-set_compile_cache()  # before numba is imported, which looks for its folder then
-_jit: Callable[[Function], Function] = import_module("numba").njit(cache="NUMBA_CACHE_DIR" in os.environ)
+_jit = jit(allocating=True)
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor_processor.programs import run_program
+from advisor.support.child_process import run_child
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,9 +45,9 @@ def run_llvm_mca(body: Sequence[Instruction]) -> ToolEstimate | None:
         source = Path(folder) / "loop.s"
         source.write_text(format_assembly(body), encoding="ascii", errors="replace")
         words = [program, "-mcpu=native", "-json", f"-iterations={_ITERATIONS}", str(source)]
-        code, text = run_program(words, _LIMIT_S)
+        done = run_child(words, _LIMIT_S)
     try:
-        view = json.loads(text[text.index("{") :])["CodeRegions"][0]["SummaryView"] if code == 0 else None
+        view = json.loads(done.text)["CodeRegions"][0]["SummaryView"] if done.status == 0 else None
     except (ValueError, KeyError, IndexError):
         return None
     if view is None:
@@ -65,8 +65,8 @@ def run_osaca(body: Sequence[Instruction], architecture: str) -> ToolEstimate | 
         text = f"# OSACA-BEGIN\n{_format_body(body)}\n# OSACA-END\n"
         source.write_text(text, encoding="ascii", errors="replace")
         words = [program, "--arch", architecture, "--syntax", "Intel", "--ignore-unknown", str(source)]
-        code, text = run_program(words, _LIMIT_S)
-    return _parse_osaca(text) if code == 0 else None
+        done = run_child(words, _LIMIT_S)
+    return _parse_osaca(done.text) if done.status == 0 else None
 
 
 def _parse_osaca(text: str) -> ToolEstimate | None:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import UsageError
-from advisor_processor.programs import run_program
+from advisor.support.child_process import run_child
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,12 +36,12 @@ def build_kernels(folder: Path) -> tuple[Path, tuple[str, ...]]:
     """Return the program of all kernels, built in ``folder``, and the options; raises ``UsageError``."""
     source = folder / "kernels.c"
     source.write_text(_load_source("kernels.c"), encoding="utf-8")
-    target, cc, said = folder / "kernels", find_compiler(), ""
+    target, cc = folder / "kernels", find_compiler()
     for options in _OPTIONS:
-        code, said = run_program([cc, *options, str(source), "-o", str(target)], _BUILD_S)
-        if code == 0:
+        done = run_child([cc, *options, str(source), "-o", str(target)], _BUILD_S)
+        if done.status == 0:
             return target, options
-    raise UsageError(f"{cc} can't build the kernels: {said.strip()[-300:]}")
+    raise UsageError(f"{cc} can't build the kernels: {(done.failure or done.error_text).strip()[-300:]}")
 
 
 def build_messages(folder: Path) -> Path | None:
@@ -50,7 +50,7 @@ def build_messages(folder: Path) -> Path | None:
         return None
     source, target = folder / "messages.c", folder / "messages"
     source.write_text(_load_source("messages.c"), encoding="utf-8")
-    return target if run_program(["mpicc", "-O2", str(source), "-o", str(target)], _BUILD_S)[0] == 0 else None
+    return target if run_child(["mpicc", "-O2", str(source), "-o", str(target)], _BUILD_S).status == 0 else None
 
 
 def _load_source(name: str) -> str:

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from advisor.support.child_process import run_child
 from advisor_processor.probe.samples import Samples, parse_samples
-from advisor_processor.programs import run_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,25 +69,25 @@ def choose_working_sets(host: Machine) -> dict[str, int]:
 def measure_kernel(program: Path, kernel: Kernel) -> Samples | None:
     """Return the samples of a kernel, None where the program does not know it or fails."""
     words = [str(program), kernel.kernel, str(kernel.samples), str(kernel.argument)]
-    code, text = run_program(words, _LIMIT_S, extra={"OMP_DYNAMIC": "false"})
+    done = run_child(words, _LIMIT_S, extra={"OMP_DYNAMIC": "false"})
     try:
-        return parse_samples(text) if code == 0 else None
+        return parse_samples(done.text) if done.status == 0 else None
     except ValueError:
         return None
 
 
 def vector_width_bits(program: Path) -> int:
     """Return the bits of the widest vectors that the kernels were built for."""
-    return int(run_program([str(program), "wide"], _LIMIT_S)[1])
+    return int(run_child([str(program), "wide"], _LIMIT_S).text)
 
 
 def measure_messages(program: Path) -> Mapping[str, Samples]:
     """Return the samples of short (``latency``) and long (``transfer``) messages; nothing where MPI fails."""
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
-    code, text = run_program(["mpirun", "-n", "2", str(program)], _LIMIT_S, extra=allowed)
-    if code != 0:
+    done = run_child(["mpirun", "-n", "2", str(program)], _LIMIT_S, extra=allowed)
+    if done.status != 0:
         return {}
-    rows = [line.split() for line in text.splitlines()]
+    rows = [line.split() for line in done.text.splitlines()]
     sizes = sorted({int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()})
     if len(sizes) != 2:
         return {}

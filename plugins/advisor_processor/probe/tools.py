@@ -8,8 +8,8 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final, cast, get_args
 
 from advisor.analysis.machines.records import Cache, CacheName, Count, Machine, Number, NumberSource, iterate_numbers
+from advisor.support.child_process import run_child
 from advisor_processor.probe.samples import Samples
-from advisor_processor.programs import run_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +31,8 @@ BANDWIDTHS: Final = (("read by likwid-bench", "load", False), ("triad by likwid-
 def add_caches(host: Machine) -> Machine:
     """Return the machine with the data caches that lstopo shows, which knows containers and processors by name."""
     program = next(filter(None, map(shutil.which, _LSTOPO)), None)
-    code, text = run_program([program, "--of", "xml"], _LIMIT_S) if program else (-1, "")
-    caches = _parse_caches(text) if code == 0 else {}
+    done = run_child([program, "--of", "xml"], _LIMIT_S) if program else None
+    caches = _parse_caches(done.text) if done and done.status == 0 else {}
     if not caches:
         return host
     known = host.sources | {_SOURCE: NumberSource("found here: lstopo (hwloc)")}
@@ -94,7 +94,7 @@ def measure_bandwidth(kernel: str, size: int, threads: int, width: int) -> Sampl
     if not program:
         return None
     words = [program, "-t", kernel + _ENDINGS.get(width, ""), "-w", f"N:{size // 1_000_000}MB:{threads}"]
-    said = [run_program(words, _LIMIT_S) for _ in range(_SAMPLES)]
-    rates = [float(found[1]) for code, text in said if code == 0 and (found := _RATE.search(text))]
+    runs = [run_child(words, _LIMIT_S) for _ in range(_SAMPLES)]
+    rates = [float(found[1]) for done in runs if done.status == 0 and (found := _RATE.search(done.text))]
     seconds = tuple(1e-6 / rate for rate in rates if rate > 0)
     return Samples(seconds, (1.0,) * len(seconds)) if seconds else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError, UsageError
-from advisor_processor.programs import run_program
+from advisor.support.child_process import run_child
 from advisor_processor.source import c_source, instrument
 from advisor_processor.source.fortran import analyse_fortran_source as analyse_fortran
 
@@ -106,10 +106,11 @@ def _resolve_build_command(
 
 
 def _run_command(words: list[str], folder: Path, extra: dict[str, str], failing: str) -> None:
-    code, said = run_program(words, _LIMIT_S, folder=folder, extra=extra)
-    if code != 0:
-        error = UsageError(f"{shlex.join(words)} {failing} (exit code {code})")
-        for line in said.strip()[-2000:].splitlines():
+    done = run_child(words, _LIMIT_S, folder=folder, extra=extra, merged=True)
+    if done.status != 0:
+        how = "did not end" if done.status is None else f"exit code {done.status}"
+        error = UsageError(f"{shlex.join(words)} {failing} ({how})")
+        for line in (done.failure or done.text).strip()[-2000:].splitlines():
             error.add_note(line)
         raise error
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+
+from advisor.support import compiling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,11 +38,11 @@ def compile_function(function: Callable[P, R]) -> Callable[P, R]:
     if not has_numba():
         return function
     key = f"{function.__module__}.{function.__qualname__}"
+    compiling.set_compile_cache()
     while _HELPERS:
         import_module("numba.extending").register_jitable(**_COUNTLESS, forceinline=True)(_HELPERS.pop())
     if key not in _DONE:
-        writable = os.access(Path(__file__).parent, os.W_OK)
-        _DONE[key] = import_module("numba").njit(cache=writable, error_model="numpy", **_COUNTLESS)(function)
+        _DONE[key] = compiling.jit(allocating=False)(function)
     made: Callable[P, R] = _DONE[key]
     return made
 
