@@ -26,9 +26,10 @@ from test_store import ADVICE, unit
 from advisor.daemon.config import DaemonConfig
 from advisor.daemon.retention import HistoryRetention
 from advisor.history import filesystems
-from advisor.history.database import LOCK, NAME, HistoryWriter, find_writer, open_read_only
+from advisor.history.database import NAME, HistoryWriter, open_read_only
 from advisor.history.runs import RunStore
 from advisor.history.schema import STEPS, VERSION
+from advisor.history.writer_lock import LOCK, find_writer
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:

@@ -45,6 +45,7 @@ _PLACES: Final = {
     "report": "report",
     "export": "export_backup:export",
     "backup": "export_backup:backup",
+    "restore": "export_backup:restore",
     "config": "config",
     "rules": "rules",
     "machines": "machines",

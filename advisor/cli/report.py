@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.cli import history_location, output, progress, user_folders
-from advisor.model.errors import AdvisorError
+from advisor.model.errors import AdvisorError, StoreError
 from advisor.support.atomic_write import atomic_write
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def run_command(args: argparse.Namespace) -> int:
     _prepare_folder(folder)
     shown: list[RunOverview] = []
     problems: list[str] = []
-    for advice, earlier in _study_paths(args) if args.paths else _load_history_runs(args):
+    for advice, earlier in _study_paths(args) if args.paths else _load_history_runs(args, problems):
         file = f"run-{len(shown) + 1:04}.html"
         shown.append(_write_run_page(advice, earlier, folder / file))
         problems += advice.problems
@@ -90,11 +90,19 @@ def _study_paths(args: argparse.Namespace) -> Iterator[tuple[Advice, Sequence[Ad
     yield from _select_newest(found, args.limit)
 
 
-def _load_history_runs(args: argparse.Namespace) -> Iterator[tuple[Advice, Sequence[Advice]]]:
-    """Yield the advice on the newest runs of each program in the history, with the runs before it."""
+def _load_history_runs(args: argparse.Namespace, problems: list[str]) -> Iterator[tuple[Advice, Sequence[Advice]]]:
+    """Yield the advice on the newest runs of each program in the history, with the runs before it.
+
+    What is damaged of them is left out, and added to ``problems``.
+    """
     with history_location.open_runs(args) as runs:
         for program in runs.list_programs():
-            known = [runs.load_advice(entry.number) for entry in runs.list_entries(program, 2 * args.limit)]
+            known = []
+            for entry in runs.list_entries(program, 2 * args.limit):
+                try:
+                    known.append(runs.load_advice(entry.number))
+                except StoreError as error:
+                    problems.append(f"{error}; it is left out")
             yield from _select_newest([(advice, known[:at]) for at, advice in enumerate(known)], args.limit)
 
 

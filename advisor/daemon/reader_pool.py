@@ -116,7 +116,7 @@ class ReaderPool:
         if found.foreign:
             stamps = {name: each for name, each in found.foreign.items() if name == os.fsencode(sidecar.NAME)}
             others = {name: each for name, each in found.foreign.items() if name not in stamps}
-            with self._writer.transaction() as connection:
+            with self._writer.transaction(lasting=False) as connection:
                 FileStates(connection).store_files(folder, others, "ignored", _UNKNOWN)
                 FileStates(connection).store_files(folder, stamps, "ignored", _STAMP)
         units = tuple(done for candidate in found.units if (done := self._read_unit(candidate)) is not None)
@@ -137,7 +137,7 @@ class ReaderPool:
         if tries < TRIES:
             return self._read_folder(root, folder, files)
         del self._failures[place]
-        with self._writer.transaction() as connection:
+        with self._writer.transaction(lasting=False) as connection:
             FileStates(connection).store_files(
                 folder, files, "quarantined", f"looking at it failed {tries} times: {failed.reason}"
             )

@@ -137,7 +137,7 @@ class RootScanner:
         for folder in gone:
             if self._ended or any(place in folder.parents for place in hidden):
                 continue
-            with self._writer.transaction() as connection:
+            with self._writer.transaction(lasting=False) as connection:
                 ledger = FileStates(connection)
                 names = set(ledger.known_files(folder))
                 ledger.forget_files(folder, names)
@@ -165,7 +165,7 @@ class RootScanner:
         special = {n: s for n, s in folder.special.items() if n not in known or known[n][0] != s[0]}
         if not (gone or changed or special):
             return
-        with self._writer.transaction() as connection:
+        with self._writer.transaction(lasting=False) as connection:
             ledger = FileStates(connection)
             ledger.forget_files(folder.path, gone)
             ledger.store_files(folder.path, changed, "waiting")
