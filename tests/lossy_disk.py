@@ -1,8 +1,8 @@
 """A disk that forgets: what a process wrote is recorded, and any state that a power loss could leave is made of it.
 
 A library that is loaded before libc records every write, truncation, sync, unlink and rename below a directory.
-``LossyDisk`` takes that record up to a point: what was synced by then is there, as are any of the later writes, whole or
-torn at a sector, in any order. Names change in order, as file systems with a journal change them, and at least up to
+``LossyDisk`` takes that record up to a point: what was synced by then is there, as are any of the later writes, whole
+or torn at a sector, in any order. Names change in order, as file systems with a journal change them, and at least up to
 the last sync of a directory.
 """
 

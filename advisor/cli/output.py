@@ -11,6 +11,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from advisor.cli import supervision
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def write_output(text: str, file: Path | None = None, encoding: str | None = Non
 
     ``encoding`` is that of results for other programs, which no locale changes.
     """
+    supervision.announce_delivery()
     if file is not None:
         _write_file(text, file)
         return

@@ -81,6 +81,7 @@ def probed_here() -> Path | None:
 
 def load_host() -> PluginHost:
     """Return the host with all plugins of installed packages and of the directories."""
+    from advisor.cli import supervision
     from advisor.extension import host
 
-    return host.load_plugins(plugin_folders())
+    return host.load_plugins(plugin_folders(), supervision.plugins_left_out(), asking=supervision.announce_plugin)

@@ -81,14 +81,20 @@ class ReaderPool:
             raise _make_closed_failure()
         worker: Worker | None = getattr(self._own, "worker", None)
         if worker is None:
-            limits = Limits(self._config.memory_B, self._config.task_s, max(int(self._config.task_s), 1))
+            task_s = self._config.task_s
+            limits = Limits(
+                self._config.memory_B, task_s, max(int(task_s), 1), plugin_s=min(self._config.plugin_s, task_s)
+            )
             folders = os.pathsep.join(map(str, self._config.plugins))
             worker = self._own.worker = Worker(_MODULE, limits, {PLUGINS_VARIABLE: folders})
             self._workers.append(worker)
         return self._ask_without_killers(worker, task)
 
     def _ask_without_killers(self, worker: Worker, task: dict[str, object]) -> object:
-        """Ask a child; where a plugin ends it, ask again without that plugin, which is left out for good in the end."""
+        """Ask a child; where a plugin ends it, ask again without that plugin, which is left out for good in the end.
+
+        Where nobody was asked just then, whoever was asked before may have done it: all of them are left out this once.
+        """
         blocked = set(self._breaker.blocked_plugins)
         while True:
             try:
@@ -96,10 +102,12 @@ class ReaderPool:
             except TaskFailed as failed:
                 if self._closed:
                     raise _make_closed_failure() from failed
-                if failed.at is None or failed.at in blocked:
+                suspects = {failed.at} if failed.at else failed.asked
+                if failed.kind != "killed" or not suspects - blocked:
                     raise
-                self._breaker.record_death(failed.at, failed.reason)
-                blocked.add(failed.at)
+                if failed.at:
+                    self._breaker.record_death(failed.at, failed.reason, late=failed.late)
+                blocked |= suspects
                 continue
             if isinstance(answer, dict) and isinstance(answer.get("failed"), dict):
                 self._breaker.record_answer({str(name): str(why) for name, why in answer["failed"].items()})
