@@ -1,4 +1,4 @@
-"""Plugins that do to their process whatever can be done, each in a file of its own, beside some that are well behaved."""
+"""Plugins that do to their process whatever can be done, each in a file of its own, beside two that behave well."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEEDS: Final = {
     "generator_exit": "raise GeneratorExit",
     "recurse": "f = lambda: f()\nf()",
     "children": "for _ in range(8):\n    if os.fork() == 0: time.sleep(3600)\ntime.sleep(3600)",
-    "orphans": "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: time.sleep(3600)\n    os._exit(0)\ntime.sleep(3600)",
+    "orphans": "if os.fork() == 0:\n    os.setsid()\n    os.fork()\n    time.sleep(3600)\ntime.sleep(3600)",
     "alarm_now": "signal.setitimer(signal.ITIMER_REAL, 0.01); time.sleep(1)",
     "deadlock": "lock = threading.Lock(); lock.acquire(); lock.acquire()",
     "fork_bomb": "end = time.monotonic() + 60\nwhile time.monotonic() < end: os.fork()",
@@ -44,9 +44,10 @@ ANSWERS: Final = {
     "not_a_number": "return [float('nan')]",
     "many": "return [Finding('', 'k', 's', 'x')] * 100_000",
     "long": "return [Finding('', 'k', 's', 'x' * 10_000_000)]",
-    "no_files": "resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])); return []",
+    "no_files": "kind = resource.RLIMIT_NOFILE; resource.setrlimit(kind, (3, resource.getrlimit(kind)[1])); return []",
     "at_exit": "atexit.register(os._exit, 0); return []",
     "thread": "threading.Thread(target=time.sleep, args=(3600,)).start(); return []",
+    "patch": "import builtins, json; json.dumps = builtins.compile = None; return []",
     "network": "import socket; socket.create_connection(('192.0.2.1', 80), 60); return []",
 }
 GOOD: Final = """

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEBUG_VARIABLE = "GAPWATCH_DEBUG"
-_INTERNAL = 3
-_INTERRUPTED = 130
+INTERNAL = 3
+INTERRUPTED = 130
 
 
 def run_guarded(run: Callable[[], int]) -> int:
@@ -27,7 +27,7 @@ def run_guarded(run: Callable[[], int]) -> int:
         return end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt:
         output.write_messages("interrupted")
-        return _INTERRUPTED
+        return INTERRUPTED
     except Exception as error:
         return _report_error(error)
 
@@ -54,4 +54,4 @@ def _report_error(error: Exception) -> int:
         return AdvisorError.exit_code
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     output.write_messages(f"internal error: {what} (set {DEBUG_VARIABLE}=1 for a traceback)")
-    return _INTERNAL
+    return INTERNAL

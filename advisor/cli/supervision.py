@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from advisor.cli.error_messages import INTERNAL, INTERRUPTED
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ UNHURRIED: Final = frozenset(("advisor_read", "advisor_trace", "command"))
 #: So often it is looked whether the child is there still (seconds); a process that it left may hold its pipe open.
 _TICK_S: Final = 0.2
 _GRACE_S: Final = 2.0
-INTERRUPTED: Final = 130
 
 
 class ChildLost(AdvisorError):
@@ -75,8 +75,7 @@ def announce_plugin(plugin: str, what: str) -> None:
     _send(_state.pipe, {"at": plugin, "what": what})
     if plugin:
         _state.limits.enter_context(_divert_output())
-    if plugin and what not in UNHURRIED:
-        _state.limits.enter_context(limit_plugin())
+        _state.limits.enter_context(limit_plugin(hurried=what not in UNHURRIED))
 
 
 @contextmanager
@@ -196,8 +195,11 @@ class _Wait:
                     raise self._make_loss(self._describe_end())
                 *lines, self._buffer = (self._buffer + part).split(b"\n")
                 for line in lines:
-                    if (code := self._take_message(line)) is not None:
-                        return code
+                    if (code := self._take_message(line)) is None:
+                        continue
+                    if code == INTERNAL and self._asked and not self._delivering:
+                        raise self._make_loss("failed with an internal error")
+                    return code
             elif self._has_ended():
                 raise self._make_loss(self._describe_end())
             elif self._due is not None and monotonic() > self._due:

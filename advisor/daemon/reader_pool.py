@@ -103,7 +103,7 @@ class ReaderPool:
                 if self._closed:
                     raise _make_closed_failure() from failed
                 suspects = {failed.at} if failed.at else failed.asked
-                if failed.kind != "killed" or not suspects - blocked:
+                if failed.kind not in ("killed", "fault") or not suspects - blocked:
                     raise
                 if failed.at:
                     self._breaker.record_death(failed.at, failed.reason, late=failed.late)

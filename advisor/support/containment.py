@@ -12,6 +12,7 @@ import platform
 import resource
 import signal
 import struct
+import sys
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -31,6 +32,8 @@ _OOM_FIRST: Final = "800"
 _SOCKET_CALLS: Final = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
 #: Sockets that reach nothing outside of this machine.
 _LOCAL_FAMILIES: Final = (0, 1, 16)
+#: Limits that are as they were once a plugin has answered.
+_GUARDED: Final = (resource.RLIMIT_AS, resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE)
 #: A plugin may start so many processes, and take so much memory beside what is there (bytes) or this share of all.
 _PROCESSES: Final = 64
 _MEMORY_B: Final = 4 << 30
@@ -85,15 +88,15 @@ def deny_network() -> bool:
 
 
 @contextmanager
-def limit_plugin() -> Iterator[None]:
-    """Let what runs meanwhile start few processes and take some memory; root may start more."""
-    size_B = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-    total_B = os.sysconf("SC_PHYS_PAGES") * resource.getpagesize()
-    wanted = {resource.RLIMIT_AS: size_B + max(_MEMORY_B, int(_MEMORY_SHARE * total_B))}
-    if os.getuid():
-        wanted[resource.RLIMIT_NPROC] = _count_own_processes(int(monotonic() / _RECOUNT_S)) + _PROCESSES
-    before = {which: resource.getrlimit(which) for which in wanted}
-    for which, most in wanted.items():
+def limit_plugin(*, hurried: bool = True) -> Iterator[None]:
+    """Let what runs meanwhile start few processes (root: any) and take some memory, if ``hurried``.
+
+    What it does to this process in passing is undone afterwards: directory, mask, streams, limits, alarms.
+    """
+    before = {which: resource.getrlimit(which) for which in _GUARDED}
+    here, mask, streams = _current_folder(), os.umask(0o77), (sys.stdout, sys.stderr)
+    os.umask(mask)
+    for which, most in (_compute_limits() if hurried else {}).items():
         least = min(one for one in (most, *before[which]) if one != resource.RLIM_INFINITY)
         resource.setrlimit(which, (least, before[which][1]))
     try:
@@ -102,6 +105,28 @@ def limit_plugin() -> Iterator[None]:
         for which, limits in before.items():
             with suppress(OSError, ValueError):
                 resource.setrlimit(which, limits)
+        with suppress(OSError):
+            if here is not None:
+                os.chdir(here)
+        os.umask(mask)
+        sys.stdout, sys.stderr = streams
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+
+def _current_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+def _compute_limits() -> dict[int, int]:
+    size_B = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    total_B = os.sysconf("SC_PHYS_PAGES") * resource.getpagesize()
+    wanted = {resource.RLIMIT_AS: size_B + max(_MEMORY_B, int(_MEMORY_SHARE * total_B))}
+    if os.getuid():
+        wanted[resource.RLIMIT_NPROC] = _count_own_processes(int(monotonic() / _RECOUNT_S)) + _PROCESSES
+    return wanted
 
 
 @lru_cache(maxsize=1)

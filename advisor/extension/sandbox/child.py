@@ -12,11 +12,12 @@ import errno
 import os
 import resource
 import sys
-from functools import partial
+from contextlib import ExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.sandbox import frames
+from advisor.extension.sandbox.worker import UNHURRIED
 from advisor.model.errors import AdvisorError
 from advisor.support import containment
 
@@ -50,12 +51,22 @@ def main(name: str, memory_B: int, cpu_s: int) -> None:
         except frames.FrameError:
             return
         _allow_cpu_time(cpu_s)
-        frames.send_frame(answers, _answer_task(module, task, partial(_announce, answers)))
+        frames.send_frame(answers, _answer_task(module, task, _Announcer(answers)))
 
 
-def _announce(answers: int, name: str, what: str = "") -> None:
-    """Say what is asked, for what."""
-    frames.send_frame(answers, {"at": name, "what": what})
+class _Announcer:
+    """Says whom a task asks for what, and puts this process in order again once that has answered."""
+
+    def __init__(self, answers: int) -> None:
+        self._answers = answers
+        self._guard = ExitStack()
+
+    def __call__(self, name: str, what: str = "") -> None:
+        """Say that ``name`` is asked; nobody any more for ''."""
+        self._guard.close()
+        frames.send_frame(self._answers, {"at": name, "what": what})
+        if name and what:
+            self._guard.enter_context(containment.limit_plugin(hurried=what not in UNHURRIED))
 
 
 def _answer_task(module: ModuleType, task: frames.Document, at: Callable[..., None]) -> frames.Document:

@@ -51,8 +51,8 @@ class TaskFailed(Exception):
     """A task without a result: ``refused`` for its data, ``unreachable`` where these could not be read for now, a
     ``fault`` of its code, or ``killed`` for its limits.
 
-    ``at`` names what the task was about when its child was lost, as far as the task said, ``asked`` all that it had been
-    about; ``late`` tells that it was lost because that took too long.
+    ``at`` names what the task was about when its child was lost, as far as the task said, ``asked`` all that it had
+    been about; ``late`` tells that it was lost because that took too long.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Worker:
             if kind in answer:
                 raise TaskFailed(kind, str(answer[kind]))
         self.stop_child()
-        raise TaskFailed("fault", str(answer.get("fault", "an answer without a result")))
+        raise TaskFailed("fault", str(answer.get("fault", "an answer without a result")), asked=frozenset(self._asked))
 
     def _receive_answer(self, child: subprocess.Popen[bytes], end: float) -> frames.Document:
         """Return the answer to the task at hand, noting on the way what it is about."""
