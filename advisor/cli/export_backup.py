@@ -43,7 +43,7 @@ def _export_history(args: argparse.Namespace) -> int:
                 lines.append(json.dumps(build_advice_document(runs.load_advice(entry.number))))
             except StoreError as error:
                 problems.append(f"{error}; it is left out")
-    output.write_output("".join(f"{line}\n" for line in lines), args.output)
+    output.write_output("".join(f"{line}\n" for line in lines), args.output, private=True)
     output.write_messages(*problems)
     return 2 if problems else 0
 

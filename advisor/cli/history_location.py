@@ -53,6 +53,7 @@ def _configured_folder() -> Path | None:
         return None
     from advisor.daemon import config
 
+    user_folders.refuse_foreign_config(own)
     return config.read_config(own).state
 
 
