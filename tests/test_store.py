@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ from advisor.history.schema import VERSION
 from advisor.model.errors import StoreError
 from advisor.output.advice_document import build_advice_document
 from advisor.pipeline import Options, advise
+from advisor.support import record_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +66,22 @@ def test_a_run_comes_back_as_it_was_stored(writer: HistoryWriter) -> None:
         assert (entry.number, entry.program, entry.actual_s, entry.verdict) == (number, "fig4", 47.0, "advice")
         assert runs.units_of_run(number) == (unit("a"),)
         assert runs.list_programs() == ("fig4",)
+
+
+def test_what_a_run_costs_does_not_grow_with_the_programs(
+    writer: HistoryWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each program has its latest runs unpacked once, in whatever order the programs run."""
+    with writer.transaction() as connection:
+        for number in range(300):
+            profile = replace(ADVICE.profile, program=f"p{number % 10}", run=str(number))
+            RunStore(connection).add_run(replace(ADVICE, profile=profile), [unit(str(number), str(number))], NOW)
+    unpack, unpacked = record_json.unpack_record, []
+    monkeypatch.setattr(record_json, "unpack_record", lambda *of: unpacked.append(1) or unpack(*of))
+    for _ in range(3):
+        for program in range(10):
+            assert len(RunStore(writer.connection).load_latest_advice(f"p{program}", 100, (), 10**9)) == 30
+    assert len(unpacked) == 300
 
 
 def test_a_unit_that_changed_replaces_its_run(writer: HistoryWriter) -> None:

@@ -278,8 +278,11 @@ class Daemon:
                 left -= unit.files.get(folder, {}).keys()
             for name in left & served.out_of_reach.keys():
                 self._postpone_files(folder, {name: served.files[name]}, served.out_of_reach[name], once)
+            pause = self._config.quiet_s * (_AGAIN if served.problem else 1)
             for name in left - served.out_of_reach.keys():
-                self._settling.postpone_file(folder, name, monotonic() + self._config.quiet_s)
+                self._settling.postpone_file(folder, name, monotonic() + pause)
+            if served.problem:
+                raise served.problem
 
     def _settle_unit(self, unit: UnitCandidate, outcome: UnitOutcome, once: bool) -> None:
         """Let the files of a unit go that found their state; one that could not be read yet waits on, for a while."""

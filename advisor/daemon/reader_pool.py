@@ -16,6 +16,7 @@ from advisor.daemon.intake import UnitIntake, UnitOutcome, identify_units
 from advisor.extension.host.discovery import plugin_versions
 from advisor.extension.sandbox import Limits, TaskFailed, Worker
 from advisor.history.file_states import FileStates
+from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,13 +41,14 @@ class ReadResult:
     """What became of ``files`` of a directory: those that found their state at once, and of each unit the outcome.
 
     Files ``out_of_reach`` could not be looked into for now, for a reason. Files that are in none of these belong to a
-    unit that was not complete yet, or that another thread was reading.
+    unit that was not complete yet, or that another thread was reading; or a ``problem`` kept them from being stored.
     """
 
     files: Mapping[bytes, FileSignature]
     settled: Mapping[bytes, FileSignature]
     units: tuple[tuple[UnitCandidate, UnitOutcome], ...] = ()
     out_of_reach: Mapping[bytes, str] = field(default_factory=dict)
+    problem: StoreError | None = None
 
 
 class ReaderPool:
@@ -127,8 +129,15 @@ class ReaderPool:
             with self._writer.transaction(lasting=False) as connection:
                 FileStates(connection).store_files(folder, others, "ignored", _UNKNOWN)
                 FileStates(connection).store_files(folder, stamps, "ignored", _STAMP)
-        units = tuple(done for candidate in found.units if (done := self._read_unit(candidate)) is not None)
-        return ReadResult(files, found.foreign, units, found.out_of_reach)
+        units: list[tuple[UnitCandidate, UnitOutcome]] = []
+        for candidate in found.units:
+            try:
+                done = self._read_unit(candidate)
+            except StoreError as error:  # what was stored before is there, and told
+                return ReadResult(files, found.foreign, tuple(units), found.out_of_reach, error)
+            if done is not None:
+                units.append(done)
+        return ReadResult(files, found.foreign, tuple(units), found.out_of_reach)
 
     def _read_one_by_one(
         self, root: Path, folder: Path, files: Mapping[bytes, FileSignature], failed: TaskFailed
