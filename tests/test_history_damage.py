@@ -10,7 +10,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from daemon_runs import Watch, profile
 from test_store import ADVICE, add, unit
 
 from advisor.history.backups import copy_history, restore_history
-from advisor.history.database import NAME, HistoryWriter, open_read_only, open_transaction
+from advisor.history.database import NAME, HistoryWriter, open_read_only, open_transaction, read_history
 from advisor.history.items import ItemStore
 from advisor.history.runs import RunStore
 from advisor.history.writer_lock import LOCK
@@ -72,6 +72,44 @@ def test_st5_what_can_be_read_of_a_damaged_history_is_saved(tmp_path: Path, seed
         assert add(made, unit("new", "new")) > max(entry.number for entry in entries)
     finally:
         made.close()
+
+
+def test_st5_no_damage_is_more_than_a_sentence(tmp_path: Path) -> None:
+    """Flipped bytes, lost and swapped pages, a cut: readers and the writer go on, or say why not."""
+    make_history(tmp_path / "whole", 12)
+    whole, saved = (tmp_path / "whole" / NAME).read_bytes(), 0
+    for seed in range(60):
+        folder = tmp_path / str(seed)
+        folder.mkdir(mode=0o700)
+        (folder / NAME).write_bytes(damage_content(whole, random.Random(seed)))
+        with suppress(StoreError), read_history(folder) as connection:
+            for entry in RunStore(connection).list_entries():
+                with suppress(StoreError):
+                    RunStore(connection).load_advice(entry.number)
+        with suppress(StoreError):
+            made = HistoryWriter(folder)
+            saved += len(RunStore(made.connection).list_entries())
+            add(made, unit("new", "new"))
+            assert made.connection.execute("PRAGMA quick_check").fetchone() == ("ok",)
+            made.close()
+    assert saved > 60 * 6, "most runs are saved"
+
+
+def damage_content(whole: bytes, chance: random.Random) -> bytes:
+    """Return a database with one kind of damage somewhere."""
+    content, page = bytearray(whole), 4096
+    first, second = (chance.randrange(len(whole) // page) * page for _ in range(2))
+    match chance.randrange(4):
+        case 0:
+            for _ in range(chance.randrange(1, 40)):
+                content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        case 1:
+            content[first : first + page] = bytes(page)
+        case 2:
+            content[first : first + page] = whole[second : second + page]
+        case _:
+            del content[chance.randrange(len(content)) :]
+    return bytes(content)
 
 
 def test_st5_files_whose_run_is_lost_are_read_again(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ _WITHOUT_PLUGINS = frozenset(
         "restore", "config",
     )
 )  # fmt: skip
+#: Commands that read files of others and need no network.
+_OFFLINE = ("advise", "demo", "explain", "report")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:]
     if arguments and arguments[0] not in _WITHOUT_PLUGINS and not arguments[0].startswith("-"):
         task = partial(run_guarded, lambda: _run_arguments(arguments))
-        return run_guarded(lambda: supervision.run_supervised(task))
+        offline = arguments[0] in _OFFLINE
+        return run_guarded(lambda: supervision.run_supervised(task, offline=offline))
     supervision.expect_parts()
     return run_guarded(lambda: _run_arguments(arguments))
 

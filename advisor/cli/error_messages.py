@@ -52,6 +52,9 @@ def _report_error(error: Exception) -> int:
     if isinstance(error, OSError) and error.filename is not None:
         output.write_messages(f"{os.fsdecode(error.filename)}: {error.strerror}")
         return AdvisorError.exit_code
+    if isinstance(error, MemoryError):
+        output.write_messages("there is not enough memory for this (see ulimit -v)")
+        return AdvisorError.exit_code
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     output.write_messages(f"internal error: {what} (set {DEBUG_VARIABLE}=1 for a traceback)")
     return INTERNAL

@@ -52,6 +52,7 @@ class _ChildState:
 
     pipe: int
     left_out: Mapping[str, str]
+    offline: bool
     limits: ExitStack = field(default_factory=ExitStack)
     delivering: bool = False
 
@@ -110,15 +111,18 @@ def expect_parts() -> None:
 
 def run_part(task: Callable[[], int]) -> int:
     """Run a part of a command, in a child where the process is the command's own; raises ``ChildLost``."""
-    return run_supervised(task) if _expects_parts else task()
+    return run_supervised(task, offline=True) if _expects_parts else task()
 
 
-def run_supervised(task: Callable[[], int]) -> int:
-    """Run ``task`` in a child, again without each plugin that ends it, and return its result; raises ``ChildLost``."""
+def run_supervised(task: Callable[[], int], *, offline: bool = False) -> int:
+    """Run ``task`` in a child, again without each plugin that ends it, and return its result; raises ``ChildLost``.
+
+    An ``offline`` task, and all that it starts, reaches no network.
+    """
     left_out: dict[str, str] = {}
     while True:
         try:
-            return _run_once(task, left_out)
+            return _run_once(task, _ChildState(-1, dict(left_out), offline))
         except ChildLost as lost:
             if lost.delivering or not lost.suspects - left_out.keys():
                 raise
@@ -126,7 +130,7 @@ def run_supervised(task: Callable[[], int]) -> int:
             left_out |= dict.fromkeys(lost.suspects, f"left out: the process {lost.reason} {when} it was asked")
 
 
-def _run_once(task: Callable[[], int], left_out: Mapping[str, str]) -> int:
+def _run_once(task: Callable[[], int], state: _ChildState) -> int:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
@@ -134,7 +138,8 @@ def _run_once(task: Callable[[], int], left_out: Mapping[str, str]) -> int:
     child = os.fork()
     if child == 0:
         os.close(receiving)
-        _run_child(task, _ChildState(sending, dict(left_out)))
+        state.pipe = sending
+        _run_child(task, state)
     os.close(sending)
     waited = _Wait(child, receiving)
     try:
@@ -157,6 +162,8 @@ def _run_child(task: Callable[[], int], state: _ChildState) -> NoReturn:
 
         os.setsid()
         containment.tie_to_parent()
+        if state.offline:
+            containment.deny_network()
         _state = state
         code = task()
         for stream in (sys.stdout, sys.stderr):
