@@ -7,14 +7,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from advisor.cli.supervision import INTERNAL, INTERRUPTED
 from advisor.model.errors import AdvisorError, DocumentError, GateCrossed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEBUG_VARIABLE = "GAPWATCH_DEBUG"
-INTERNAL = 3
-INTERRUPTED = 130
 
 
 def run_guarded(run: Callable[[], int]) -> int:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from advisor.cli.error_messages import INTERNAL, INTERRUPTED
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
@@ -31,6 +30,9 @@ UNHURRIED: Final = frozenset(("advisor_read", "advisor_trace", "command"))
 #: So often it is looked whether the child is there still (seconds); a process that it left may hold its pipe open.
 _TICK_S: Final = 0.2
 _GRACE_S: Final = 2.0
+#: How commands end that failed for a reason of ours, and that the user interrupted.
+INTERNAL: Final = 3
+INTERRUPTED: Final = 130
 
 
 class ChildLost(AdvisorError):

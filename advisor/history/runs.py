@@ -182,7 +182,7 @@ class RunStore:
 
 def _require_sound(number: int, packed: bytes) -> Advice:
     try:
-        return _unpacked.unpack(packed)
+        return _unpacked.unpack_advice(packed)
     except (ValueError, zlib.error, ContractError) as error:
         raise StoreError(f"the advice on run {number} is damaged: {error}") from error
 
@@ -198,7 +198,7 @@ class _UnpackedAdvice:
         self._known: OrderedDict[bytes, Advice] = OrderedDict()
         self._lock = Lock()
 
-    def unpack(self, packed: bytes) -> Advice:
+    def unpack_advice(self, packed: bytes) -> Advice:
         """Return the advice that ``_pack_advice`` wrote."""
         with self._lock:
             if (known := self._known.get(packed)) is not None:
