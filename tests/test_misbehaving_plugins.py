@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import run
+from command_line import environment, run
 from daemon_runs import CONFIG, Watch, profile
 from misbehaving_plugins import write_plugins
 from native_documents import PROFILES
+from patience import PATIENCE_S, has_ended, wait_until
 from site_folder import plugin
 
 from advisor.history.database import open_read_only
@@ -122,3 +127,30 @@ def test_a_profile_that_cannot_be_read_leaves_watch_without_a_verdict(tmp_path: 
     assert made.returncode == 2
     assert b"--fail-on has no verdict: " in made.stderr
     assert b"bad.json could not be read" in made.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_command_that_is_ended_takes_its_child_along(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "plugins").mkdir()
+    body = f"""
+    @hookimpl
+    def advisor_findings(profile):
+        import os, time
+        with open({str(tmp_path / "asked")!r}, "w") as file:
+            file.write(str(os.getpid()))
+        time.sleep(3600)
+    """
+    plugin(tmp_path / "plugins", "slow", body)
+    asked = tmp_path / "asked"
+    command = subprocess.Popen(
+        [sys.executable, "-m", "gapwatch", "advise", FIG4], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=environment(tmp_path, GAPWATCH_PLUGINS=str(tmp_path / "plugins"), GAPWATCH_PLUGIN_TIME="3600"),
+    )  # fmt: skip
+    wait_until(lambda: asked.exists() and bool(asked.read_text()))
+    child = int(asked.read_text())
+    assert child != command.pid
+    command.send_signal(number)
+    out, err = command.communicate(timeout=PATIENCE_S)
+    assert command.returncode == (130 if number == signal.SIGINT else -number)
+    assert (out, err) == (b"", b"gapwatch: interrupted\n" if number == signal.SIGINT else b"")
+    wait_until(partial(has_ended, child))

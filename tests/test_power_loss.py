@@ -76,13 +76,14 @@ def check_images(tmp_path: Path, images: int, many: int, seed: int) -> dict[str,
             disk.apply_step(step)
         done = point
         restore_image(disk.leave_image(chance), top, tmp_path / "image")
-        _check_image(tmp_path / "image", disk.acknowledged)
+        check_image(tmp_path / "image", disk.acknowledged)
         found["images"] += 1
         found["acknowledged"] += len(disk.acknowledged)
     return found
 
 
-def _check_image(folder: Path, acknowledged: list[str]) -> None:
+def check_image(folder: Path, acknowledged: list[str]) -> None:
+    """Open a history and compare it with what was acknowledged."""
     writer = database.HistoryWriter(folder)
     try:
         assert writer.set_aside is None
