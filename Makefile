@@ -7,7 +7,7 @@ LOCK ?= newest
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --no-annotate --custom-compile-command "make lock"
 
-.PHONY: demo test compat lock damage lint bench docs format clean
+.PHONY: demo test compat lock damage lint bench soak docs format clean
 
 demo: $(VENV)/.user
 	$(BIN)/gapwatch demo
@@ -33,6 +33,9 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+soak: $(VENV)/.dev
+	$(BIN)/python tests/soak.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m pytest -q benchmarks

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from advisor.model.errors import InputError
@@ -71,6 +73,16 @@ def do_print(task: dict[str, Any]) -> str:
         print("x" * 1000)
     os.write(1, b"raw")
     return "done"
+
+
+def do_connect(task: dict[str, Any]) -> list[str]:
+    """Say which kinds of sockets can be made."""
+    made = []
+    for name in ("AF_UNIX", "AF_INET", "AF_INET6", "AF_PACKET"):
+        with suppress(OSError):
+            socket.socket(getattr(socket, name), socket.SOCK_DGRAM).close()
+            made.append(name)
+    return made
 
 
 def do_forget(task: dict[str, Any]) -> object:

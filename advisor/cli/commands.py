@@ -46,6 +46,7 @@ _PLACES: Final = {
     "convert": "convert",
     "export": "export_backup:export",
     "backup": "export_backup:backup",
+    "restore": "export_backup:restore",
     "config": "config",
     "rules": "rules",
     "machines": "machines",

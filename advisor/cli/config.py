@@ -61,7 +61,11 @@ def read_config(args: argparse.Namespace) -> DaemonConfig:
     from advisor.daemon import config
 
     path = find_config_file(args)
-    return config.DaemonConfig() if path is None else config.read_config(path)
+    if path is None:
+        return config.DaemonConfig()
+    if not args.config:
+        user_folders.refuse_foreign_config(path)
+    return config.read_config(path)
 
 
 def run_command(args: argparse.Namespace) -> int:

@@ -1,40 +1,45 @@
 """The command line: thin commands over the pipeline.
 
-``main`` is the one place where errors end: what we can explain becomes one message and exit code 2 (1 for a crossed
-gate), what we can't becomes one line and exit code 3.
+A process of its own leaves commands that ask plugins to a child (``supervision``) and outlives whatever these do.
 """
 
 from __future__ import annotations
 
-import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from advisor import __version__
-from advisor.model.errors import AdvisorError, DocumentError, GateCrossed
+from advisor.cli.error_messages import run_guarded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DEBUG_VARIABLE = "GAPWATCH_DEBUG"
-_INTERNAL = 3
-_INTERRUPTED = 130
+#: Commands that load no plugin here: the daemon and the program that ``run`` starts have children of their own.
+_WITHOUT_PLUGINS = frozenset(
+    (
+        "run", "watch", "status", "history", "compare", "applied", "ack", "suppress", "stamp", "export", "backup",
+        "restore", "config",
+    )
+)  # fmt: skip
+#: Commands that read files of others and need no network.
+_OFFLINE = ("advise", "demo", "explain", "report")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (by default the process's own) and return its exit code."""
-    from advisor.cli import output
+    from advisor.cli import output, supervision
 
     output.prepare_streams()
-    try:
-        return _run_arguments(list(sys.argv[1:] if argv is None else argv))
-    except SystemExit as end:  # argparse, after help
-        return end.code if isinstance(end.code, int) else 0
-    except KeyboardInterrupt:
-        output.write_messages("interrupted")
-        return _INTERRUPTED
-    except Exception as error:
-        return _report_error(error)
+    if argv is not None:
+        return run_guarded(lambda: _run_arguments(list(argv)))
+    arguments = sys.argv[1:]
+    if arguments and arguments[0] not in _WITHOUT_PLUGINS and not arguments[0].startswith("-"):
+        task = partial(run_guarded, lambda: _run_arguments(arguments))
+        offline = arguments[0] in _OFFLINE
+        return run_guarded(lambda: supervision.run_supervised(task, offline=offline))
+    supervision.expect_parts()
+    return run_guarded(lambda: _run_arguments(arguments))
 
 
 def _run_arguments(arguments: list[str]) -> int:
@@ -53,28 +58,3 @@ def _run_arguments(arguments: list[str]) -> int:
         return 0
     parser.print_help()
     return 2
-
-
-def _report_error(error: Exception) -> int:
-    """Say what went wrong and return the exit code that goes with it."""
-    from advisor.cli import output
-
-    if os.environ.get(DEBUG_VARIABLE):
-        import traceback
-
-        output.write_messages(*"".join(traceback.format_exception(error)).splitlines())
-    if isinstance(error, DocumentError):
-        output.write_messages(*map(str, error.problems))
-        return error.exit_code
-    if isinstance(error, GateCrossed):
-        output.write_messages(f"gate crossed: {error}")
-        return error.exit_code
-    if isinstance(error, AdvisorError):
-        output.write_messages(str(error), *getattr(error, "__notes__", ()))
-        return error.exit_code
-    if isinstance(error, OSError) and error.filename is not None:
-        output.write_messages(f"{os.fsdecode(error.filename)}: {error.strerror}")
-        return AdvisorError.exit_code
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    output.write_messages(f"internal error: {what} (set {DEBUG_VARIABLE}=1 for a traceback)")
-    return _INTERNAL

@@ -1,4 +1,4 @@
-"""``gapwatch export`` and ``gapwatch backup``: the history for others, and a copy of it for bad days."""
+"""``gapwatch export``, ``backup`` and ``restore``: the history for others, and a copy of it for bad days."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import history_location, output
+from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
     import argparse
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HistoryCommand:
-    """One of the two commands."""
+    """One of these commands."""
 
     NAME: str
     HELP: str
@@ -40,17 +41,26 @@ def _export_history(args: argparse.Namespace) -> int:
     """Write the history in a form for other programs; returns the exit code."""
     with history_location.open_runs(args) as runs:
         history_location.require_program(args.program, runs)
-        text = _render_metrics(runs, args.program) if args.form == "openmetrics" else _render_lines(runs, args.program)
-    output.write_output(text, args.output)
-    return 0
+        if args.form == "openmetrics":
+            output.write_output(_render_metrics(runs, args.program), args.output)
+            return 0
+        lines, problems = _render_lines(runs, args.program)
+    output.write_output("".join(lines), args.output, private=True)
+    output.write_messages(*problems)
+    return 2 if problems else 0
 
 
-def _render_lines(runs: RunStore, program: str | None) -> str:
-    """Return one advice document a line."""
+def _render_lines(runs: RunStore, program: str | None) -> tuple[list[str], list[str]]:
+    """Return one advice document a line, and what is said of runs that are left out."""
     from advisor.output.advice_document import build_advice_document
 
-    entries = runs.list_entries(program)
-    return "".join(f"{json.dumps(build_advice_document(runs.load_advice(entry.number)))}\n" for entry in entries)
+    lines, problems = [], []
+    for entry in runs.list_entries(program):
+        try:
+            lines.append(f"{json.dumps(build_advice_document(runs.load_advice(entry.number)))}\n")
+        except StoreError as error:
+            problems.append(f"{error}; it is left out")
+    return lines, problems
 
 
 def _render_metrics(runs: RunStore, program: str | None) -> str:
@@ -69,9 +79,28 @@ def _add_backup_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _backup_history(args: argparse.Namespace) -> int:
     """Write a complete copy of the history, also while the daemon runs; returns the exit code."""
-    from advisor.history.database import copy_history
+    from advisor.history.backups import copy_history
 
     copy_history(history_location.history_folder(args), args.file)
+    return 0
+
+
+def _add_restore_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path, help="Backup that 'gapwatch backup' wrote")
+    history_location.add_state_argument(parser)
+
+
+def _restore_history(args: argparse.Namespace) -> int:
+    """Put a backup in the place of the history, which is kept under another name; returns the exit code."""
+    from advisor.history.backups import restore_history
+
+    folder = history_location.history_folder(args)
+    kept = restore_history(folder, args.file)
+    before = f"; what was there before is {kept}" if kept is not None else ""
+    output.write_output(
+        f"the history in {folder} is now that of {args.file}{before}\n"
+        "profiles that were read since the backup are read again by the next 'gapwatch watch'\n"
+    )
     return 0
 
 
@@ -80,4 +109,7 @@ export = HistoryCommand(
 )
 backup = HistoryCommand(
     "backup", "back up the history (safe while the daemon runs)", _add_backup_arguments, _backup_history
+)
+restore = HistoryCommand(
+    "restore", "put a backup in the place of the history", _add_restore_arguments, _restore_history
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from advisor.cli import history_location, option_types, output, report_output
@@ -40,12 +39,12 @@ def run_command(args: argparse.Namespace) -> int:
 
 
 def _build_report(args: argparse.Namespace) -> Report:
-    from advisor.history.database import open_read_only
+    from advisor.history.database import read_history
     from advisor.history.items import ItemStore
     from advisor.history.runs import RunStore
     from advisor.model.reports import Report, Text
 
-    with closing(open_read_only(history_location.history_folder(args))) as connection:
+    with read_history(history_location.history_folder(args)) as connection:
         runs = RunStore(connection)
         history_location.require_program(args.program, runs)
         entries = runs.list_entries(args.program, args.limit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,7 @@ def _configured_folder() -> Path | None:
         return None
     from advisor.daemon import config
 
+    user_folders.refuse_foreign_config(own)
     return config.read_config(own).state
 
 
@@ -78,8 +79,8 @@ def require_program(program: str | None, runs: RunStore) -> None:
 @contextmanager
 def open_runs(args: argparse.Namespace) -> Iterator[RunStore]:
     """Give the runs of the history, to read; the connection is closed afterwards. Raises ``StoreError``."""
-    from advisor.history.database import open_read_only
+    from advisor.history.database import read_history
     from advisor.history.runs import RunStore
 
-    with closing(open_read_only(history_folder(args))) as connection:
+    with read_history(history_folder(args)) as connection:
         yield RunStore(connection)

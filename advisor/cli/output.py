@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from advisor.cli import option_types
+from advisor.cli import option_types, supervision
 from advisor.model.errors import AdvisorError
 from advisor.support.atomic_write import atomic_write
 
@@ -105,18 +105,22 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def write_output(text: str, file: Path | None = None, encoding: str | None = None) -> None:
+def write_output(text: str, file: Path | None = None, encoding: str | None = None, *, private: bool = False) -> None:
     """Write a command's result; quiet where the reader has gone, ``AdvisorError`` where it can't be written.
 
-    ``encoding`` is that of results for other programs, which no locale changes.
+    ``encoding`` is that of results for other programs, which no locale changes. A ``private`` file is made with mode
+    0600, others as the mask of the user says.
     """
+    supervision.announce_delivery()
     if file is not None:
-        _write_file(text, file)
+        _write_file(text, file, 0o600 if private else 0o666)
         return
     if sys.stdout is None:
         raise AdvisorError("standard output is closed: cannot write the result")
+    from advisor.output.ci_log import defuse_commands
+
     try:
-        _write_stream(text, sys.stdout, encoding)
+        _write_stream(defuse_commands(text, os.environ), sys.stdout, encoding)
     except BrokenPipeError:
         _discard_buffer(sys.stdout)
     except OSError as error:
@@ -133,7 +137,7 @@ def _write_stream(text: str, stream: TextIO, encoding: str | None) -> None:
     stream.flush()
 
 
-def _write_file(text: str, file: Path) -> None:
+def _write_file(text: str, file: Path, mode: int) -> None:
     """Replace a file as a whole, so that nobody reads half of it; write into what is no file, such as a pipe."""
     content = text.encode("utf-8", "backslashreplace")
     try:
@@ -142,7 +146,8 @@ def _write_file(text: str, file: Path) -> None:
             return
         target = file.resolve()
         with atomic_write(target) as partial:
-            partial.write_bytes(content)
+            with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as stream:
+                stream.write(content)
             if target.exists():
                 shutil.copymode(target, partial)
     except OSError as error:
@@ -162,12 +167,14 @@ def write_messages(*messages: str) -> None:
 
     Where they can't be written, nothing is kept: Python would try again when it ends, and change the exit code.
     """
+    from advisor.output.ci_log import defuse_commands
     from advisor.output.clean import clean_text
 
     encoding = stream_encoding(sys.stderr, os.environ)
     with suppress(ValueError, AttributeError):
         try:
-            sys.stderr.write("".join(f"gapwatch: {clean_text(message, encoding)}\n" for message in messages))
+            lines = (defuse_commands(clean_text(message, encoding), os.environ) for message in messages)
+            sys.stderr.write("".join(f"gapwatch: {line}\n" for line in lines))
             sys.stderr.flush()
         except OSError:
             _discard_buffer(sys.stderr)

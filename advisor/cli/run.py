@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis import machines
-from advisor.cli import advise, history_location, output, user_folders
+from advisor.cli import advise, history_location, output, supervision, user_folders
+from advisor.cli.error_messages import run_guarded
 from advisor.cli.next_commands import fill_commands
 from advisor.collect.passes.planning import PASSES
 from advisor.model.errors import AdvisorError, UsageError
@@ -112,13 +113,8 @@ def run_command(args: argparse.Namespace) -> int:
     if recording.code:
         output.write_messages(notes.describe_exit_status(recording.code))
     status = recording.code if recording.code >= 0 else _SIGNALLED - recording.code
-    try:
-        _advise_recording(recording, session, args)
-    except AdvisorError as error:
-        if not status:
-            raise
-        output.write_messages(str(error))
-    return status
+    code = supervision.run_part(lambda: run_guarded(lambda: _advise_recording(recording, session, args)))
+    return status or code
 
 
 def _session(command: Sequence[str], args: argparse.Namespace) -> Session | None:
@@ -152,8 +148,8 @@ def _flush_streams() -> None:
             stream.flush()
 
 
-def _advise_recording(recording: Recording, session: Session | None, args: argparse.Namespace) -> None:
-    """Advise on what was recorded; on what was sampled from outside where nothing was."""
+def _advise_recording(recording: Recording, session: Session | None, args: argparse.Namespace) -> int:
+    """Advise on what was recorded; on what was sampled from outside where nothing was. Returns the exit code."""
     from advisor.collect.recorder.session import finish_session
 
     missing = finish_session(session) if session else None
@@ -161,7 +157,7 @@ def _advise_recording(recording: Recording, session: Session | None, args: argpa
         if missing:
             output.write_messages(f"only sampled from outside: {missing}")
         _advise_on_samples(recording, args)
-        return
+        return 0
     folder = session.folder
     if args.deep:
         folder = _go_deep(recording, session, args)
@@ -169,6 +165,7 @@ def _advise_recording(recording: Recording, session: Session | None, args: argpa
     output.write_messages(f"recorded into {folder}; gapwatch advise{machine} reads it again")
     study = advise.study_runs([folder], args, history_location.open_history(args))
     advise.deliver_advice(fill_commands(study.advice, [folder]), study.earlier, args)
+    return 0
 
 
 def _go_deep(recording: Recording, session: Session, args: argparse.Namespace) -> Path:

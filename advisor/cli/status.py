@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from advisor.cli import history_location, output, report_output
@@ -36,18 +35,18 @@ def _describe_runs(runs: RunStore) -> str:
 
 
 def _build_report(args: argparse.Namespace) -> Report:
-    from advisor.history.database import open_read_only
+    from advisor.history.database import read_history
 
     folder = history_location.history_folder(args)
-    with closing(open_read_only(folder)) as connection:
+    with read_history(folder) as connection:
         return _build_folder_report(folder, connection)
 
 
 def _build_folder_report(folder: Path, connection: Connection) -> Report:
-    from advisor.history.database import find_writer
     from advisor.history.file_states import FileStates
     from advisor.history.remarks import RemarkStore
     from advisor.history.runs import RunStore
+    from advisor.history.writer_lock import find_writer
     from advisor.model.reports import Column, Report, Table, Text
 
     who = find_writer(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,20 @@ _PROBED = "probed"
 def config_folder() -> Path:
     """Return the user's configuration directory; it need not exist."""
     return user_folder("XDG_CONFIG_HOME", "~/.config")
+
+
+def refuse_foreign_config(path: Path) -> None:
+    """Raise ``UsageError`` where somebody else could have written the user's own configuration, which names plugins."""
+    from advisor.model.errors import UsageError
+
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    if status.st_uid not in (0, os.geteuid()):
+        raise UsageError(f"{path} is not read: it belongs to user {status.st_uid}, neither to you nor to root")
+    if status.st_mode & stat.S_IWOTH:
+        raise UsageError(f"{path} is not read: everybody may write to it; chmod o-w it and look at what it holds")
 
 
 def plugin_folders() -> tuple[Path, ...]:
@@ -81,6 +96,7 @@ def probed_here() -> Path | None:
 
 def load_host() -> PluginHost:
     """Return the host with all plugins of installed packages and of the directories."""
+    from advisor.cli import supervision
     from advisor.extension import host
 
-    return host.load_plugins(plugin_folders())
+    return host.load_plugins(plugin_folders(), supervision.plugins_left_out(), asking=supervision.announce_plugin)

@@ -54,7 +54,7 @@ def run_command(args: argparse.Namespace) -> int:
     from advisor.cli.watchers import make_watcher
     from advisor.daemon import throttling
     from advisor.daemon.daemon import Daemon
-    from advisor.daemon.events import RunIngested
+    from advisor.daemon.events import FileSettled, RunIngested
 
     if args.fail_on and not args.once:
         raise UsageError("--fail-on requires --once: a daemon that keeps watching has no exit status")
@@ -65,10 +65,13 @@ def run_command(args: argparse.Namespace) -> int:
         "lines" if form == "live" and not _is_terminal() else form, settings, state, output.build_page(args)
     )
     newest: dict[str, Advice] = {}
+    unread: list[str] = []
 
     def handle_event(event: Event) -> None:
         if isinstance(event, RunIngested):
             newest[event.advice.profile.program] = event.advice
+        elif args.fail_on and isinstance(event, FileSettled) and event.state in ("quarantined", "waiting"):
+            unread.append(f"{event.path} could not be read ({event.reason})")
         try:
             shown.handle_event(event)
         except AdvisorError as error:  # a log that is full; the history has all that it would say
@@ -83,10 +86,10 @@ def run_command(args: argparse.Namespace) -> int:
     throttling.lower_priority(settings.nice)
     with shown:
         daemon.run_daemon(once=args.once)
-    if args.fail_on and not newest:
-        output.write_messages("nothing new was read: --fail-on has nothing to check")
     for advice in newest.values() if args.fail_on else ():
         gates.check_gates(args.fail_on, advice, partial(_find_base, advice, state))
+    if args.fail_on and (unread or not newest):
+        raise AdvisorError(f"--fail-on has no verdict: {'; '.join(unread) or 'nothing new was read'}")
     return 0
 
 

@@ -1,4 +1,6 @@
-"""Which plugins are left out: what failed three times is, until its version changes, also by the next daemon."""
+"""Which plugins are left out, until their version changes, also by the next daemon: those that failed three times, or
+held everything up once.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,10 @@ class PluginBreaker:
         with self._lock:
             return frozenset(name for name, times in self._times.items() if times >= TRIES)
 
-    def record_death(self, plugin: str, reason: str) -> None:
-        """Note that a process ended while it asked a plugin."""
+    def record_death(self, plugin: str, reason: str, *, late: bool = False) -> None:
+        """Note that a process ended while it asked a plugin; one that was too ``late`` is left out at once."""
         with self._lock:
-            times = self._times[plugin] = self._times.get(plugin, 0) + 1
+            times = self._times[plugin] = max(self._times.get(plugin, 0) + 1, TRIES if late else 0)
         self._store_failures(plugin, times, reason)
 
     def record_answer(self, failed: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from advisor import pipeline
 from advisor.analysis import merging
-from advisor.extension.host import FoundProfile, PluginHost, load_plugins
+from advisor.extension.host import FoundProfile, PluginHost, discovery, installed_plugins, load_plugins
 from advisor.history.history_queries import StoredHistory
 from advisor.history.runs import strip_arrays
 from advisor.support import record_json
@@ -28,24 +28,31 @@ _CHUNK = 1 << 20
 class _AskedPlugin:
     """Whom the host asks, told to whoever waits for the answer to the task at hand."""
 
-    tell: Callable[[str], None] = staticmethod(lambda name: None)
+    tell: Callable[[str, str], None] = staticmethod(lambda name, what: None)
 
 
 @cache
 def _load_host(blocked: tuple[str, ...] = ()) -> PluginHost:
     folders = filter(None, os.environ.get("GAPWATCH_PLUGINS", "").split(os.pathsep))
-    return load_plugins([Path(folder) for folder in folders], blocked, asking=lambda name: _AskedPlugin.tell(name))
+    return load_plugins(
+        [Path(folder) for folder in folders], blocked, asking=lambda name, what: _AskedPlugin.tell(name, what)
+    )
 
 
 def prepare() -> None:
-    """Load once what every task needs."""
-    _load_host()
+    """Load once what every task needs, but for plugins of others: importing them is part of a task, and may end it."""
+    load_plugins(blocked=_foreign_plugins())
 
 
-def handle(task: dict[str, Any], at: Callable[[str], None]) -> object:
+def _foreign_plugins() -> list[str]:
+    points, _ = installed_plugins.load_entry_points()
+    return [point.name for point in points if point.package != discovery.OWN]
+
+
+def handle(task: dict[str, Any], at: Callable[[str, str], None]) -> object:
     """Return the result of a task: ``identify_files``, ``hash_content`` or ``advise_on_units``.
 
-    ``at`` is told which plugin is asked.
+    ``at`` is told which plugin is asked for what.
     """
     _AskedPlugin.tell = at
     host = _load_host(tuple(task.get("blocked", ())))

@@ -25,7 +25,8 @@ class DaemonConfig:
     A file is read when nobody changed it for ``quiet_s``; one that can't be read by then is tried again until it has
     been unchanged for ``patience_s``, and then set aside. Directories are scanned every ``scan_s``, or every ``poll_s``
     where the file system announces no changes. A run that names no build is of the one that ``source`` holds when its
-    profile has settled. A backlog is read slowly where more than ``max_load`` processes of others want each core.
+    profile has settled. Reading one may take ``task_s``, each answer of a plugin of others ``plugin_s``. A backlog is
+    read slowly where more than ``max_load`` processes of others want each core.
     """
 
     roots: tuple[Path, ...] = ()
@@ -36,6 +37,7 @@ class DaemonConfig:
     patience_s: float = 120.0
     jobs: int = 1
     task_s: float = 300.0
+    plugin_s: float = 10.0
     memory_B: int = 2 << 30
     nice: int = 19
     max_load: float = 1.5
@@ -168,6 +170,7 @@ _READ: Final[dict[str, tuple[str, Callable[[object, Path], object]]]] = {
     "patience": ("patience_s", _parse_seconds),
     "jobs": ("jobs", _make_number_parser(1, 1024)),
     "task": ("task_s", _parse_seconds),
+    "plugin": ("plugin_s", _parse_seconds),
     "memory": ("memory_B", _make_size_parser(2**28, "256 MiB")),
     "nice": ("nice", _make_number_parser(0, 19)),
     "max_load": ("max_load", _parse_load),

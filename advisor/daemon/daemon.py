@@ -96,10 +96,15 @@ class Daemon:
 
     def _begin_session(self) -> None:
         """Take up what an earlier process left; what an older version could not read gets another try."""
-        with self._writer.transaction() as connection:
+        with self._writer.transaction(lasting=False) as connection:
             RemarkStore(connection).clear_remarks()
         if self._writer.set_aside:
-            self._publish_remark(f"the history was set aside: {self._writer.set_aside}; all profiles are read anew")
+            self._publish_remark(f"the history was set aside: {self._writer.set_aside}; other profiles are read anew")
+        if self._writer.lost:
+            self._publish_remark(
+                f"the history: {self._writer.lost}; profiles that were read in them are read again, and what was said "
+                "of items since must be said again"
+            )
         plugins = sorted(plugin_versions(self._config.plugins).items())
         version = " ".join((__version__, *(f"{name}={number}" for name, number in plugins)))
         with self._writer.transaction() as connection:
@@ -273,8 +278,11 @@ class Daemon:
                 left -= unit.files.get(folder, {}).keys()
             for name in left & served.out_of_reach.keys():
                 self._postpone_files(folder, {name: served.files[name]}, served.out_of_reach[name], once)
+            pause = self._config.quiet_s * (_AGAIN if served.problem else 1)
             for name in left - served.out_of_reach.keys():
-                self._settling.postpone_file(folder, name, monotonic() + self._config.quiet_s)
+                self._settling.postpone_file(folder, name, monotonic() + pause)
+            if served.problem:
+                raise served.problem
 
     def _settle_unit(self, unit: UnitCandidate, outcome: UnitOutcome, once: bool) -> None:
         """Let the files of a unit go that found their state; one that could not be read yet waits on, for a while."""
@@ -299,7 +307,7 @@ class Daemon:
 
     def _postpone_files(self, folder: Path, files: Mapping[bytes, FileSignature], reason: str, leave: bool) -> None:
         """Let files wait on for a reason, the longer the longer they do; or ``leave`` them to the next process."""
-        with self._writer.transaction() as connection:
+        with self._writer.transaction(lasting=False) as connection:
             FileStates(connection).store_files(folder, files, "waiting", reason)
         if leave:
             self._settling.forget_files(folder, files)
@@ -309,7 +317,7 @@ class Daemon:
             self._settling.postpone_file(folder, name, now + max(_AGAIN * self._config.quiet_s, longer))
 
     def _settle_files(self, folder: Path, files: Mapping[bytes, FileSignature], state: State, reason: str) -> None:
-        with self._writer.transaction() as connection:
+        with self._writer.transaction(lasting=False) as connection:
             FileStates(connection).store_files(folder, files, state, reason)
         self._settling.forget_files(folder, files)
 
@@ -322,5 +330,5 @@ class Daemon:
     def _publish_remark(self, text: str) -> None:
         """Tell something about the daemon itself, and leave it to gapwatch status."""
         self._tell(Remark(text))
-        with suppress(StoreError), self._writer.transaction() as connection:
+        with suppress(StoreError), self._writer.transaction(lasting=False) as connection:
             RemarkStore(connection).add_remark(text)

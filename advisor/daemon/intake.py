@@ -123,7 +123,8 @@ class UnitIntake:
             self._failures.pop(unit.path, None)
         except TaskFailed as failed:
             read = self._record_failure(unit, failed)
-        with self._writer.transaction() as connection:
+        lasting = isinstance(read, _NewRun) or read.state == "duplicate"
+        with self._writer.transaction(lasting=lasting) as connection:
             outcome = read if isinstance(read, UnitOutcome) else _store_run(connection, unit.path, read, now)
             place = RunStore(connection).find_unit_number(unit.path)
             for folder, files in unit.files.items():

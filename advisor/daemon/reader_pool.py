@@ -16,6 +16,7 @@ from advisor.daemon.intake import UnitIntake, UnitOutcome, identify_units
 from advisor.extension.host.discovery import plugin_versions
 from advisor.extension.sandbox import Limits, TaskFailed, Worker
 from advisor.history.file_states import FileStates
+from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,13 +41,14 @@ class ReadResult:
     """What became of ``files`` of a directory: those that found their state at once, and of each unit the outcome.
 
     Files ``out_of_reach`` could not be looked into for now, for a reason. Files that are in none of these belong to a
-    unit that was not complete yet, or that another thread was reading.
+    unit that was not complete yet, or that another thread was reading; or a ``problem`` kept them from being stored.
     """
 
     files: Mapping[bytes, FileSignature]
     settled: Mapping[bytes, FileSignature]
     units: tuple[tuple[UnitCandidate, UnitOutcome], ...] = ()
     out_of_reach: Mapping[bytes, str] = field(default_factory=dict)
+    problem: StoreError | None = None
 
 
 class ReaderPool:
@@ -81,14 +83,20 @@ class ReaderPool:
             raise _make_closed_failure()
         worker: Worker | None = getattr(self._own, "worker", None)
         if worker is None:
-            limits = Limits(self._config.memory_B, self._config.task_s, max(int(self._config.task_s), 1))
+            task_s = self._config.task_s
+            limits = Limits(
+                self._config.memory_B, task_s, max(int(task_s), 1), plugin_s=min(self._config.plugin_s, task_s)
+            )
             folders = os.pathsep.join(map(str, self._config.plugins))
             worker = self._own.worker = Worker(_MODULE, limits, {PLUGINS_VARIABLE: folders})
             self._workers.append(worker)
         return self._ask_without_killers(worker, task)
 
     def _ask_without_killers(self, worker: Worker, task: dict[str, object]) -> object:
-        """Ask a child; where a plugin ends it, ask again without that plugin, which is left out for good in the end."""
+        """Ask a child; where a plugin ends it, ask again without that plugin, which is left out for good in the end.
+
+        Where nobody was asked just then, whoever was asked before may have done it: all of them are left out this once.
+        """
         blocked = set(self._breaker.blocked_plugins)
         while True:
             try:
@@ -96,10 +104,12 @@ class ReaderPool:
             except TaskFailed as failed:
                 if self._closed:
                     raise _make_closed_failure() from failed
-                if failed.at is None or failed.at in blocked:
+                suspects = {failed.at} if failed.at else failed.asked
+                if failed.kind not in ("killed", "fault") or not suspects - blocked:
                     raise
-                self._breaker.record_death(failed.at, failed.reason)
-                blocked.add(failed.at)
+                if failed.at:
+                    self._breaker.record_death(failed.at, failed.reason, late=failed.late)
+                blocked |= suspects
                 continue
             if isinstance(answer, dict) and isinstance(answer.get("failed"), dict):
                 self._breaker.record_answer({str(name): str(why) for name, why in answer["failed"].items()})
@@ -116,11 +126,18 @@ class ReaderPool:
         if found.foreign:
             stamps = {name: each for name, each in found.foreign.items() if name == os.fsencode(sidecar.NAME)}
             others = {name: each for name, each in found.foreign.items() if name not in stamps}
-            with self._writer.transaction() as connection:
+            with self._writer.transaction(lasting=False) as connection:
                 FileStates(connection).store_files(folder, others, "ignored", _UNKNOWN)
                 FileStates(connection).store_files(folder, stamps, "ignored", _STAMP)
-        units = tuple(done for candidate in found.units if (done := self._read_unit(candidate)) is not None)
-        return ReadResult(files, found.foreign, units, found.out_of_reach)
+        units: list[tuple[UnitCandidate, UnitOutcome]] = []
+        for candidate in found.units:
+            try:
+                done = self._read_unit(candidate)
+            except StoreError as error:  # what was stored before is there, and told
+                return ReadResult(files, found.foreign, tuple(units), found.out_of_reach, error)
+            if done is not None:
+                units.append(done)
+        return ReadResult(files, found.foreign, tuple(units), found.out_of_reach)
 
     def _read_one_by_one(
         self, root: Path, folder: Path, files: Mapping[bytes, FileSignature], failed: TaskFailed
@@ -137,7 +154,7 @@ class ReaderPool:
         if tries < TRIES:
             return self._read_folder(root, folder, files)
         del self._failures[place]
-        with self._writer.transaction() as connection:
+        with self._writer.transaction(lasting=False) as connection:
             FileStates(connection).store_files(
                 folder, files, "quarantined", f"looking at it failed {tries} times: {failed.reason}"
             )

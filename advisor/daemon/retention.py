@@ -32,7 +32,7 @@ class HistoryRetention:
         """Drop the oldest runs until the history is within its bounds; return how many were dropped."""
         dropped = 0
         while many := self._count_excess_runs():
-            with self._writer.transaction() as connection:
+            with self._writer.transaction(lasting=False) as connection:
                 dropped += RunStore(connection).drop_oldest(min(many, _EVERY))
             with self._writer.lend_connection() as connection:
                 connection.executescript("PRAGMA incremental_vacuum;")

@@ -5,6 +5,8 @@ What a look finds goes to the ledger first, as waiting, and to the files that se
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from math import inf
 from threading import Condition, Thread
 from time import monotonic, thread_time
@@ -28,6 +30,9 @@ _CLOSED_S: Final = 0.1
 #: Looks take at most one part in so many of a core: where the system announces changes, and where it does not.
 _HEARD: Final = 250
 _SILENT: Final = 20
+
+#: Why a link is left alone that leads out of what is watched.
+_OUTSIDE: Final = "is a link to a file outside of the watched directory"
 
 Closed = set[tuple["Path", bytes]]
 
@@ -137,7 +142,7 @@ class RootScanner:
         for folder in gone:
             if self._ended or any(place in folder.parents for place in hidden):
                 continue
-            with self._writer.transaction() as connection:
+            with self._writer.transaction(lasting=False) as connection:
                 ledger = FileStates(connection)
                 names = set(ledger.known_files(folder))
                 ledger.forget_files(folder, names)
@@ -163,16 +168,25 @@ class RootScanner:
         nothing = (None, None)
         changed = {n: s for n, s in folder.files.items() if known.get(n, nothing)[0] != s}
         special = {n: s for n, s in folder.special.items() if n not in known or known[n][0] != s[0]}
+        outside = {n: s for n, s in changed.items() if self._leads_outside(folder.path / os.fsdecode(n))}
+        special |= {n: (s, _OUTSIDE) for n, s in outside.items()}
+        changed = {n: s for n, s in changed.items() if n not in outside}
         if not (gone or changed or special):
             return
-        with self._writer.transaction() as connection:
+        with self._writer.transaction(lasting=False) as connection:
             ledger = FileStates(connection)
             ledger.forget_files(folder.path, gone)
             ledger.store_files(folder.path, changed, "waiting")
             for name, (signature, kind) in special.items():
                 ledger.store_files(folder.path, {name: signature}, "ignored", kind)
-        self._settling.forget_files(folder.path, gone)
+        self._settling.forget_files(folder.path, gone | outside.keys())
         self._settling.observe_files(folder.path, changed, monotonic())
+
+    def _leads_outside(self, path: Path) -> bool:
+        """Return whether a file is a link to one that does not lie below the root."""
+        with suppress(OSError, RuntimeError):  # a link that leads to itself is no error everywhere
+            return path.is_symlink() and not path.resolve().is_relative_to(self.root.resolve())
+        return True
 
 
 def scanned_identities(lookers: Mapping[Path, RootScanner]) -> dict[Path, tuple[int, int]]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from advisor.model.records import Advice
 
 #: Gaps below this share of the run are worth no run.
-policy.CHANGE_SHARE: Final = 0.02
+LEAST_SHARE: Final = 0.02
 #: The gaps that each kind of setting may shrink; ``I`` stands for the computation itself.
 _STAKES: Final[Mapping[str, tuple[str, ...]]] = {
     "flags": ("I", "$", "S", "C"),
@@ -84,7 +84,7 @@ def propose_settings(facts: ProgramFacts, advice: Advice | None, *, fast_math: b
     if advice is None or not advice.profile.has_run_time:
         return _spread_kinds(every)[:most]
     staked = [replace(one, stake_s=sum_stake(advice, one)) for one in every]
-    worth = [one for one in staked if (one.stake_s or 0.0) >= policy.CHANGE_SHARE * advice.profile.actual_s]
+    worth = [one for one in staked if (one.stake_s or 0.0) >= LEAST_SHARE * advice.profile.actual_s]
     return _spread_kinds(sorted(worth, key=lambda one: -(one.stake_s or 0.0)))[:most]
 
 

@@ -1,83 +1,68 @@
 """Opening the database: who may write, how it is kept safe on this file system, what happens when it is damaged.
 
-Killed writers lose nothing: SQLite's journal sees to that. What SQLite does not notice is a write-ahead log that was
-deleted, or a database copied without it: rows are gone and every check passes. So each transaction counts itself, in
-the database and after it in a file of its own; a database that knows of fewer is set aside.
+What is committed lasts: a transaction of runs or of what users say returns when it is on the disk, and whoever reads
+sees it no sooner. What scans note may be lost with power, as the next scan finds it again. Killed writers lose nothing.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
-import struct
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Final
 
-from advisor.history import filesystems
+from advisor.history import damage, filesystems
+from advisor.history.commit_counter import CommitCounter
 from advisor.history.schema import STEPS, VERSION
+from advisor.history.writer_lock import acquire_lock, find_writer
 from advisor.model.errors import StoreError
+from advisor.support.private_files import make_private_folder, open_private_file, refuse_foreign_file, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 NAME: Final = "history.sqlite"
-LOCK: Final = "lock"
-COUNTER: Final = "commits"
 #: A writer may hold the database for a moment; a reader waits that long (seconds).
 PATIENCE_S: Final = 10.0
-_COUNT: Final = struct.Struct("<Q")
+#: The application number of a backup, in the first page of its file.
+BACKUP_MARK: Final = 0x67776275
 
 
 def open_read_only(folder: Path) -> sqlite3.Connection:
     """Return a connection that only reads; raises ``StoreError`` where there is no history or it cannot be read."""
     path = _require_database(folder)
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=PATIENCE_S)
-        with _closing_on_error(connection):
+        _refuse_foreign_files(path)
+        alone = is_backup(path) or not (os.access(folder, os.W_OK) or path.with_name(f"{NAME}-wal").exists())
+        how = "mode=ro&immutable=1" if alone else "mode=ro"
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=PATIENCE_S)
+        with closing_on_error(connection):
             _harden_connection(connection)
-            _refuse_other_version(connection, path)
+            damage.refuse_other_version(connection, path)
+            connection.execute("SELECT value FROM meta").fetchone()
     except sqlite3.Error as error:
-        raise StoreError(f"{path}: {error}") from error
+        raise StoreError(damage.describe_error(path, error)) from error
+    except OSError as error:
+        raise _make_access_error(error, path) from error
     return connection
 
 
-def find_writer(folder: Path) -> str | None:
-    """Return who writes to the history, None where nobody does."""
-    try:
-        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip() or "somebody"
-    finally:
-        os.close(descriptor)
-    return None
+@contextmanager
+def read_history(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Give a connection that only reads, and close it afterwards; raises ``StoreError``, also for damage met later."""
+    with closing(open_read_only(folder)) as connection:
+        try:
+            yield connection
+        except sqlite3.Error as error:
+            raise StoreError(damage.describe_error(folder / NAME, error)) from error
 
 
-def copy_history(folder: Path, target: Path) -> None:
-    """Write a complete copy of the history to ``target``, also while it is written to; raises ``StoreError``.
-
-    ``target`` must not exist. A plain copy of the file would lack what stands in its journal.
-    """
-    source = open_read_only(folder)
-    try:
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with _closing_connection(sqlite3.connect(target)) as made:
-            source.backup(made)
-    except FileExistsError as error:
-        raise StoreError(f"{target}: {error.strerror}; choose a file that does not exist") from error
-    except OSError as error:
-        raise StoreError(f"{target}: {error.strerror}") from error
-    except sqlite3.Error as error:
-        target.unlink(missing_ok=True)
-        raise StoreError(f"{target}: {error}; nothing was copied") from error
-    finally:
-        source.close()
+def is_backup(path: Path) -> bool:
+    """Return whether a database is a backup that was put there as it is: no log beside it is its own."""
+    with path.open("rb") as file:
+        return int.from_bytes(file.read(72)[68:72]) == BACKUP_MARK
 
 
 @contextmanager
@@ -99,44 +84,49 @@ def open_transaction(folder: Path) -> Iterator[sqlite3.Connection]:
         return
     if filesystems.is_network(folder) and not who.endswith(f" on {os.uname().nodename}"):
         raise StoreError(f"{folder} is in use by gapwatch on another host ({who}): run the command there")
-    counter = os.open(folder / COUNTER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        with _closing_connection(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as connection:
+        with closing(CommitCounter(folder)) as counter, closing(_connect(path)) as connection:
             _harden_connection(connection)
             connection.execute("PRAGMA foreign_keys = ON")
-            _refuse_other_version(connection, path, "its process is older than this one: start it again")
-            yield from _run_transaction(connection, path, counter)
+            damage.refuse_other_version(connection, path, "its process is older than this one: start it again")
+            _set_lasting(connection, lasting=True, local=not filesystems.is_network(folder))
+            with run_transaction(connection, path, counter):
+                yield connection
     except sqlite3.Error as error:
-        raise StoreError(f"{path}: {error}") from error
-    finally:
-        os.close(counter)
+        raise StoreError(damage.describe_error(path, error)) from error
+    except OSError as error:
+        raise _make_access_error(error, path) from error
 
 
 class HistoryWriter:
     """The one process that writes: holds the lock until ``close``.
 
-    ``set_aside`` says why an older database was moved away, None where all was well. Raises ``StoreError`` where
-    another process writes, or the database is of a newer gapwatch.
+    ``set_aside`` says why an older database was moved away and what was saved of it, ``lost`` what the database that is
+    there has lost of its end; None where all was well. Raises ``StoreError`` where another process writes, the
+    directory or a file in it is not the user's, or the database is of a newer gapwatch.
     """
 
     def __init__(self, folder: Path) -> None:
         self._guard = RLock()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)
         self.path = folder / NAME
-        self._lock = _acquire_lock(folder / LOCK)
-        self._counter = os.open(folder / COUNTER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.set_aside: str | None = None
+        self.lost: str | None = None
         try:
-            self.set_aside = self._find_damage()
-            if self.set_aside:
-                _move_away(self.path)
-                os.pwrite(self._counter, _COUNT.pack(0), 0)
-            self.connection = self._open_database()
+            make_private_folder(folder)
+            self._lock = acquire_lock(folder)
+        except OSError as error:
+            raise _make_access_error(error, self.path) from error
+        try:
+            _refuse_foreign_files(self.path)
+            self._local = not filesystems.is_network(folder)
+            self._counter = CommitCounter(folder)
+            self.connection = self._open_sound_database()
         except BaseException as error:
             os.close(self._lock)
-            os.close(self._counter)
             if isinstance(error, sqlite3.Error):
-                raise StoreError(f"{self.path}: {error}") from error
+                raise StoreError(damage.describe_error(self.path, error)) from error
+            if isinstance(error, OSError):
+                raise _make_access_error(error, self.path) from error
             raise
 
     @contextmanager
@@ -146,55 +136,115 @@ class HistoryWriter:
             try:
                 yield self.connection
             except sqlite3.Error as error:
-                raise StoreError(f"{self.path}: {error}") from error
+                raise StoreError(damage.describe_error(self.path, error)) from error
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Everything in the block becomes visible together and lasts, or none of it; raises ``StoreError``."""
+    def transaction(self, *, lasting: bool = True) -> Iterator[sqlite3.Connection]:
+        """Everything in the block becomes visible together, or none of it; raises ``StoreError``.
+
+        It is on the disk when this returns, unless it need not be ``lasting``: then power loss may undo it, and
+        nothing that came before it.
+        """
         with self._guard:
-            yield from _run_transaction(self.connection, self.path, self._counter)
+            _set_lasting(self.connection, lasting=lasting, local=self._local)
+            with run_transaction(self.connection, self.path, self._counter if lasting else None):
+                yield self.connection
 
     def close(self) -> None:
         """Let others write."""
         self.connection.close()
-        os.close(self._counter)
+        self._counter.close()
         os.close(self._lock)
 
-    def _open_database(self) -> sqlite3.Connection:
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    def _open_sound_database(self) -> sqlite3.Connection:
+        """Return a connection to the database, to what could be saved of a damaged one, or to a new one."""
+        backup = self.path.exists() and is_backup(self.path)
+        if backup:
+            self._move_foreign_logs()
+        known = self._counter.read_count()
+        found = damage.inspect_database(self.path, PATIENCE_S)
+        if found.damage is None:
+            connection = self._connect_database()
+            if found.commits < known:
+                self.lost = _explain_loss(found.commits, known, backup)
+                _skip_run_numbers(connection, known - found.commits)
+                self._counter.set_count(found.commits)
+            return connection
+        old = damage.move_away(self.path, "damaged")
+        self._counter.set_count(0)
+        connection = self._connect_database()
+        saved: dict[str, int] = {}
+        with closing_on_error(connection), run_transaction(connection, self.path, self._counter):
+            saved = damage.salvage_rows(old, connection)
+        self.set_aside = f"{found.damage}; it is now {old.name}; {_describe_salvage(saved)}"
+        return connection
+
+    def _move_foreign_logs(self) -> None:
+        """Move logs away that were left beside a backup: they belong to the database that was there before."""
+        for suffix in damage.SIDE_FILES:
+            log = self.path.with_name(self.path.name + suffix)
+            if log.exists():
+                log.rename(self.path.with_suffix(f".replaced{suffix}"))
+
+    def _connect_database(self) -> sqlite3.Connection:
+        is_new = not self.path.exists()
+        os.close(open_private_file(self.path, os.O_RDWR | os.O_CREAT))
         self.path.chmod(0o600)
-        connection = sqlite3.connect(self.path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
-        with _closing_on_error(connection):
+        if is_new:
+            sync_folder(self.path.parent)
+        connection = _connect(self.path)
+        with closing_on_error(connection):
             _harden_connection(connection)
-            local = not filesystems.is_network(self.path.parent)
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            connection.execute(f"PRAGMA journal_mode = {'WAL' if local else 'DELETE'}")
-            connection.execute(f"PRAGMA synchronous = {'NORMAL' if local else 'FULL'}")
+            connection.execute("PRAGMA synchronous = EXTRA")
+            if connection.execute("PRAGMA application_id").fetchone() == (BACKUP_MARK,):
+                connection.execute("PRAGMA application_id = 0")
+            connection.execute(f"PRAGMA journal_mode = {'WAL' if self._local else 'DELETE'}")
             connection.execute("PRAGMA foreign_keys = ON")
             _migrate_schema(connection, self.path)
         return connection
 
-    def _find_damage(self) -> str | None:
-        """Return what is wrong with the database that is there, None where nothing is."""
-        known = _read_counter(self._counter)
-        if not self.path.exists() or not self.path.stat().st_size:
-            return f"all of its {known} transactions are missing" if known else None
-        try:
-            with _closing_connection(sqlite3.connect(self.path, timeout=PATIENCE_S)) as connection:
-                (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-                if found != "ok":
-                    return f"it is damaged: {found}"
-                (version,) = connection.execute("PRAGMA user_version").fetchone()
-                _refuse_other_version(connection, self.path)
-                commits = "SELECT value FROM meta WHERE name = 'commits'"
-                (count,) = connection.execute(commits).fetchone() if version else (0,)
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                raise StoreError(f"{self.path}: {error}") from error
-            return f"it cannot be read: {error}"
-        except sqlite3.DatabaseError as error:
-            return f"it is damaged: {error}"
-        return f"{known - count} of its transactions are missing" if count < known else None
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
+
+
+def _set_lasting(connection: sqlite3.Connection, *, lasting: bool, local: bool) -> None:
+    """Say how long the next commit waits for the disk: that of a rollback journal always, and for its directory too."""
+    connection.execute(f"PRAGMA synchronous = {('FULL' if lasting else 'NORMAL') if local else 'EXTRA'}")
+
+
+def _explain_loss(commits: int, known: int, backup: bool) -> str:
+    many = known - commits
+    changes = f"the last {many} changes" if many > 1 else "the last change"
+    if not commits:
+        return f"{changes}, all of the history, are missing"
+    if backup:
+        return f"a backup was put in its place, without {changes}"
+    return f"{changes} are missing: its log was lost or removed, or an older copy was put in its place"
+
+
+def _skip_run_numbers(connection: sqlite3.Connection, many: int) -> None:
+    """Give no number again that a lost run may have had."""
+    connection.execute("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'runs'", (min(many, 1_000_000),))
+
+
+def _describe_salvage(saved: dict[str, int]) -> str:
+    if not any(saved.values()):
+        return "nothing of it could be read"
+    return f"{saved['runs']} runs, {saved['items']} items and the states of {saved['files']} files were saved"
+
+
+def _refuse_foreign_files(path: Path) -> None:
+    """Raise ``OSError`` where the database or what belongs to it is a link, or another user's."""
+    for suffix in ("", *damage.SIDE_FILES):
+        place = path.with_name(path.name + suffix)
+        with suppress(FileNotFoundError):
+            refuse_foreign_file(place, place.lstat())
+
+
+def _make_access_error(error: OSError, path: Path) -> StoreError:
+    return StoreError(f"{error.filename or path.parent}: {error.strerror or error}")
 
 
 def _require_database(folder: Path) -> Path:
@@ -204,8 +254,11 @@ def _require_database(folder: Path) -> Path:
     return path
 
 
-def _run_transaction(connection: sqlite3.Connection, path: Path, counter: int) -> Iterator[sqlite3.Connection]:
-    """Lend the connection for one transaction, and count it; raises ``StoreError``."""
+@contextmanager
+def run_transaction(
+    connection: sqlite3.Connection, path: Path, counter: CommitCounter | None
+) -> Iterator[sqlite3.Connection]:
+    """Lend the connection for one transaction, and count it where it lasts; raises ``StoreError``."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         yield connection
@@ -214,17 +267,12 @@ def _run_transaction(connection: sqlite3.Connection, path: Path, counter: int) -
         connection.execute("COMMIT")
     except sqlite3.Error as error:
         _roll_back(connection)
-        raise StoreError(f"{path}: {error}") from error
+        raise StoreError(damage.describe_error(path, error)) from error
     except BaseException:
         _roll_back(connection)
         raise
-    if count > _read_counter(counter):  # another process may have counted on
-        os.pwrite(counter, _COUNT.pack(count), 0)
-
-
-def _read_counter(counter: int) -> int:
-    said = os.pread(counter, _COUNT.size, 0)
-    return int(_COUNT.unpack(said)[0]) if len(said) == _COUNT.size else 0
+    if counter is not None:
+        counter.raise_count(count)
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
@@ -233,15 +281,7 @@ def _roll_back(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _closing_connection(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    try:
-        yield connection
-    finally:
-        connection.close()
-
-
-@contextmanager
-def _closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+def closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
     """Close the connection if what is done with it raises."""
     try:
         yield
@@ -255,47 +295,13 @@ def _harden_connection(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA trusted_schema = OFF")
 
 
-def _refuse_other_version(connection: sqlite3.Connection, path: Path, older: str = "") -> None:
-    """Raise ``StoreError`` for a database of a newer gapwatch; for one that is ``older``, too, where that is said."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > VERSION:
-        raise StoreError(
-            f"{path} was written by a newer gapwatch (schema {version}, supported {VERSION}): upgrade this one"
-        )
-    if older and version < VERSION:
-        raise StoreError(f"{path} is of version {version}, here {VERSION}; {older}")
-
-
 def _migrate_schema(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the tables to today's version, step by step; before the first step the database is copied."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if 0 < version < VERSION:
-        with _closing_connection(sqlite3.connect(path.with_suffix(f".version-{version}"))) as copy:
+        kept = path.with_suffix(f".version-{version}")
+        os.close(open_private_file(kept, os.O_RDWR | os.O_CREAT))
+        with closing(sqlite3.connect(kept)) as copy:
             connection.backup(copy)
     for number, step in enumerate(STEPS[version:], start=version + 1):
         connection.executescript(f"BEGIN IMMEDIATE; {step}; PRAGMA user_version = {number}; COMMIT;")
-
-
-def _acquire_lock(path: Path) -> int:
-    """Return the open lock file, which says who holds it; raises ``StoreError`` where another process does."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip()
-        os.close(descriptor)
-        raise StoreError(f"{path.parent} is in use by another gapwatch{f' ({holder})' if holder else ''}") from None
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
-    return descriptor
-
-
-def _move_away(path: Path) -> None:
-    """Rename the database and its journal, keeping both; a number tells several apart."""
-    number = 1
-    while path.with_suffix(f".damaged-{number}").exists():
-        number += 1
-    for suffix in ("", "-wal", "-shm"):
-        old = path.with_name(path.name + suffix)
-        if old.exists():
-            old.rename(path.with_name(f"{path.stem}.damaged-{number}{suffix}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -40,7 +39,7 @@ class StoredHistory:
         """Return the slim advice on the newest runs of a program, the oldest first; raises ``StoreError``."""
         if not self._has_database():
             return ()
-        with closing(database.open_read_only(self.folder)) as connection:
+        with database.read_history(self.folder) as connection:
             runs = RunStore(connection)
             return runs.load_latest_advice(program, most, runs.runs_of_paths(self.again), self.until)
 
@@ -50,7 +49,7 @@ class StoredHistory:
         """
         if not self._has_database():
             return ()
-        with closing(database.open_read_only(self.folder)) as connection:
+        with database.read_history(self.folder) as connection:
             runs = RunStore(connection)
             again = runs.runs_of_paths(self.again)
             entries = runs.list_entries(program, most)
@@ -69,7 +68,7 @@ class StoredHistory:
         if not self._has_database():
             return {}
         found: dict[str, tuple[float, ...]] = {}
-        with closing(database.open_read_only(self.folder)) as connection:
+        with database.read_history(self.folder) as connection:
             runs, items = RunStore(connection), ItemStore(connection)
             for item in items.items_of_program(program) if items.has_realised_gains(program) else ():
                 ceiling_s = _find_ceiling(item, runs)
@@ -81,7 +80,7 @@ class StoredHistory:
         """Return ``load_advice`` with the state of each item as the history has it; raises ``StoreError``."""
         if not self._has_database():
             return advice
-        with closing(database.open_read_only(self.folder)) as connection:
+        with database.read_history(self.folder) as connection:
             states = {
                 item.fingerprint: item.state for item in ItemStore(connection).items_of_program(advice.profile.program)
             }
@@ -95,7 +94,7 @@ class StoredHistory:
         """
         if not self._has_database():
             return ()
-        with closing(database.open_read_only(self.folder)) as connection:
+        with database.read_history(self.folder) as connection:
             runs = RunStore(connection)
             found = [_build_applied(item, runs) for item in ItemStore(connection).items_with_gains()]
         return tuple(one for one in found if one is not None)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import StoreError
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Sequence
 
-#: So much advice stays unpacked.
-_LATEST: Final = 128
+#: So many bytes of packed advice stay unpacked, which takes some ten times as much memory.
+_KEPT_B: Final = 6 << 20
 _COLUMNS: Final = "id, program, run, build, started, added, ranks, actual_s, reader, grade, verdict"
 
 
@@ -181,15 +182,38 @@ class RunStore:
 
 def _require_sound(number: int, packed: bytes) -> Advice:
     try:
-        return _unpack_advice(packed)
+        return _unpacked.unpack_advice(packed)
     except (ValueError, zlib.error, ContractError) as error:
         raise StoreError(f"the advice on run {number} is damaged: {error}") from error
 
 
-@lru_cache(maxsize=_LATEST)
-def _unpack_advice(packed: bytes) -> Advice:
-    """Return the advice that ``_pack_advice`` wrote; the latest few are asked for again with each run that comes."""
-    return record_json.unpack_record(Advice, json.loads(zlib.decompress(packed)))
+class _UnpackedAdvice:
+    """The advice that was asked for last, unpacked, up to so many packed bytes; threads may share it.
+
+    Each run that comes asks for the latest hundred of its program: what stays unpacked is that of some ten programs.
+    """
+
+    def __init__(self, most_B: int) -> None:
+        self._most_B, self._size_B = most_B, 0
+        self._known: OrderedDict[bytes, Advice] = OrderedDict()
+        self._lock = Lock()
+
+    def unpack_advice(self, packed: bytes) -> Advice:
+        """Return the advice that ``_pack_advice`` wrote."""
+        with self._lock:
+            if (known := self._known.get(packed)) is not None:
+                self._known.move_to_end(packed)
+                return known
+        found = record_json.unpack_record(Advice, json.loads(zlib.decompress(packed)))
+        with self._lock:
+            self._size_B += len(packed) if packed not in self._known else 0
+            self._known[packed] = found
+            while self._size_B > self._most_B:
+                self._size_B -= len(self._known.popitem(last=False)[0])
+        return found
+
+
+_unpacked: Final = _UnpackedAdvice(_KEPT_B)
 
 
 def _pack_advice(advice: Advice) -> bytes:

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 from zlib import crc32
 
 from advisor.support.atomic_write import atomic_write
+from advisor.support.private_files import open_private_file
 
 
 def load_cached(kind: str, key: object, state: object) -> object:
     """Return what was kept of a ``kind`` under a ``key``; None if there is nothing, or it was kept in another state."""
     try:
-        head, check, body = _cache_path(kind, key).read_bytes().split(b"\n", 2)
+        head, check, body = _read_own_file(_cache_path(kind, key)).split(b"\n", 2)
         if head != _header_line(key, state) or int(check) != crc32(body):
             return None
         found: object = json.loads(body)
@@ -27,13 +29,22 @@ def load_cached(kind: str, key: object, state: object) -> object:
     return found
 
 
+def _read_own_file(path: Path) -> bytes:
+    """Return what a file holds that only the user can have written; what is kept says which code is loaded."""
+    with open(open_private_file(path, os.O_RDONLY), "rb") as file:
+        if os.fstat(file.fileno()).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise PermissionError
+        return file.read()
+
+
 def store_cached(kind: str, key: object, state: object, content: object) -> None:
     """Keep ``content``, numbers and texts in lists and dicts, in the place of what was kept under the key before."""
     place, body = _cache_path(kind, key), json.dumps(content).encode()
     with suppress(OSError):  # a home that can't be written
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with atomic_write(place) as partial:
-            partial.write_bytes(b"%b\n%d\n%b" % (_header_line(key, state), crc32(body), body))
+        made = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        with atomic_write(place) as partial, open(open_private_file(partial, made), "wb") as file:
+            file.write(b"%b\n%d\n%b" % (_header_line(key, state), crc32(body), body))
 
 
 def change_time_ns(path: str) -> int:

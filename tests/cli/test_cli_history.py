@@ -12,7 +12,8 @@ from daemon_process import settle
 from daemon_runs import profile
 
 from advisor import cli
-from advisor.history.database import HistoryWriter, find_writer
+from advisor.history.database import HistoryWriter
+from advisor.history.writer_lock import find_writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -32,8 +32,10 @@ HEAVY = {
 SHOW_MODULES = """
 import sys
 sys.argv[0] = "gapwatch"
-from gapwatch import main
-code = main()
+from gapwatch import bind_own_package
+bind_own_package()
+from advisor.cli import main
+code = main(sys.argv[1:])  # in this process, and not in a child of it
 print(*sys.modules, sep="\\n", file=sys.stderr)
 sys.exit(code)
 """

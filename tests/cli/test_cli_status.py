@@ -79,7 +79,7 @@ def test_gates_without_anything_new_to_judge_say_so(place: Path, says: Callable[
     profile(place / "runs" / "one.json")
     assert "nothing new was read" not in says("watch", "runs", "--once", "--fail-on", "L > 99 %")[2]
     code, _, complaint = says("watch", "runs", "--once", "--fail-on", "L > 99 %")
-    assert (code, complaint) == (0, "gapwatch: nothing new was read: --fail-on has nothing to check\n")
+    assert (code, complaint) == (2, "gapwatch: --fail-on has no verdict: nothing new was read\n")
 
 
 def unwrapped(text: str) -> str:

@@ -177,3 +177,51 @@ def held_before(tmp_path: Path, item: Item) -> float:
         return before - after
     finally:
         connection.close()
+
+
+#: What the configuration of a repository may name to be run, each a command that leaves a mark.
+RUNS = {
+    "filter.x.clean": "touch {mark}; cat", "filter.x.process": "touch {mark}", "filter.x.smudge": "touch {mark}; cat",
+    "diff.x.command": "touch {mark}", "diff.x.textconv": "touch {mark}; cat", "diff.external": "touch {mark}",
+    "core.fsmonitor": "touch {mark}", "core.pager": "touch {mark}", "core.hooksPath": "hooks",
+    "core.sshCommand": "touch {mark}", "gpg.program": "{program}", "log.showSignature": "true",
+    "diff.submodule": "diff", "credential.helper": "!touch {mark}", "core.editor": "touch {mark}",
+    "core.alternateRefsCommand": "touch {mark}", "diff.ignoreSubmodules": "none",
+}  # fmt: skip
+
+
+def test_nothing_that_a_repository_names_is_run(source: Path, tmp_path: Path) -> None:
+    mark, program = tmp_path / "mark", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    program.chmod(0o755)
+    (source / "hooks").mkdir()
+    for hook in ("post-index-change", "reference-transaction", "fsmonitor-watchman"):
+        shutil.copy(program, source / "hooks" / hook)
+    (source / ".gitattributes").write_text("* filter=x diff=x\n")
+    inner = source / "inner"
+    shutil.copytree(source, inner, ignore=shutil.ignore_patterns("inner"))
+    git(source, "-c", "protocol.file.allow=always", "add", ".")
+    git(source, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "second\n\nGapwatch-Applied: A-28 solve")
+    for root in (source, inner):
+        for name, value in RUNS.items():
+            git(root, "config", name, value.format(mark=mark, program=program))
+        (root / "solve.c").write_text("int main(void) { return 3; }\n")
+    assert not mark.exists()
+    subprocess.run(["git", "-C", source, "diff", "HEAD"], check=False, capture_output=True)
+    assert mark.exists(), "git itself runs it"
+    mark.unlink()
+    build = builds.identify_build(source)
+    assert build is not None
+    assert "+" in build
+    assert builds.find_applied_actions(source, build, None) == (("A-28", "solve"),)
+    assert not mark.exists()
+
+
+def test_a_linked_working_tree_and_a_subdirectory_have_their_build(source: Path, tmp_path: Path) -> None:
+    git(source, "worktree", "add", "-q", str(tmp_path / "linked"))
+    commit = git(source, "rev-parse", "HEAD")[:12]
+    (tmp_path / "linked" / "deep").mkdir()
+    assert builds.identify_build(tmp_path / "linked" / "deep") == commit
+    (tmp_path / "linked" / "solve.c").write_text("int main(void) { return 3; }\n")
+    assert str(builds.identify_build(tmp_path / "linked" / "deep")).startswith(f"{commit}+")
+    assert builds.identify_build(source) == commit

@@ -18,6 +18,7 @@ from daemon_process import FAST, UNHURRIED, Process, settle
 from daemon_runs import CONFIG, Watch, profile, tried
 from patience import PATIENCE_S
 from site_folder import plugin
+from system_needs import needs
 
 from advisor.daemon import inotify_events, root_scanner, scan
 from advisor.daemon.debounce import FileDebouncer
@@ -62,15 +63,6 @@ int open(const char *path, int flags, ...) {
     return fails(path) ? -1 : real(path, flags, mode);
 }
 """
-
-
-def needs(*command: str) -> None:
-    """Skip where this system does not let a test do something."""
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"there is no {command[0]} here: apt-get install util-linux gcc")
-    made = subprocess.run(command, capture_output=True, check=False)
-    if made.returncode != 0:
-        pytest.skip(f"this system refuses {' '.join(command)}: run the test as root, or allow user namespaces")
 
 
 def test_fs2_what_20000_files_did_to_a_stopped_daemon(tmp_path: Path) -> None:

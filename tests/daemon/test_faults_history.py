@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,7 +14,7 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from daemon_process import FAST, Process, settle
@@ -21,18 +22,16 @@ from daemon_runs import CONFIG, Watch, profile
 from patience import PATIENCE_S
 from site_folder import plugin
 from stored_runs import ADVICE, unit
-from test_faults_files import needs
+from system_needs import needs
 
 from advisor.daemon.config import DaemonConfig
 from advisor.daemon.retention import HistoryRetention
 from advisor.history import filesystems
-from advisor.history.database import LOCK, NAME, HistoryWriter, find_writer, open_read_only
+from advisor.history.database import NAME, HistoryWriter, open_read_only, open_transaction
 from advisor.history.runs import RunStore
 from advisor.history.schema import STEPS, VERSION
+from advisor.history.writer_lock import LOCK, find_writer
 from advisor.model.errors import StoreError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -87,31 +86,67 @@ def test_st4_a_full_disk_pauses_reading_and_loses_nothing(tmp_path: Path) -> Non
     assert watch.counts()["ingested"] == 21
 
 
-def test_st4_a_file_system_that_is_full_pauses_reading(tmp_path: Path) -> None:
+def test_st4_a_file_system_that_is_full_pauses_reading_until_there_is_room(tmp_path: Path) -> None:
+    """Of 200 profiles some find no room; when a file beside the history goes, each of them is there once."""
     env = settle(tmp_path)
     (tmp_path / "state").mkdir()
-    needs("unshare", "-Urm", "sh", "-c", f"mount -t tmpfs -o size=400k tmpfs '{tmp_path}/state'")
-    script = 'mount -t tmpfs -o size=400k tmpfs state && cp -r state runs/shown && exec "$@"'
+    needs("unshare", "-Urm", "sh", "-c", f"mount -t tmpfs -o size=16m tmpfs '{tmp_path}/state'")
+    script = 'mount -t tmpfs -o size=16m tmpfs state && head -c 15900k /dev/zero > state/ballast && exec "$@"'
+    for number in range(200):
+        profile(tmp_path / "runs" / f"{number}.json")
     with Process(
         "--as", "lines", before=["unshare", "-Urm", "sh", "-c", script, "sh"], env=env, cwd=tmp_path
     ) as daemon:
-        number = 0
-        for number in range(200):
-            profile(tmp_path / "runs" / f"{number}.json")
-        lines = []
+        lines: list[str] = []
         while not any("reading pauses" in line for line in lines):
             lines.append(daemon.line())
             assert lines[-1], lines
+        assert any("full" in line for line in lines), lines
         assert daemon.process.poll() is None, "it goes on"
+        inside = Path(f"/proc/{daemon.process.pid}/root") / tmp_path.relative_to("/") / "state"
+        (inside / "ballast").unlink()
+        while len({line.split(":")[0] for line in lines if line.startswith("run ")}) < 200:
+            lines.append(daemon.line())
+            assert lines[-1], lines
+        shutil.copytree(inside, tmp_path / "seen")  # SQLite would look up the path outside of the mount
+        with closing(open_read_only(tmp_path / "seen")) as connection:
+            runs = [entry.run for entry in RunStore(connection).list_entries()]
+        assert sorted(runs) == sorted(map(str, range(200)))
         daemon.process.send_signal(signal.SIGTERM)
-        assert daemon.process.wait(5) == 0
+        assert daemon.process.wait(PATIENCE_S) == 0
 
 
-def test_st8_st9_the_lock_says_which_process_on_which_machine(tmp_path: Path) -> None:
-    made = HistoryWriter(tmp_path / "state")
-    assert "process" in str(find_writer(tmp_path / "state"))
-    made.close()
+def test_st8_a_second_daemon_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
+    env = settle(tmp_path)
+    with Process("--as", "lines", env=env, cwd=tmp_path) as daemon:
+        profile(tmp_path / "runs" / "a.json")
+        assert daemon.line().startswith("run 1")
+        with Process("--as", "lines", env=env, cwd=tmp_path) as second:
+            said = second.line()
+            assert f"in use by another gapwatch (process {daemon.process.pid} on {os.uname().nodename})" in said
+            assert second.process.wait(PATIENCE_S) == 2
+        profile(tmp_path / "runs" / "b.json")
+        assert daemon.line().startswith("run 2"), "the first goes on"
     assert find_writer(tmp_path / "state") is None
+
+
+def test_st9_a_daemon_on_another_node_is_refused_and_told_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = settle(tmp_path)
+    elsewhere = ["unshare", "-Ur", "--uts", "sh", "-c", 'echo node-a > /proc/sys/kernel/hostname; exec "$@"', "sh"]
+    needs(*elsewhere[:-2], "echo node-a > /proc/sys/kernel/hostname")
+    with Process("--as", "lines", before=elsewhere, env=env, cwd=tmp_path) as daemon:
+        profile(tmp_path / "runs" / "a.json")
+        assert daemon.line().startswith("run 1")
+        with Process("--as", "lines", env=env, cwd=tmp_path) as second:
+            assert f"(process {daemon.process.pid} on node-a)" in second.line()
+            assert second.process.wait(PATIENCE_S) == 2
+        with open_transaction(tmp_path / "state") as connection:
+            assert RunStore(connection).count_runs() == 1, "on a local disk it is the same machine"
+        monkeypatch.setattr(filesystems, "filesystem_type", lambda path, mounts=None: "nfs4")
+        with pytest.raises(StoreError, match=r"on another host .*node-a"), open_transaction(tmp_path / "state"):
+            pass
 
 
 def test_pr8_a_lock_file_that_a_dead_process_left_holds_nobody_up(tmp_path: Path) -> None:

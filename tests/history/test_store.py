@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,12 +18,14 @@ import pytest
 from stored_runs import ADVICE, kill_repeatedly, unit
 
 from advisor.history import filesystems
-from advisor.history.database import NAME, HistoryWriter, copy_history, open_read_only
+from advisor.history.backups import copy_history
+from advisor.history.database import NAME, HistoryWriter, open_read_only
 from advisor.history.file_states import FileSignature, FileStates
 from advisor.history.runs import ProfileUnit, RunStore
 from advisor.history.schema import VERSION
 from advisor.model.errors import StoreError
 from advisor.output.advice_document import build_advice_document
+from advisor.support import record_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +56,22 @@ def test_a_run_comes_back_as_it_was_stored(writer: HistoryWriter) -> None:
         assert (entry.number, entry.program, entry.actual_s, entry.verdict) == (number, "fig4", 47.0, "advice")
         assert runs.units_of_run(number) == (unit("a"),)
         assert runs.list_programs() == ("fig4",)
+
+
+def test_what_a_run_costs_does_not_grow_with_the_programs(
+    writer: HistoryWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each program has its latest runs unpacked once, in whatever order the programs run."""
+    with writer.transaction() as connection:
+        for number in range(300):
+            profile = replace(ADVICE.profile, program=f"p{number % 10}", run=str(number))
+            RunStore(connection).add_run(replace(ADVICE, profile=profile), [unit(str(number), str(number))], NOW)
+    unpack, unpacked = record_json.unpack_record, []
+    monkeypatch.setattr(record_json, "unpack_record", lambda *of: unpacked.append(1) or unpack(*of))
+    for _ in range(3):
+        for program in range(10):
+            assert len(RunStore(writer.connection).load_latest_advice(f"p{program}", 100, (), 10**9)) == 30
+    assert len(unpacked) == 300
 
 
 def test_a_unit_that_changed_replaces_its_run(writer: HistoryWriter) -> None:
@@ -158,8 +177,11 @@ def test_a_lost_log_is_noticed_though_sqlite_calls_it_sound(tmp_path: Path) -> N
     subprocess.run([sys.executable, "-c", script, folder], check=False)
     (folder / f"{NAME}-wal").unlink()
     made = HistoryWriter(folder)
-    assert made.set_aside is not None
-    assert "transactions are missing" in made.set_aside or "cannot be read" in made.set_aside
+    assert made.set_aside is None
+    assert made.lost == "the last 20 changes, all of the history, are missing"
+    made.close()
+    made = HistoryWriter(folder)
+    assert made.lost is None, "it is said once"
     made.close()
 
 

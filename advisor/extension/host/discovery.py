@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
@@ -17,8 +18,11 @@ from advisor.model.errors import AdvisorError, PluginError
 from advisor.support.documents.scalars import suggest_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
+
+#: Is told which plugin is asked for what (a hook, ``import``, ``command``), and of nobody ("") once it has answered.
+Asking = Callable[[str, str], None]
 
 OWN: Final = "gapwatch"  # the distribution whose plugins nobody can displace by taking their names
 _PREFIX: Final = "advisor_"
@@ -56,9 +60,16 @@ def make_manager() -> pluggy.PluginManager:
 
 
 def register_plugins(
-    manager: pluggy.PluginManager, site_dirs: Sequence[Path], blocked: Sequence[str], entry_points: bool
+    manager: pluggy.PluginManager,
+    site_dirs: Sequence[Path],
+    blocked: Collection[str] | Mapping[str, str],
+    entry_points: bool,
+    asking: Asking | None = None,
 ) -> tuple[LoadedPlugin, ...]:
-    """Register all plugins but the ``blocked`` ones and return what was found, those of packages first."""
+    """Register all plugins but the ``blocked`` ones and return what was found, those of packages first.
+
+    ``asking`` is told of each plugin of others that is imported; those that are blocked for a reason have that problem.
+    """
     loaded: list[LoadedPlugin] = []
     found = [
         *(_installed_candidates() if entry_points else ()),
@@ -69,7 +80,14 @@ def register_plugins(
         if isinstance(candidate, LoadedPlugin):
             loaded.append(candidate)
         elif candidate.name not in blocked:
+            if asking is not None and candidate.origin != OWN:
+                asking(candidate.name, "import")
             loaded.append(_register_candidate(manager, candidate, origins))
+            if asking is not None and candidate.origin != OWN:
+                asking("", "")
+        elif isinstance(blocked, Mapping):
+            problem = blocked[candidate.name]
+            loaded.append(LoadedPlugin(candidate.name, candidate.origin, candidate.version, problem))
     return tuple(loaded)
 
 

@@ -1,13 +1,14 @@
 """The host of the plugins: asks each one by itself, checks what it answers, and notes which of them failed.
 
-A plugin that raises, or returns what its hook does not promise, loses its own result and nothing else. Plugins are
-trusted code and run in this process: what they do to the process itself no check in here can undo.
+A plugin that raises, or returns what its hook does not promise, loses its own result and nothing else. What it does to
+the process itself no check in here can undo: commands and daemon run hosts in children (``extension/sandbox``), who are
+told whom the host asks.
 """
 
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TextIO, TypeVar
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from advisor.advice.facts.vocabulary import Value
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandServices
+    from advisor.extension.host.discovery import Asking
     from advisor.model.records import Advice, Bound, Finding, Gap, Profile, Recommendation
     from advisor.model.reports import Report
     from advisor.trace.events import Trace
@@ -43,28 +45,27 @@ T = TypeVar("T")
 
 def load_plugins(
     site_dirs: Sequence[Path] = (),
-    blocked: Sequence[str] = (),
+    blocked: Collection[str] | Mapping[str, str] = (),
     *,
     entry_points: bool = True,
-    asking: Callable[[str], None] | None = None,
+    asking: Asking | None = None,
 ) -> PluginHost:
     """Return a host with the plugins of installed packages (if ``entry_points``) and of the directories.
 
-    Plugins whose names are ``blocked`` are not even imported. ``asking`` is told which plugin of others the host is
-    about to ask, which matters where the answer may be the end of the process. Never raises for a plugin: see
-    ``Host.plugins``.
+    Plugins whose names are ``blocked`` are not even imported; a mapping says why, which is then their problem.
+    ``asking`` is told which plugin of others the host is about to import or ask, which matters where the answer may be
+    the end of the process. Never raises for a plugin: see ``Host.plugins``.
     """
     manager = discovery.make_manager()
     with _redirect_prints():
-        return PluginHost(manager, discovery.register_plugins(manager, site_dirs, blocked, entry_points), asking)
+        found = discovery.register_plugins(manager, site_dirs, blocked, entry_points, asking)
+        return PluginHost(manager, found, asking)
 
 
 class PluginHost:
     """The plugins that were found, with what is wrong with each, and typed calls of their hooks."""
 
-    def __init__(
-        self, manager: PluginManager, plugins: tuple[LoadedPlugin, ...], asking: Callable[[str], None] | None = None
-    ) -> None:
+    def __init__(self, manager: PluginManager, plugins: tuple[LoadedPlugin, ...], asking: Asking | None = None) -> None:
         self._manager = manager
         self.plugins = plugins
         self._asking = asking
@@ -136,7 +137,8 @@ class PluginHost:
         path, reader = found.path, found.reader
         implementation = dict(self._implementations(hook))[reader]
         try:
-            return accept(_call_implementation(implementation, {"path": path}))
+            with self._announcing(reader, hook):
+                return accept(_call_implementation(implementation, {"path": path}))
         except (InputError, KeyboardInterrupt):
             raise
         except ContractError as error:
@@ -245,9 +247,9 @@ class PluginHost:
         try:
             if fact.of_trace is not None:
                 trace = events()
-                with _redirect_prints():
+                with self._announcing(plugin, "advisor_facts"), _redirect_prints():
                     return None if trace is None else answers.require_fact_value(fact.of_trace(profile, trace, phase))
-            with _redirect_prints():
+            with self._announcing(plugin, "advisor_facts"), _redirect_prints():
                 return answers.require_fact_value(fact.compute(profile, phase)) if fact.compute is not None else None
         except KeyboardInterrupt:
             raise
@@ -287,7 +289,7 @@ class PluginHost:
     def run_command(self, command: Command, args: Namespace, services: CommandServices) -> Report:
         """Return the report of a command; raises the errors of ours that it raises, else ``PluginError``."""
         try:
-            with _redirect_prints():
+            with self._announcing(command.plugin, "command"), _redirect_prints():
                 return answers.require_report(command.run(args, services))
         except KeyboardInterrupt:
             raise
@@ -327,15 +329,26 @@ class PluginHost:
         accept: Callable[[object], T | None],
     ) -> T | None:
         """Return the checked answer of one implementation; None, and a note of it, where that fails."""
-        if self._asking is not None and plugin in self._others:
-            self._asking(plugin)
         try:
-            return accept(_call_implementation(implementation, arguments))
+            with self._announcing(plugin, hook):
+                return accept(_call_implementation(implementation, arguments))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             self._record_failure(plugin, hook, error)
             return None
+
+    @contextmanager
+    def _announcing(self, plugin: str, what: str) -> Iterator[None]:
+        """Say which plugin of others is asked for what, and afterwards that it answered."""
+        if self._asking is None or plugin not in self._others:
+            yield
+            return
+        self._asking(plugin, what)
+        try:
+            yield
+        finally:
+            self._asking("", "")
 
     def _record_failure(self, plugin: str, hook: str, error: BaseException) -> None:
         self._failures[f"plugin {plugin}: {hook} failed: {explain_error(error)}"] = None

@@ -2,29 +2,29 @@
 
 Run as ``python -m advisor.extension.sandbox.child MODULE MEMORY CPU``: ``MODULE`` has ``prepare()``, called once, and
 ``handle(task, at)``, which returns the answer to a task and calls ``at`` with the name of what may end the process
-next. What tasks print goes to standard error.
+next, and what it is asked for; with "" once it has answered. What tasks print goes to standard error. Tasks reach no
+network.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import resource
-import signal
 import sys
+from contextlib import ExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.sandbox import frames
+from advisor.extension.sandbox.worker import UNHURRIED
 from advisor.model.errors import AdvisorError
+from advisor.support import containment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-_PR_SET_PDEATHSIG: Final = 1
-_OOM_FIRST: Final = "800"
 #: What may be otherwise the next time: the data were not even seen.
 PASSING: Final = frozenset(
     (
@@ -39,11 +39,11 @@ def main(name: str, memory_B: int, cpu_s: int) -> None:
     tasks, answers = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    _end_with_parent()
+    containment.tie_to_parent()
     module = import_module(name)
     module.prepare()
+    containment.deny_network()
     resource.setrlimit(resource.RLIMIT_AS, (memory_B, memory_B))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     frames.send_frame(answers, {"ready": os.getpid()})
     while True:
         try:
@@ -51,10 +51,25 @@ def main(name: str, memory_B: int, cpu_s: int) -> None:
         except frames.FrameError:
             return
         _allow_cpu_time(cpu_s)
-        frames.send_frame(answers, _answer_task(module, task, lambda name: frames.send_frame(answers, {"at": name})))
+        frames.send_frame(answers, _answer_task(module, task, _Announcer(answers)))
 
 
-def _answer_task(module: ModuleType, task: frames.Document, at: Callable[[str], None]) -> frames.Document:
+class _Announcer:
+    """Says whom a task asks for what, and puts this process in order again once that has answered."""
+
+    def __init__(self, answers: int) -> None:
+        self._answers = answers
+        self._guard = ExitStack()
+
+    def __call__(self, name: str, what: str = "") -> None:
+        """Say that ``name`` is asked; nobody any more for ''."""
+        self._guard.close()
+        frames.send_frame(self._answers, {"at": name, "what": what})
+        if name and what:
+            self._guard.enter_context(containment.limit_plugin(hurried=what not in UNHURRIED))
+
+
+def _answer_task(module: ModuleType, task: frames.Document, at: Callable[..., None]) -> frames.Document:
     """Return what the task gives, or how it failed; only errors of ours are anything but faults."""
     try:
         return {"result": module.handle(task, at)}
@@ -84,19 +99,6 @@ def _allow_cpu_time(cpu_s: int) -> None:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     used = int(usage.ru_utime + usage.ru_stime) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (used + cpu_s, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-
-
-def _end_with_parent() -> None:
-    """Ask the system to end this process when its parent dies, and to prefer it when memory runs out."""
-    parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
-    try:
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write(_OOM_FIRST)
-    except OSError:
-        pass  # an unusual system: the limit on memory still holds
 
 
 if __name__ == "__main__":

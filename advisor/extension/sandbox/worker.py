@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Thread
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Final, Literal
 
 from advisor.extension.sandbox import frames
+from advisor.support import containment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,31 +26,49 @@ _TAIL_BYTES: Final = 8 << 10
 _START_S: Final = 60.0
 #: How long a process that ends is waited for.
 _PATIENCE_S: Final = 1.0
+#: What a plugin may be asked that has no limit but that of its task.
+UNHURRIED: Final = frozenset(("advisor_read", "advisor_trace"))
+#: A child that keeps this share of its memory after a task is replaced.
+_GROWN: Final = 0.5
+_PAGE_B: Final = resource.getpagesize()
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a task may take: memory of its child, wall and CPU seconds; ``tasks`` is how many a child serves."""
+    """What a task may take: memory of its child, wall and CPU seconds; ``tasks`` is how many a child serves.
+
+    A plugin of others that is asked meanwhile has ``plugin_s`` to answer, unless it reads a file.
+    """
 
     memory_B: int = 2 << 30
     wall_s: float = 300.0
     cpu_s: int = 300
     tasks: int = 2000
+    plugin_s: float = 10.0
 
 
 class TaskFailed(Exception):
     """A task without a result: ``refused`` for its data, ``unreachable`` where these could not be read for now, a
     ``fault`` of its code, or ``killed`` for its limits.
 
-    ``at`` names what the task was about when its child was lost, as far as the task said.
+    ``at`` names what the task was about when its child was lost, as far as the task said, ``asked`` all that it had
+    been about; ``late`` tells that it was lost because that took too long.
     """
 
     def __init__(
-        self, kind: Literal["refused", "unreachable", "fault", "killed"], reason: str, at: str | None = None
+        self,
+        kind: Literal["refused", "unreachable", "fault", "killed"],
+        reason: str,
+        at: str | None = None,
+        *,
+        asked: frozenset[str] = frozenset(),
+        late: bool = False,
     ) -> None:
+        self.asked = asked
         self.kind = kind
         self.reason = reason
         self.at = at
+        self.late = late
         super().__init__(reason)
 
 
@@ -66,6 +87,8 @@ class Worker:
         self._reader: Thread | None = None
         self._served = 0
         self._at: str | None = None
+        self._asked: set[str] = set()
+        self._allowed_s = limits.wall_s
 
     def run_task(self, task: frames.Document) -> object:
         """Return the result of a task; raises ``TaskFailed``. After a fault the next task gets a new child."""
@@ -74,7 +97,7 @@ class Worker:
             frames.send_frame(_file_descriptor(child.stdin), task)
             answer = self._receive_answer(child, monotonic() + self._limits.wall_s)
         except frames.LateError as error:
-            raise self._fail_task(f"took more than {self._limits.wall_s:g} s") from error
+            raise self._fail_task(f"took more than {self._allowed_s:g} s", late=True) from error
         except (frames.EndedError, OSError) as error:
             raise self._fail_task(_describe_exit(child) or str(error)) from error
         except frames.FrameError as error:
@@ -86,22 +109,28 @@ class Worker:
             if kind in answer:
                 raise TaskFailed(kind, str(answer[kind]))
         self.stop_child()
-        raise TaskFailed("fault", str(answer.get("fault", "an answer without a result")))
+        raise TaskFailed("fault", str(answer.get("fault", "an answer without a result")), asked=frozenset(self._asked))
 
     def _receive_answer(self, child: subprocess.Popen[bytes], end: float) -> frames.Document:
         """Return the answer to the task at hand, noting on the way what it is about."""
-        self._at = None
+        self._at, due, self._allowed_s = None, end, self._limits.wall_s
+        self._asked.clear()
         while True:
-            answer = frames.receive_frame(_file_descriptor(child.stdout), max(end - monotonic(), 0.0))
-            if answer.keys() != {"at"}:
+            answer = frames.receive_frame(_file_descriptor(child.stdout), max(due - monotonic(), 0.0))
+            if answer.keys() != {"at", "what"}:
                 return answer
-            self._at = str(answer["at"])
+            self._at, due, self._allowed_s = str(answer["at"]) or None, end, self._limits.wall_s
+            self._asked |= {self._at} if self._at else set()
+            if self._at and answer["what"] and answer["what"] not in UNHURRIED:
+                due, self._allowed_s = min(end, monotonic() + self._limits.plugin_s), self._limits.plugin_s
 
     def stop_child(self) -> None:
         """End the child and everything that it started."""
         child, self._child = self._child, None
         if child is None:
             return
+        if child.poll() is None:
+            containment.kill_tree(child.pid)
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when that lets it
@@ -113,13 +142,20 @@ class Worker:
 
     def _ready_child(self) -> subprocess.Popen[bytes]:
         """Return a child that waits for a task."""
-        if self._child is not None and self._served >= self._limits.tasks:
+        if self._child is not None and (self._served >= self._limits.tasks or self._has_grown(self._child)):
             self.stop_child()
         if self._child is None:
             self._start_child()
         if self._child is None:
             raise TaskFailed("killed", "was stopped")
         return self._child
+
+    def _has_grown(self, child: subprocess.Popen[bytes]) -> bool:
+        """Return whether a child keeps so much memory after its tasks that the next one could lack it."""
+        with suppress(OSError, ValueError, IndexError):
+            pages = int(Path(f"/proc/{child.pid}/statm").read_text(encoding="ascii").split()[1])
+            return pages * _PAGE_B > _GROWN * self._limits.memory_B
+        return False
 
     def _start_child(self) -> None:
         self._served = 0
@@ -140,13 +176,19 @@ class Worker:
         except frames.FrameError as error:
             raise self._fail_task("did not start") from error
 
-    def _fail_task(self, reason: str) -> TaskFailed:
+    def _fail_task(self, reason: str, *, late: bool = False) -> TaskFailed:
         """Return the failure of a task whose child is gone from now on, with the last line that the child printed."""
         self.stop_child()
         if self._reader is not None:
             self._reader.join(_PATIENCE_S)
         said = b"".join(self._printed).decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
-        return TaskFailed("killed", f"{reason}{f' ({said[-300:]})' if said else ''}", self._at)
+        return TaskFailed(
+            "killed",
+            f"{reason}{f' ({said[-300:]})' if said else ''}",
+            self._at,
+            asked=frozenset(self._asked),
+            late=late,
+        )
 
 
 def _describe_exit(child: subprocess.Popen[bytes]) -> str | None:

@@ -15,7 +15,7 @@ from advisor.model.errors import InputError
 from advisor.model.records import Profile
 from advisor.support import contract
 
-HERE = Path(__file__).parent / "profiles" / "benchmarks"
+HERE = Path(__file__).parents[1] / "profiles" / "benchmarks"
 CALLS = "calls of each benchmark"
 
 

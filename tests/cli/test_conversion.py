@@ -21,10 +21,10 @@ from advisor.trace.events import Kind
 if TYPE_CHECKING:
     from advisor.model.records import Profile
 
-PROFILES = Path(__file__).parent / "profiles"
+PROFILES = Path(__file__).parents[1] / "profiles"
 TRACE = PROFILES / "otf2" / "scorep-multiphase"
 TOTALS = PROFILES / "fig4.json"
-SCHEMAS = Path(__file__).parent / "schemas"
+SCHEMAS = Path(__file__).parents[1] / "schemas"
 
 
 def convert(source: Path, target: str, folder: Path) -> Path:

@@ -13,7 +13,7 @@ from advisor.model.errors import InputError
 from advisor.model.records import RANKS_ADDED_UP, Profile
 from advisor.support import contract
 
-HERE = Path(__file__).parent / "profiles" / "slurm"
+HERE = Path(__file__).parents[1] / "profiles" / "slurm"
 
 
 def test_what_sacct_prints() -> None:

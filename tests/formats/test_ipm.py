@@ -16,7 +16,7 @@ from advisor.model.errors import InputError
 from advisor.model.records import Profile
 from advisor.support import contract
 
-SAMPLE = Path(__file__).parent / "profiles" / "ipm" / "heat.xml"
+SAMPLE = Path(__file__).parents[1] / "profiles" / "ipm" / "heat.xml"
 
 
 def edited(tmp_path: Path, old: str, new: str) -> Path:

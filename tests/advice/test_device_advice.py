@@ -17,7 +17,7 @@ from advisor.extension import host
 from advisor.output.advice_document import build_advice_document, load_schema, to_json
 from advisor.pipeline import Options, study_newest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 from device_lab.faults import Case, make_case
 from device_lab.judge import write_traces

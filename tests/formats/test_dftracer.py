@@ -19,7 +19,7 @@ from advisor.model.errors import InputError
 from advisor.model.records import Processor, Profile
 from advisor.support import contract
 
-RECORDED = Path(__file__).parent / "profiles" / "dftracer" / "test.pfw"
+RECORDED = Path(__file__).parents[1] / "profiles" / "dftracer" / "test.pfw"
 
 
 def event(name: str, at: int, took: int, pid: int = 7, category: str = "POSIX", **arguments: object) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from lab.archive import write_archive
 from lab.shapes import build
 from lab.world import run

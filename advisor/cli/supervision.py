@@ -1,0 +1,278 @@
+"""A command in a child of its own: whatever a plugin does to the process, the command ends with its result or a reason.
+
+The child does everything, also the output, and says on a pipe which plugin it asks. Where it is lost meanwhile, it is
+that plugin's doing: the next child does without it. A child that is lost after it began to write its result, or without
+having asked anybody, is the end of the command: no verdict, and a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from advisor.model.errors import AdvisorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+#: How long a plugin may take to be imported or to answer (seconds), unless this variable says otherwise.
+PLUGIN_S: Final = 60.0
+VARIABLE: Final = "GAPWATCH_PLUGIN_TIME"
+#: What may take as long as it needs: reading, and the commands of plugins themselves.
+UNHURRIED: Final = frozenset(("advisor_read", "advisor_trace", "command"))
+#: So often it is looked whether the child is there still (seconds); a process that it left may hold its pipe open.
+_TICK_S: Final = 0.2
+_GRACE_S: Final = 2.0
+#: How commands end that failed for a reason of ours, and that the user interrupted.
+INTERNAL: Final = 3
+INTERRUPTED: Final = 130
+
+
+class ChildLost(AdvisorError):
+    """The child that ran the command ended before the command was done; ``plugin`` is whom it asked then.
+
+    Where it asked nobody, all whom it had ``asked`` are suspects: one may have left a thread or a signal behind.
+    """
+
+    def __init__(self, reason: str, plugin: str | None, asked: frozenset[str], *, delivering: bool) -> None:
+        self.reason, self.plugin, self.delivering = reason, plugin, delivering
+        self.suspects = {plugin} if plugin else asked
+        whose = f" while the plugin {plugin!r} was asked" if plugin else ""
+        super().__init__(f"the command ended before it was done, without a result: its process {reason}{whose}")
+
+
+@dataclass(slots=True)
+class _ChildState:
+    """What this process knows when it is such a child: where to speak, and which plugins to leave out, and why."""
+
+    pipe: int
+    left_out: Mapping[str, str]
+    offline: bool
+    limits: ExitStack = field(default_factory=ExitStack)
+    delivering: bool = False
+
+
+_state: _ChildState | None = None
+_expects_parts = False
+
+
+def plugins_left_out() -> Mapping[str, str]:
+    """Return the plugins that this process does without, and why."""
+    return _state.left_out if _state is not None else {}
+
+
+def announce_plugin(plugin: str, what: str) -> None:
+    """Say that a plugin of others is asked for ``what`` (a hook, ``import`` or ``command``); nobody any more for ''."""
+    if _state is None:
+        return
+    from advisor.support.containment import limit_plugin
+
+    _state.limits.close()
+    _send(_state.pipe, {"at": plugin, "what": what})
+    if plugin:
+        _state.limits.enter_context(_divert_output())
+        _state.limits.enter_context(limit_plugin(hurried=what not in UNHURRIED))
+
+
+@contextmanager
+def _divert_output() -> Iterator[None]:
+    """Send what is written meanwhile past Python, to the descriptor of standard output, to standard error."""
+    try:
+        kept = os.dup(1)
+    except OSError:  # it is closed
+        yield
+        return
+    try:
+        with suppress(OSError):
+            os.dup2(2, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def announce_delivery() -> None:
+    """Say that the result is being written: from now on nothing may be done again."""
+    if _state is not None and not _state.delivering:
+        _state.delivering = True
+        _send(_state.pipe, {"delivering": True})
+
+
+def expect_parts() -> None:
+    """Say that this process is a command's own, and that parts of the command are left to children (``run_part``)."""
+    global _expects_parts
+    _expects_parts = True
+
+
+def run_part(task: Callable[[], int]) -> int:
+    """Run a part of a command, in a child where the process is the command's own; raises ``ChildLost``."""
+    return run_supervised(task, offline=True) if _expects_parts else task()
+
+
+def run_supervised(task: Callable[[], int], *, offline: bool = False) -> int:
+    """Run ``task`` in a child, again without each plugin that ends it, and return its result; raises ``ChildLost``.
+
+    An ``offline`` task, and all that it starts, reaches no network.
+    """
+    left_out: dict[str, str] = {}
+    while True:
+        try:
+            return _run_once(task, _ChildState(-1, dict(left_out), offline))
+        except ChildLost as lost:
+            if lost.delivering or not lost.suspects - left_out.keys():
+                raise
+            when = "when" if lost.plugin else "after"
+            left_out |= dict.fromkeys(lost.suspects, f"left out: the process {lost.reason} {when} it was asked")
+
+
+def _run_once(task: Callable[[], int], state: _ChildState) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(receiving)
+        state.pipe = sending
+        _run_child(task, state)
+    os.close(sending)
+    waited = _Wait(child, receiving)
+    try:
+        return waited.receive_result()
+    except KeyboardInterrupt:
+        if waited.interrupt_child():  # it said so itself
+            return INTERRUPTED
+        raise
+    finally:
+        os.close(receiving)
+        waited.end_child()
+
+
+def _run_child(task: Callable[[], int], state: _ChildState) -> NoReturn:
+    """Do the task in a session of its own and say how it ended; whatever is left to be done at the end is not done."""
+    global _state
+    code: int | None = None
+    try:
+        from advisor.support import containment
+
+        os.setsid()
+        containment.tie_to_parent()
+        if state.offline:
+            containment.deny_network()
+        _state = state
+        code = task()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+    finally:
+        if code is not None:
+            with suppress(OSError):
+                _send(state.pipe, {"exit": code})
+        os._exit(0)
+
+
+def _send(pipe: int, message: dict[str, object]) -> None:
+    os.write(pipe, json.dumps(message).encode("ascii") + b"\n")
+
+
+class _Wait:
+    """The parent's side: reads what a child says, until its result is known or the child is lost."""
+
+    def __init__(self, child: int, pipe: int) -> None:
+        self._child, self._pipe = child, pipe
+        self._buffer = b""
+        self._ended: int | None = None
+        self._plugin: str | None = None
+        self._asked: set[str] = set()
+        self._due: float | None = None
+        self._delivering = self._done = False
+        self._limit_s = _plugin_seconds()
+
+    def receive_result(self) -> int:
+        """Return the exit code that the child says; raises ``ChildLost``."""
+        while True:
+            if select.select([self._pipe], [], [], _TICK_S)[0]:
+                part = os.read(self._pipe, 1 << 16)
+                if not part:
+                    raise self._make_loss(self._describe_end())
+                *lines, self._buffer = (self._buffer + part).split(b"\n")
+                for line in lines:
+                    if (code := self._take_message(line)) is None:
+                        continue
+                    if code == INTERNAL and self._asked and not self._delivering:
+                        raise self._make_loss("failed with an internal error")
+                    return code
+            elif self._has_ended():
+                raise self._make_loss(self._describe_end())
+            elif self._due is not None and monotonic() > self._due:
+                raise self._make_loss(f"took more than {self._limit_s:g} s")
+
+    def _take_message(self, line: bytes) -> int | None:
+        """Return the exit code, if this is what a line says."""
+        try:
+            message = json.loads(line)
+            code, plugin, what = message.get("exit"), message.get("at"), message.get("what")
+        except (ValueError, AttributeError, RecursionError):
+            raise self._make_loss("wrote into what is not its own") from None
+        if isinstance(plugin, str):
+            self._plugin = plugin or None
+            self._asked |= {plugin} if plugin else set()
+            self._due = monotonic() + self._limit_s if plugin and what not in UNHURRIED else None
+        self._delivering |= "delivering" in message
+        self._done = isinstance(code, int)
+        return code if isinstance(code, int) else None
+
+    def _make_loss(self, reason: str) -> ChildLost:
+        return ChildLost(reason, self._plugin, frozenset(self._asked), delivering=self._delivering)
+
+    def _has_ended(self) -> bool:
+        if self._ended is None:
+            process, status = os.waitpid(self._child, os.WNOHANG)
+            if process:
+                self._ended = os.waitstatus_to_exitcode(status)
+        return self._ended is not None
+
+    def _describe_end(self) -> str:
+        end = monotonic() + _GRACE_S
+        while not self._has_ended() and monotonic() < end:
+            select.select([], [], [], 0.005)
+        if self._ended is None:
+            return "closed what it speaks through"
+        if self._ended < 0:
+            return f"was ended by {signal.Signals(-self._ended).name}"
+        return f"ended with exit code {self._ended}"
+
+    def interrupt_child(self) -> bool:
+        """Tell the child what the user told this process; return whether it ended within a moment."""
+        with suppress(OSError):
+            os.killpg(self._child, signal.SIGINT)
+        end = monotonic() + _GRACE_S
+        while not self._has_ended() and monotonic() < end:
+            select.select([], [], [], 0.02)
+        return self._has_ended()
+
+    def end_child(self) -> None:
+        """End the child and all that it started; one that said its result has nothing more to do."""
+        if self._ended is None and not self._done:
+            from advisor.support.containment import kill_tree
+
+            kill_tree(self._child)
+        with suppress(OSError):
+            os.killpg(self._child, signal.SIGKILL)
+        if self._ended is None:
+            os.waitpid(self._child, 0)
+
+
+def _plugin_seconds() -> float:
+    """Return how long a plugin may take; what the user says is not understood is as if nothing was said."""
+    with suppress(ValueError):
+        said = float(os.environ.get(VARIABLE, ""))
+        return said if 0 < said < float("inf") else PLUGIN_S
+    return PLUGIN_S

@@ -1,0 +1,112 @@
+"""Copies of a history: made while it is written to, put in its place again, and complete in one file.
+
+A backup has a mark in its first page and keeps no log. So it may also be copied to the place of the history by hand:
+whoever opens it next knows by the mark that logs beside it belong to another database, and moves them away.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Final
+
+from advisor.history import damage
+from advisor.history.database import BACKUP_MARK, NAME, PATIENCE_S, open_read_only
+from advisor.history.writer_lock import acquire_lock
+from advisor.model.errors import StoreError
+from advisor.support.private_files import make_private_folder, open_private_file, sync_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PART: Final = "history.restored.part"
+
+
+def copy_history(folder: Path, target: Path) -> None:
+    """Write a complete copy of the history to ``target``, also while it is written to; raises ``StoreError``.
+
+    ``target`` must not exist. A plain copy of the file would lack what stands in its log.
+    """
+    with closing(open_read_only(folder)) as source:
+        _write_backup(source, target)
+
+
+def restore_history(folder: Path, backup: Path) -> Path | None:
+    """Put a backup in the place of the history; raises ``StoreError`` where it is none, or somebody writes.
+
+    Returns what the history that was there is called now, None where there was none. The next writer says what the
+    backup lacks, by the count of transactions, which stays.
+    """
+    _refuse_unsound(backup)
+    try:
+        make_private_folder(folder)
+        lock = acquire_lock(folder)
+    except OSError as error:
+        raise StoreError(f"{error.filename or folder}: {error.strerror}") from error
+    try:
+        part = folder / _PART
+        part.unlink(missing_ok=True)
+        with closing(_open_backup(backup)) as source:
+            _write_backup(source, part)
+        place = folder / NAME
+        kept = _keep_database(place) if place.exists() else None
+        part.rename(place)
+        sync_folder(folder)
+    except OSError as error:
+        raise StoreError(f"{error.filename or folder}: {error.strerror}") from error
+    finally:
+        os.close(lock)
+    return kept
+
+
+def _keep_database(place: Path) -> Path:
+    """Give the database that is to be replaced a second name, so that one is in place at any moment, and return that.
+
+    One that is damaged or has a log beside it is moved away instead, with the log.
+    """
+    damage.inspect_database(place, PATIENCE_S)  # takes the log into a sound one, and the log goes
+    logs = any(place.with_name(place.name + suffix).exists() for suffix in damage.SIDE_FILES)
+    kept = damage.free_name(place, "replaced")
+    if not logs:
+        with suppress(OSError):  # a file system without hard links
+            os.link(place, kept)
+            return kept
+    return damage.move_away(place, "replaced")
+
+
+def _write_backup(source: sqlite3.Connection, target: Path) -> None:
+    """Write a copy that needs no other file, and wait until it is on the disk; raises ``StoreError``."""
+    try:
+        os.close(open_private_file(target, os.O_CREAT | os.O_EXCL | os.O_RDWR))
+    except FileExistsError as error:
+        raise StoreError(f"{target}: {error.strerror}; choose a file that does not exist") from error
+    except OSError as error:
+        raise StoreError(f"{target}: {error.strerror}") from error
+    try:
+        with closing(sqlite3.connect(target, isolation_level=None)) as made:
+            source.backup(made)
+            made.execute("PRAGMA synchronous = EXTRA")
+            made.execute("PRAGMA journal_mode = DELETE")
+            made.execute(f"PRAGMA application_id = {BACKUP_MARK}")
+        descriptor = open_private_file(target, os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        sync_folder(target.absolute().parent)
+    except (sqlite3.Error, OSError) as error:
+        target.unlink(missing_ok=True)
+        raise StoreError(f"{target}: {error}; nothing was copied") from error
+
+
+def _open_backup(backup: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro", uri=True, timeout=PATIENCE_S)
+
+
+def _refuse_unsound(backup: Path) -> None:
+    if not backup.is_file():
+        raise StoreError(f"{backup}: no such file; 'gapwatch backup FILE' writes one")
+    found = damage.inspect_database(backup, PATIENCE_S)
+    if found.damage is not None or not found.commits:
+        raise StoreError(f"{backup} is no backup of a history: {found.damage or 'it is empty'}; nothing was changed")

@@ -1,0 +1,195 @@
+"""What may be wrong with a database that is there, and what can still be read of it."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from advisor.history.schema import VERSION
+from advisor.model.errors import StoreError
+from advisor.support.private_files import sync_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+#: What may stand beside a database and belongs to it.
+SIDE_FILES: Final = ("-wal", "-shm", "-journal")
+#: So many rows are read at a time, and so often it is tried to read around damage in one table.
+_PART: Final = 256
+_TRIES: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a database is: how many transactions it holds, and why it cannot be used, None where it can."""
+
+    commits: int
+    damage: str | None = None
+
+
+def inspect_database(path: Path, patience_s: float) -> Inspection:
+    """Look through a whole database; raises ``StoreError`` for one that is sound, but no history for this gapwatch."""
+    if not path.exists() or not path.stat().st_size:
+        return Inspection(0)
+    try:
+        with closing(sqlite3.connect(path, timeout=patience_s)) as connection:
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if found != "ok":
+                return Inspection(0, f"it is damaged: {found}")
+            refuse_other_version(connection, path)
+            return Inspection(_count_commits(connection, path))
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error) or "readonly" in str(error) or "unable to open" in str(error):
+            raise StoreError(f"{path}: {error}") from error
+        return Inspection(0, f"it cannot be read: {error}")
+    except sqlite3.DatabaseError as error:
+        return Inspection(0, f"it is damaged: {error}")
+
+
+def _count_commits(connection: sqlite3.Connection, path: Path) -> int:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables:
+        return 0
+    if not {"meta", "runs", "files"} <= tables:
+        raise StoreError(f"{path} is a database of another program; choose another directory with --state")
+    row = connection.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
+    return int(row[0]) if row is not None else 0
+
+
+def refuse_other_version(connection: sqlite3.Connection, path: Path, older: str = "") -> None:
+    """Raise ``StoreError`` for a database of a newer gapwatch; for one that is ``older``, too, where that is said."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise StoreError(
+            f"{path} was written by a newer gapwatch (schema {version}, supported {VERSION}): upgrade this one"
+        )
+    if older and version < VERSION:
+        raise StoreError(f"{path} is of version {version}, here {VERSION}; {older}")
+
+
+def describe_error(path: Path, error: sqlite3.Error) -> str:
+    """Return in words why a history cannot be read or written."""
+    said = str(error)
+    if isinstance(error, sqlite3.DatabaseError) and ("malformed" in said or "not a database" in said):
+        return f"{path} is damaged ({said}); the next 'gapwatch watch' sets it aside and saves what can be read of it"
+    if "no such table" in said:
+        return f"{path} holds no history ({said}); the next 'gapwatch watch' makes one"
+    if "readonly" in said:
+        return f"{path} may not be written, nor the directory that it is in; allow it, or choose another with --state"
+    return f"{path}: {said}"
+
+
+def free_name(path: Path, why: str) -> Path:
+    """Return a name of the form ``history.WHY-N`` that is not taken."""
+    number = 1
+    while path.with_suffix(f".{why}-{number}").exists():
+        number += 1
+    return path.with_suffix(f".{why}-{number}")
+
+
+def move_away(path: Path, why: str) -> Path:
+    """Rename a database and what belongs to it to ``history.WHY-N``, and return the new name of the database."""
+    target = free_name(path, why)
+    for suffix in ("", *SIDE_FILES):
+        old = path.with_name(path.name + suffix)
+        if old.exists():
+            old.rename(target.with_name(target.name + suffix))
+    sync_folder(path.parent)
+    return target
+
+
+# Saving what can be read
+
+
+def salvage_rows(damaged: Path, into: sqlite3.Connection) -> dict[str, int]:
+    """Copy what can be read of a damaged database into an empty one, in the caller's transaction.
+
+    Returns the rows of each table that were saved. Files whose run is lost are left out: they are read again where they
+    still exist.
+    """
+    try:
+        source = sqlite3.connect(f"{damaged.absolute().as_uri()}?mode=ro", uri=True)
+        source.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        return {}
+    with closing(source):
+        source.row_factory = sqlite3.Row
+        _insert_rows(into, "folders", _read_rows(source, "folders"))
+        runs = set(_insert_rows(into, "runs", filter(_is_advice_sound, _read_rows(source, "runs"))))
+        units = set(
+            _insert_rows(
+                into, "units", (row for row in _read_rows(source, "units") if row["run"] is None or row["run"] in runs)
+            )
+        )
+        files = _insert_rows(
+            into, "files", (row for row in _read_rows(source, "files") if row["unit"] is None or row["unit"] in units)
+        )
+        saved = {"runs": len(runs), "files": len(files)}
+        for table in ("items", "steps", "plugin_faults"):
+            saved[table] = len(_insert_rows(into, table, _read_rows(source, table)))
+    return saved
+
+
+def _is_advice_sound(row: sqlite3.Row) -> bool:
+    """Return whether the packed advice of a run is whole, by its check sum."""
+    with suppress(zlib.error, TypeError):
+        zlib.decompress(row["advice"])
+        return True
+    return False
+
+
+def _insert_rows(into: sqlite3.Connection, table: str, rows: Iterable[sqlite3.Row]) -> list[object]:
+    """Copy rows, without those that no history may hold, and return the first column of each that was copied."""
+    saved: list[object] = []
+    columns = [name for _, name, *_ in into.execute(f"PRAGMA table_info({table})")]
+    for row in rows:
+        there = row.keys()
+        names = [name for name in columns if name in there]
+        command = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        with suppress(sqlite3.IntegrityError):
+            into.execute(command, [row[name] for name in names])
+            saved.append(row[0])
+    return saved
+
+
+def _read_rows(source: sqlite3.Connection, table: str) -> Iterator[sqlite3.Row]:
+    """Yield the rows of a table that can be read: around damage by number, or from both ends where there is none."""
+    try:
+        last = source.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0]
+    except sqlite3.OperationalError:
+        yield from _read_from_both_ends(source, table)
+        return
+    except sqlite3.DatabaseError:
+        last = _TRIES * _PART
+    tries = _TRIES
+    parts = [(low, min(low + _PART - 1, last)) for low in range(1, (last or 0) + 1, _PART)][::-1]
+    while parts and tries:
+        low, high = parts.pop()
+        try:
+            rows = source.execute(f"SELECT * FROM {table} WHERE rowid BETWEEN ? AND ?", (low, high)).fetchall()
+        except sqlite3.DatabaseError:
+            tries -= 1
+            middle = (low + high) // 2
+            parts += [(middle + 1, high), (low, middle)] if low < high else []
+            continue
+        yield from rows
+
+
+def _read_from_both_ends(source: sqlite3.Connection, table: str) -> Iterator[sqlite3.Row]:
+    seen: set[tuple[object, ...]] = set()
+    try:
+        key = [name for _, name, *_, place in source.execute(f"PRAGMA table_info({table})") if place]
+    except sqlite3.DatabaseError:
+        return
+    for order in ("ASC", "DESC") if key else ():
+        with suppress(sqlite3.DatabaseError):
+            for row in source.execute(f"SELECT * FROM {table} ORDER BY {', '.join(f'{name} {order}' for name in key)}"):
+                identity = tuple(row[name] for name in key)
+                if identity in seen:
+                    break
+                seen.add(identity)
+                yield row

@@ -1,0 +1,176 @@
+"""What keeps a process of ours, and all that it starts, within bounds: it ends with its parent, and reaches no network.
+
+Everything here is asked of the system by numbers of its calls; where a system lacks one, the others hold.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import resource
+import signal
+import struct
+import sys
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_PR_SET_NO_NEW_PRIVS: Final = 38
+_PR_SET_SECCOMP: Final = 22
+_SECCOMP_MODE_FILTER: Final = 2
+_OOM_FIRST: Final = "800"
+#: By machine: how its kernel is told apart in a filter, and the number of the call ``socket``.
+_SOCKET_CALLS: Final = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
+#: Sockets that reach nothing outside of this machine.
+_LOCAL_FAMILIES: Final = (0, 1, 16)
+#: Limits that are as they were once a plugin has answered.
+_GUARDED: Final = (resource.RLIMIT_AS, resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE)
+#: A plugin may start so many processes, and take so much memory beside what is there (bytes) or this share of all.
+_PROCESSES: Final = 64
+_MEMORY_B: Final = 4 << 30
+_MEMORY_SHARE: Final = 0.5
+#: The processes that are there are counted this often (seconds).
+_RECOUNT_S: Final = 5.0
+#: How long it is tried to end processes that start others (seconds).
+_PATIENCE_S: Final = 5.0
+
+
+def tie_to_parent() -> None:
+    """End when the parent dies, be the first to go when memory runs out, and adopt what own children leave behind."""
+    parent = os.getppid()
+    _control_process(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    _control_process(_PR_SET_CHILD_SUBREAPER, 1)
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write(_OOM_FIRST)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _control_process(option: int, value: int, more: object = 0) -> bool:
+    return bool(ctypes.CDLL(None, use_errno=True).prctl(option, value, more, 0, 0) == 0)
+
+
+def deny_network() -> bool:
+    """Refuse this process, and all that it starts, sockets that reach other machines; return whether that holds.
+
+    A filter of four comparisons on each call of the system: only ``socket`` with another family is refused (EACCES).
+    """
+    architecture, call = _SOCKET_CALLS.get(platform.machine(), (0, 0))
+    if not architecture:
+        return False
+    load, equal, answer = 0x20, 0x15, 0x06
+    allow, refuse = 0x7FFF0000, 0x00050000 | errno.EACCES
+    families = [(equal, len(_LOCAL_FAMILIES) - n, 0, family) for n, family in enumerate(_LOCAL_FAMILIES)]
+    steps = [
+        (load, 0, 0, 4), (equal, 0, len(families) + 4, architecture),
+        (load, 0, 0, 0), (equal, 0, len(families) + 2, call),
+        (load, 0, 0, 16), *families, (answer, 0, 0, refuse), (answer, 0, 0, allow),
+    ]  # fmt: skip
+    code = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *step) for step in steps))
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
+
+    program = Program(len(steps), ctypes.cast(code, ctypes.c_void_p))
+    return _control_process(_PR_SET_NO_NEW_PRIVS, 1) and _control_process(
+        _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program)
+    )
+
+
+@contextmanager
+def limit_plugin(*, hurried: bool = True) -> Iterator[None]:
+    """Let what runs meanwhile start few processes (root: any) and take some memory, if ``hurried``.
+
+    What it does to this process in passing is undone afterwards: directory, mask, streams, limits, alarms.
+    """
+    before = {which: resource.getrlimit(which) for which in _GUARDED}
+    here, mask, streams = _current_folder(), os.umask(0o77), (sys.stdout, sys.stderr)
+    os.umask(mask)
+    for which, most in (_compute_limits() if hurried else {}).items():
+        least = min(one for one in (most, *before[which]) if one != resource.RLIM_INFINITY)
+        resource.setrlimit(which, (least, before[which][1]))
+    try:
+        yield
+    finally:
+        for which, limits in before.items():
+            with suppress(OSError, ValueError):
+                resource.setrlimit(which, limits)
+        with suppress(OSError):
+            if here is not None:
+                os.chdir(here)
+        os.umask(mask)
+        sys.stdout, sys.stderr = streams
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+
+def _current_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+def _compute_limits() -> dict[int, int]:
+    size_B = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    total_B = os.sysconf("SC_PHYS_PAGES") * resource.getpagesize()
+    wanted = {resource.RLIMIT_AS: size_B + max(_MEMORY_B, int(_MEMORY_SHARE * total_B))}
+    if os.getuid():
+        wanted[resource.RLIMIT_NPROC] = _count_own_processes(int(monotonic() / _RECOUNT_S)) + _PROCESSES
+    return wanted
+
+
+@lru_cache(maxsize=1)
+def _count_own_processes(_when: int) -> int:
+    """Return how many processes and threads the user has, as counted once at a time."""
+    count, user = 0, os.getuid()
+    for entry in os.scandir("/proc"):
+        with suppress(OSError):
+            if entry.name.isdigit() and entry.stat().st_uid == user:
+                count += len(os.listdir(f"/proc/{entry.name}/task"))
+    return count
+
+
+def kill_tree(top: int) -> None:
+    """Kill a child and everything that it started, also what left its session; the child is not waited for."""
+    end = monotonic() + _PATIENCE_S
+    with suppress(ProcessLookupError):
+        os.kill(top, signal.SIGSTOP)  # it adopts its orphans, as long as it is there
+    while monotonic() < end:
+        below = _find_descendants(top)
+        for process in below:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process, signal.SIGKILL)
+        if not below:
+            break
+        sleep(0.002)
+    for kill in (os.killpg, os.kill):
+        with suppress(ProcessLookupError, PermissionError):
+            kill(top, signal.SIGKILL)
+
+
+def _find_descendants(top: int) -> list[int]:
+    """Return the processes below one that have not ended, those that were started last first."""
+    parents: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        with suppress(OSError, ValueError):
+            if entry.isdigit():
+                text = Path("/proc", entry, "stat").read_bytes()
+                state, parent = text[text.rindex(b")") + 2 :].split()[:2]
+                if state not in (b"Z", b"X"):
+                    parents.setdefault(int(parent), []).append(int(entry))
+    found, rest = [], [top]
+    while rest:
+        below = parents.get(rest.pop(), [])
+        found += below
+        rest += below
+    return found[::-1]
