@@ -154,15 +154,18 @@ def is_noticed(path: Path, text: str, tests: Sequence[str]) -> bool:
     process = os.fork()
     if process == 0:
         _run_tests(path, text, tests)
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(process, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status) != 0
-        time.sleep(0.05)
-    os.killpg(process, signal.SIGKILL)
-    os.waitpid(process, 0)
-    return True
+    try:
+        deadline = time.monotonic() + LIMIT_S
+        while time.monotonic() < deadline:
+            done, status = os.waitpid(process, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status) != 0
+            time.sleep(0.05)
+        return True
+    finally:  # also where this process is told to end: a change may have made a loop endless
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.killpg(process, signal.SIGKILL)
+            os.waitpid(process, 0)
 
 
 def _run_tests(path: Path, text: str, tests: Sequence[str]) -> None:
@@ -190,6 +193,7 @@ def main() -> int:
     parser.add_argument("--lines", metavar="FIRST-LAST", help="only changes of these lines")
     options = parser.parse_args()
     os.chdir(ROOT)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     import hypothesis  # the children start with it
     import numpy
     import scipy.stats
