@@ -22,14 +22,13 @@ LIBRARIES = {
 _ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-def compile_program(folder: Path, command: Sequence[str], source: str) -> Path:
+def compile_program(folder: Path, command: Sequence[str], source: str, *libraries: str) -> Path:
     """Return the program made of a source; skips where the compiler is missing."""
     if shutil.which(command[0]) is None:
         pytest.skip(f"needs {command[0]}")
     program = folder / Path(source).stem
-    done = subprocess.run(
-        [*command, "-g", "-O1", str(SOURCES / source), "-o", str(program)], capture_output=True, text=True, check=False
-    )
+    words = [command[0], "-g", "-O1", *command[1:], str(SOURCES / source), "-o", str(program), *libraries]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"{command[0]} can't compile here: {done.stderr[-200:]}")
     return program

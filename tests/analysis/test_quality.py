@@ -174,8 +174,8 @@ def test_small_waits_need_no_exact_clock() -> None:
 
 
 def test_doubts_that_a_measurement_would_settle_say_which() -> None:
-    assert "scorep" in (notes(DOUBTS["one region"])["one region"].collect or "")
-    assert "eztrace" in (notes(DOUBTS["no phases"])["no phases"].collect or "")
+    assert "gapwatch run -- " in (notes(DOUBTS["one region"])["one region"].collect or "")
+    assert "gapwatch run -- " in (notes(DOUBTS["no phases"])["no phases"].collect or "")
 
 
 @pytest.mark.parametrize("file", ["fig4.json", "fig5.json"])

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from recorded_runs import LIBRARIES, SOURCES, compile_program, record_run
 
+from advisor.collect.binaries.executables import attach_executable
 from advisor.formats import recording
 from advisor.formats.recording.contents import read_recording
 from advisor.trace import matching, nesting
 from advisor.trace.events import Kind, Role
+from advisor.trace.recordings.layout import CALL, map_records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,6 +144,53 @@ def test_sampled_functions_have_lines(tmp_path: Path) -> None:
     assert work.line in range(5, 10)
     assert profile.counts["samples"].sum() > 0
     assert any(note.name == "functions sampled" for note in profile.notes)
+
+
+def test_a_thread_that_only_waits_for_others_is_no_processor(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc", "-pthread"), "locks.c")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    profile = recording.advisor_read(folder)
+    assert [processor.thread for processor in profile.processors] == [1, 2]
+    assert closed_accounts(profile)
+    assert all(region.threaded for region in profile.regions if region.name == "usleep")
+    coded = attach_executable(profile, None, [tmp_path])
+    assert coded.counts["code.lock_s"].sum() > 0.2 * coded.counts["code.all_s"].sum()
+
+
+def test_a_first_thread_that_works_runs_beside_the_others(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc", "-pthread"), "locks.c")
+    folder, _, err = record_run(tmp_path, str(program), "too")
+    assert "recorded into" in err, err
+    profile = recording.advisor_read(folder)
+    assert [processor.thread for processor in profile.processors] == [0, 1, 2]
+    sleeping = [region for region in profile.regions if region.name == "usleep"]
+    assert sleeping
+    assert all(region.threaded for region in sleeping)
+
+
+def test_the_code_of_inlined_functions_is_found(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc", "-O3"), "sweep.c", "-lm")
+    folder, _, err = record_run(tmp_path, str(program), "20000")
+    assert "recorded into" in err, err
+    profile = recording.advisor_read(folder)
+    assert profile.executable == str(program)
+    assert str(profile.parameters["command"]).endswith("sweep 20000")
+    found = attach_executable(profile, None, [tmp_path])
+    assert found.counts["code.known_s"].sum() > 0.9 * found.counts["code.all_s"].sum()
+    assert found.counts["code.division_s"].sum() > 0.5 * found.counts["code.all_s"].sum()
+
+
+def test_calls_that_are_folded_read_no_clock_each(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc",), "prints.c")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    records = map_records(next(folder.glob("*.0.records")))
+    folded = records[(records["kind"] == CALL) & (records["tag"] > 100)]
+    assert folded["tag"].sum() > 50_000
+    assert (folded["end_ns"] - folded["start_ns"]).max() > 100_000
+    read = folded[folded["cpu_end_ns"] > 0]
+    assert len(read) < len(folded)
 
 
 def test_a_program_of_mpi4py(tmp_path: Path) -> None:

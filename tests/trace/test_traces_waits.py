@@ -39,6 +39,14 @@ def test_a_barrier_waits_for_the_last_to_enter() -> None:
     assert found[1, "MPI_Barrier", 4.0] == (0.0, "none", -1, False)
 
 
+def test_a_root_that_comes_last_to_a_reduction_makes_the_others_wait() -> None:
+    lines = [Line(0).collective(3.0, 3.2, "MPI_Reduce", root=0), Line(1).collective(1.0, 3.4, "MPI_Reduce", root=0)]
+    assert waits_of(build(*lines))[1, "MPI_Reduce", 1.0] == (2.0, "late root", 0, False)
+    # whose data were taken at once has not waited
+    lines = [Line(0).collective(3.0, 3.2, "MPI_Reduce", root=0), Line(1).collective(1.0, 1.4, "MPI_Reduce", root=0)]
+    assert waits_of(build(*lines))[1, "MPI_Reduce", 1.0][0] == pytest.approx(0.0)
+
+
 def test_receivers_of_a_broadcast_wait_for_the_root_and_the_root_for_nobody() -> None:
     lines = [Line(0).collective(3.0, 3.2, "MPI_Bcast", root=0), Line(1).collective(1.0, 3.4, "MPI_Bcast", root=0)]
     found = waits_of(build(*lines))

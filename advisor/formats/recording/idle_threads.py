@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from advisor.model.records import BoolArray, Causes, Profile
+    import numpy.typing as npt
+
+    from advisor.model.records import Causes, Profile
+
+    BoolArray = npt.NDArray[np.bool_]
 
 #: A first thread that computes for less of its time only looks after the others.
 _IDLE: Final = 0.02
