@@ -22,7 +22,7 @@ _ENOUGH: Final = 3
 _PLACE: Final = re.compile(r"(.*) \(([^()]+):(\d{1,9})\)$")
 
 
-def recognize(ends: bytes) -> bool:
+def match_ends(ends: bytes) -> bool:
     """Return whether the first lines are stacks: all with a number at their end, most with several functions."""
     lines = ends[:HEAD].decode("utf-8", "replace").split("\n")[:-1][:_GLANCE]
     stacks = [line for line in lines if line.strip() and not line.strip().isdigit()]
