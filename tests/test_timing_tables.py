@@ -145,6 +145,17 @@ def test_the_fewest_ranks_where_the_table_does_not_tell(tmp_path: Path) -> None:
     assert "number of ranks unknown" in {note.name for note in profile.notes}
 
 
+def test_start_times_in_one_form() -> None:
+    for name, started in (
+        ("cp2k.out", "2026-11-22T22:47:02"),
+        ("pwscf.out", "2026-11-22T22:47:24"),
+        ("petsc.txt", "2026-11-22T22:58:16"),
+        ("petsc.xml", "2026-11-22T22:58:39"),
+        ("teuchos.txt", None),
+    ):
+        assert timing_tables.advisor_read(HERE / name).started == started
+
+
 def test_packed_output(tmp_path: Path) -> None:
     (tmp_path / "log.gz").write_bytes(gzip.compress((HERE / "teuchos.txt").read_bytes()))
     assert timing_tables.advisor_sniff(tmp_path / "log.gz") == 0.9
