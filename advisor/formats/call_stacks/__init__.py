@@ -1,4 +1,4 @@
-"""Profiles of call stacks: folded stacks, speedscope, pyinstrument, cProfile (see ``docs/formats/call-stacks.md``)."""
+"""Profiles of call stacks: folded stacks, speedscope, pyinstrument, cProfile (see ``docs/formats/call_stacks.md``)."""
 
 from advisor.formats.call_stacks.hooks import advisor_read, advisor_sniff, read_call_paths
 

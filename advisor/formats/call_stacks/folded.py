@@ -15,7 +15,8 @@ from advisor.formats.plain_text import HEAD, read_plain_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-_LINE: Final = re.compile(r"(\S.*?) +(\d{1,18})$")
+#: A semicolon before the number is one of a table.
+_LINE: Final = re.compile(r"(\S.*?)(?<!;) +(\d{1,18})$")
 #: How many lines are looked at, and how many must be there.
 _GLANCE: Final = 200
 _ENOUGH: Final = 3

@@ -1,4 +1,4 @@
-"""Profiles of call stacks: folded stacks, speedscope, pyinstrument, cProfile (see ``docs/formats/call-stacks.md``)."""
+"""Profiles of call stacks: folded stacks, speedscope, pyinstrument, cProfile (see ``docs/formats/call_stacks.md``)."""
 
 from __future__ import annotations
 
