@@ -103,7 +103,8 @@ def _collect_extremes(table: TimingTable, nodes: tuple[CallPathNode, ...], ranks
     least = np.where(np.isnan(least), np.where(calls, mean, fewest), least)
     most = np.where(np.isnan(most), np.where(calls, np.minimum(ranks * mean, table.wall_s), mean), most)
     least_at, most_at = (
-        np.array([-1, *(getattr(row, name) for row in table.rows)], dtype=np.int64) for name in ("least_at", "most_at")
+        np.array([-1, *(rank if 0 <= rank < ranks else -1 for rank in stated)], dtype=np.int64)
+        for stated in ([row.least_at for row in table.rows], [row.most_at for row in table.rows])
     )
     return Extremes(np.fmin(least, mean), mean, np.fmax(most, mean), least_at, most_at)
 
