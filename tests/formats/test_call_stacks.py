@@ -135,7 +135,9 @@ def test_hostile_marshal(tmp_path: Path) -> None:
 
 
 def test_other_files_are_left_alone(tmp_path: Path) -> None:
-    for n, text in enumerate(("a 1\nb 2\nc 3\n", '{"a": 1}', "", "x;y\nz;w\n", "1 2\n3 4\n5 6\n")):
+    for n, text in enumerate(
+        ("a 1\nb 2\nc 3\n", '{"a": 1}', "", "x;y\nz;w\n", "x; 1; 2\ny; 3; 4\nz; 5; 6\n", "1 2\n3 4\n5 6\n")
+    ):
         path = tmp_path / str(n)
         path.write_text(text)
         assert call_stacks.advisor_sniff(path) is None

@@ -402,3 +402,25 @@ def test_what_is_written_is_read(tmp_path: Path, events: list[tuple[int, bool, i
         for kind, time, region in zip(trace.kind.tolist(), trace.time_s.tolist(), trace.region.tolist(), strict=True)
     ]
     assert [found[a:b] for a, b in zip(trace.first[:-1], trace.first[1:], strict=True)] == wanted
+
+
+def test_the_folder_that_one_stands_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert advisor_sniff(Path()) is None
+    assert advisor_sniff(Path("/")) is None
+
+
+@pytest.mark.parametrize("exchange", [False, True])
+def test_copies_are_files_that_name_the_same_partners(tmp_path: Path, exchange: bool) -> None:
+    """Threads may begin and end at the same ticks; two ranks do not receive the same messages at the same ticks."""
+    with Archive(tmp_path / "copies", ranks=4) as archive:
+        work = archive.region("work")
+        for number, place in enumerate(archive.locations):
+            events = archive.events(place)
+            later = 0 if number in (1, 2) else number + 1
+            events.enter(10 + later, work)
+            if exchange and number in (1, 2):
+                events.mpi_send(20, 0, archive.world, 7, 100)
+            events.leave(90 + later, work)
+    noted = {note.name for note in read_trace(tmp_path / "copies").notes}
+    assert ("the same file twice" in noted) == exchange

@@ -145,6 +145,42 @@ def test_the_fewest_ranks_where_the_table_does_not_tell(tmp_path: Path) -> None:
     assert "number of ranks unknown" in {note.name for note in profile.notes}
 
 
+def test_more_columns_and_threads(tmp_path: Path) -> None:
+    """What ``timer full`` of LAMMPS adds, and what Quantum ESPRESSO says of ranks where threads run."""
+    lines = (HERE / "lammps.log").read_text().split("\n")
+    full = [
+        line[: line.rindex("|")] + "|  99.0 " + line[line.rindex("|") :] if line.count("|") == 5 else line
+        for line in lines
+    ]
+    (tmp_path / "log.lammps").write_text("\n".join(full))
+    assert seconds(timing_tables.advisor_read(tmp_path / "log.lammps")) == seconds(
+        timing_tables.advisor_read(HERE / "lammps.log")
+    )
+    text = (HERE / "pwscf.out").read_text()
+    old = "Parallel version (MPI), running on     2 processors"
+    new = (
+        "Parallel version (MPI & OpenMP), running on      8 processor cores\n"
+        "     Number of MPI processes:                 2\n"
+        "     Threads/MPI process:                     4"
+    )
+    assert old in text
+    (tmp_path / "pw.out").write_text(text.replace(old, new))
+    profile = timing_tables.advisor_read(tmp_path / "pw.out")
+    assert profile.ranks == 2
+    assert "threads not told apart" in {note.name for note in profile.notes}
+
+
+def test_start_times_in_one_form() -> None:
+    for name, started in (
+        ("cp2k.out", "2026-11-22T22:47:02"),
+        ("pwscf.out", "2026-11-22T22:47:24"),
+        ("petsc.txt", "2026-11-22T22:58:16"),
+        ("petsc.xml", "2026-11-22T22:58:39"),
+        ("teuchos.txt", None),
+    ):
+        assert timing_tables.advisor_read(HERE / name).started == started
+
+
 def test_packed_output(tmp_path: Path) -> None:
     (tmp_path / "log.gz").write_bytes(gzip.compress((HERE / "teuchos.txt").read_bytes()))
     assert timing_tables.advisor_sniff(tmp_path / "log.gz") == 0.9

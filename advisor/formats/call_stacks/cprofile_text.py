@@ -21,7 +21,7 @@ _PLACE: Final = re.compile(r"(.*?):(\d{1,9})\((.*)\)$")
 _HALF_S: Final = 5e-4
 
 
-def recognize(ends: bytes) -> bool:
+def match_ends(ends: bytes) -> bool:
     """Return whether the head of the table is there."""
     return b"ncalls  tottime  percall  cumtime  percall filename:lineno(function)" in ends
 

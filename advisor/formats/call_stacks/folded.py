@@ -15,14 +15,15 @@ from advisor.formats.plain_text import HEAD, read_plain_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-_LINE: Final = re.compile(r"(\S.*?) +(\d{1,18})$")
+#: A semicolon before the number is one of a table.
+_LINE: Final = re.compile(r"(\S.*?)(?<!;) +(\d{1,18})$")
 #: How many lines are looked at, and how many must be there.
 _GLANCE: Final = 200
 _ENOUGH: Final = 3
 _PLACE: Final = re.compile(r"(.*) \(([^()]+):(\d{1,9})\)$")
 
 
-def recognize(ends: bytes) -> bool:
+def match_ends(ends: bytes) -> bool:
     """Return whether the first lines are stacks: all with a number at their end, most with several functions."""
     lines = ends[:HEAD].decode("utf-8", "replace").split("\n")[:-1][:_GLANCE]
     stacks = [line for line in lines if line.strip() and not line.strip().isdigit()]

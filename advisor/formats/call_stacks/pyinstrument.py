@@ -21,7 +21,7 @@ _PROGRAM: Final = "Program: "
 _SLACK_S: Final = 1e-4
 
 
-def recognize(ends: bytes) -> bool:
+def match_ends(ends: bytes) -> bool:
     """Return whether the document begins as a session of pyinstrument."""
     return all(mark in ends for mark in _MARKS)
 

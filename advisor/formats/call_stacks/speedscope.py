@@ -20,7 +20,7 @@ _UNITS: Final = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6, "na
 _RUNNING_ONLY: Final = ("py-spy", "rbspy")
 
 
-def recognize(ends: bytes) -> bool:
+def match_ends(ends: bytes) -> bool:
     """Return whether the document names speedscope's schema."""
     return _SCHEMA in ends
 

@@ -55,5 +55,5 @@ class StackFormat:
     """A format of call stacks: its name, what recognizes the two ends of a file, and what reads it."""
 
     name: str
-    recognize: Callable[[bytes], bool]
+    match_ends: Callable[[bytes], bool]
     parse: Callable[[Path], StackProfile]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
 #: Columns of ``sacct`` without which nothing can be said.
-NEEDED: Final = ("JobID", "Elapsed", "TotalCPU", "NCPUS")
+REQUIRED_COLUMNS: Final = ("JobID", "Elapsed", "TotalCPU", "NCPUS")
 _OTHER_NAMES: Final = {"AllocCPUS": "NCPUS", "JobIDRaw": "JobID"}
 SEFF: Final = (b"Job ID: ", b"CPU Utilized: ", b"Job Wall-clock time: ")
 _SEFF_LINE: Final = re.compile(r"([A-Z][\w/ -]*): (.*)$")
@@ -47,7 +47,7 @@ class JobAccount:
 
 def has_sacct_head(line: str) -> bool:
     """Return whether a line is the head of a table of ``sacct -P`` with the columns that are needed."""
-    return {_OTHER_NAMES.get(title, title) for title in line.strip().rstrip("|").split("|")} >= set(NEEDED)
+    return {_OTHER_NAMES.get(title, title) for title in line.strip().rstrip("|").split("|")} >= set(REQUIRED_COLUMNS)
 
 
 def read_account(path: Path) -> JobAccount:

@@ -15,6 +15,7 @@ import numpy as np
 from advisor.analysis.quality import HIDDEN
 from advisor.formats.rank_extremes import CALLS, Extremes, shortest_call_s, spread_over_ranks
 from advisor.formats.timing_tables.row_roles import classify_row
+from advisor.formats.timing_tables.start_times import parse_start_time
 from advisor.formats.timing_tables.unknown_balance import NOTHING_KNOWN
 from advisor.model.errors import InputError
 from advisor.model.records import RANKS_ADDED_UP, Note, Processor
@@ -69,7 +70,7 @@ def build_call_paths(table: TimingTable, path: Path) -> CallPaths:
         counts=_collect_counts(table, ranks),
         actual_s=max(table.wall_s, float(wall.sum(axis=0).max())),
         status="estimated" if table.averages_ranks or not exact else "measured",
-        started=table.started,
+        started=parse_start_time(table.started),
         language=table.language,
         ranks_expected=table.ranks,
         parameters=table.parameters,
@@ -102,7 +103,8 @@ def _collect_extremes(table: TimingTable, nodes: tuple[CallPathNode, ...], ranks
     least = np.where(np.isnan(least), np.where(calls, mean, fewest), least)
     most = np.where(np.isnan(most), np.where(calls, np.minimum(ranks * mean, table.wall_s), mean), most)
     least_at, most_at = (
-        np.array([-1, *(getattr(row, name) for row in table.rows)], dtype=np.int64) for name in ("least_at", "most_at")
+        np.array([-1, *(rank if 0 <= rank < ranks else -1 for rank in stated)], dtype=np.int64)
+        for stated in ([row.least_at for row in table.rows], [row.most_at for row in table.rows])
     )
     return Extremes(np.fmin(least, mean), mean, np.fmax(most, mean), least_at, most_at)
 

@@ -66,10 +66,10 @@ def _parse_rows(text: PlainText, start: int, wall_s: float) -> tuple[list[Timing
     rows: list[TimingRow] = []
     for line in range(start, len(text.lines)):
         cells = [cell.strip() for cell in text.lines[line].split("|")]
-        if len(cells) != 6:
+        if len(cells) not in (6, 7):  # 'timer full' prints a column more
             return rows, line
         least, mean, most = (text.parse_number(cell, line) if cell else float("nan") for cell in cells[1:4])
-        percent = text.parse_number(cells[5], line)
+        percent = text.parse_number(cells[-1], line)
         if abs(percent / 100 * wall_s - mean) > 0.0051 / 100 * wall_s + 1e-3 * mean:
             raise text.make_error(line, f"{mean:g} s are not {percent:g} % of the loop time")
         rows.append(TimingRow(cells[0], mean, least, most, role=_ROLES.get(cells[0], Role.USER)))

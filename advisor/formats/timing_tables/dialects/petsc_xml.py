@@ -73,7 +73,7 @@ def parse(text: PlainText) -> TimingTable:
         ranks=ranks,
         shortest_s=wall_s / max(text.parse_number(reader.texts.get("time/ratio", "1"), 0), 1.0),
         started=reader.texts.get("runspecification/date"),
-        counts=_collect_messages(reader.texts),
+        counts=_collect_messages(text, reader.texts),
     )
 
 
@@ -107,10 +107,10 @@ def _build_rows(text: PlainText, reader: _LogReader, wall_s: float) -> list[Timi
     return rows
 
 
-def _collect_messages(texts: Mapping[str, str]) -> dict[str, float]:
+def _collect_messages(text: PlainText, texts: Mapping[str, str]) -> dict[str, float]:
     """Return messages and their bytes, of all ranks."""
     found = {}
     for name, key, unit in (("messages", "messagetransfers/total", 1), ("bytes", "messagevolume/total", 1 << 20)):
         if key in texts:
-            found[name] = float(texts[key]) * unit
+            found[name] = text.parse_number(texts[key], 0) * unit
     return found

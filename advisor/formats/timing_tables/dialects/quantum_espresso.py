@@ -41,7 +41,7 @@ def parse(text: PlainText) -> TimingTable:
     if wall_s is None or end is None:
         raise InputError(text.path, "the output ends before the clock of the whole run")
     rows, parallel_s = _parse_rows(text, end)
-    ranks = _find_number(text, _RANKS) or _find_number(text, _TASKS) or 1
+    ranks = _find_number(text, _TASKS) or _find_number(text, _RANKS) or 1  # the latter are cores where threads run
     notes = []
     if ranks > 1:
         share = f"; its parallel routines take {format_share(parallel_s / wall_s)} of the run" if parallel_s else ""
