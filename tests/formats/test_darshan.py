@@ -263,7 +263,7 @@ SMALL = {"WRITES": 500, "SIZE_WRITE_100_1K": 500, "BYTES_WRITTEN": 50_000, "WRIT
 
 @pytest.mark.parametrize(
     ("columns", "writers", "ranks", "action"),
-    [(SMALL, 4, 4, "G-51"), (SMALL, 2, 5, "G-18"), ({"OPENS": 500, "META": 1.0}, 4, 4, "G-23")],
+    [(SMALL, 4, 4, "G-17"), (SMALL, 2, 5, "G-18"), ({"OPENS": 500, "META": 1.0}, 4, 4, "G-23")],
 )
 def test_rules_about_io_fire_from_a_log_alone(columns: dict[str, float], writers: int, ranks: int, action: str) -> None:
     each = {name: [value] * writers for name, value in columns.items()}
