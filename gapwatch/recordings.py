@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor.collect.binaries.executables import find_program
 from advisor.collect.launch import INTERVAL_S, record_program
 from advisor.collect.recorder.session import DEFAULT_LIMIT_B, finish_session, prepare_session
 from advisor.model.errors import AdvisorError, UsageError
@@ -41,13 +42,14 @@ def record(
         raise UsageError("no program given")
     target = Path(tempfile.mkdtemp(prefix="gapwatch-")) / "recording" if folder is None else Path(folder)
     session = None if from_outside else _prepare(words, target, limit_B)
+    binary = find_program(words, Path())
     recording = record_program(words, interval_s, session.variables if session else None)
     if recording.code:
         how = f"status {recording.code}" if recording.code > 0 else f"signal {-recording.code}"
         raise AdvisorError(f"{words[0]} ended with {how}; nothing is advised on it")
     if session is not None and finish_session(session) is None:
-        return load(session.folder, history=history)
-    return load(_write_samples(recording, target), history=history)
+        return load(session.folder, binary=binary, history=history)
+    return load(_write_samples(recording, target), binary=binary, history=history)
 
 
 def _prepare(words: Sequence[str], folder: Path, limit_B: int) -> Session | None:

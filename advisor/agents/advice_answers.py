@@ -67,15 +67,15 @@ def _build_item(item: Recommendation, language: str | None, *, whole: bool) -> J
         "interval_s": item.interval_s and [round_number(value) for value in item.interval_s],
         "basis": item.basis or "ceiling only",
         "confidence": round_number(item.confidence),
+        "effort": f"{item.effort} of 5: {EFFORTS[item.effort]}",
         "fingerprint": item.fingerprint[:12],
         "state": item.state,
     }
     if whole:
         answer |= {
-            "effort": EFFORTS[item.effort],
             "why": _shorten_words(item.why, _REASON),
             "evidence": [
-                f"{piece.fact} is {_build_value(piece.value)} {piece.unit}, threshold {piece.condition}"
+                f"{piece.fact} is {_build_value(piece.value)} {piece.unit}".rstrip() + f", threshold {piece.condition}"
                 for piece in item.evidence[:3]
             ],
             "may_hurt": [effect.gap for effect in item.may_hurt],

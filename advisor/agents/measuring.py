@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from advisor.collect import builds, sidecar
+from advisor.collect.binaries.executables import find_program
 from advisor.daemon.child_tasks import hash_content
 from advisor.experiments.processes import record_run
 from advisor.history.database import HistoryWriter
@@ -65,13 +66,13 @@ def measure_command(
             break
         target = top / f"run-{number + 1}"
         output = record_run(words, folder, target, until - time.monotonic())
-        runs.append(_store(workplace, target))
+        runs.append(_store(workplace, target, find_program(words, folder)))
     return Measurement(name, tuple(runs), stopped, output)
 
 
-def _store(workplace: Workplace, target: Path) -> MeasuredRun:
+def _store(workplace: Workplace, target: Path, binary: Path | None) -> MeasuredRun:
     """Advise on a recording and add it to the history."""
-    study = workplace.study_run(target)
+    study = workplace.study_run(target, binary)
     unit = ProfileUnit(target, study.advice.profile.reader, hash_content(target))
     writer = HistoryWriter(workplace.state)
     try:

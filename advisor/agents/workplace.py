@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Where the recordings of measured commands are kept, below the directory of the history.
 RECORDINGS: Final = "recordings"
 #: So many studied runs are kept for the next question about them.
-_KEPT_STUDIES: Final = 4
+_KEPT_STUDIES: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,14 @@ class Workplace:
             allowed = "; ".join(" ".join(prefix) for prefix in self.commands) or "none"
             raise UsageError(f"this command is not allowed. Allowed are commands that begin with: {allowed}")
 
-    def study_run(self, path: Path, run: str | None = None) -> pipeline.Study:
-        """Return the advice on the run at ``path`` with all it is made of; raises ``AdvisorError``."""
-        key = (path, run, path.stat().st_mtime_ns)
+    def study_run(self, path: Path, binary: Path | None = None) -> pipeline.Study:
+        """Return the advice on the run at ``path`` with all it is made of; raises ``AdvisorError``.
+
+        ``binary`` is the program that ran, where no recording names it; later it may be another one.
+        """
+        key = (path, path.stat().st_mtime_ns)
         if key not in self.studies:
-            options = replace(self.options, run=run)
+            options = replace(self.options, binary=binary)
             study = pipeline.study_newest([path], options, self.host, StoredHistory(self.state))
             while len(self.studies) >= _KEPT_STUDIES:
                 del self.studies[next(iter(self.studies))]

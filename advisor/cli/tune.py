@@ -128,10 +128,12 @@ def _advise(args: argparse.Namespace, words: Sequence[str], folder: Path, sessio
     """Return the advice on a recorded run of the command; None, and a sentence why, where it cannot be recorded."""
     from advisor import pipeline
     from advisor.collect import builds, sidecar
+    from advisor.collect.binaries.executables import find_program
     from advisor.experiments.processes import record_run
 
     path: Path = args.advice or session / "recorded" / "start"
-    options = pipeline.Options(rules=user_folders.rule_files())
+    binary = None if args.advice else find_program(words, folder)
+    options = pipeline.Options(rules=user_folders.rule_files(), binary=binary)
     try:
         if args.advice is None and not path.exists():
             sidecar_folder = path.parent

@@ -14,13 +14,15 @@ from advisor.experiments.processes import read_tail, run_timed
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 #: What is not copied: it is large, and no part of a build.
 _LEFT_OUT: Final = (".git", ".hg", ".svn", "__pycache__")
 #: Files larger than that are linked instead of copied: inputs, not sources (bytes).
 _LARGE_B: Final = 64 << 20
 _LANGUAGES: Final = ("C", "CXX", "Fortran")
+#: Where Meson takes the flags of each language from.
+_FLAG_VARIABLES: Final = ("CFLAGS", "CXXFLAGS", "FFLAGS")
 _CACHE_LINE: Final = re.compile(r"^([A-Za-z_][\w-]*):(BOOL|STRING|PATH|FILEPATH)=(.*)$", re.MULTILINE)
 
 
@@ -58,8 +60,9 @@ def build_tree(
     if system is None:
         raise AdvisorError("nothing says how to build: --build \"make CFLAGS='{flags}'\"")
     name, old = system
-    for command in (_cmake_commands if name == "cmake" else _meson_commands)(old, target, flags):
-        _run_build(command, folder, target.with_name(f"{target.name}.log"), limit_s)
+    variables = dict.fromkeys(_FLAG_VARIABLES, flags) if name == "meson" else {}
+    for command in _cmake_commands(old, target, flags) if name == "cmake" else _meson_commands(old, target):
+        _run_build(command, folder, target.with_name(f"{target.name}.log"), limit_s, variables)
     return BuildTree(tuple(_move_paths(words, folder, old, target)), folder)
 
 
@@ -100,16 +103,16 @@ def _is_option(name: str, value: str) -> bool:
     return name in compilers or not (name.startswith("CMAKE_") or name.endswith(("_DIR", "_LIBRARY")) or not value)
 
 
-def _meson_commands(old: Path, target: Path, flags: str) -> list[list[str]]:
+def _meson_commands(old: Path, target: Path) -> list[list[str]]:
     stated = json.loads((old / "meson-info" / "meson-info.json").read_text("utf-8"))
-    args = ",".join(shlex.split(flags))
-    options = [f"-D{language}_args={args}" for language in ("c", "cpp", "fortran")]
-    setup = ["meson", "setup", str(target), stated["directories"]["source"], "--buildtype=plain", *options]
+    setup = ["meson", "setup", str(target), stated["directories"]["source"], "--buildtype=plain"]
     return [setup, ["meson", "compile", "-C", str(target)]]
 
 
-def _run_build(command: Sequence[str], folder: Path, log: Path, limit_s: float) -> None:
-    run = run_timed(command, folder, log, limit_s)
+def _run_build(
+    command: Sequence[str], folder: Path, log: Path, limit_s: float, variables: Mapping[str, str] | None = None
+) -> None:
+    run = run_timed(command, folder, log, limit_s, variables)
     if run.code is None:
         raise AdvisorError(f"{shlex.join(command)} did not end within the budget")
     if run.code:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 #: A process that was asked to end gets so long before it is killed (seconds).
 _GRACE_S: Final = 5.0
+#: The longest wait that the system takes (seconds).
+_LONGEST_S: Final = 1e7
 #: So much of the end of a program's output is handed back (bytes).
 _TAIL_B: Final = 600
 
@@ -48,15 +52,32 @@ def run_timed(
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise AdvisorError(f"can't start {words[0]}: {why}") from error
-        code = None
         try:
-            code = child.wait(max(0.1, limit_s))
-        except subprocess.TimeoutExpired:
-            pass
+            ended = _await_end(child, max(0.1, limit_s))
         finally:
             seconds = time.perf_counter() - started
+            code = child.poll()
             end_group(child)
+    if not ended:
+        code = None
     return TimedRun(seconds, code)
+
+
+def _await_end(child: subprocess.Popen[bytes], limit_s: float) -> bool:
+    """Wait for a child and return whether it ended in time.
+
+    ``Popen.wait`` with a limit looks every 50 ms only, which would be the resolution of all times.
+    """
+    try:
+        handle = os.pidfd_open(child.pid)
+    except OSError:  # older than Linux 5.3
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(limit_s)
+        return child.returncode is not None
+    try:
+        return bool(select.select([handle], [], [], min(limit_s, _LONGEST_S))[0])
+    finally:
+        os.close(handle)
 
 
 def end_group(child: subprocess.Popen[bytes]) -> None:

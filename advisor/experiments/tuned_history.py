@@ -46,6 +46,13 @@ def store_tuned_run(
     try:
         with writer.transaction() as connection:
             store_run(connection, advice, [ProfileUnit(recorded / "start", advice.profile.reader, "")], now)
-            store_run(connection, after, [ProfileUnit(target, after.profile.reader, "")], now, applied)
+            store_run(
+                connection,
+                after,
+                [ProfileUnit(target, after.profile.reader, "")],
+                now,
+                applied,
+                "set by gapwatch tune in",
+            )
     finally:
         writer.close()

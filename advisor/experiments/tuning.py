@@ -26,6 +26,7 @@ WORTH: Final = 0.03
 #: A setting that takes so many times as long as the start is ended.
 TOO_SLOW: Final = 2.0
 START: Final = Setting("start")
+_DROPPED: Final = "no gain in the first run"
 
 
 class SettingRunner(Protocol):
@@ -174,9 +175,13 @@ def choose_winners(settings: Sequence[Setting], effects: dict[str, Effect]) -> l
 def _conclude(race: _Race, settings: Sequence[Setting], effects: dict[str, Effect]) -> TuningResult:
     tried = []
     single = estimate_effects(race.timings, START.name, len(settings)) if race.timings else {}
+    won = {one.kinds[0] for one in choose_winners(settings, effects)}
     for one in settings:
         effect = effects.get(one.name, single.get(one.name))
-        tried.append(TriedSetting(one, effect, _judge(race, one, effect), race.median_s(one.name)))
+        verdict = _judge(race, one, effect)
+        if effect is not None and verdict == _DROPPED and effect.ratio < 1 - WORTH and one.kinds[0] in won:
+            verdict = "behind a faster one of its kind"
+        tried.append(TriedSetting(one, effect, verdict, race.median_s(one.name)))
     certain = [one for one in tried if one.verdict == "faster" and one.effect is not None]
     best = min(certain, key=lambda one: one.effect.ratio if one.effect else 1.0, default=None)
     return TuningResult(tuple(tried), best, race.median_s(START.name) or 0.0, race.runs, race.stopped)
@@ -192,5 +197,5 @@ def _judge(race: _Race, setting: Setting, effect: Effect | None) -> str:
     if effect.is_slower:
         return "no gain"
     if effect.runs == 1:
-        return "no gain in the first run"
+        return _DROPPED
     return "within noise"

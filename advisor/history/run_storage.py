@@ -25,16 +25,17 @@ def store_run(
     units: Sequence[ProfileUnit],
     now: datetime,
     applied: Sequence[tuple[str, str | None]] = (),
+    reason: str = "said by a commit of",
 ) -> int:
     """Add a run, read from ``units``, inside the transaction that the caller opened, and return its number.
 
-    ``applied`` are the actions, each with its region (None: anywhere), that its build carries out. Items change only if
-    no newer run of the program has told more of them.
+    ``applied`` are the actions, each with its region (None: anywhere), that its build carries out, and
+    ``reason`` says who says so. Items change only if no newer run of the program has told more of them.
     """
     runs, items = RunStore(connection), ItemStore(connection)
     profile = advice.profile
     if applied:
-        items.apply_actions(profile.program, applied, f"said by a commit of build {profile.build}", now)
+        items.apply_actions(profile.program, applied, f"{reason} build {profile.build}", now)
     number = runs.add_run(advice, units, now)
     entries = runs.list_entries(profile.program, _LATEST)
     if entries[-1].number == number:

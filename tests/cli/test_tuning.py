@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import shutil
+import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ from advisor import cli
 from advisor.experiments.build_trees import build_tree
 from advisor.experiments.candidates import ProgramFacts, describe_program, propose_settings
 from advisor.experiments.paired_test import Point, Timing, drop_disturbed, estimate_effects
+from advisor.experiments.processes import run_timed
 from advisor.experiments.settings import Setting, combine_settings, describe_environment, describe_setting
 from advisor.experiments.trials import Check, TrialRunner, compare_results
 from advisor.experiments.tuning import START, tune_command
@@ -236,7 +239,8 @@ def test_a_program_is_tuned_in_trees_apart(project: Path, tmp_path: Path, capsys
     )
     rows = tuned(capsys, *options)
     assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in project.iterdir()} == before
-    assert rows["-O2"]["verdict"] in ("faster", "within noise", "no gain", "no gain in the first run")
+    assert rows["-O2"]["verdict"] != "not tried: the budget is spent"
+    assert not str(rows["-O2"]["verdict"]).startswith(("does not build", "wrong result"))
     made = (session / "runs.jsonl").read_text(encoding="utf-8").splitlines()
     assert 3 < len(made) <= 9
     tuned(capsys, *options)
@@ -295,6 +299,27 @@ def test_wrong_usage_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None
         assert words in capsys.readouterr().err
 
 
+def test_meson_builds_are_recognised(tmp_path: Path) -> None:
+    missing = [tool for tool in ("meson", "ninja", "cc") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"{missing[0]} is not installed")
+    (tmp_path / "app.c").write_text(PROGRAM.replace("WRONG", "0"), encoding="utf-8")
+    (tmp_path / "meson.build").write_text("project('app', 'c')\nexecutable('app', 'app.c')\n", encoding="utf-8")
+    for command in (["meson", "setup", "build"], ["meson", "compile", "-C", "build"]):
+        subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    made = build_tree(("build/app",), tmp_path, tmp_path / "tree", "-O3 -g1", None, 120)
+    assert made.words == (str(tmp_path / "tree" / "app"),)
+    assert "-O3 -g1" in (tmp_path / "tree" / "compile_commands.json").read_text(encoding="utf-8")
+
+
+def test_the_end_of_a_process_is_seen_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``Popen.wait`` with a limit looks every 50 ms only, which would be the resolution of all times."""
+    if not hasattr(os, "pidfd_open"):
+        pytest.skip("this Python has no pidfd_open")
+    monkeypatch.setattr(subprocess.Popen, "wait", lambda *_: pytest.fail("Popen.wait was called"))
+    assert run_timed(["true"], tmp_path, tmp_path / "output", 60).code == 0
+
+
 def test_cmake_builds_are_recognised(tmp_path: Path) -> None:
     if shutil.which("cmake") is None or shutil.which("cc") is None:
         pytest.skip("cmake or cc is not installed")
@@ -304,8 +329,6 @@ def test_cmake_builds_are_recognised(tmp_path: Path) -> None:
     (source / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.10)\nproject(app C)\nadd_executable(app app.c)\n", encoding="utf-8"
     )
-    import subprocess
-
     for command in (["cmake", "-S", str(source), "-B", str(old)], ["cmake", "--build", str(old)]):
         subprocess.run(command, check=True, capture_output=True)
     made = build_tree(("build/app", "x"), source, tmp_path / "tree", "-O3", None, 120)

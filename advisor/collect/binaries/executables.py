@@ -53,6 +53,11 @@ def find_executable(profile: Profile, folders: Sequence[Path]) -> Path | None:
     return None
 
 
+def find_program(words: Sequence[str], folder: Path) -> Path | None:
+    """Return the program that a command measures when it runs in ``folder``: its last word that is one, else None."""
+    return next((file.resolve() for word in reversed(words) if _is_program(file := folder / word)), None)
+
+
 def _named_files(profile: Profile) -> Iterator[str]:
     if profile.executable:
         yield profile.executable
