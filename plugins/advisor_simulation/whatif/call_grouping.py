@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Names of calls that wait for the disk.
 FLUSHING: Final = ("fsync", "fdatasync", "MPI_File_sync", "msync")
 #: Forcing so many times as often as writing is forcing each piece.
-EACH: Final = 1.1
+FORCED_RATIO: Final = 1.1
 #: Bytes a second of a message that nothing slows down; messages never become faster than that.
 FASTEST: Final = 10e9
 
@@ -113,7 +113,7 @@ def _forces_each_piece(run: MeasuredRun) -> bool:
         return False
     forcing = _calls(run, FORCING)[causes.call] > 0
     writing = _calls(run, WRITES)[causes.call] > 0
-    return bool(0 < causes.count[writing].sum() <= EACH * causes.count[forcing].sum())
+    return bool(0 < causes.count[writing].sum() <= FORCED_RATIO * causes.count[forcing].sum())
 
 
 def fewer_files(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:

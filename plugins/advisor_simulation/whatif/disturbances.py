@@ -21,7 +21,7 @@ _PLUGIN: Final = "simulation"
 SLOW: Final = 1.05
 #: How alike that is in all regions, and how much of the computation they have to be.
 ALIKE: Final = 0.02
-KNOWN: Final = 0.8
+COVERED_SHARE: Final = 0.8
 
 
 def build_findings(profile: Profile, trace: Trace) -> tuple[Finding, ...]:
@@ -61,7 +61,7 @@ def _slow_core(traced: TracedOperations, profile: Profile) -> tuple[Finding, ...
     known = [unit for unit in traced.find_units() if unit.region in traced.noise.shares]
     shares = {unit.region: traced.noise.shares[unit.region] for unit in known}
     total = sum(float(unit.seconds.sum()) for unit in traced.find_units())
-    if len(shares) < 2 or sum(float(unit.seconds.sum()) for unit in known) < KNOWN * total:
+    if len(shares) < 2 or sum(float(unit.seconds.sum()) for unit in known) < COVERED_SHARE * total:
         return ()
     table: FloatArray = np.stack(list(shares.values()))
     rank = int(table.mean(axis=0).argmax())

@@ -26,7 +26,7 @@ EQUAL: Final = 0.04
 NEAR: Final = 0.12
 WHOLE: Final = 0.9
 #: The part of all longer times that has to take one step, and that has to take more.
-SEEN: Final = 0.1
+TURN_SHARE: Final = 0.1
 #: Ranks that are in one step in more than this part of the passes keep it.
 STEADY: Final = 0.85
 
@@ -50,7 +50,7 @@ def _takes_turns(seconds: FloatArray) -> bool:
     turns = np.rint(longer / step)
     whole = np.abs(longer / step - turns)[late] <= NEAR
     once, more = ((turns[late] == 1).mean(), (turns[late] > 1).mean())
-    several = once >= SEEN and more >= SEEN
-    behind_one = abs(step - usual) <= EQUAL * usual and once >= SEEN
+    several = once >= TURN_SHARE and more >= TURN_SHARE
+    behind_one = abs(step - usual) <= EQUAL * usual and once >= TURN_SHARE
     steady = np.mean([np.bincount(row).max() / len(row) for row in turns.astype(np.int64)])
     return bool(whole.mean() >= WHOLE and (several or behind_one) and steady <= STEADY)

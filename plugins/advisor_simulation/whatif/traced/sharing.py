@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.changes import RANK_PIECES, UNEVEN
 from advisor_simulation.whatif.traced.rows import OWN, ReplayRows
-from advisor_simulation.whatif.traced.work import IDLE, NoiseLevels, Unit, find_units
+from advisor_simulation.whatif.traced.work import IDLE, NoiseLevels, Unit, computing_mask, find_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -148,10 +147,13 @@ def _again(found: Sequence[Unit]) -> Sequence[FloatArray]:
 
 
 def _among_all(rows: ReplayRows, phase: IntArray, chosen: Mask) -> FloatArray:
-    """Share what one rank does alone in a region; the others do their parts beside their own work in that phase."""
+    """Share what one rank computes alone in a region; the others do their parts beside their own work in that phase.
+
+    Who writes for all is no serial computation: more writers win by other rules.
+    """
     ranks, count = rows.program.ranks, len(rows.program.names) + 1
     factor = np.ones(len(rows))
-    bursts = np.flatnonzero(rows.op_mask(Op.BURST) & (rows.line < ranks) & chosen & (phase >= 0))
+    bursts = np.flatnonzero(computing_mask(rows) & chosen & (phase >= 0))
     for number in np.unique(phase[bursts]):
         at = bursts[phase[bursts] == number]
         line, seconds, region = rows.line[at], rows.seconds[at], rows.region[at].astype(np.int64) + 1

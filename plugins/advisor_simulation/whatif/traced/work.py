@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.trace.events import Role
+from advisor.trace.regions import classify_region
 from advisor_simulation.replay.program import SENDING, Op
 
 if TYPE_CHECKING:
@@ -111,7 +113,7 @@ def find_units(
     long, there are none.
     """
     ranks = rows.program.ranks
-    bursts = np.flatnonzero(rows.op_mask(Op.BURST) & (rows.line < ranks) & chosen & (phase >= 0))
+    bursts = np.flatnonzero(computing_mask(rows) & chosen & (phase >= 0))
     order = np.argsort(phase[bursts], kind="stable")
     center = find_hubs(rows, phase)
     for at in np.split(bursts[order], np.flatnonzero(np.diff(phase[bursts[order]])) + 1):
@@ -129,6 +131,13 @@ def find_units(
                 unit = _build_unit(rows, number, at[mine], instance, int(one) - 1, levels)
                 asked = _count_answers(rows, phase, number, center[number]) if number in center else 0.0
                 yield replace(unit, served=asked >= PIECEWISE * unit.seconds.shape[1])
+
+
+def computing_mask(rows: ReplayRows) -> Mask:
+    """Return which rows are computations of ranks; reading and writing files is none, and moves by other rules."""
+    files = np.array([*(classify_region(name)[1] == Role.IO for name in rows.program.names), False])
+    found: Mask = rows.op_mask(Op.BURST) & (rows.line < rows.program.ranks) & ~files[rows.region]
+    return found
 
 
 def _build_unit(
