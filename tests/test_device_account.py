@@ -197,4 +197,3 @@ def test_all_gaps_have_words() -> None:
     from advisor.output import wording
 
     assert set(DEVICE_GAPS) <= set(wording.GAPS)
-
