@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.records import Causes
+from advisor.model.records import Causes, Note
 from advisor.support.atomic_write import atomic_write
 
 if TYPE_CHECKING:
@@ -26,12 +26,20 @@ _PLAIN: Final = (
     *("ranks_expected", "clock_uncertainty_s"),
 )
 
+#: The note of a run with devices that was written without what they did.
+WITHOUT_DEVICES: Final = Note(
+    "devices left out", "what the devices did is not in this document: read the trace itself", 1.0
+)
+
 
 def write_profile(profile: Profile, path: Path) -> None:
     """Write the run to ``path``, as NPZ where the name ends so, else as JSON; raises ``OSError``.
 
-    The file appears under its name only when it is complete, so that a watcher never sees half of it.
+    The account of devices is not written: what is read again says so, and gives no advice. The file appears under its
+    name only when it is complete, so that a watcher never sees half of it.
     """
+    if profile.devices is not None:
+        profile = replace(profile, notes=(*profile.notes, WITHOUT_DEVICES))
     with atomic_write(path) as partial:
         if path.suffix == ".npz":
             _write_archive(profile, partial)

@@ -14,6 +14,7 @@ import pytest
 from advisor.advice.explaining import explain_study
 from advisor.analysis.comparison import compare_builds
 from advisor.extension import host
+from advisor.formats.native_writer import write_profile
 from advisor.output.advice_document import build_advice_document, load_schema, to_json
 from advisor.pipeline import Options, study_newest
 
@@ -63,3 +64,11 @@ def test_builds_are_compared_by_the_levels_of_devices(tmp_path: Path) -> None:
     names = [change.name for change in compared.changes]
     assert names[0] == "K"
     assert "synchronizations" in names
+
+
+def test_a_run_written_without_its_devices_gives_no_advice(tmp_path: Path) -> None:
+    found = study(tmp_path / "run", make_case(5)).advice.profile
+    write_profile(found, tmp_path / "own.json")
+    again = study_newest([tmp_path / "own.json"], Options(), plugins()).advice
+    assert again.grade.letter == "F"
+    assert not again.recommendations

@@ -11,7 +11,7 @@ import pytest
 from advisor.analysis import bounds, gaps, quality
 from advisor.model.devices import DEVICE_GAPS
 from advisor.model.errors import InputError
-from advisor.trace.devices import naming
+from advisor.trace.devices import naming, replay
 from advisor.trace.devices.builder import DeviceTraceBuilder
 from advisor.trace.devices.events import Activity, CallRole
 from advisor.trace.devices.intervals import find_covering, merge_intervals
@@ -197,3 +197,23 @@ def test_all_gaps_have_words() -> None:
     from advisor.output import wording
 
     assert set(DEVICE_GAPS) <= set(wording.GAPS)
+
+
+def test_replay_gives_recorded_times_where_calls_take_none() -> None:
+    """Traces in whole microseconds hold calls and kernels without a length, and several at one moment."""
+    builder = DeviceTraceBuilder()
+    builder.begin_process()
+    random = np.random.default_rng(11)
+    at, free = 0, 0
+    for link in range(400):
+        at += int(random.integers(0, 3)) * 1000
+        length = int(random.integers(0, 2)) * 1000
+        builder.add_call(at, at + length, "main", CallRole.LAUNCH, "cudaLaunchKernel", link)
+        start = max(at + length, free if link % 3 else 0)
+        free = start + int(random.integers(0, 4)) * 1000
+        builder.add_activity(start, free, 0, link % 3, Activity.COMPUTE, "kernel", link=link)
+        at += length
+    builder.end_process(0, "node", 0, HERE)
+    trace = builder.build_trace(HERE, "test", "test")
+    graph = replay.build_graph(trace, trace.activities.start_s)
+    assert replay.time_graph(graph) == pytest.approx(trace.end_s, rel=1e-9)

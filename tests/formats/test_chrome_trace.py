@@ -149,3 +149,28 @@ def test_other_json_is_not_taken(tmp_path: Path) -> None:
     other.write_text('{"events": [1, 2, 3]}')
     assert advisor_sniff(other) is None
     assert advisor_sniff(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ts": 1e300},
+        {"ts": "NaN"},
+        {"dur": -5},
+        {"ts": 10**30},
+        {"name": "k" * 200_000},
+        {"args": {"correlation": 10**40, "device": "x", "stream": None}},
+        {"args": None},
+        {"name": None},
+        {"tid": [1, 2]},
+    ],
+)
+def test_odd_events_are_left_out_or_read(tmp_path: Path, change: dict[str, object]) -> None:
+    document = kineto(0)
+    document["traceEvents"][6] |= change
+    document["distributedInfo"]["rank"] = 10**12
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps(document))
+    profile = advisor_read(path)
+    assert profile.devices is not None
+    assert all(len(region.name) <= 1000 for region in profile.regions)

@@ -25,6 +25,7 @@ _ANNOTATIONS: Final = frozenset(("user_annotation", "cpu_instant_event"))
 #: How TensorFlow, JAX and rocprof call the processes that stand for devices, and their threads that hold kernels.
 _DEVICE: Final = re.compile(r"(?:/device:(?:GPU|TPU):|^GPU ?)(\d+)")
 _NO_KERNELS: Final = re.compile(r"Modules|Steps|Framework|TraceMe|Source|Launch Stats|Scope")
+_MOST_RANKS: Final = 10_000_000
 _US: Final = 1000  # nanoseconds in the unit of the times
 
 
@@ -63,9 +64,9 @@ class _RankReader:
         rank = info.get("rank")
         base = header.get("baseTimeNanoseconds", 0)
         known = self._builder.end_process(
-            rank=rank if isinstance(rank, int) else self._number,
+            rank=rank if isinstance(rank, int) and 0 <= rank < _MOST_RANKS else self._number,
             host=str(header["host_name"]) if "host_name" in header else None,
-            base_ns=base if isinstance(base, int) else 0,
+            base_ns=base if isinstance(base, int) and 0 <= base < 1 << 61 else 0,
             file=self._file,
             work=self._host_work() if not self._builder.has_activities else None,
         )

@@ -125,7 +125,7 @@ def _read_processors(node: JsonNode) -> tuple[Processor, ...]:
 
 
 def _read_processor(node: JsonNode) -> Processor:
-    found = node.require_fields(("rank", "thread", "host", "from_s", "to_s"))
+    found = node.require_fields(("rank", "thread", "host", "from_s", "to_s", "device"))
     _require_fields(node, found, "rank")
     return Processor(
         rank=found["rank"].require_whole(),
@@ -133,6 +133,7 @@ def _read_processor(node: JsonNode) -> Processor:
         host=_optional_text(found, "host"),
         from_s=found["from_s"].require_number() if "from_s" in found else None,
         to_s=found["to_s"].require_number() if "to_s" in found else None,
+        device=found["device"].require_whole(0) if "device" in found else None,
     )
 
 

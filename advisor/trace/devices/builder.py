@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from operator import index
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,12 @@ _ACTIVITY_COLUMNS = (
     "start", "end", "device", "stream", "kind", "name", "link", "bytes", "direction", "pageable", "channel",
 )  # fmt: skip
 _CALL_COLUMNS = ("start", "end", "thread", "role", "name", "link")
+
+
+#: Names of kernels may be whole type expressions; more than this is not kept of them.
+_LONGEST_NAME = 1000
+#: Numbers beyond this are damaged: the sum of two of them must fit 64 bits.
+_LARGEST = 1 << 61
 
 
 class DeviceTraceBuilder:
@@ -65,7 +72,7 @@ class DeviceTraceBuilder:
 
     def find_name(self, name: str) -> int:
         """Return the number of a name."""
-        return self._names.setdefault(name, len(self._names))
+        return self._names.setdefault(name[:_LONGEST_NAME], len(self._names))
 
     def find_thread(self, name: str) -> int:
         """Return the number of a thread of this process."""
@@ -86,17 +93,16 @@ class DeviceTraceBuilder:
             start, end, number, lane, kind, self.find_name(name), link, size, found,
             bool(pageable if pageable is not None else copies and is_pageable(name)), channel,
         )  # fmt: skip
-        for column, value in zip(self._act.values(), row, strict=True):
-            column.append(int(value))
+        _append_row(self._act, row)
 
     def add_call(self, start: int, end: int, thread: str, role: CallRole, name: str, link: int = -1) -> None:
         """Add a call of a host thread."""
         row = (start, end, self.find_thread(thread), role, self.find_name(name), link)
-        for column, value in zip(self._call.values(), row, strict=True):
-            column.append(int(value))
+        _append_row(self._call, row)
 
     def add_mark(self, start: int, end: int) -> None:
         """Add an iteration."""
+        _check_range((start, end))
         self._marks.append((start, end))
 
     def end_process(
@@ -180,6 +186,21 @@ class DeviceTraceBuilder:
             notes=tuple(self.notes),
             ranks_expected=self.ranks_expected,
         )
+
+
+def _append_row(table: dict[str, array[int]], row: tuple[int, ...]) -> None:
+    """Add a row to columns, as a whole or not at all; raises as ``_check_range``."""
+    values = _check_range(row)
+    for column, value in zip(table.values(), values, strict=True):
+        column.append(value)
+
+
+def _check_range(row: tuple[int, ...]) -> list[int]:
+    """Return whole numbers; raises ``TypeError`` or ``ValueError`` for what is none or out of range."""
+    values = [index(value) for value in row]
+    if max(values) >= _LARGEST or min(values) <= -_LARGEST:
+        raise ValueError("a number is out of range")
+    return values
 
 
 def _find_links(link: IntArray, calls: dict[str, IntArray]) -> IntArray:

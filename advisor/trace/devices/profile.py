@@ -137,7 +137,7 @@ def _build_table(trace: DeviceTrace) -> tuple[tuple[Processor, ...], tuple[Regio
     rest = bool((total > 0).sum() > len(shown))
     key = row[name] * len(processors) + processor
     table = sum_by_group(key, seconds, (len(shown) + 1) * len(processors)).reshape(len(shown) + 1, len(processors))
-    regions = tuple(Region(trace.names[number][:1000]) for number in shown) + ((Region("others"),) if rest else ())
+    regions = tuple(Region(trace.names[number]) for number in shown) + ((Region("others"),) if rest else ())
     table = table[: len(regions)]
     phase = Phase("the whole run", "whole", np.arange(len(regions)), {"wall_s": table[:, :, None]})
     return tuple(processors), regions, phase, trace.length_s - table.sum(axis=0)

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 MOST_EVENTS: Final = 400_000
 #: An activity that begins this soon after one of another stream ends was waiting for it.
 _FOLLOWS_S: Final = 20e-6
+#: What follows may move what follows that: so often at most.
+_PASSES: Final = 50
+#: Less than any recorded time.
+_INSTANT_S: Final = 1e-10
 #: Recorded times may be wrong by this much.
 _RESOLUTION_S: Final = 1e-6
 #: What a call costs that need not wait.
@@ -135,8 +139,10 @@ def _find_previous_ends(start: FloatArray, end: FloatArray, rank: IntArray) -> I
     found: IntArray = np.full(len(start), -1, dtype=np.int64)
     for each in np.unique(rank).tolist():
         mine = np.flatnonzero(rank == each)
-        by_end = mine[np.argsort(end[mine], kind="stable")]
-        place = np.searchsorted(end[by_end], start[mine], side="right") - 1
+        over = np.maximum(end[mine], start[mine] + _INSTANT_S)
+        order = np.argsort(over, kind="stable")
+        by_end = mine[order]
+        place = np.searchsorted(over[order], start[mine], side="right") - 1
         found[mine] = np.where(place >= 0, by_end[np.maximum(place, 0)], -1)
     return found
 
@@ -176,7 +182,11 @@ def _find_predecessors(trace: DeviceTrace, issued: FloatArray) -> tuple[IntArray
         here = late[ranks[late] == each]
         place = np.searchsorted(acts.end_s[by_end], acts.start_s[here] + _RESOLUTION_S, side="right") - 1
         candidate = by_end[np.maximum(place, 0)]
-        fits = (place >= 0) & (acts.end_s[candidate] >= acts.start_s[here] - _FOLLOWS_S) & (candidate != here)
+        fits = (
+            (place >= 0)
+            & (acts.end_s[candidate] >= acts.start_s[here] - _FOLLOWS_S)
+            & (acts.start_s[candidate] < acts.start_s[here])
+        )
         other[here[fits]] = candidate[fits]
     hosted = _are_on_host(trace)
     other[hosted] = _find_host_causes(trace, previous)[hosted]
@@ -252,30 +262,33 @@ def _find_awaited(
 
 def time_graph(graph: RunGraph) -> float:
     """Return how long the run of a graph takes, seconds from its begin."""
-    calls, acts = len(graph.call_start_s), len(graph.start_s)
-    times = np.r_[*_order_times(graph)]
-    kinds = np.repeat([0, 1, 2, 3], [acts, calls, calls, acts])
-    index = np.r_[np.arange(acts), np.arange(calls), np.arange(calls), np.arange(acts)]
-    # An activity of no length starts before it ends; otherwise ends come first.
-    end, call_end, call_start, start = np.split(times, np.cumsum([acts, calls, calls]))
-    empty = np.r_[end <= start, call_end <= call_start]
-    rank = kinds.astype(np.float64)
-    rank[: acts + calls][empty] = 4
-    order = np.lexsort((rank, times))
+    moments = _order_times(graph)
+    times = np.concatenate(moments)
+    kinds = np.repeat(np.arange(4), [len(each) for each in moments])
+    index = np.concatenate([np.arange(len(each)) for each in moments])
+    order = np.lexsort((kinds, times))
     return _walk(graph, list(zip(kinds[order].tolist(), index[order].tolist(), strict=True)))
 
 
 def _order_times(graph: RunGraph) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the moments by which ends of activities and calls, and starts of both, are timed: causes come first."""
-    start, end = graph.start_s.copy(), graph.end_s.copy()
-    for cause in (graph.previous, graph.other):
-        start = np.where(cause >= 0, np.maximum(start, graph.end_s[cause]), start)
-    end = np.maximum(end, start)
+    """Return by which moments ends of activities and calls, and starts of calls and activities, are timed.
+
+    Causes come first: of equal moments ends come before starts, and nothing ends at the moment at which it starts.
+    """
+    call_end = np.maximum(graph.call_end_s, graph.call_start_s + _INSTANT_S)
+    start, end = graph.start_s, graph.end_s
     members = graph.group >= 0
-    last = np.full(int(graph.group.max(initial=-1)) + 1, -np.inf)
-    np.maximum.at(last, graph.group[members], start[members])
-    end[members] = np.maximum(end[members], last[graph.group[members]])
-    call_end = graph.call_end_s
+    for _ in range(_PASSES):
+        before, end = start, np.maximum(end, start + _INSTANT_S)
+        last = np.full(int(graph.group.max(initial=-1)) + 1, -np.inf)
+        np.maximum.at(last, graph.group[members], start[members])
+        end[members] = np.maximum(end[members], last[graph.group[members]] + _INSTANT_S)
+        for cause in (graph.previous, graph.other):
+            start = np.where(cause >= 0, np.maximum(start, end[cause]), start)
+        if len(graph.call_start_s):
+            start = np.where(graph.issuer >= 0, np.maximum(start, graph.call_start_s[graph.issuer]), start)
+        if (start == before).all():
+            break
     if len(end):
         call_end = np.where(graph.awaits >= 0, np.maximum(call_end, end[graph.awaits]), call_end)
     return end, call_end, graph.call_start_s, start
