@@ -97,7 +97,10 @@ class ReaderPool:
 
         Where nobody was asked just then, whoever was asked before may have done it: all of them are left out this once.
         """
-        blocked = set(self._breaker.blocked_plugins)
+        if not hasattr(self._own, "lost"):
+            self._own.lost = set()
+        blocked = self._own.lost  # those that ended a child over this unit: one is enough
+        blocked |= self._breaker.blocked_plugins
         while True:
             try:
                 answer = worker.run_task({**task, "blocked": sorted(blocked)})
@@ -162,6 +165,7 @@ class ReaderPool:
 
     def _read_unit(self, candidate: UnitCandidate) -> tuple[UnitCandidate, UnitOutcome] | None:
         """Read a unit, a directory with all its waiting files; None where it is not complete, or being read."""
+        self._own.lost = set()
         whole = self._complete_unit(candidate)
         with self._lock:
             if whole is None or whole.path in self._taken:

@@ -56,10 +56,9 @@ def test_pl3_pl4_pl5_report_has_its_pages(tmp_path: Path) -> None:
 def test_pl3_pl4_pl5_watch_reads_on(tmp_path: Path) -> None:
     bad = write_plugins(tmp_path / "plugins")
     config = replace(CONFIG, plugins=(tmp_path / "plugins",), plugin_s=3.0, memory_B=1 << 30)
-    for number in range(2):
-        profile(tmp_path / "runs" / f"{number}.json")
+    profile(tmp_path / "runs" / "a.json")
     watch = Watch(tmp_path, config).once()
-    assert watch.counts()["ingested"] == 2
+    assert watch.counts()["ingested"] == 1
     for one in watch.runs:
         assert {finding.plugin for finding in one.advice.findings} >= {"a_good", "z_good"}
     said = " ".join(text for one in watch.runs for text in one.advice.problems)
