@@ -13,7 +13,7 @@ from advisor.advice import facts, rules
 from advisor.advice.facts.sheet import SECOND_RUN
 from advisor.advice.rules import matching
 from advisor.advice.rules.cases import build_case_sheet
-from advisor.advice.rules.matching import possible
+from advisor.advice.rules.matching import find_possible
 from advisor.analysis import bounds, gaps
 from advisor.analysis.disturbance import (
     DISTURBED_GAPS,
@@ -70,7 +70,7 @@ def test_imbalance_that_need_not_come_back_is_no_gap() -> None:
 def test_no_change_is_tried_on_what_may_be_noise() -> None:
     book = rules.load_default()
     for longest_s, fires in ((0.0, True), (7.0, False)):
-        found = possible(rules.match_rules(book, sheet_of(unbalanced(longest_s))))
+        found = find_possible(rules.match_rules(book, sheet_of(unbalanced(longest_s))))
         about = {one.action.id for one in found if one.action.targets and set(one.action.targets) <= DISTURBED_GAPS}
         assert bool(about) == fires, about
 

@@ -157,7 +157,7 @@ def test_without_cpu_times_computation_is_estimated_and_work_is_measured() -> No
     assert [found[name].seconds for name in ("I", "IPC", "IPCO")] == [18.0, 21.0, 24.0]
     assert [found[name].status for name in ("I", "IP", "IPC", "IPCO")] == ["estimated"] * 3 + ["measured"]
     assert "operating system" in (found["I"].reason or "")
-    assert "CPU_TIME" in (found["I"].collect or "")
+    assert "gapwatch run -- mpirun -n 2" in (found["I"].collect or "")
 
 
 def test_a_bound_is_as_sure_as_what_it_is_made_of() -> None:
@@ -184,7 +184,7 @@ def test_without_phases_what_needs_them_is_unavailable_and_imbalance_estimated()
     unavailable = [name for name, bound in found.items() if bound.status == "unavailable"][4:]
     assert unavailable == ["IP", "IPCOLM", "IPCOLMD", "IPCOLMDS", "IPCOLMDSW"]
     assert found["IPCOL"].status == "estimated"
-    assert "mpirun -n 2 eztrace" in (found["IPCOLM"].collect or "")
+    assert "gapwatch run -- mpirun -n 2" in (found["IPCOLM"].collect or "")
 
 
 def test_one_processor_alone_has_nobody_to_wait_for() -> None:

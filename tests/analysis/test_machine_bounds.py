@@ -80,7 +80,7 @@ def _with(profile: Profile, rows: np.ndarray) -> tuple[object, ...]:
     [
         (None, "no machine model", "gapwatch advise --machine host"),
         (replace(MACHINE, frequency=None), "no clock", "gapwatch machines list"),
-        (MACHINE, "schedule was not analysed", "gapwatch incore"),
+        (MACHINE, "schedule was not analysed", "gapwatch run --deep"),
     ],
 )
 def test_what_is_missing_is_named_with_a_command(machine: Machine | None, lacking: str, command: str) -> None:

@@ -15,7 +15,7 @@ from compiled_programs import compile_program
 from advisor import cli, pipeline
 from advisor.advice import rules
 from advisor.advice.computation import NEED, describe_computation, need_computation
-from advisor.advice.ranking.ceilings import concerned_share
+from advisor.advice.ranking.ceilings import restrict_ceiling
 from advisor.advice.rules.cases import build_case_sheet
 from advisor.advice.rules.matching import match_rules
 from advisor.analysis import bounds, gaps, machines
@@ -131,7 +131,7 @@ def test_a_ceiling_is_the_share_that_the_action_is_about() -> None:
 
 def test_actions_without_a_calibration_are_about_all_of_their_gaps() -> None:
     fired = match_rules(BOOK, build_case_sheet("scalar-code")).fired
-    assert {one.action.id: concerned_share(one) for one in fired}["A-20"] == 1.0
+    assert {one.action.id: restrict_ceiling(one, 2.5) for one in fired}["A-20"] == 2.5
 
 
 def test_the_command_of_the_user_stands_in_the_commands() -> None:

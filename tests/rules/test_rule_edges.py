@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NUMBER = re.compile(r"(>=|<=|>|<) (\d+(?:\.\d+)?)(.*)")
 #: Mutants that no whole number can tell from the rule: more than 1 thread is more than 1.2 threads.
-COUNTED = {"run.ranks", "run.threads", "run.processors", "phase.iterations", "phase.phases"}
+COUNTED = {"run.ranks", "run.threads", "run.processors", "phase.iterations", "phase.phases", "device.devices"}
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def bundled(number: str) -> Action:
 def test_bundled_rules_are_complete_and_without_doubt() -> None:
     book = rules.load_default()
     assert len([action for action in book.actions if action.id.startswith("A-")]) == 40
-    assert len(book.steps) == 8
+    assert len(book.steps) == 9
     assert len(book.issues) >= 20
     assert not book.off
     assert lint_book(book) == []
@@ -145,7 +145,7 @@ def test_later_files_lie_on_top(tmp_path: Path) -> None:
 def test_a_file_of_its_own_is_a_book(tmp_path: Path) -> None:
     book = rules.load_rules([written(tmp_path, action())])
     assert [action.id for action in book.actions] == ["site-1"]
-    assert len(book.steps) == 8
+    assert len(book.steps) == 9
 
 
 def test_an_action_can_be_born_switched_off(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_twelve_mistakes_are_twelve_problems(tmp_path: Path) -> None:
     text = """
 - id: site-1
   titel: Do something
-  step: 9
+  step: 10
   issue: I-99
   targets: [Q]
   when:
