@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.analysis import machines
 from advisor.cli import advise, history_location, output, supervision, user_folders
 from advisor.cli.error_messages import run_guarded
 from advisor.cli.next_commands import fill_commands
@@ -170,6 +169,7 @@ def _advise_recording(recording: Recording, session: Session | None, args: argpa
 
 def _go_deep(recording: Recording, session: Session, args: argparse.Namespace) -> Path:
     """Make further passes over the program; returns the directory of all recordings, on the machine as probed."""
+    from advisor.analysis import machines
     from advisor.cli.deep import DeepRun, make_passes
     from advisor.cli.services import HostServices
 

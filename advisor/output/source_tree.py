@@ -7,6 +7,7 @@ has none: it names no file, or the file as the compiler saw it on another machin
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -64,8 +65,9 @@ class SourceTree:
         shortest = 1 if len(parts) == 1 or not path.is_absolute() else 2
         for start in range(len(parts) - shortest + 1):
             end = PurePosixPath(*parts[start:])
-            if Path(self.root, end).is_file():
-                return end
+            with suppress(OSError):  # a name that no file can have
+                if Path(self.root, end).is_file():
+                    return end
         return None
 
 

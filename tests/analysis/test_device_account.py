@@ -188,7 +188,7 @@ def test_activities_are_told_by_their_names(name: str, kind: Activity) -> None:
 def test_intervals() -> None:
     merged = merge_intervals(np.array([5.0, 0.0, 1.0, 7.0]), np.array([6.0, 2.0, 3.0, 7.0]))
     assert (merged.start_s.tolist(), merged.end_s.tolist()) == ([0.0, 5.0], [3.0, 6.0])
-    assert merged.hold(np.array([-1.0, 0.0, 2.9, 3.0, 5.5])).tolist() == [False, True, True, False, True]
+    assert merged.hold_moments(np.array([-1.0, 0.0, 2.9, 3.0, 5.5])).tolist() == [False, True, True, False, True]
     starts, ends = np.array([0.0, 1.0, 4.0, 9.0]), np.array([8.0, 3.0, 5.0, 10.0])
     assert find_covering(starts, ends, np.array([0.5, 2.0, 3.5, 4.5, 8.5, 9.5])).tolist() == [0, 1, 0, 2, -1, 3]
 

@@ -130,7 +130,14 @@ def test_files_that_cannot_be_opened_are_bad_input(
     assert capsys.readouterr().err == "gapwatch: r\\udcff: Permission denied\n"
 
 
-@pytest.mark.parametrize("error", [KeyError("x"), RecursionError("too deep"), MemoryError(), OSError("lost")])
+def test_too_little_memory_is_no_mistake_of_ours(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fail_with(MemoryError(), monkeypatch) == 2
+    assert "not enough memory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), RecursionError("too deep"), OSError("lost")])
 def test_our_own_mistakes_say_so(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

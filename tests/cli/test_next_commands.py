@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from advisor.cli import next_commands
 OPEN = re.compile(r"PROGRAM|SOURCES|PATH|DIRECTORY|RANKS|…")
 #: A model of a machine with functional units, so that nothing has to be measured.
 MACHINE = "xeon-8480"
+#: Where a shell finds the command that is tested.
+SEARCHED = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
 
 
 def commands_of(document: dict[str, list[dict[str, str]]]) -> list[str]:
@@ -55,7 +59,12 @@ def test_every_command_of_a_recording_can_be_run(tmp_path: Path) -> None:
         # the machine is not measured anew: that takes a minute
         known = command.replace("--deep", f"--deep --yes --skip machine --machine {MACHINE} --profile deep")
         done = subprocess.run(
-            ["bash", "-c", known], cwd=home, env=environment(home), capture_output=True, text=True, check=False
+            ["bash", "-c", known],
+            cwd=home,
+            env=environment(home, PATH=SEARCHED),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, (command, done.stderr)
     deep = advise_on(home / "deep", "--machine", MACHINE)

@@ -238,5 +238,5 @@ def test_the_c_locale_stops_no_format(
     assert cli.main(["advise", str(tmp_path / "run.json"), "--as", form]) == 0
     written = capfdbinary.readouterr().out
     assert written.isascii() or form == "markdown"
-    assert b"gr" in written
+    assert b"gr" in written or form == "codequality"  # which does not name the program
     assert "größe→" in written.decode("utf-8") or form != "markdown"

@@ -118,9 +118,7 @@ def _set_gain(draft: Draft, won: Counterfactual, conflicting: set[str]) -> Draft
 
 
 def _move_to_region(draft: Draft, name: str | None, profile: Profile) -> Draft:
-    """Return the draft at the region that the change is about; at none where the simulation says that it is several."""
-    if name is None:
-        return replace(draft, recommendation=replace(draft.recommendation, region=None, file=None, line=None))
+    """Return the draft at the region that the change is about; where it is several, at the one that the rule names."""
     region = next((each for each in profile.regions if name and each.name == name), None)
     if region is None or region.name == draft.recommendation.region:
         return draft

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from advisor.formats.plain_text import read_content
 from advisor.model.errors import InputError
 from advisor.support import strict_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from advisor.support.strict_json import JsonNode
@@ -87,8 +88,12 @@ def _optional_text(fields: dict[str, JsonNode], name: str) -> str | None:
     return fields[name].require_text() if name in fields else None
 
 
+def _median(values: Sequence[float]) -> float:
+    return float(np.median(values))
+
+
 def _half_range(values: list[float]) -> float | None:
-    middle = median(values)
+    middle = _median(values)
     return (max(values) - min(values)) / 2 / middle if len(values) > 1 and middle > 0 else None
 
 
@@ -111,7 +116,12 @@ def _read_google(root: JsonNode) -> MeasuredSuite:
         if "cpu_time" in each and each.get("threads", each["name"]).value in (1, each["name"].value):
             cpus.append(_seconds(each["cpu_time"], unit_s))
     benchmarks = tuple(
-        MeasuredBenchmark(name, median(walls), median(cpus) if len(cpus) == len(walls) else None, _half_range(walls))
+        MeasuredBenchmark(
+            name,
+            _median(walls),
+            _median(cpus) if len(cpus) == len(walls) else None,
+            _half_range(walls),
+        )
         for name, (walls, cpus) in found.items()
     )
     return MeasuredSuite(

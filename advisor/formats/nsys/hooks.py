@@ -24,14 +24,14 @@ def list_reports(folder: Path) -> list[Path]:
 
 
 def _is_report(path: Path) -> bool:
-    from advisor.formats.nsys.report import list_tables
-
     try:
         with path.open("rb") as stream:
             if stream.read(len(_MAGIC)) != _MAGIC:
                 return False
     except OSError:
         return False
+    from advisor.formats.nsys.report import list_tables  # only now: SQLite is not loaded for other files
+
     tables = list_tables(path)
     return "StringIds" in tables and any(
         name.startswith(("CUPTI_ACTIVITY_KIND_", "NVTX_", "META_DATA_")) for name in tables

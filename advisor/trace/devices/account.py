@@ -92,10 +92,12 @@ def _attribute_device(
     edges = edges[(edges >= trace.begin_s) & (edges <= trace.end_s)]
     moment = (edges[:-1] + edges[1:]) / 2
     level: IntArray = np.full(len(moment), -1, dtype=np.int64)
-    inside = [state.hold(moment) for state in states]
+    inside = [state.hold_moments(moment) for state in states]
     level[inside[Activity.COPY]] = COPIES
     late = inside[Activity.COMMUNICATION]
-    level[late] = np.where(waiting.hold(moment[late]) & ~moving.hold(moment[late]), IMBALANCE, COMMUNICATION)
+    level[late] = np.where(
+        waiting.hold_moments(moment[late]) & ~moving.hold_moments(moment[late]), IMBALANCE, COMMUNICATION
+    )
     level[inside[Activity.COMPUTE]] = COMPUTE
     name = _name_activities(trace, mine, moment, level)
     free = np.flatnonzero(level < 0)

@@ -146,7 +146,7 @@ class DeviceTraceBuilder:
             raise InputError(file, "the trace holds nothing that takes time")
         base = int(times.min())
 
-        def seconds(moments: IntArray) -> FloatArray:
+        def to_seconds(moments: IntArray) -> FloatArray:
             return (moments - base) / 1e9
 
         order, ordered = np.lexsort((-acts["end"], acts["start"])), np.lexsort((-calls["end"], calls["start"]))
@@ -163,8 +163,8 @@ class DeviceTraceBuilder:
             devices=tuple(self._devices),
             threads=tuple(self._threads),
             activities=DeviceActivities(
-                seconds(acts["start"]),
-                seconds(acts["end"]),
+                to_seconds(acts["start"]),
+                to_seconds(acts["end"]),
                 acts["device"],
                 acts["stream"],
                 acts["kind"],
@@ -176,9 +176,9 @@ class DeviceTraceBuilder:
                 acts["channel"],
             ),
             calls=HostCalls(
-                seconds(calls["start"]), seconds(calls["end"]), calls["thread"], calls["role"], calls["name"]
+                to_seconds(calls["start"]), to_seconds(calls["end"]), calls["thread"], calls["role"], calls["name"]
             ),
-            marks_s=seconds(np.array(edges, dtype=np.int64)),
+            marks_s=to_seconds(np.array(edges, dtype=np.int64)),
             begin_s=0.0,
             end_s=float(times.max() - base) / 1e9,
             paradigms=tuple(self.paradigms | dict.fromkeys(find_paradigms(self._names))),

@@ -140,7 +140,7 @@ def _balance_facts(trace: DeviceTrace, seconds: Mapping[str, FloatArray]) -> dic
     if len(edges) < 2:
         return found
     moment, length = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
-    together = np.sum([each.hold(moment) for each in busy], axis=0)
+    together = np.sum([each.hold_moments(moment) for each in busy], axis=0)
     some = float(length[together > 0].sum())
     found["one_busy_share"] = float(length[together == 1].sum()) / some if some > 0 else 0.0
     return found

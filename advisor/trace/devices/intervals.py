@@ -16,7 +16,7 @@ class Intervals(NamedTuple):
     start_s: FloatArray
     end_s: FloatArray
 
-    def hold(self, moments_s: FloatArray) -> BoolArray:
+    def hold_moments(self, moments_s: FloatArray) -> BoolArray:
         """Return which of the moments lie inside."""
         place = np.searchsorted(self.start_s, moments_s, side="right") - 1
         inside = place >= 0

@@ -88,10 +88,10 @@ def replay_changes(trace: DeviceTrace, waiting_until_s: FloatArray) -> tuple[Dev
     if not length or abs(length - _recorded_length(graph)) > _FAITHFUL * trace.length_s:
         return ()
 
-    def gain(changed: RunGraph) -> float:
+    def compute_gain(changed: RunGraph) -> float:
         return max(length - time_graph(changed), 0.0)
 
-    return tuple(found for change in _CHANGES for found in [change(trace, graph, gain)] if found.high_s > 0)
+    return tuple(found for change in _CHANGES for found in [change(trace, graph, compute_gain)] if found.high_s > 0)
 
 
 def _recorded_length(graph: RunGraph) -> float:
@@ -329,7 +329,7 @@ def _walk(graph: RunGraph, steps: list[tuple[int, int]]) -> float:
     return latest
 
 
-def _remove_waits(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
+def _remove_waits(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
     """Return the gain where no call waits for the device but the last of each process."""
     reads = (graph.awaits >= 0) & (trace.activities.direction[graph.awaits] == Direction.TO_HOST)
     waits = (graph.role == CallRole.SYNCHRONIZE) | ((graph.role == CallRole.COPY) & reads)
@@ -339,11 +339,11 @@ def _remove_waits(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph]
         awaits=np.where(waits, -1, graph.awaits),
         call_s=np.where(waits, short, graph.call_s),
     )
-    won = gain(changed)
+    won = compute_gain(changed)
     return DeviceGain("synchronizations", won, 0.8 * won, 1.1 * won)
 
 
-def _launch_graphs(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
+def _launch_graphs(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
     """Return the gain where launches are recorded once and started together."""
     launches = graph.role == CallRole.LAUNCH
     won = []
@@ -354,7 +354,7 @@ def _launch_graphs(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph
             call_s=np.where(launches, left * graph.call_s, graph.call_s),
             issue_s=_scale_issue(graph, launches, left),
         )
-        won.append(gain(changed))
+        won.append(compute_gain(changed))
     return DeviceGain("launches", *won)
 
 
@@ -364,7 +364,7 @@ def _scale_issue(graph: RunGraph, launches: BoolArray, left: float) -> FloatArra
     return np.where((graph.issuer >= 0) & launches[graph.issuer], left * graph.issue_s, graph.issue_s)
 
 
-def _copy_from_pinned(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
+def _copy_from_pinned(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
     """Return the gain where pageable copies are pinned ones, and no copy keeps the host."""
     acts = trace.activities
     pageable = (acts.kind == Activity.COPY) & acts.pageable
@@ -379,11 +379,11 @@ def _copy_from_pinned(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGr
             call_s=np.where(blocks, short, graph.call_s),
             issue_s=np.minimum(graph.issue_s, np.where((graph.issuer >= 0) & pageable, 2 * _CALL_S, np.inf)),
         )
-        won.append(gain(changed))
+        won.append(compute_gain(changed))
     return DeviceGain("pinned", *won) if pageable.any() else DeviceGain("pinned", 0.0, 0.0, 0.0)
 
 
-def _prefetch_copies(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
+def _prefetch_copies(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
     """Return the gain where copies from the host run ahead in a stream of their own."""
     acts = trace.activities
     moved = (acts.kind == Activity.COPY) & np.isin(acts.direction, (Direction.TO_DEVICE, Direction.TO_HOST))
@@ -401,21 +401,21 @@ def _prefetch_copies(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGra
         awaits=np.where(blocks, -1, graph.awaits),
         call_s=np.where(blocks, np.minimum(graph.call_s, 2 * _CALL_S), graph.call_s),
     )
-    won = gain(changed) if moved.any() else 0.0
+    won = compute_gain(changed) if moved.any() else 0.0
     return DeviceGain("copies", won, 0.5 * won, won)
 
 
-def _hide_communication(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
+def _hide_communication(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
     """Return the gain where computation covers communication: no more of it than there is computation free for it."""
     sends = trace.activities.kind == Activity.COMMUNICATION
-    won = gain(replace(graph, length_s=np.where(sends, 0.0, graph.length_s)))
+    won = compute_gain(replace(graph, length_s=np.where(sends, 0.0, graph.length_s)))
     devices = max(len(trace.devices), 1)
     free = float((graph.end_s - graph.start_s)[~sends].sum()) / devices
     covered = min(won, free)
     return DeviceGain("communication", covered, 0.5 * covered, 1.1 * covered)
 
 
-def _balance_devices(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
+def _balance_devices(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
     """Return the gain where in each iteration all devices compute as long as they do on average."""
     acts = trace.activities
     compute = acts.kind == Activity.COMPUTE
@@ -428,26 +428,28 @@ def _balance_devices(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGra
     total = np.bincount(key[compute], weights=graph.length_s[compute], minlength=devices * (len(edges) + 1))
     table = total.reshape(devices, len(edges) + 1)
     even = np.divide(table.mean(axis=0), table, out=np.ones_like(table), where=table > 0).reshape(-1)
-    won = gain(replace(graph, length_s=np.where(compute, graph.length_s * even[key], graph.length_s)))
+    won = compute_gain(replace(graph, length_s=np.where(compute, graph.length_s * even[key], graph.length_s)))
     return DeviceGain("imbalance", won, 0.7 * won, 1.1 * won)
 
 
-def _load_ahead(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
+def _load_ahead(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
     """Return the gain where data are there when they are asked for."""
     behind = graph.behind_s
     if any(device.is_host for device in trace.devices):
         acts, ranks = trace.activities, np.array([device.rank for device in trace.devices], dtype=np.int64)
         late = np.maximum(behind, 0.0)
         behind = behind - _overlap_with_data(trace, acts.start_s - late, acts.start_s, ranks[acts.device])
-    won = gain(replace(graph, gap_s=graph.gap_s - graph.data_s, behind_s=behind))
+    won = compute_gain(replace(graph, gap_s=graph.gap_s - graph.data_s, behind_s=behind))
     return DeviceGain("data", won, 0.7 * won, 1.1 * won)
 
 
-def _reuse_memory(trace: DeviceTrace, graph: RunGraph, gain: Callable[[RunGraph], float]) -> DeviceGain:
+def _reuse_memory(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
     """Return the gain where memory of the device is allocated once."""
     mine = graph.role == CallRole.ALLOCATE
     short = np.minimum(graph.call_s, _CALL_S)
-    won = gain(replace(graph, awaits=np.where(mine, -1, graph.awaits), call_s=np.where(mine, short, graph.call_s)))
+    won = compute_gain(
+        replace(graph, awaits=np.where(mine, -1, graph.awaits), call_s=np.where(mine, short, graph.call_s))
+    )
     return DeviceGain("allocations", won, 0.8 * won, 1.1 * won)
 
 

@@ -14,6 +14,9 @@ _COMPILED: Final = "what a compiler makes of a loop stands in no recording and n
 _CACHES: Final = "the order of references within a loop, which this changes, stands in no recording and no model"
 _NODES: Final = "nodes to map to have to be named (--ranks-per-node, with a trace); a model can tell, too"
 
+_FILES: Final = "how long a file system takes for other requests than those recorded stands in no recording"
+_DEVICES: Final = "device runs have their own replay: the expected gain of the item comes from it"
+
 #: Changes that recorded runs say nothing about.
 OF_RUNS: Final[Mapping[Words, str]] = {
     ("placement", "first touch"): "no recording tells in which memory pages lie, and models have one memory",
@@ -51,4 +54,24 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("sleep", "removed"): "how much of the sleeping was waiting for something else stands in no recording",
     ("startup", "shorter"): "nothing tells by how much it can be shorter",
     ("shutdown", "shorter"): "nothing tells by how much it can be shorter",
+    ("io", "aligned"): _FILES,
+    ("io", "balanced"): _FILES,
+    ("io", "in order"): _FILES,
+    ("io", "less"): _FILES,
+    ("io", "one direction"): _FILES,
+    ("io", "read once"): _FILES,
+    ("io", "tuned"): _FILES,
+    ("io", "unbuffered"): _FILES,
+    ("devices", "allocations"): _DEVICES,
+    ("devices", "batch"): _DEVICES,
+    ("devices", "buckets"): _DEVICES,
+    ("devices", "communication"): _DEVICES,
+    ("devices", "copies"): _DEVICES,
+    ("devices", "data"): _DEVICES,
+    ("devices", "gpu_aware"): _DEVICES,
+    ("devices", "host"): _DEVICES,
+    ("devices", "imbalance"): _DEVICES,
+    ("devices", "launches"): _DEVICES,
+    ("devices", "pinned"): _DEVICES,
+    ("devices", "synchronizations"): _DEVICES,
 }  # fmt: skip

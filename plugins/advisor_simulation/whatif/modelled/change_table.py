@@ -56,6 +56,7 @@ CHANGES: Final = (
 _WEIGHTS: Final = "what an index takes is a number of the model: change its weight"
 _MEASURED: Final = "a model holds the time of messages and files as measured: try it on the recorded run"
 _ORDER: Final = "references within a loop come in the order of the indices, which a model can't change"
+_NO_DEVICES: Final = "models have no devices"
 _FIXED: Final = "no model holds what that would change"
 #: Changes of the rules that models can't be changed by.
 OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
@@ -110,4 +111,24 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("sleep", "removed"): _FIXED,
     ("startup", "shorter"): _FIXED,
     ("shutdown", "shorter"): _FIXED,
+    ("io", "aligned"): _MEASURED,
+    ("io", "balanced"): _MEASURED,
+    ("io", "in order"): _MEASURED,
+    ("io", "less"): _MEASURED,
+    ("io", "one direction"): _MEASURED,
+    ("io", "read once"): _MEASURED,
+    ("io", "tuned"): _MEASURED,
+    ("io", "unbuffered"): _MEASURED,
+    ("devices", "allocations"): _NO_DEVICES,
+    ("devices", "batch"): _NO_DEVICES,
+    ("devices", "buckets"): _NO_DEVICES,
+    ("devices", "communication"): _NO_DEVICES,
+    ("devices", "copies"): _NO_DEVICES,
+    ("devices", "data"): _NO_DEVICES,
+    ("devices", "gpu_aware"): _NO_DEVICES,
+    ("devices", "host"): _NO_DEVICES,
+    ("devices", "imbalance"): _NO_DEVICES,
+    ("devices", "launches"): _NO_DEVICES,
+    ("devices", "pinned"): _NO_DEVICES,
+    ("devices", "synchronizations"): _NO_DEVICES,
 }
