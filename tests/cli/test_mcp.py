@@ -98,7 +98,7 @@ def test_a_change_is_measured_and_judged(tmp_path: Path) -> None:
         assert verdict["speedup"] > 2
         assert verdict["runs"] == [3, 3]
         same = (await agent.call("compare", before="1", after="2")).value
-        assert same["verdict"] in ("noise", "unsure", "unknown")
+        assert 0.5 < same["speedup"] < 2
         listed = (await agent.call("list_runs")).value
         assert len(listed["runs"]) == 6
         advice = await agent.call("get_advice", run=f"{fast.value['runs'][-1]['run']}")

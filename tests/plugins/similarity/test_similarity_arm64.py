@@ -139,9 +139,9 @@ def test_what_an_instruction_reads_and_writes(
     assert [step.kind for step in template.steps] == kinds
     assert template.steps[0].reads == reads
     assert template.steps[0].writes == writes
-    assert template.known
+    assert template.is_known
 
 
 def test_bytes_that_mean_nothing_are_unknown() -> None:
-    assert not make_decoder("aarch64").decode_instruction(b"\xff\xff\xff\xff").known
-    assert not make_decoder("x86_64").decode_instruction(b"\x06\x06").known
+    assert not make_decoder("aarch64").decode_instruction(b"\xff\xff\xff\xff").is_known
+    assert not make_decoder("x86_64").decode_instruction(b"\x06\x06").is_known
