@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.devices import DEVICE_LEVELS
-from advisor.model.records import Bound, Gap, Grade, Note, Share
+from advisor.model.records import Bound, Gap, Note, Share
 from advisor.model.units import format_seconds
 
 if TYPE_CHECKING:
@@ -86,17 +86,8 @@ def _iteration_shares(use: DeviceUse, members: Sequence[str], seconds: float) ->
     return (*listed, Share("outside iterations", seconds - float(each.sum())))
 
 
-def grade_devices(profile: Profile, use: DeviceUse) -> Grade:
-    """Return the grade of a run with devices."""
-    notes = tuple(sorted((*profile.notes, *_find_doubts(profile, use)), key=lambda note: -note.penalty))
-    score = min(max(1.0 - sum(note.penalty for note in notes), 0.0), 1.0)
-    fatal = any(note.penalty >= 1.0 for note in notes)
-    limits = ((0.9, "A"), (0.75, "B"), (0.6, "C"), (0.4, "D"))
-    letter = "F" if fatal else next((letter for least, letter in limits if round(score, 9) >= least), "F")
-    return Grade(letter, score, notes)  # type: ignore[arg-type]
-
-
-def _find_doubts(profile: Profile, use: DeviceUse) -> Iterator[Note]:
+def find_device_doubts(profile: Profile, use: DeviceUse) -> Iterator[Note]:
+    """Yield what limits the evidence of a run with devices."""
     if profile.actual_s < SHORTEST_RUN_S:
         words = f"the recording took {format_seconds(profile.actual_s)}; "
         words += f"below {format_seconds(SHORTEST_RUN_S)} noise decides"

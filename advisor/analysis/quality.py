@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.bounds import are_durations_known, explain_shared_cores, instance_durations
-from advisor.analysis.device_ladder import grade_devices
+from advisor.analysis.device_ladder import find_device_doubts
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model import policy
@@ -46,7 +46,7 @@ def grade_profile(
     ``loads`` spares one of the passes over the arrays (``loads.summarize``).
     """
     if profile.devices is not None:
-        return grade_devices(profile, profile.devices)
+        return _grade_notes([*profile.notes, *find_device_doubts(profile, profile.devices)])
     loads = loads or summarize_loads(profile)
     if not profile.has_run_time:
         note = _make_note(
@@ -55,6 +55,11 @@ def grade_profile(
         return Grade("F", 0.0, (note, *profile.notes))
     found = [*profile.notes, *_check_run(profile), *_check_processors(profile), *_check_values(profile, bounds, gaps)]
     found += [*_check_phases(profile, loads), *_check_clocks(profile)]
+    return _grade_notes(found)
+
+
+def _grade_notes(found: Sequence[Note]) -> Grade:
+    """Return the grade that the penalties of notes leave, of any kind of run."""
     notes = tuple(sorted(found, key=lambda note: -note.penalty))
     score = min(max(1.0 - sum(note.penalty for note in notes), 0.0), 1.0)
     fatal = any(note.penalty >= 1.0 for note in notes)

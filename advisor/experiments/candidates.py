@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.experiments.settings import Setting, count_cores, count_ranks, find_rank_option, is_launched, is_open_mpi
+from advisor.experiments.settings import (
+    Kind,
+    Setting,
+    count_cores,
+    count_ranks,
+    find_rank_option,
+    is_launched,
+    is_open_mpi,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -194,6 +202,6 @@ def find_allocators() -> list[Path]:
     return [library for library in found if library is not None]
 
 
-def _of_variables(kind: str, why: str, **variables: str) -> Setting:
+def _of_variables(kind: Kind, why: str, **variables: str) -> Setting:
     name = " ".join(f"{name}={value}" for name, value in variables.items())
-    return Setting(name, (kind,), why, variables)  # type: ignore[arg-type]
+    return Setting(name, (kind,), why, variables)

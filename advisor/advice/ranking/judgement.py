@@ -69,8 +69,8 @@ def judge_drafts(matches: RuleMatches, profile: Profile, book: GapBudget, judge:
     for number, won in enumerate(found):
         if won is not None and won.instead_of in chosen:
             chosen[won.instead_of] = _add_alternative(chosen[won.instead_of], made[number][0])
-    order = sorted(chosen, key=lambda number: found[number].order)  # type: ignore[union-attr]
-    return Judgement(tuple(chosen[number] for number in order), tuple(others), tuple(dismissed))
+    placed = [(won.order, number) for number, won in enumerate(found) if won is not None and number in chosen]
+    return Judgement(tuple(chosen[number] for _, number in sorted(placed)), tuple(others), tuple(dismissed))
 
 
 def _group_by_change(made: Iterable[Draft], fired: Collection[tuple[str, int]]) -> list[tuple[Draft, list[Draft]]]:
