@@ -88,8 +88,8 @@ def compute_fingerprint(manifest: Manifest, source: Path) -> str:
         manifest.directory,
         manifest.points,
         manifest.processors,
-        manifest.loop_count,
-        manifest.passes,
+        str(manifest.loop_count),
+        str(manifest.passes) if manifest.passes else None,
         manifest.shortest_loop,
         manifest.baseline,
         [(metric.name, metric.prints, metric.combine, metric.take) for metric in manifest.metrics],
@@ -111,9 +111,9 @@ def _iterate_programs(manifest: Manifest, source: Path) -> Iterator[Path]:
 def _iterate_cases(manifest: Manifest) -> Iterator[CaseRecord]:
     for processors, point in product(manifest.processors, manifest.points):
         values = {**point, "P": float(processors)}
-        count = int(manifest.loop_count.compute_value(values))
-        passes = int(manifest.passes.compute_value(values)) if manifest.passes else count
-        arrays = {str(name): array.value.compute_value(values) for name, array in manifest.arrays.items()}
+        count = int(manifest.loop_count.evaluate_number(values))
+        passes = int(manifest.passes.evaluate_number(values)) if manifest.passes else count
+        arrays = {str(name): array.value.evaluate_number(values) for name, array in manifest.arrays.items()}
         yield CaseRecord(point, processors, count, passes, arrays)
 
 

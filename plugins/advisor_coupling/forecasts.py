@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 
 from advisor.model.errors import UsageError
+from advisor.support.expressions import Expression
 from advisor_coupling import algebra, planning, transitions
 from advisor_coupling.cases import SECONDS
 from advisor_coupling.length_selection import select_best_length
-from advisor_coupling.manifest_fields import Expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -137,12 +137,12 @@ def _make_target_case(
     """Return a case without measurements at that place."""
     counts = {case.loop_count for case in cases}
     if document.loop_count:
-        count = int(Expression(document.loop_count).compute_value(place))
+        count = int(Expression.parse(document.loop_count).evaluate_number(place))
     elif len(counts) == 1:
         count = counts.pop()
     else:
         raise UsageError("the results do not tell how often the loop runs elsewhere (loop_count)")
-    size = {name: Expression(text).compute_value(place) for name, text in document.arrays.items()}
+    size = {name: Expression.parse(text).evaluate_number(place) for name, text in document.arrays.items()}
     parameters = {name: value for name, value in place.items() if name != transitions.PROCESSORS}
     processors = round(place[transitions.PROCESSORS])
     uses = cases[0].uses if set(size) >= {array for arrays in cases[0].uses.values() for array in arrays} else {}

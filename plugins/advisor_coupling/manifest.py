@@ -9,9 +9,10 @@ from advisor.model.errors import DocumentError, Problem
 from advisor.model.units import Seconds
 from advisor.support import documents
 from advisor.support.documents import Between, Mark, Marked, suggest_word
+from advisor.support.expressions import Expression
 from advisor_coupling.algebra import Combination
 from advisor_coupling.cases import SECONDS
-from advisor_coupling.manifest_fields import Expression, KernelName, Name, Pattern, Template
+from advisor_coupling.manifest_fields import KernelName, Name, Pattern, Template
 
 #: Places of templates that every command may use, besides the parameters.
 PLACES: Final = ("chain", "mask", "passes", "processors")
@@ -164,13 +165,13 @@ def _check_numbers(manifest: Manifest) -> list[Problem]:
 def _check_expression(manifest: Manifest, mark: Mark, name: str, expression: Expression, whole: bool) -> list[Problem]:
     """Return the first thing that is wrong with an expression at any of the cases."""
     known = ["P", *manifest.parameters]
-    for needed in expression.names:
+    for needed in sorted(expression.names):
         if needed not in known:
             near = suggest_word(needed, known)
             return [mark.make_problem(f"{name}: nothing is called '{needed}'{near}; there are {', '.join(known)}")]
     for processors, point in product(manifest.processors, manifest.points):
         try:
-            value = expression.compute_value({**point, "P": float(processors)})
+            value = expression.evaluate_number({**point, "P": float(processors)})
         except ValueError as error:
             return [mark.make_problem(f"{name}: {error}")]
         if value <= 0 or (whole and value < 1):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
+
+from advisor.support.expressions import Algebra, fold_arithmetic, parse_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +19,6 @@ _CAST: Final = re.compile(
     r"\(\s*(?:unsigned\s+|const\s+)*(?:int|long|size_t|unsigned|ptrdiff_t|int64_t)(?:\s+long)?\s*\)"
 )
 _LONGEST: Final = 300
-_ALLOWED: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.USub, ast.UAdd)
 
 
 def symbol_name(written: str) -> str:
@@ -39,31 +41,37 @@ def parse_expression(written: str) -> Any:  # noqa: ANN401 (sympy has no types)
 
     text = re.sub(r"[A-Za-z_]\w*(?:(?:->|\.)[A-Za-z_]\w*)+", hide_member, _CAST.sub("", written))
     text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", text)
+    members = {short: symbol_name(long) for long, short in names.items()}
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
-        return _build_expression(tree, {short: symbol_name(long) for long, short in names.items()})
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return fold_arithmetic(parse_tree(text, _LONGEST), _integer_algebra(members))
+    except (ValueError, TypeError, RecursionError, MemoryError):
         return None
 
 
-def _build_expression(node: ast.expr, names: Mapping[str, str]) -> Any:  # noqa: ANN401
+def _integer_algebra(names: Mapping[str, str]) -> Algebra[Any]:
+    """Return the arithmetic of C's integers; ``names`` are those of members."""
     import sympy
 
-    if isinstance(node, ast.Name):
-        return sympy.Symbol(names.get(node.id, node.id), integer=True)
-    if isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool):
-        return sympy.Integer(node.value)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, _ALLOWED):
-        value = _build_expression(node.operand, names)
-        return -value if isinstance(node.op, ast.USub) else value
-    if isinstance(node, ast.BinOp) and isinstance(node.op, _ALLOWED):
-        left, right = _build_expression(node.left, names), _build_expression(node.right, names)
-        if isinstance(node.op, ast.Add):
-            return left + right
-        if isinstance(node.op, ast.Sub):
-            return left - right
-        return left * right if isinstance(node.op, ast.Mult) else sympy.floor(left / right)
-    raise ValueError("no expression of integers")
+    def convert_number(value: float) -> Any:  # noqa: ANN401
+        if not isinstance(value, int):
+            raise ValueError("no expression of integers")
+        return sympy.Integer(value)
+
+    def divide_integers(left: Any, right: Any) -> Any:  # noqa: ANN401
+        return sympy.floor(left / right)
+
+    return Algebra(
+        convert_number,
+        lambda name: sympy.Symbol(names.get(name, name), integer=True),
+        {
+            ast.Add: operator.add,
+            ast.Sub: operator.sub,
+            ast.Mult: operator.mul,
+            ast.Div: divide_integers,
+            ast.FloorDiv: divide_integers,
+        },
+        operator.neg,
+    )
 
 
 def trip_expression(loop: Loop) -> Any:  # noqa: ANN401

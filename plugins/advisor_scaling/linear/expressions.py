@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.model.errors import UsageError
+from advisor.support.expressions import Algebra, fold_arithmetic, parse_tree
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
@@ -16,13 +17,6 @@ if TYPE_CHECKING:
 
     import sympy
 
-_BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-}
 #: Longer formulas, and powers beyond that, are refused: they are mistakes, or meant to take for ever.
 _LONGEST: Final = 2000
 _HIGHEST_POWER: Final = 64
@@ -48,64 +42,59 @@ def parse_formula(text: str, names: Collection[str]) -> sympy.Expr:
     ``ValueError`` where it is none: only numbers, the names, ``+ - * / **`` (also ``^``) and ``log2 log sqrt ceil floor
     min max`` may stand in it.
     """
-    if len(text) > _LONGEST:
-        raise ValueError(f"the formula is longer than {_LONGEST} characters")
+    sympy = require_sympy()
+
+    def find_symbol(name: str) -> Any:  # noqa: ANN401
+        if name not in names:
+            raise ValueError(f"{name!r} is no parameter; there are {', '.join(sorted(names))}")
+        return make_symbol(name)
+
     try:
-        tree = ast.parse(text.replace("^", "**"), mode="eval")
-        found = require_sympy().sympify(_convert_node(tree.body, frozenset(names)))
-    except (SyntaxError, MemoryError, RecursionError):
+        algebra = Algebra(_convert_number, find_symbol, _BINARY, operator.neg, _list_functions())
+        found = sympy.sympify(fold_arithmetic(parse_tree(text, _LONGEST), algebra))
+    except TypeError:
+        raise ValueError(f"a function of {text!r} has the wrong number of arguments") from None
+    except (MemoryError, RecursionError):
         raise ValueError(f"{text!r} is no formula") from None
     except ZeroDivisionError:
         raise ValueError(f"{text!r} divides by zero") from None
-    if found.has(require_sympy().zoo, require_sympy().nan, require_sympy().oo, -require_sympy().oo):
+    if found.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo):
         raise ValueError(f"{text!r} divides by zero")
     return found
 
 
-def _convert_node(node: ast.expr, names: frozenset[str]) -> Any:  # noqa: ANN401
-    if isinstance(node, ast.Constant):
-        return _convert_number(node.value)
-    if isinstance(node, ast.Name):
-        if node.id not in names:
-            raise ValueError(f"{node.id!r} is no parameter; there are {', '.join(sorted(names))}")
-        return make_symbol(node.id)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_convert_node(node.operand, names)
-    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-        left, right = _convert_node(node.left, names), _convert_node(node.right, names)
-        if isinstance(node.op, ast.Pow) and not _is_bearable(left, right):
-            raise ValueError(f"a power beyond {_HIGHEST_POWER}")
-        return _BINARY[type(node.op)](left, right)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-        return _convert_call(node.func.id, [_convert_node(each, names) for each in node.args])
-    raise ValueError(f"{ast.unparse(node)!r} may not stand in a formula")
-
-
-def _convert_number(value: object) -> Any:  # noqa: ANN401
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+def _convert_number(value: float) -> Any:  # noqa: ANN401
+    if not math.isfinite(value):
         raise ValueError(f"{value!r} is no number")
-    return require_sympy().nsimplify(value, rational=True) if isinstance(value, int) or value == int(value) else value
+    return require_sympy().nsimplify(value, rational=True) if value == int(value) else value
 
 
-def _is_bearable(base: Any, power: Any) -> bool:  # noqa: ANN401
-    number = getattr(power, "is_number", True)
-    return not number or abs(float(power)) <= _HIGHEST_POWER
+def _raise_to_power(base: Any, power: Any) -> Any:  # noqa: ANN401
+    if getattr(power, "is_number", True) and abs(float(power)) > _HIGHEST_POWER:
+        raise ValueError(f"a power beyond {_HIGHEST_POWER}")
+    return base**power
 
 
-def _convert_call(name: str, given: list[Any]) -> Any:  # noqa: ANN401
+_BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: _raise_to_power,
+}
+
+
+def _list_functions() -> dict[str, Callable[..., Any]]:
     sympy = require_sympy()
-    one: dict[str, Callable[[Any], Any]] = {
+    return {
         "log2": lambda x: sympy.log(x, 2),
-        "log": sympy.log,
+        "log": lambda x: sympy.log(x),
         "sqrt": sympy.sqrt,
         "ceil": sympy.ceiling,
         "floor": sympy.floor,
+        "min": sympy.Min,
+        "max": sympy.Max,
     }
-    if name in one and len(given) == 1:
-        return one[name](given[0])
-    if name in ("min", "max") and given:
-        return (sympy.Min if name == "min" else sympy.Max)(*given)
-    raise ValueError(f"there is no function {name!r} of {len(given)} arguments; there are {', '.join(one)}, min, max")
 
 
 def format_expression(expression: sympy.Expr) -> str:

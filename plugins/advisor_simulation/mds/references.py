@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from advisor_simulation.model.expressions import evaluate_tree
+from advisor.support.expressions import evaluate_tree
 from advisor_simulation.model.world import run_at_mark
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from advisor.model.records import IntArray
     from advisor.support.documents import Marked
-    from advisor_simulation.model.expressions import Access
+    from advisor_simulation.model.accesses import Access
     from advisor_simulation.model.layout import PlacedArray
     from advisor_simulation.model.world import World
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.support.documents import Mark, Marked
-    from advisor_simulation.model.expressions import Expression
+    from advisor.support.expressions import Expression
     from advisor_simulation.model.records import Decomposition, Model, Parallel, Serial, Step, Weight
 
 #: Names that always mean something: the number of processors.

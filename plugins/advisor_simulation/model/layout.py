@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.support.documents import Marked
-    from advisor_simulation.model.expressions import Expression
+    from advisor.support.expressions import Expression
     from advisor_simulation.model.records import Array, Model
 
 #: The largest address, bytes.

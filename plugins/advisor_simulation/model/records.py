@@ -12,9 +12,11 @@ from typing import Annotated, Literal
 
 from advisor.model.units import DIMENSIONS
 from advisor.support.documents import Between, Mark, Marked
-from advisor_simulation.model.expressions import Access, Expression
+from advisor.support.expressions import Expression
+from advisor_simulation.model.accesses import Access
 
 Formula = Marked[Expression]
+Reference = Marked[Access]
 Share = Annotated[float, Between(0.0, 1.0)]
 Name = str
 Bytes = Annotated[float, DIMENSIONS["size"]]
@@ -168,8 +170,8 @@ class Parallel:
     mark: Mark
     index: Name = "i"
     weight: Formula | None = None
-    reads: tuple[Marked[Access], ...] = ()
-    writes: tuple[Marked[Access], ...] = ()
+    reads: tuple[Reference, ...] = ()
+    writes: tuple[Reference, ...] = ()
     schedule: Schedule = "static"
     chunk: Annotated[int, Between(1, 1e9)] | None = None
     where: Formula | None = None
@@ -187,8 +189,8 @@ class Serial:
     weight: Formula | None = None
     over: Marked[str] | None = None
     index: Name = "i"
-    reads: tuple[Marked[Access], ...] = ()
-    writes: tuple[Marked[Access], ...] = ()
+    reads: tuple[Reference, ...] = ()
+    writes: tuple[Reference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

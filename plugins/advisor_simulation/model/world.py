@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from advisor.model.records import FloatArray, IntArray
     from advisor.support.documents import Mark, Marked
-    from advisor_simulation.model.expressions import Expression, Values
+    from advisor.support.expressions import Expression, Values
     from advisor_simulation.model.records import Decomposition, Domain, Model, Weight
 
     #: The seconds of each processor in a region of a profile: ``(file, region) -> (Q,)``.

@@ -8,8 +8,9 @@ import pytest
 from coupling_data import HERE
 
 from advisor.model.errors import DocumentError
+from advisor.support.expressions import Expression
 from advisor_coupling import experiment, manifest
-from advisor_coupling.manifest_fields import Expression, Pattern, Template
+from advisor_coupling.manifest_fields import Pattern, Template
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +65,7 @@ def test_the_manifests_of_the_examples_are_right(name: str) -> None:
         ("name: b,", 'name: "b,c",', '4:12: name: found "b,c", expected a name without blanks and commas'),
         ("8 * N^2", "8 * M^2", "5:13: u: nothing is called 'M'"),
         ("8 * N^2", "8 * N^", "5:13: u: found '8 * N^', expected an expression"),
-        ("8 * N^2", "__import__('os')", "5:13: u: found '__import__('os')', expected numbers, names"),
+        ("8 * N^2", "__import__('os')", "5:13: u: found '__import__('os')', expected arithmetic; character 12"),
         ("8 * N^2", "8 * (N - 10)", "5:13: u: '8 * (N - 10)' is 0, expected more than 0"),
         ("1000 / N", "15 / N", "1:1: loop_count: '15 / N' is 0.75, expected 1 or more"),
         ("[10, 20]", "[]", "1:1: parameters and processors: expected at least one value of each"),
@@ -109,15 +110,13 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("8 * N^3", 216), ("2e3 / N + 1", 2e3 / 3 + 1), ("-(N - 5) ** 2 + P", -2), ("1_000 * N", 3000)],
+    [("8 * N^3", 216), ("2e3 / N + 1", 2e3 / 3 + 1), ("-(N - 5) ** 2 + P", -2), ("1_000 * N", 3000), ("N // 2", 1)],
 )
 def test_expressions_are_arithmetic(text: str, value: float) -> None:
-    assert Expression.parse(text).compute_value({"N": 3, "P": 2}) == pytest.approx(value)
+    assert Expression.parse(text).evaluate_number({"N": 3, "P": 2}) == pytest.approx(value)
 
 
-@pytest.mark.parametrize(
-    "text", ["N.x", "f(N)", "'a'", "True", "N if N else 1", "[N]", "N // 2", "lambda: 1", "", "1j"]
-)
+@pytest.mark.parametrize("text", ["N.x", "f(N)", "'a'", "True", "[N]", "lambda: 1", "", "1j"])
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
         Expression.parse(text)
@@ -125,8 +124,8 @@ def test_anything_else_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["1 / (N - 3)", "9 ** 9 ** 9 ** 9", "(0 - N) ^ 0.5"])
 def test_what_has_no_value_is_told(text: str) -> None:
-    with pytest.raises(ValueError, match=r"can't be computed|is not a finite number"):
-        Expression.parse(text).compute_value({"N": 3.0})
+    with pytest.raises(ValueError, match="is not a finite number"):
+        Expression.parse(text).evaluate_number({"N": 3.0})
 
 
 def test_what_is_filled_in_is_never_read_again() -> None:

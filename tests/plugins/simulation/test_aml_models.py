@@ -17,11 +17,12 @@ from advisor import pipeline
 from advisor.analysis import bounds, gaps, machines
 from advisor.extension import host
 from advisor.model.errors import DocumentError, PluginError, UsageError
+from advisor.support.expressions import Expression
 from advisor_simulation.mds.engine import SimulationSettings
 from advisor_simulation.mds.run import simulate_model
+from advisor_simulation.model.accesses import Access
 from advisor_simulation.model.checks import read_model
 from advisor_simulation.model.decompose import bisect_graph, compute_owners
-from advisor_simulation.model.expressions import Access, Expression
 from advisor_simulation.model.from_profile import render_model
 from advisor_simulation.model.tables import RaggedTable, build_ragged
 from advisor_simulation.model.world import build_world
@@ -55,7 +56,7 @@ def test_arithmetic_is_that_of_python(a: int, b: int) -> None:
         ("1 +", "goes wrong at its end"),
         ("a ; b", "character 3"),
         ("lambda: 1", "character 1"),
-        ("2 ^ 3", "character 3"),
+        ("2 & 3", "character 3"),
         ("True", "character 1: expected a number"),
         ("+" * 60 + "1", "not so deeply nested"),
         ("1" * 501, "at most 500"),

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from advisor.support.documents import Marked
+from advisor.support.expressions import Expression
 from advisor_simulation.model import records
-from advisor_simulation.model.expressions import Access, Expression
+from advisor_simulation.model.accesses import Access
 from advisor_simulation.whatif.modelled.setting import is_own_row
 
 if TYPE_CHECKING:

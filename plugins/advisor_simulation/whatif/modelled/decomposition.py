@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.support.documents import Marked
+from advisor.support.expressions import Expression
 from advisor_simulation.model import records
-from advisor_simulation.model.expressions import Expression
 from advisor_simulation.whatif.modelled.setting import change_each_step, find_parallel_loops
 from advisor_simulation.whatif.placing import place_by_exchange
 

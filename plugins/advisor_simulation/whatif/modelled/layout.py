@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.support.documents import Marked
+from advisor.support.expressions import Expression
 from advisor_simulation.model import records
-from advisor_simulation.model.expressions import Access, Expression
+from advisor_simulation.model.accesses import Access
 from advisor_simulation.whatif.modelled.setting import change_sequences, find_parallel_loops, is_own_row, uses_array
 
 if TYPE_CHECKING:

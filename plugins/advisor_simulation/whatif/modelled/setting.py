@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.model.records import IntArray
-    from advisor_simulation.model.expressions import Access
+    from advisor_simulation.model.accesses import Access
     from advisor_simulation.model.records import Model, Parallel, Step
     from advisor_simulation.model.world import Profiles, World
 

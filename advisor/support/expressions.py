@@ -1,7 +1,8 @@
-"""Arithmetic in models: parsed into a tree of a few allowed kinds, evaluated over whole index ranges at once.
+"""The one expression language: arithmetic in models, manifests, formulas and loop headers.
 
-Nothing is ever executed as Python: a text is parsed, every node of its tree is checked against a list, and the
-evaluation below knows these nodes and no others. All numbers are float64, exact for whole numbers up to 2**53.
+A text is parsed into Python's syntax tree, every node of which is checked against a list; nothing is ever executed as
+Python. A checked tree is evaluated over whole index ranges at once (``Expression``, float64, exact for whole numbers up
+to 2**53), or in any other algebra, such as SymPy's (``fold_arithmetic``).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import ast
 import re
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 Values = npt.NDArray[np.float64]
+Result = TypeVar("Result")
 
 LONGEST: Final = 500
 DEEPEST: Final = 40
-_ALLOWED: Final = re.compile(r"[\w\s+\-*/%().,<>=!\[\]:]*", re.ASCII)
+_ALLOWED: Final = re.compile(r"[\w\s+\-*/%^().,<>=!\[\]:]*", re.ASCII)
 
 _BINARY: Final[Mapping[type[ast.operator], Callable[..., Values]]] = {
     ast.Add: np.add,
@@ -56,25 +58,53 @@ FUNCTIONS: Final[Mapping[str, tuple[Callable[..., Values], int]]] = {
 _NODES: Final = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Subscript)
 
 
-def parse_expression(text: str) -> ast.expr:
-    """Return the tree of an expression; ValueError with the column of what is not allowed."""
-    if len(text) > LONGEST:
-        raise ValueError(f"expected an expression of at most {LONGEST} characters")
+def parse_tree(text: str, longest: int = LONGEST) -> ast.expr:
+    """Return the tree of an expression (``^`` is a power); ValueError with the column of what is not allowed."""
+    if len(text) > longest:
+        raise ValueError(f"expected an expression of at most {longest} characters")
     bad = _ALLOWED.match(text)
     if bad is None or bad.end() < len(text):
         raise ValueError(f"expected arithmetic; character {(bad.end() if bad else 0) + 1} can't stand there")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text.strip(), mode="eval").body
+            return ast.parse(text.strip().replace("^", "**"), mode="eval").body
     except (SyntaxError, MemoryError, RecursionError, ValueError) as error:
         column = getattr(error, "offset", None)
         where = f"at character {column}" if column else "at its end"
         raise ValueError(f"expected an expression such as 2 * n + 1; it goes wrong {where}") from None
-    return tree
 
 
-def check_expression(node: ast.expr, depth: int = 0) -> None:
+@dataclass(frozen=True, slots=True)
+class Algebra(Generic[Result]):
+    """What numbers, names, operators and functions mean; a name or number that is none raises ValueError."""
+
+    number: Callable[[int | float], Result]
+    name: Callable[[str], Result]
+    binary: Mapping[type[ast.operator], Callable[[Result, Result], Result]]
+    negate: Callable[[Result], Result]
+    functions: Mapping[str, Callable[..., Result]] = field(default_factory=dict)
+
+
+def fold_arithmetic(node: ast.expr, algebra: Algebra[Result]) -> Result:
+    """Return the value of a tree in an algebra; ValueError for what is no number, name, operator or function of it."""
+    match node:
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return algebra.number(value)
+        case ast.Name(id=name):
+            return algebra.name(name)
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return algebra.negate(fold_arithmetic(inner, algebra))
+        case ast.UnaryOp(op=ast.UAdd(), operand=inner):
+            return fold_arithmetic(inner, algebra)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in algebra.binary:
+            return algebra.binary[type(op)](fold_arithmetic(left, algebra), fold_arithmetic(right, algebra))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in algebra.functions:
+            return algebra.functions[name](*(fold_arithmetic(argument, algebra) for argument in args))
+    raise ValueError(f"{ast.unparse(node)!r} may not stand in a formula")
+
+
+def check_tree(node: ast.expr, depth: int = 0) -> None:
     """Raise ValueError for anything but numbers, names, arithmetic, comparisons, known functions and table entries."""
     if depth > DEEPEST:
         raise ValueError("expected an expression that is not so deeply nested")
@@ -95,7 +125,7 @@ def check_expression(node: ast.expr, depth: int = 0) -> None:
         _check_operators(node)
         children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
     for child in children:
-        check_expression(child, depth + 1)
+        check_tree(child, depth + 1)
 
 
 def _check_operators(node: ast.expr) -> None:
@@ -143,9 +173,12 @@ class Expression:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Return the expression; ValueError with the character at which it goes wrong."""
-        tree = parse_expression(text)
-        check_expression(tree)
+        tree = parse_tree(text)
+        check_tree(tree)
         return cls(text, tree, find_names(tree))
+
+    def __str__(self) -> str:
+        return self.text
 
     def evaluate_values(self, scope: Mapping[str, object]) -> Values:
         """Return the value with the names of ``scope``, one for each index; ValueError if that is no finite number."""
@@ -235,42 +268,3 @@ def look_up_entries(table: npt.NDArray[np.float64], places: list[Values], name: 
             )
         indices.append(whole)
     return np.asarray(table[tuple(indices)], dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """A reference to data: ``Pos[i]`` (all items of row i), ``Pos[i, 0]``, ``Vel[Neighbor[i], 0:2]``.
-
-    ``rows`` is the expression of the row; ``first`` and ``last`` (excluded) the items of the row, None: all of them.
-    """
-
-    text: str
-    array: str
-    rows: ast.expr = field(repr=False, compare=False)
-    first: ast.expr | None = field(repr=False, compare=False)
-    last: ast.expr | None = field(repr=False, compare=False)
-    names: frozenset[str] = field(repr=False, compare=False)
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return the access; ValueError with what was expected."""
-        tree = parse_expression(text)
-        if not isinstance(tree, ast.Subscript) or not isinstance(tree.value, ast.Name):
-            raise ValueError("expected an array with its index, such as Pos[i] or Pos[Neighbor[i], 0:3]")
-        places = list(tree.slice.elts) if isinstance(tree.slice, ast.Tuple) else [tree.slice]
-        if len(places) > 2 or isinstance(places[0], ast.Slice):
-            raise ValueError("expected the row, and at most one item or range of items after it")
-        first, last = _item_range(places[1]) if len(places) > 1 else (None, None)
-        parts = [part for part in (places[0], first, last) if part is not None]
-        for part in parts:
-            check_expression(part)
-        used = frozenset().union(*map(find_names, parts))
-        return cls(text, tree.value.id, places[0], first, last, used)
-
-
-def _item_range(place: ast.expr) -> tuple[ast.expr, ast.expr]:
-    if not isinstance(place, ast.Slice):
-        return place, ast.BinOp(place, ast.Add(), ast.Constant(1))
-    if place.lower is None or place.upper is None or place.step is not None:
-        raise ValueError("expected a range of items with both ends, such as 0:3")
-    return place.lower, place.upper
