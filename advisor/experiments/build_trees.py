@@ -113,11 +113,11 @@ def _run_build(
     command: Sequence[str], folder: Path, log: Path, limit_s: float, variables: Mapping[str, str] | None = None
 ) -> None:
     run = run_timed(command, folder, log, limit_s, variables)
-    if run.code is None:
+    if run.status is None:
         raise AdvisorError(f"{shlex.join(command)} did not end within the budget")
-    if run.code:
+    if run.status:
         last = read_tail(log).splitlines()[-1:] or [""]
-        raise AdvisorError(f"{shlex.join(command)} failed with status {run.code}: {last[0]}")
+        raise AdvisorError(f"{shlex.join(command)} failed with status {run.status}: {last[0]}")
 
 
 def _move_paths(words: Sequence[str], folder: Path, old: Path, target: Path) -> list[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import shlex
 import shutil
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.experiments.processes import read_tail, record_run, run_timed
 from advisor.model.errors import AdvisorError, UsageError
+from advisor.support.child_process import run_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,22 +41,16 @@ def list_commits(repository: Path, span: str) -> tuple[str, ...]:
 
 def run_git(repository: Path, *arguments: str) -> str:
     """Return what git says; raises ``UsageError`` where it fails. No hook of the repository is run."""
-    try:
-        done = subprocess.run(
-            [*_GIT, "-C", str(repository), *arguments], capture_output=True, stdin=subprocess.DEVNULL, check=False
-        )
-    except OSError as error:
-        raise UsageError(f"git: {error.strerror}") from error
-    if done.returncode:
-        raise UsageError(f"git {arguments[0]}: {done.stderr.decode('utf-8', 'replace').strip()}")
-    return done.stdout.decode("utf-8", "replace")
+    done = run_child([*_GIT, "-C", str(repository), *arguments], None)
+    if done.failure:
+        raise UsageError(done.failure)
+    if done.status:
+        raise UsageError(f"git {arguments[0]}: {done.error_text.strip()}")
+    return done.text
 
 
 def _is_ancestor(repository: Path, first: str, last: str) -> bool:
-    done = subprocess.run(
-        [*_GIT, "-C", str(repository), "merge-base", "--is-ancestor", first, last], capture_output=True, check=False
-    )
-    return done.returncode == 0
+    return run_child([*_GIT, "-C", str(repository), "merge-base", "--is-ancestor", first, last], None).status == 0
 
 
 class CommitRunner:
@@ -124,7 +118,7 @@ class CommitRunner:
             if self._build is not None:
                 log = self._session / "build.log"
                 run = run_timed(shlex.split(self._build), folder, log, _BUILD_S)
-                if run.code != 0:
+                if run.status != 0:
                     raise AdvisorError(f"the build failed: {(read_tail(log).splitlines() or [''])[-1]}")
             self._built[number] = folder
         return self._built[number]
@@ -134,7 +128,7 @@ class CommitRunner:
             return sum_gap(self._record(folder), self._gap)
         output = self._session / "output"
         run = run_timed(self._words, folder, output, self._limit_s)
-        if run.code != 0:
+        if run.status != 0:
             raise AdvisorError(f"the command failed: {(read_tail(output).splitlines() or [''])[-1]}")
         return math.log(run.seconds)
 

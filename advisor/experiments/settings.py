@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
+
+from advisor.support.child_process import run_child
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -89,13 +90,8 @@ def count_ranks(words: Sequence[str]) -> int:
 @cache
 def is_open_mpi(launcher: str) -> bool:
     """Return whether a launcher is that of Open MPI, as it says itself."""
-    try:
-        said = subprocess.run(
-            [launcher, "--version"], capture_output=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return b"Open MPI" in said.stdout or b"Open RTE" in said.stdout
+    said = run_child([launcher, "--version"], _PATIENCE_S)
+    return "Open MPI" in said.text or "Open RTE" in said.text
 
 
 def describe_setting(setting: Setting, words: Sequence[str], build: str | None) -> list[str]:

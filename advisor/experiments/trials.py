@@ -93,11 +93,11 @@ class TrialRunner:
             return Trial(setting.name, 0.0, f"does not build: {error}")
         output = self.session / "output"
         run = run_timed(setting.change_command(tree.words), tree.folder, output, limit_s, setting.variables)
-        if run.code is None:
+        if run.status is None:
             return Trial(setting.name, run.seconds, f"ended after {run.seconds:.3g} s, too slow")
-        if run.code:
+        if run.status:
             last = (read_tail(output).splitlines() or [""])[-1]
-            return Trial(setting.name, run.seconds, f"exit status {run.code}: {last}")
+            return Trial(setting.name, run.seconds, f"exit status {run.status}: {last}")
         return Trial(setting.name, run.seconds, self._find_wrong_result(tree, output))
 
     def _find_wrong_result(self, tree: BuildTree, output: Path) -> str | None:
@@ -107,8 +107,8 @@ class TrialRunner:
             variables = {"GAPWATCH_OUTPUT": str(output)}
             log = self.session / "check.log"
             run = run_timed(shlex.split(check.command), tree.folder, log, _CHECK_S, variables)
-            if run.code != 0:
-                return f"wrong result: the check ended with status {run.code}"
+            if run.status != 0:
+                return f"wrong result: the check ended with status {run.status}"
         if check.file is None:
             return None
         file = output if str(check.file) == "-" else tree.folder / check.file

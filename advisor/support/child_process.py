@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
+import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+#: A program that was asked to end gets so long before it is killed (seconds).
+GRACE_S: Final = 5.0
+#: The longest wait that the system takes (seconds).
+_LONGEST_S: Final = 1e7
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class ChildResult:
 
 def run_child(
     words: Sequence[str],
-    limit_s: float,
+    limit_s: float | None,
     *,
     folder: Path | None = None,
     extra: Mapping[str, str] | None = None,
@@ -71,8 +78,76 @@ def run_child(
     return ChildResult(process.returncode, output or b"", errors or b"")
 
 
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of a program that leads a session, and what it started in the background; wait for it."""
-    with suppress(ProcessLookupError):
+@dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """How a program ran: wall seconds from its start to its end, and its status; None where it had to be ended."""
+
+    seconds: float
+    status: int | None
+
+
+def run_program(
+    words: Sequence[str],
+    output: IO[bytes],
+    limit_s: float | None,
+    *,
+    folder: Path | None = None,
+    extra: Mapping[str, str] | None = None,
+    stdin: int = subprocess.DEVNULL,
+) -> ProgramRun:
+    """Run a user's program, all that it prints into ``output``, and return how it ended.
+
+    One that takes longer than ``limit_s`` is asked to end, then killed; so is what it leaves in the background.
+    ``OSError`` and ``ValueError`` where it can't be started.
+    """
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        list(words), stdin=stdin, stdout=output, stderr=subprocess.STDOUT, cwd=folder,
+        env={**os.environ, **(extra or {})}, start_new_session=True,
+    )  # fmt: skip
+    try:
+        ended = _await_end(process, _LONGEST_S if limit_s is None else min(max(0.0, limit_s), _LONGEST_S))
+        seconds = time.perf_counter() - started
+        status = process.poll() if ended else None
+    finally:
+        end_group(process, GRACE_S)
+    return ProgramRun(seconds, status)
+
+
+def _await_end(process: subprocess.Popen[bytes], limit_s: float) -> bool:
+    """Wait for a program and return whether it ended in time.
+
+    ``Popen.wait`` with a limit looks every 50 ms only, which would be the resolution of all times.
+    """
+    try:
+        handle = os.pidfd_open(process.pid)
+    except OSError:  # older than Linux 5.3
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(limit_s)
+        return process.returncode is not None
+    try:
+        return bool(select.select([handle], [], [], limit_s)[0])
+    finally:
+        os.close(handle)
+
+
+def end_group(process: subprocess.Popen[bytes], grace_s: float = 0.0) -> None:
+    """End what is left of a program that leads a session, and what it started in the background; wait for it.
+
+    With ``grace_s`` it is asked to end first, and killed if it takes longer than that.
+    """
+    if grace_s:
+        with suppress(ProcessLookupError, PermissionError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, signal.SIGTERM)
+            if process.poll() is None:
+                process.wait(grace_s)
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    if process.poll() is None:
+        process.wait()
+
+
+def read_tail(output: IO[bytes], most: int) -> str:
+    """Return the end of what a program printed into a file, at most so many bytes of it."""
+    size = os.fstat(output.fileno()).st_size
+    return os.pread(output.fileno(), most, max(0, size - most)).decode("utf-8", "replace")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
 import tempfile
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
-from advisor.support.child_process import end_group
+from advisor.support import child_process
 from advisor_coupling.cases import SECONDS
 
 if TYPE_CHECKING:
@@ -45,33 +42,22 @@ class LaunchOutcome:
 def run_program(launch: ProgramLaunch, manifest: Path) -> LaunchOutcome:
     """Return the outcome; ``InputError`` where the program can't be started, fails, or takes too long."""
     with tempfile.TemporaryFile() as stream:
-        start = time.perf_counter()
         try:
-            process = subprocess.Popen(
-                launch.words, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=launch.directory,
-                env={**os.environ, **launch.environment}, start_new_session=True,
-            )  # fmt: skip
+            run = child_process.run_program(
+                launch.words, stream, launch.time_limit_s, folder=launch.directory, extra=launch.environment
+            )
         except OSError as error:
             raise InputError(manifest, f"can't run {format_command(launch.words)}: {error.strerror}") from error
-        try:
-            status = process.wait(launch.time_limit_s)
-        except subprocess.TimeoutExpired:
-            reason = f"{format_command(launch.words)} took longer than time_limit, {launch.time_limit_s:g} s"
-            raise InputError(manifest, reason) from None
-        finally:
-            end_group(process)
-        seconds = time.perf_counter() - start
-        printed = _read_output(stream.fileno())
-    if status:
+        printed = child_process.read_tail(stream, _OUTPUT)
+    if run.status is None:
+        reason = f"{format_command(launch.words)} took longer than time_limit, {launch.time_limit_s:g} s"
+        raise InputError(manifest, reason)
+    if run.status:
         raise InputError(
-            manifest, f"{format_command(launch.words)} {_describe_status(status)}; it printed: {_last_lines(printed)}"
+            manifest,
+            f"{format_command(launch.words)} {_describe_status(run.status)}; it printed: {_last_lines(printed)}",
         )
-    return LaunchOutcome(seconds, printed)
-
-
-def _read_output(descriptor: int) -> str:
-    size = os.fstat(descriptor).st_size
-    return os.pread(descriptor, _OUTPUT, max(0, size - _OUTPUT)).decode("utf-8", "replace")
+    return LaunchOutcome(run.seconds, printed)
 
 
 def _describe_status(status: int) -> str:

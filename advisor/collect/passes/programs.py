@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -19,6 +18,7 @@ from advisor.collect.binaries.compilers import is_system_source, read_compilatio
 from advisor.collect.binaries.dwarf_units import DAMAGE
 from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.model.errors import InputError
+from advisor.support.child_process import read_tail, run_child, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _RANKS: Final = re.compile(r"-n|-np|--np|-c|--ntasks")
 _SOURCES: Final = (".c", ".cc", ".cpp", ".cxx", ".C", ".f90", ".F90", ".f95", ".F95", ".f03", ".f08")
 _FORTRAN: Final = (".f90", ".F90", ".f95", ".F95", ".f03", ".f08")
-_GRACE_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +44,10 @@ def run_again(
 
     What takes longer than ``limit_s`` is ended with all its processes.
     """
-    started = time.monotonic()
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            list(words), stdin=_reread_input(), stdout=output, stderr=subprocess.STDOUT,
-            env={**os.environ, **(variables or {})}, start_new_session=True,
-        )  # fmt: skip
-        try:
-            code = process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            code = _end_group(process)
-        except BaseException:
-            _end_group(process)
-            raise
-    said = log.read_bytes()[-2000:].decode("utf-8", "replace").strip()
-    return PassResult(code, time.monotonic() - started, said)
+    with log.open("w+b") as output:
+        run = run_program(words, output, limit_s, extra=variables, stdin=_reread_input())
+        said = read_tail(output, 2000).strip()
+    return PassResult(-signal.SIGTERM if run.status is None else run.status, run.seconds, said)
 
 
 def _reread_input() -> int:
@@ -69,16 +57,6 @@ def _reread_input() -> int:
         os.lseek(number, 0, os.SEEK_SET)
         return number
     return subprocess.DEVNULL
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> int:
-    """End a command with all its processes, gently first."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(OSError):
-            os.killpg(process.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            return process.wait(_GRACE_S)
-    return -signal.SIGKILL
 
 
 def callgrind_command(words: Sequence[str], place: int, folder: Path, mpi: str) -> list[str]:
@@ -143,10 +121,8 @@ def plan_counting(
 def _build_command(root: Path, inside: Path, sources: Sequence[Path], mpicc: str | None, threaded: bool) -> str:
     folder = root / inside.parent
     if shutil.which("make") and any((folder / name).is_file() for name in ("Makefile", "makefile", "GNUmakefile")):
-        asked = subprocess.run(
-            ["make", "-n", "-B", inside.name], cwd=folder, capture_output=True, check=False, stdin=subprocess.DEVNULL
-        )
-        if asked.returncode == 0 and asked.stdout.strip():
+        asked = run_child(["make", "-n", "-B", inside.name], None, folder=folder)
+        if asked.status == 0 and asked.text.strip():
             return shlex.join(["make", "-B", "-C", str(inside.parent), inside.name])
     fortran = any(file.suffix in _FORTRAN for file in sources)
     cxx = not fortran and any(file.suffix != ".c" for file in sources)
