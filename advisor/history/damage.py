@@ -113,10 +113,13 @@ def salvage_rows(damaged: Path, into: sqlite3.Connection) -> dict[str, int]:
     """
     try:
         source = sqlite3.connect(f"{damaged.absolute().as_uri()}?mode=ro", uri=True)
-        source.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.Error:
         return {}
     with closing(source):
+        try:
+            source.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.Error:
+            return {}
         source.row_factory = sqlite3.Row
         _insert_rows(into, "folders", _read_rows(source, "folders"))
         runs = set(_insert_rows(into, "runs", filter(_is_advice_sound, _read_rows(source, "runs"))))
