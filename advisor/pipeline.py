@@ -217,7 +217,7 @@ def study_run(
     gain = _gain_estimator(profile, host, known, won, told, changes, options.stage)
     ranked = NOTHING if grade.letter == "F" else ranking.rank_matches(
         matches, profile, found, order=options.order, grade=grade, noise_s=known.earlier.noise_s(), gain=gain,
-        later=ranking.find_later_gaps(findings),
+        outlook=ranking.find_outlook(findings),
         judge=_judge(profile, host, known, options.stage) if profile.devices is None else _judge_nothing,
     )  # fmt: skip
     advice = Advice(

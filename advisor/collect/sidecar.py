@@ -21,6 +21,8 @@ SCHEMA: Final = "gapwatch/sidecar/1"
 BUILD_VARIABLE: Final = "GAPWATCH_BUILD"
 SIZE_LIMIT: Final = 1 << 20
 
+#: The parameter that says which run the program is meant for; it may stand beside the parameters, too.
+TARGET: Final = "target"
 _TEXTS: Final = ("build", "machine", "host", "language")
 _COUNTS: Final = ("cores", "ranks_expected")
 
@@ -62,10 +64,13 @@ def read_sidecar(path: Path, top: Path | None = None) -> Sidecar | None:
 
 
 def _parse_statements(root: JsonNode) -> Sidecar:
-    found = root.require_fields(("schema", "source_root", "parameters", *_TEXTS, *_COUNTS))
+    found = root.require_fields(("schema", "source_root", "parameters", TARGET, *_TEXTS, *_COUNTS))
     if "schema" in found:
         found["schema"].require_choice((SCHEMA,))
     parameters = found["parameters"].require_fields() if "parameters" in found else {}
+    stated = {key: _parse_parameter(node) for key, node in parameters.items()}
+    if TARGET in found:
+        stated[TARGET] = _parse_target(found[TARGET])
     folder = root.file.absolute().parent
     return Sidecar(
         build=_parse_text(found, "build"),
@@ -75,7 +80,7 @@ def _parse_statements(root: JsonNode) -> Sidecar:
         cores=found["cores"].require_whole(1) if "cores" in found else None,
         ranks_expected=found["ranks_expected"].require_whole(1) if "ranks_expected" in found else None,
         source_root=folder / found["source_root"].require_text(4096) if "source_root" in found else None,
-        parameters={key: _parse_parameter(node) for key, node in parameters.items()},
+        parameters=stated,
     )
 
 
@@ -86,6 +91,19 @@ def _parse_text(found: Mapping[str, JsonNode], name: str) -> str | None:
     if not text:
         raise found[name].make_error("is empty; leave it out instead")
     return text
+
+
+def _parse_target(node: JsonNode) -> str:
+    """Return the run that the program is meant for as text: ``P=1024 N=8192 machine=cluster``.
+
+    It is stated as that, or as an object of its values.
+    """
+    if isinstance(node.value, str):
+        return node.require_text(1000)
+    values = {key: _parse_parameter(value) for key, value in node.require_fields().items()}
+    return " ".join(
+        f"{key}={value if isinstance(value, str) else format(value, '.17g')}" for key, value in values.items()
+    )
 
 
 def _parse_parameter(node: JsonNode) -> str | float:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from advisor import pipeline
 from advisor.analysis import merging
+from advisor.collect import sidecar
 from advisor.extension.host import FoundProfile, PluginHost, discovery, installed_plugins, load_plugins
 from advisor.history.history_queries import StoredHistory
 from advisor.history.runs import strip_arrays
@@ -135,7 +136,8 @@ def advise_on_units(
     if len(runs) > 1:
         return None
     run = pipeline.name_run(merging.merge_recordings(runs[0]), units[0].path)
-    run = replace(run, build=run.build or said.get("build"))
+    meant = {sidecar.TARGET: said["target"]} if said.get("target") else {}
+    run = replace(run, build=run.build or said.get("build"), parameters={**meant, **run.parameters})
     again = tuple(unit.path for unit in units)
     past = StoredHistory(Path(said["state"]), again) if said.get("state") else None
     advice = pipeline.study_run(run, options, host, recorded=units, past=past).advice

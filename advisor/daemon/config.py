@@ -26,7 +26,8 @@ class DaemonConfig:
     been unchanged for ``patience_s``, and then set aside. Directories are scanned every ``scan_s``, or every ``poll_s``
     where the file system announces no changes. A run that names no build is of the one that ``source`` holds when its
     profile has settled. Reading one may take ``task_s``, each answer of a plugin of others ``plugin_s``. A backlog is
-    read slowly where more than ``max_load`` processes of others want each core.
+    read slowly where more than ``max_load`` processes of others want each core. ``target`` is the run that programs are
+    meant for, where their profiles name none.
     """
 
     roots: tuple[Path, ...] = ()
@@ -44,6 +45,7 @@ class DaemonConfig:
     keep_runs: int = 100_000
     keep_B: int | None = None
     machine: str | None = None
+    target: str | None = None
     rules: tuple[Path, ...] = ()
     cores: int | None = None
     source: Path | None = None
@@ -177,6 +179,7 @@ _READ: Final[dict[str, tuple[str, Callable[[object, Path], object]]]] = {
     "keep_runs": ("keep_runs", _make_number_parser(1, 10**9)),
     "keep_size": ("keep_B", _make_size_parser(2**20, "1 MiB")),
     "machine": ("machine", _parse_name),
+    "target": ("target", _parse_name),
     "rules": ("rules", _parse_paths),
     "cores": ("cores", _make_number_parser(1, 10**9)),
     "source": ("source", _parse_path),

@@ -200,4 +200,7 @@ def _make_closed_failure() -> TaskFailed:
 
 def _build_options(config: DaemonConfig, writer: HistoryWriter) -> dict[str, object]:
     rules = [str(path) for path in config.rules]
-    return {"machine": config.machine, "rules": rules, "cores": config.cores, "state": str(writer.path.parent)}
+    state = str(writer.path.parent)
+    return {
+        "machine": config.machine, "target": config.target, "rules": rules, "cores": config.cores, "state": state
+    }  # fmt: skip

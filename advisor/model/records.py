@@ -327,10 +327,19 @@ class HowTo:
 
 
 @dataclass(frozen=True, slots=True)
+class TargetSeconds:
+    """What an action can win at most, predicted for the ``point`` that the program is meant for (``P=1024 N=8192``)."""
+
+    point: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Recommendation:
     """One action at one place, with what it can win at most and what speaks for it.
 
-    ``more_phases`` are those in which it wins something as well, besides ``phase`` that is shown.
+    ``more_phases`` are those in which it wins something as well, besides ``phase`` that is shown. ``target`` is what it
+    can win at most in the run that the program is meant for, where that is predicted.
     """
 
     rank: int
@@ -361,6 +370,7 @@ class Recommendation:
     rule_place: str
     state: str = "new"
     more_phases: tuple[str, ...] = ()
+    target: TargetSeconds | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,6 +185,7 @@ def _build_recommendation(item: Recommendation) -> Json:
         ],
         "state": item.state,
         "fingerprint": item.fingerprint,
+        **({"target": {"point": item.target.point, "seconds": item.target.seconds}} if item.target else {}),
     }
 
 

@@ -14,7 +14,14 @@ from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.output.recommendation_text import describe_expected_gain
 from advisor.output.text_cells import shorten_text
-from advisor.output.wording import describe_bound, describe_gap, describe_grade, describe_how, describe_processors
+from advisor.output.wording import (
+    describe_bound,
+    describe_gap,
+    describe_grade,
+    describe_how,
+    describe_processors,
+    describe_target,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,9 +101,11 @@ def _render_next_actions(advice: Advice) -> Iterator[str]:
         yield f"**{_escape_markdown(bound)}**" if silent else f"**{advice.verdict.capitalize()}.**"
         return
     yield f"**To do next** (combined saving: up to {numbers.format_duration(advice.total.ceiling_s)}):"
+    if meant := describe_target(advice):
+        yield _escape_markdown(meant)
     rows = [
         (f"{item.rank}", f"{_escape_markdown(item.title)} ({_escape_markdown(item.action)})", _describe_place(item),
-        numbers.format_duration(item.ceiling_s),
+        _describe_ceiling(item),
          _escape_markdown(describe_expected_gain(item)), item.state)
         for item in shown
     ]  # fmt: skip
@@ -106,6 +115,14 @@ def _render_next_actions(advice: Advice) -> Iterator[str]:
     left = len(advice.recommendations) - len(shown)
     if left:
         yield f"{left} more: `gapwatch advise --verbose`"
+
+
+def _describe_ceiling(item: Recommendation) -> str:
+    """Return the most that an action wins in this run, and in the one that the program is meant for."""
+    here = numbers.format_duration(item.ceiling_s)
+    if item.target is None:
+        return here
+    return f"{here}; {numbers.format_duration(item.target.seconds)} at {_escape_markdown(item.target.point)}"
 
 
 def _describe_place(item: Recommendation) -> str:

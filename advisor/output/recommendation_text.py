@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from advisor.output import numbers
 from advisor.output.sections import render_heading, render_paragraph
 from advisor.output.text_cells import make_line, pad_text, shorten_all, wrap_text
-from advisor.output.wording import BASES, COUNTS, EFFORTS, GAPS, describe_how
+from advisor.output.wording import BASES, COUNTS, EFFORTS, GAPS, describe_how, describe_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,7 @@ def render_next_steps(advice: Advice, page: Page) -> list[Text]:
     lines = render_heading(
         f"The {COUNTS.get(len(shown), f'{len(shown)} things')} to do next", page, _describe_total(advice)
     )
+    lines += render_paragraph(page.clean_remark(describe_target(advice)), page)
     places = _shorten_places(items, page)
     for item in shown:
         lines += [make_line(), *(_render_in_full if page.verbose else _render_brief)(item, places, page)]
@@ -123,6 +124,7 @@ def _render_brief(item: Recommendation, places: dict[str, str], page: Page) -> l
         *render_title(item, page),
         *render_labelled("where", describe_place(item, places, page), page),
         *render_labelled("expected", describe_expected_gain(item), page),
+        *render_labelled("at target", describe_target_gain(item, page), page),
         *render_labelled("why", _describe_why(item, page), page),
         *render_labelled(
             "how", page.clean_prose(f"{format_how_label(how)}{first_sentence(how.text)}") if how else "", page
@@ -178,6 +180,14 @@ def describe_expected_gain(item: Recommendation) -> str:
     return f"{numbers.format_duration(item.expected_s)}{span}, at most {numbers.format_duration(item.ceiling_s)}"
 
 
+def describe_target_gain(item: Recommendation, page: Page) -> str:
+    """Return the most that an action can win in the run that the program is meant for, beside this run's seconds."""
+    if item.target is None:
+        return ""
+    there, here = (numbers.format_duration(seconds) for seconds in (item.target.seconds, item.ceiling_s))
+    return f"at most {there} at {page.clean_name(item.target.point)}, {here} in this run"
+
+
 def describe_values(item: Recommendation, page: Page) -> str:
     """Return the first values that speak for the action: ``phase.imbalance = 1.42``, one after another.
 
@@ -224,6 +234,7 @@ def _render_in_full(item: Recommendation, places: dict[str, str], page: Page) ->
         *render_title(item, page),
         *render_labelled("where", describe_place(item, places, page), page),
         *render_labelled("expected", describe_expected_gain(item), page),
+        *render_labelled("at target", describe_target_gain(item, page), page),
         *render_labelled(
             "gaps", page.clean_prose(", ".join(f"{gap} {GAPS.get(gap, '')}".strip() for gap in item.gaps)), page
         ),

@@ -119,3 +119,10 @@ def group_unknown_bounds(advice: Advice) -> list[list[str]]:
     """Return the names of neighbouring bounds without a value."""
     missing = groupby(advice.bounds, lambda bound: bound.seconds is None)
     return [[bound.name for bound in bounds] for is_missing, bounds in missing if is_missing]
+
+
+def describe_target(advice: Advice) -> str:
+    """Return what is predicted for the run that the program is meant for; nothing where the user states none."""
+    told = {one.subject: one for one in advice.findings if one.kind == "scaling" and one.subject in ("run", "gaps")}
+    stated = "run" in told and told["run"].measures.get("stated")
+    return " ".join(told[subject].text for subject in ("run", "gaps") if subject in told) if stated else ""

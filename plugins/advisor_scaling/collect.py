@@ -13,6 +13,7 @@ import numpy as np
 from advisor.analysis import bounds, gaps, loads
 from advisor.model.errors import UsageError
 from advisor_scaling.locality_sections import LONGEST, TOTAL
+from advisor_scaling.names import MACHINE_GAPS
 from advisor_scaling.study import FEWEST_POINTS, MeasuredSeries, ScalingStudy
 from advisor_scaling.terms import PROCESSORS
 
@@ -33,6 +34,11 @@ GAP_SHARE: Final = 0.001
 NOISE_SHARE: Final = 0.02
 RUN: Final = MeasuredSeries("run", "run")
 OTHER: Final = MeasuredSeries("other regions", "region")
+#: What the run takes besides its gaps: the computation, and gaps that have no model of their own.
+REST: Final = MeasuredSeries("besides the gaps", "rest")
+#: The same below the gaps of the machine (``MACHINE_GAPS``), and outside of all regions.
+BELOW: Final = MeasuredSeries("besides the gaps of the machine", "rest")
+OUTSIDE: Final = MeasuredSeries("outside the regions", "rest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ def compute_series(profile: Profile) -> dict[MeasuredSeries, float]:
     summary = loads.summarize_loads(profile)
     levels = bounds.compute_bounds(profile, None, summary)
     found = {RUN: profile.actual_s}
-    found |= _compute_gap_series(
+    found |= compute_gap_series(
         gaps.attribute_gaps(profile, levels, summary) if profile.has_run_time else (), profile.actual_s
     )
     number = max(len(profile.processors), 1)
@@ -116,7 +122,7 @@ def _sum_counts(profile: Profile) -> dict[str, float]:
     return found | ({"misses": float(np.nansum(profile.counts[last]))} if last else {})
 
 
-def _compute_gap_series(found: Iterable[Gap], actual_s: float) -> dict[MeasuredSeries, float]:
+def compute_gap_series(found: Iterable[Gap], actual_s: float) -> dict[MeasuredSeries, float]:
     """Return the gaps; what is less than a billionth of the run is a remainder of sums."""
     return {
         MeasuredSeries(gap.name, "gap"): gap.seconds if abs(gap.seconds) > 1e-9 * actual_s else 0.0 for gap in found
@@ -200,6 +206,8 @@ def build_study(
     _require_above_zero(spans.changing, points)
     series, more = _select_series([rows[point] for point in points])
     measured = _build_array(series, [rows[point] for point in points])
+    if noise_share:
+        series, measured = _add_rests(series, measured)
     series, measured, less = _select_fittable(series, measured)
     center = np.nanmedian(measured, axis=2)
     whole = center[series.index(RUN)] if RUN in series and noise_share else np.zeros(len(points))
@@ -208,6 +216,32 @@ def build_study(
         program, spans.changing, np.array(points), tuple(series), measured, scale, spans.fixed, spans.tied,
         (*notes, *more, *less),
     )  # fmt: skip
+
+
+def is_machine_gap(series: MeasuredSeries) -> bool:
+    """Return whether a gap, or all that are merged in it, lies below the computation that was measured."""
+    return series.kind == "gap" and set(series.name.split("+")) <= MACHINE_GAPS
+
+
+def _add_rests(
+    series: Sequence[MeasuredSeries], measured: FloatArray
+) -> tuple[list[MeasuredSeries], FloatArray]:  # fmt: skip
+    """Return the series and what the run takes besides its gaps, and besides its regions: so parts sum to the run.
+
+    A rest that never takes ``GAP_SHARE`` of the run is left out.
+    """
+    known = np.where(np.isnan(measured), np.nanmedian(measured, axis=2, keepdims=True), measured)
+    whole = measured[list(series).index(RUN)]
+    upper = [at for at, one in enumerate(series) if one.kind == "gap" and not is_machine_gap(one)]
+    machine = [at for at, one in enumerate(series) if is_machine_gap(one)]
+    regions = [at for at, one in enumerate(series) if one.kind == "region"]
+    rests = {
+        REST: (upper, whole - known[upper].sum(axis=0)),
+        BELOW: (machine, whole - known[upper + machine].sum(axis=0)),
+        OUTSIDE: (regions, whole - known[regions].sum(axis=0)),
+    }
+    shown = {one: rest for one, (parts, rest) in rests.items() if parts and np.nanmax(rest / whole) >= GAP_SHARE}
+    return [*series, *shown], np.stack([*measured, *shown.values()])
 
 
 def _require_above_zero(names: Sequence[str], points: Sequence[tuple[float, ...]]) -> None:

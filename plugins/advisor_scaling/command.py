@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ def run_scale(args: Namespace, services: CommandServices) -> Report:
     if not 0.0 < args.level < 1.0:
         raise UsageError("--level is a probability between 0 and 1, such as 0.8")
     _check_options(args)
-    studies = [select_series(each, args.only or ()) for each in read_studies(args.paths or (), services)]
+    studies = [select_named_series(each, args.only or ()) for each in read_studies(args.paths or (), services)]
     if args.plot and len(studies) > 1:
         raise UsageError("--plot draws one study; name runs of one program, or a file with one metric")
     parts: list[Part] = []
@@ -67,18 +68,21 @@ def read_studies(paths: Sequence[Path], services: CommandServices) -> list[Scali
     return [*studies, *([collect.from_profiles(profiles)] if profiles else [])]
 
 
-def select_series(each: ScalingStudy, names: Sequence[str]) -> ScalingStudy:
-    """Return the study with only the series that have one of ``names`` in theirs; all for none."""
+def select_named_series(each: ScalingStudy, names: Sequence[str]) -> ScalingStudy:
+    """Return the study with only the series that have one of ``names`` in theirs; all for none.
+
+    Regions that are not shown are not fitted; the run and its gaps are, since parts and whole are forecast together.
+    """
     keep = [at for at, series in enumerate(each.series) if any(name in series.name for name in names)]
     if not names:
         return each
     if not keep:
         known = ", ".join(series.name for series in each.series)
         raise UsageError(f"nothing is called like that: {', '.join(names)}; there are {known}")
-    return study.ScalingStudy(
-        each.program, each.parameters, each.points, tuple(each.series[at] for at in keep), each.values[keep],
-        each.scale[keep], each.fixed, each.tied, each.notes,
-    )  # fmt: skip
+    regions = any(each.series[at].kind == "region" for at in keep)
+    whole = [at for at, one in enumerate(each.series) if at in keep or one.kind not in ("region", "count")]
+    parts = each if regions else study.select_series(each, whole)
+    return replace(study.select_series(each, keep), selected_from=parts)
 
 
 def build_study_parts(each: ScalingStudy, args: Namespace, services: CommandServices) -> list[Part]:

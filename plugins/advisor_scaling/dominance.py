@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_scaling import forecasts
+from advisor_scaling import joint_forecasts
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def compute_course(
     points = np.tile(np.asarray(target, dtype=float), (len(x), 1))
     points[:, axis] = x
     held = {name: float(target[at]) for at, name in enumerate(study.parameters) if at != axis}
-    return ForecastCourse(study.parameters[axis], held, x, shown, forecasts.compute_forecast(fits, points, level))
+    return ForecastCourse(
+        study.parameters[axis], held, x, shown, joint_forecasts.forecast_jointly(study, fits, points, level)
+    )
 
 
 def _course_steps(measured: FloatArray, target: float) -> FloatArray:

@@ -60,19 +60,24 @@ class FittedModels:
 
 
 def fit_models(
-    parameters: Sequence[str], points: FloatArray, values: FloatArray, scale: FloatArray | None = None
-) -> FittedModels:  # fmt: skip
+    parameters: Sequence[str],
+    points: FloatArray,
+    values: FloatArray,
+    scale: FloatArray | None = None,
+    leading: Sequence[int] = (),
+) -> FittedModels:
     """Return the models of all series: ``points`` (n, m) above zero, ``values`` (k, n, repeats) with NaN for none.
 
     ``scale`` (k, n) is what the noise is proportional to, where that is not the value itself (a gap's noise is that
-    of the run). ValueError where a parameter is not above zero or a point has no value.
+    of the run). The ``leading`` series tell by which parameters work is divided; all of them where none are named.
+    ValueError where a parameter is not above zero or a point has no value.
     """
     if not (points > 0.0).all():
         raise ValueError("a parameter must be above zero to stand in a power law")
     if np.isnan(values).all(axis=2).any():
         raise ValueError("a point without any value")
     averaged = repeats.average_repeats(values, scale)
-    libraries = _build_libraries(parameters, points, averaged.mean)
+    libraries = _build_libraries(parameters, points, averaged.mean[list(leading)] if leading else averaged.mean)
     block = max(1, _BLOCK // (_count_columns(libraries) * len(points)))
     parts = [
         _fit_block(libraries, points, _select_series(averaged, slice(at, at + block))) for at in range(0, len(values),

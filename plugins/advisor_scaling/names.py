@@ -8,3 +8,5 @@ from typing import Final
 KIND: Final = "scaling"
 #: The parameter of a profile that says what scale the program is meant for, such as "P=1024 N=8192".
 TARGET: Final = "target"
+#: Gaps between the machine's peak and the computation that was measured: only counts and a machine model show them.
+MACHINE_GAPS: Final = frozenset({"A", "C", "S", "$"})

@@ -23,6 +23,8 @@ MOST_REPEATS: Final = 20.0
 ASSUMED_SPREAD: Final = 0.02
 ASSUMED_DOF: Final = 1.0
 _MAD: Final = 1.4826
+#: Spreads of fewer points do not tell whether points differ in their noise.
+_FEWEST_SPREADS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,15 @@ def _pooling_weight(squares: FloatArray, free: FloatArray) -> FloatArray:
     variances (G. Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004, section 6.2).
     """
     told = (free > 0.0) & (squares > 0.0)
-    variance = np.where(told, squares / np.maximum(free, 1.0), np.nan)
-    if not told.any() or told.sum(axis=1).min() < 3:
-        return np.full(len(squares), MOST_REPEATS)
-    beyond = np.nanvar(np.log(variance), axis=1, ddof=1) - trigamma(float(np.nanmean(np.where(told, free, np.nan))) / 2)
-    return np.asarray(np.clip(2.0 / np.maximum(beyond, 1e-9) + 1.0, LEAST_REPEATS, MOST_REPEATS))
+    weight = np.full(len(squares), MOST_REPEATS)
+    enough = told.sum(axis=1) >= _FEWEST_SPREADS
+    if enough.any():
+        known, many = told[enough], np.where(told, free, np.nan)[enough]
+        variance = np.where(known, squares[enough] / np.maximum(free[enough], 1.0), np.nan)
+        explained = [trigamma(each / 2) for each in np.nanmean(many, axis=1).tolist()]
+        beyond = np.nanvar(np.log(variance), axis=1, ddof=1) - np.array(explained)
+        weight[enough] = np.clip(2.0 / np.maximum(beyond, 1e-9) + 1.0, LEAST_REPEATS, MOST_REPEATS)
+    return weight
 
 
 def _find_outliers(deviation: FloatArray) -> npt.NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from advisor.model.reports import Axis, Code, Column, Line, Series, Table, Text
-from advisor_scaling import dominance, equations, forecasts, next_run, study
+from advisor_scaling import dominance, equations, forecasts, joint_forecasts, next_run, study
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -97,7 +97,7 @@ def build_check_parts(each: ScalingStudy, fits: FittedModels, checked: Forecast)
 
 def build_prediction_parts(each: ScalingStudy, fits: FittedModels, points: FloatArray, level: float) -> list[Part]:
     """Return a table with value and interval of each series at each point, and what to beware of."""
-    said = forecasts.compute_forecast(fits, points, level)
+    said = joint_forecasts.forecast_jointly(each, fits, points, level)
     ends = (said.value, said.low, said.high)
     parts: list[Part] = []
     for unit, which in _group_by_unit(each).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts import Fact
-from advisor_scaling.names import KIND, TARGET
+from advisor_scaling.names import KIND, MACHINE_GAPS, TARGET
 
 if TYPE_CHECKING:
     from advisor.advice.facts.vocabulary import Compute, Unit
@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 _STATE: Final = "gapwatch stamp DIR --parameter 'target=P=1024'"
 _ADVISE: Final = "gapwatch advise --target 'P=1024' RUN-1 RUN-2 RUN-3, of one program at three numbers of ranks or more"
+_COUNT: Final = "gapwatch run --deep -- {launch}./PROGRAM, at three numbers of ranks or more, with a machine model"
 #: Gaps of which rules ask, by the word for what costs there.
 GAPS: Final = {
-    "communication": "C'", "imbalance": "L", "serial": "P", "synchronization": "S'", "waiting": "W", "io": "O"
+    "communication": "C'", "imbalance": "L", "serial": "P", "synchronization": "S'", "waiting": "W", "io": "O",
+    "multiphase": "M'", "dynamic": "D", "startup": "X", "mix": "A", "compiler": "C", "schedule": "S", "cache": "$",
 }  # fmt: skip
 
 
@@ -31,11 +33,17 @@ def build_facts() -> tuple[Fact, ...]:
         _make_fact("run.speedup_exponent", "ratio",
               "-d log T / d log P at the target (else eight times the ranks)",
               ("run", "speedup exponent")),
+        _make_fact("run.target_startup_s", "s", "gap X predicted at the target", ("gaps", "seconds of X")),
         *(_make_fact(f"run.target_{word}_share", "share", f"gap {gap} / run time, both predicted at the target",
-                ("gaps", f"share of {gap}")) for word, gap in GAPS.items()),
+                ("gaps", f"share of {gap}"), _find_command(gap)) for word, gap in GAPS.items()),
         *(_make_fact(f"run.target_{word}_growth", "ratio", f"share of gap {gap} at the target / its share in this run",
-                ("gaps", f"growth of {gap}")) for word, gap in GAPS.items()),
+                ("gaps", f"growth of {gap}"), _find_command(gap)) for word, gap in GAPS.items()),
     )  # fmt: skip
+
+
+def _find_command(gap: str) -> str:
+    """Return what makes a gap known at the sizes that a model needs."""
+    return _COUNT if gap in MACHINE_GAPS else _ADVISE
 
 
 def _make_fact(

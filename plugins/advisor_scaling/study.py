@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from advisor_scaling.equations import Equation
     from advisor_scaling.forecasts import Forecast
 
-Kind = Literal["run", "region", "gap", "count"]
+Kind = Literal["run", "region", "gap", "rest", "count"]
 #: Fewer points than this are no basis for a model of how time grows.
 FEWEST_POINTS: Final = 3
 #: Predictions were tested up to this multiple of the largest value measured; beyond it they come with a warning.
@@ -39,6 +39,7 @@ class ScalingStudy:
 
     ``scale`` (k, n) is what the noise of each value is relative to. ``fixed`` holds parameters that did not change,
     ``tied`` those that changed only together with one of the parameters. ``notes`` say what was left out and why.
+    Of a study that shows some series only, ``selected_from`` is the one with those that they are parts of.
     """
 
     program: str
@@ -50,6 +51,7 @@ class ScalingStudy:
     fixed: Mapping[str, float]
     tied: Mapping[str, str]
     notes: tuple[str, ...] = ()
+    selected_from: ScalingStudy | None = None
 
     @property
     def run_count(self) -> int:
@@ -66,13 +68,25 @@ class FitQuality:
 
 
 def fit_study(study: ScalingStudy) -> FittedModels:
-    """Return the models of all series of the study."""
-    return engine.fit_models(study.parameters, study.points, study.values, study.scale)
+    """Return the models of all series of the study; that of a gap is the same whichever regions are fitted with it."""
+    leading = [at for at, one in enumerate(study.series) if one.kind in ("run", "gap")]
+    return engine.fit_models(study.parameters, study.points, study.values, study.scale, leading)
 
 
 def series_equation(study: ScalingStudy, fits: FittedModels, series: int) -> Equation:
     """Return the equation that stands for the model of a series."""
     return equations.build_equation(fits, series, study.series[series].name)
+
+
+def select_series(study: ScalingStudy, keep: Sequence[int]) -> ScalingStudy:
+    """Return the study with only the series that ``keep`` indexes."""
+    chosen = list(keep)
+    return replace(
+        study,
+        series=tuple(study.series[at] for at in chosen),
+        values=study.values[chosen],
+        scale=study.scale[chosen],
+    )
 
 
 def drop_point(study: ScalingStudy, point: int) -> ScalingStudy:

@@ -9,11 +9,10 @@ import numpy as np
 
 from advisor.model.errors import AdvisorError, UsageError
 from advisor.model.records import Finding
-from advisor_scaling import collect, dominance, engine, forecasts, scale_sections, study, targets
+from advisor_scaling import collect, dominance, engine, forecasts, joint_forecasts, scale_sections, study, targets
 from advisor_scaling.collect import RUN
 from advisor_scaling.dominance import find_axis
 from advisor_scaling.names import KIND, TARGET
-from advisor_scaling.study import MeasuredSeries
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from advisor_scaling.forecasts import Forecast
     from advisor_scaling.study import ScalingStudy
 
-#: What the run takes besides all gaps: a small gap that grows is lost in the noise of the run, not in its own.
-REST: Final = MeasuredSeries("besides the gaps", "count", "s")
 #: Without one: so many times as many processors as were measured.
 FURTHER: Final = 8.0
 #: A gap is worth mentioning where it will take that share of the run, and several times today's.
@@ -40,47 +37,92 @@ _STEP: Final = 1.1
 def build_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advice]) -> tuple[Finding, ...]:
     """Return what the run, its gaps and each gap that grows will be at the scale the program is meant for.
 
-    Nothing without runs at three points or more.
+    Nothing without runs at three points or more. Runs of other inputs, and on other machines, than the target names
+    (else than this run's) tell nothing of it; where there are too few of the target's own, the others are taken, which
+    the text on the run says.
     """
     if not profile.has_run_time:
         return ()
-    earlier = [(each.profile, each.gaps) for each in history if each.profile.program == profile.program]
-    observations = [_build_observation(*each) for each in [*earlier, (profile, gaps)] if each[0].has_run_time]
+    earlier = [(one.profile, one.gaps) for one in history if one.profile.program == profile.program]
+    runs = [each for each in [*earlier, (profile, gaps)] if each[0].has_run_time]
+    stated, settings = _read_target(profile)
     try:
-        each = collect.build_study(profile.program, observations, (), collect.NOISE_SHARE)
-        target = _target_point(profile, each)
+        each, beware = _build_study(profile, runs, settings)
+        target = _find_target_point(profile, each, stated)
     except AdvisorError:
         return ()
     axis = find_axis(each)
     further = target * np.where(np.arange(len(target[0])) == axis, _STEP, 1.0)
     fits = study.fit_study(each)
     seen = _TargetForecast(
-        each, target[0].tolist(), forecasts.compute_forecast(fits, np.concatenate([target, further]))
-    )
+        each, target[0].tolist(), joint_forecasts.forecast_jointly(each, fits, np.concatenate([target, further])),
+        TARGET in profile.parameters, beware,
+    )  # fmt: skip
     grown = seen.forecast_gaps(gaps)
-    drawn = scale_sections.build_curves(each, dominance.compute_course(each, fits, seen.target))
-    whole = replace(_build_run_finding(seen), pictures=(drawn,))
+    course = dominance.compute_course(each, fits, seen.target)
+    told = {gap.today.name for gap in grown}
+    small = [gap for gap in gaps if gap.name not in told and all(_has_gap(gap, its_gaps) for _, its_gaps in runs)]
+    whole = replace(_build_run_finding(seen), pictures=(scale_sections.build_curves(each, course),))
     return (
         whole,
-        _build_gaps_finding(grown, seen),
+        _build_gaps_finding(grown, small, seen, course),
         *(_build_gap_finding(gap, seen) for gap in grown if gap.is_worth_mentioning),
     )
 
 
-def _build_observation(
-    profile: Profile, gaps: Sequence[Gap]
-) -> tuple[Mapping[str, float], Mapping[MeasuredSeries, float]]:
-    parts = {MeasuredSeries(gap.name, "gap"): gap.seconds for gap in gaps}
-    return collect.numeric_parameters(profile), {
-        RUN: profile.actual_s,
-        REST: profile.actual_s - sum(parts.values()),
-    } | parts
+def _has_gap(gap: Gap, others: Sequence[Gap]) -> bool:
+    return any(other.name == gap.name for other in others)
 
 
-def _target_point(profile: Profile, each: ScalingStudy) -> FloatArray:
+def _read_target(profile: Profile) -> tuple[str, dict[str, str]]:
+    """Return the point that the target of a run names, as text, and the machine and the input that it names."""
     stated = profile.parameters.get(TARGET)
-    if isinstance(stated, str):
+    return targets.split_settings(stated) if isinstance(stated, str) else ("", {})
+
+
+def _build_study(
+    profile: Profile, runs: Sequence[tuple[Profile, Sequence[Gap]]], settings: Mapping[str, str]
+) -> tuple[ScalingStudy, tuple[str, ...]]:
+    """Return the study of the runs that tell of the target, and what to beware of; raises ``UsageError``."""
+    beware = []
+    for name in targets.SETTINGS:
+        wanted = settings.get(name) or _find_setting(profile, name)
+        same = [run for run in runs if wanted is None or _find_setting(run[0], name) in (None, wanted)]
+        try:
+            _collect_study(profile.program, same)
+        except UsageError:
+            if name not in settings:
+                raise
+            beware.append(f"too few runs are known with {name} {settings[name]}; this is what the others tell")
+            continue
+        runs = same
+    return _collect_study(profile.program, runs), tuple(beware)
+
+
+def _find_setting(profile: Profile, name: str) -> str | None:
+    """Return the machine or the input of a run, None where it says nothing of it."""
+    found = profile.machine if name == "machine" else profile.parameters.get(name)
+    return found if isinstance(found, str) else None
+
+
+def _collect_study(program: str, runs: Sequence[tuple[Profile, Sequence[Gap]]]) -> ScalingStudy:
+    observations = [
+        (
+            collect.numeric_parameters(run),
+            {RUN: run.actual_s} | collect.compute_gap_series(its_gaps, run.actual_s),
+        )
+        for run, its_gaps in runs
+    ]
+    return collect.build_study(program, observations, (), collect.NOISE_SHARE)
+
+
+def _find_target_point(profile: Profile, each: ScalingStudy, stated: str) -> FloatArray:
+    """Return the point (1, m) that is meant; where the target names only a machine or an input that of this run."""
+    if stated:
         return targets.target_points(each, stated)[:1]
+    if TARGET in profile.parameters:
+        now = collect.numeric_parameters(profile)
+        return np.array([[now[name] for name in each.parameters]])
     point = each.points.max(axis=0)
     point[find_axis(each)] *= FURTHER
     return np.asarray(point[None, :])
@@ -114,6 +156,8 @@ class _TargetForecast:
     study: ScalingStudy
     target: Sequence[float]
     forecast: Forecast
+    stated: bool
+    beware: tuple[str, ...] = ()
 
     @property
     def target_words(self) -> str:
@@ -128,11 +172,8 @@ class _TargetForecast:
         return value, low, high
 
     def forecast_run(self, point: int = 0) -> tuple[float, float, float]:
-        """Return value and interval of the run: of its own model, or of its parts where they are more together."""
-        value, low, high = self.forecast_series(self.study.series.index(RUN), point)
-        parts = [at for at, each in enumerate(self.study.series) if each.kind == "gap" or each == REST]
-        together, _, most = (sum(ends) for ends in zip(*(self.forecast_series(at, point) for at in parts), strict=True))
-        return max(value, together), low, max(high, most) if together > high else high
+        """Return value and interval of the run, which is the sum of its parts."""
+        return self.forecast_series(self.study.series.index(RUN), point)
 
     @property
     def exponent(self) -> float:
@@ -160,21 +201,40 @@ def _build_run_finding(seen: _TargetForecast) -> Finding:
         f"At {seen.target_words} the run will take {whole:.3g} s (80 %: {low:.3g} to {high:.3g} s), "
         f"and change there like {name}^{seen.exponent:.2g}."
     )
-    text += "".join(f" Beware: {warning}." for warning in study.describe_warnings(seen.study, seen.target))
-    points = float(len(seen.study.points))
-    measures = {"seconds": whole, "low_s": low, "high_s": high, "speedup exponent": -seen.exponent, "points": points}
+    warnings = (*study.describe_warnings(seen.study, seen.target), *seen.beware)
+    text += "".join(f" Beware: {warning}." for warning in warnings)
+    measures = {
+        "seconds": whole, "low_s": low, "high_s": high, "speedup exponent": -seen.exponent,
+        "points": float(len(seen.study.points)), "stated": float(seen.stated),
+    }  # fmt: skip
+    measures |= {f"target {name}": value for name, value in zip(seen.study.parameters, seen.target, strict=True)}
     return Finding("", KIND, "run", text, measures)
 
 
-def _build_gaps_finding(grown: Sequence[_GapForecast], seen: _TargetForecast) -> Finding:
-    """Return the shares of all gaps at the target, in words of those that take some of it."""
+def _build_gaps_finding(
+    grown: Sequence[_GapForecast], small: Sequence[Gap], seen: _TargetForecast, course: dominance.ForecastCourse
+) -> Finding:
+    """Return seconds and shares of all gaps at the target, in words of those that take some of it.
+
+    ``first from`` is the number of processors from which on a gap is the largest up to the target. ``small`` gaps were
+    measured in every run and never took enough of one to be modelled: they stay what they are.
+    """
     largest = sorted((each for each in grown if each.share >= LEAST_SHARE), key=lambda each: -each.share)
     words = ", ".join(f"{each.today.name} {each.share:.0%} (now {each.today.share:.0%})" for each in largest)
     measures = {f"share of {each.today.name}": each.share for each in grown}
     measures |= {f"growth of {each.today.name}": each.growth for each in grown}
-    return Finding(
-        "", KIND, "gaps", f"Of the run at {seen.target_words} take: {words or 'no gap a per cent'}.", measures
-    )
+    measures |= {f"share of {gap.name}": max(gap.share, 0.0) for gap in small}
+    measures |= {f"growth of {gap.name}": 1.0 for gap in small}
+    for each in grown:
+        name = each.today.name
+        measures |= {f"seconds of {name}": each.seconds, f"low of {name}": each.low, f"high of {name}": each.high}
+    text = f"Of the run at {seen.target_words} take: {words or 'no gap a per cent'}."
+    overtaken = dominance.find_overtakings(seen.study, course)
+    if overtaken:
+        last = overtaken[-1]
+        measures[f"first from {last.winner}"] = last.at
+        text += f" From {course.parameter}={last.at:g} on {last.winner} is the largest gap, before it {last.loser}."
+    return Finding("", KIND, "gaps", text, measures)
 
 
 def _build_gap_finding(gap: _GapForecast, seen: _TargetForecast) -> Finding:
@@ -215,7 +275,7 @@ def fit_kernel_model(
 def processors_factor(profile: Profile, stated: str) -> float | None:
     """Return how many times as many processors a ``stated`` target means as this run had; None where it says none."""
     try:
-        asked = targets.parse_target(stated)
+        asked = targets.parse_target(targets.split_settings(stated)[0])
     except UsageError:
         return None
     meant = next((max(values) for name, values in asked.items() if PROCESSORS.fullmatch(name)), None)

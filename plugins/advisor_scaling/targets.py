@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 _PAIR: Final = re.compile(r"([^\s=]+)\s*=\s*([^\s=]+)")
 #: So many points a target may name.
 _MOST: Final = 10_000
+#: What a target may name beside its point: ``machine=NAME`` and ``input=NAME``.
+SETTINGS: Final = ("machine", "input")
+
+
+def split_settings(text: str) -> tuple[str, dict[str, str]]:
+    """Return a target without the machine and the input that it names, and those two, as far as it names them."""
+    pairs = dict(_PAIR.findall(text))
+    named = {name: pairs[name] for name in SETTINGS if name in pairs}
+    rest = _PAIR.sub(lambda pair: "" if pair[1] in SETTINGS else pair[0], text)
+    return rest.strip(" ,;"), named
 
 
 def parse_target(text: str) -> dict[str, tuple[float, ...]]:

@@ -92,6 +92,24 @@ def test_a_known_fault_comes_first(case: str, accepted: set[str]) -> None:
     assert first(case).action in accepted
 
 
+def test_a_stated_target_decides_the_order() -> None:
+    """Imbalance is worth more today, and takes less of the run that is meant than output."""
+    profile = build_profile(load_cases()["io-one-slow"])
+    matches = rules.match_rules(BOOK, build_case_sheet("io-one-slow"))
+    today = of("io-one-slow").recommendations
+    assert [one.gaps for one in today] == [("L",), ("O",)]
+    meant = {"seconds": {"L": 0.5, "O": 500.0}, "point": "P=64"}
+    for stated, order in ((False, ["A-28", "G-20"]), (True, ["G-20", "A-28"])):
+        outlook = ranking.Outlook(stated=stated, **meant)
+        found = ranking.rank_matches(matches, profile, gaps_of(profile), outlook=outlook).recommendations
+        assert [one.action for one in found] == order
+        assert [one.rank for one in found] == [1, 2]
+        slow = next(one for one in found if one.gaps == ("O",))
+        part = slow.ceiling_s / next(gap.seconds for gap in gaps_of(profile) if gap.name == "O")
+        assert slow.target is not None
+        assert slow.target.seconds == pytest.approx(500 * part)
+
+
 @pytest.mark.parametrize("case", ["clean"])
 def test_a_clean_run_gets_no_advice(case: str) -> None:
     found = of(case)

@@ -55,6 +55,12 @@ def test_what_the_sidecar_does_not_say_stays(tmp_path: Path) -> None:
     assert (after.build, after.cores, after.parameters) == ("v1", 8, {"n": 3, "m": 2})
 
 
+@pytest.mark.parametrize("said", ["P=1024 N=8192.5 machine=big", {"P": 1024, "N": 8192.5, "machine": "big"}])
+def test_the_run_that_is_meant_is_text_or_an_object(tmp_path: Path, said: object) -> None:
+    profile = applied(tmp_path, {"target": said, "parameters": {"n": 3}})
+    assert profile.parameters == {"n": 3, "target": "P=1024 N=8192.5 machine=big"}
+
+
 def applied_path(folder: Path, said: object) -> Path:
     (folder / "gapwatch.json").write_text(json.dumps(said), encoding="utf-8")
     return folder / "profile"

@@ -2,6 +2,6 @@
 
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.advice.ranking.order import Ranking, rank_matches
-from advisor.advice.ranking.outlook import find_later_gaps
+from advisor.advice.ranking.outlook import Outlook, find_outlook
 
-__all__ = ["ExpectedGain", "Ranking", "find_later_gaps", "rank_matches"]
+__all__ = ["ExpectedGain", "Outlook", "Ranking", "find_outlook", "rank_matches"]

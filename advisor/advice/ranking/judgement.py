@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.advice.counterfactuals import Candidate
 from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.drafts import build_drafts
+from advisor.advice.ranking.outlook import matters_later
 from advisor.advice.rules.matching import find_possible
 from advisor.model.records import Dismissed
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from advisor.advice.counterfactuals import Counterfactual
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.drafts import Draft
+    from advisor.advice.ranking.outlook import Outlook
     from advisor.advice.rules import RuleMatches
     from advisor.model.records import Profile
 
@@ -138,9 +140,13 @@ def _dismiss_draft(draft: Draft, won: Counterfactual) -> Dismissed:
     return Dismissed(made.action, made.title, made.phase, won.gain_s if won.simulated else None)
 
 
-def order_judgement(found: Judgement, profile: Profile) -> list[Draft]:
+def order_judgement(found: Judgement, profile: Profile, outlook: Outlook) -> list[Draft]:
     """Return all drafts in one order; what can't be simulated stands where its typical fraction puts it."""
-    worth = [draft for draft in found.others if is_significant(draft.recommendation.ceiling_s, profile.actual_s)]
+    worth = [
+        draft
+        for draft in found.others
+        if is_significant(draft.recommendation.ceiling_s, profile.actual_s) or matters_later(draft, outlook)
+    ]
     left = sorted(worth, key=lambda draft: draft.sort_key)
     result: list[Draft] = []
     for draft in found.items:

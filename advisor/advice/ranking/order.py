@@ -10,12 +10,12 @@ from advisor.advice.ranking.ceilings import build_gap_budget, compute_ceiling
 from advisor.advice.ranking.drafts import build_drafts, compute_digest, restrict_draft
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.advice.ranking.judgement import judge_drafts, order_judgement
-from advisor.advice.ranking.outlook import add_outlook, matters_later
+from advisor.advice.ranking.outlook import Outlook, add_outlook, matters_later, sort_by_target
 from advisor.model import policy
 from advisor.model.records import Total
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.drafts import Claim, Draft
@@ -47,17 +47,18 @@ def rank_matches(
     grade: Grade | None = None,
     noise_s: float = 0.0,
     gain: Callable[[Recommendation], ExpectedGain | None] = lambda _: None,
-    later: Mapping[str, str] | None = None,
+    outlook: Outlook | None = None,
     judge: Judge = lambda _: None,
 ) -> Ranking:
     """Return one recommendation for each cause, the best first (or in the order of the steps).
 
     The best action of a cause leads, the others are its alternatives. ``gain`` says what a change is expected to win,
-    ``noise_s`` what runs of one build differ by. ``later`` holds gaps that will matter at the scale the program is
-    meant for, with words on each: an action against one of them stays although it wins little today, and says so.
+    ``noise_s`` what runs of one build differ by. ``outlook`` is what is predicted at the scale the program is
+    meant for: an action against a gap that will matter there stays although it wins little today, and says so; at a
+    scale that the user states the seconds there decide the order.
     Where ``judge`` simulates changes, all remedies that could apply are tried, and what they win decides.
     """
-    words = later or {}
+    words = outlook or Outlook()
     book = build_gap_budget(matches.sheet, gaps, grade, noise_s)
     simulated = judge_drafts(matches, profile, book, judge)
     if simulated is not None:
@@ -65,7 +66,8 @@ def rank_matches(
     found = [_add_expected_gain(draft, gain) for draft in build_drafts(matches, profile, book)]
     worth = (draft for draft in found if _is_worth_it(draft, profile) or matters_later(draft, words))
     ordered = sorted(worth, key=lambda draft: draft.sort_key)
-    chosen = [add_outlook(draft, words) for draft in _sort_near_equals(_select_one_per_cause(ordered, profile, book))]
+    found = _sort_near_equals(_select_one_per_cause(ordered, profile, book))
+    chosen = sort_by_target([add_outlook(draft, words, book) for draft in found], words, noise_s)
     if order == "steps":
         kept = [d for d in chosen if matters_later(d, words) or _has_gap(d, matches.book, profile, book)]
         chosen = sorted(kept, key=lambda draft: draft.recommendation.step)
@@ -81,14 +83,15 @@ def _by_simulation(
     gaps: Sequence[Gap],
     book: GapBudget,
     gain: Callable[[Recommendation], ExpectedGain | None],
-    words: Mapping[str, str],
+    words: Outlook,
     order: Literal["seconds", "steps"],
 ) -> Ranking:
     """Return the ranking of what a simulation chose, and of what it can't say anything about."""
     items = tuple(_realised(draft, gain) for draft in found.items)
     others = tuple(_add_expected_gain(draft, gain) for draft in found.others)
-    ordered = order_judgement(replace(found, items=items, others=others), profile)
-    chosen = [add_outlook(draft, words) for draft in _select_one_per_cause(ordered, profile, book)]
+    ordered = order_judgement(replace(found, items=items, others=others), profile, words)
+    drafts = [add_outlook(draft, words, book) for draft in _select_one_per_cause(ordered, profile, book)]
+    chosen = sort_by_target(drafts, words, book.noise_s)
     if order == "steps":
         chosen = sorted(chosen, key=lambda draft: draft.recommendation.step)
     recommendations = _number_recommendations(chosen)

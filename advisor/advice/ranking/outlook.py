@@ -1,32 +1,94 @@
-"""Gaps that are small in this run and large at production size, from findings."""
+"""The scale that a program is meant for, from findings: what gaps will be there, and the order of advice by it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from advisor.model.records import TargetSeconds
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.drafts import Draft
     from advisor.model.records import Finding
 
-#: A finding of this kind whose subject is a gap says that the gap will matter more than it does today.
+#: A finding of this kind whose subject is a gap says that the gap will matter more than it does today; those on
+#: ``RUN`` and ``GAPS`` hold the numbers.
 KIND: Final = "scaling"
+RUN: Final = "run"
+GAPS: Final = "gaps"
+#: Measures of those findings: the target's value of a parameter, the seconds of a gap there.
+_POINT: Final = "target "
+_SECONDS: Final = "seconds of "
 
 
-def find_later_gaps(findings: Iterable[Finding]) -> dict[str, str]:
-    """Return the gaps that will matter at the scale a program is meant for, each with the words on it."""
-    return {one.subject: one.text for one in findings if one.kind == KIND}
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is predicted at the ``point`` that a program is meant for, in words such as ``P=1024 N=8192``.
+
+    ``words`` say of gaps that they will matter more than today, ``seconds`` are those of each gap there. A point that
+    is ``stated`` by the user decides the order of advice.
+    """
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    point: str = ""
+    stated: bool = False
 
 
-def matters_later(draft: Draft, words: Mapping[str, str]) -> bool:
+def find_outlook(findings: Iterable[Finding]) -> Outlook:
+    """Return what findings say of the scale a program is meant for; nothing where none does."""
+    of_kind = {one.subject: one for one in findings if one.kind == KIND}
+    whole, shares = of_kind.pop(RUN, None), of_kind.pop(GAPS, None)
+    words = {name: one.text for name, one in of_kind.items()}
+    if whole is None or shares is None:
+        return Outlook(words)
+    values = {name: value for name, value in whole.measures.items() if name.startswith(_POINT)}
+    point = " ".join(f"{name.removeprefix(_POINT)}={value:g}" for name, value in values.items())
+    seconds = {
+        name.removeprefix(_SECONDS): value for name, value in shares.measures.items() if name.startswith(_SECONDS)
+    }
+    return Outlook(words, seconds, point, bool(whole.measures.get("stated")))
+
+
+def matters_later(draft: Draft, outlook: Outlook) -> bool:
     """Return whether a draft is about gaps that will matter at the scale a program is meant for."""
-    return not words.keys().isdisjoint(draft.recommendation.gaps)
+    return not outlook.words.keys().isdisjoint(draft.recommendation.gaps)
 
 
-def add_outlook(draft: Draft, words: Mapping[str, str]) -> Draft:
-    """Return the draft, whose reasons say what its gaps will be at the scale the program is meant for."""
+def add_outlook(draft: Draft, outlook: Outlook, book: GapBudget) -> Draft:
+    """Return the draft with what its gaps will be at the scale the program is meant for: in its reasons, and seconds.
+
+    What it can win there is the same part of its gaps as what it can win today.
+    """
     made = draft.recommendation
-    said = [words[name] for name in made.gaps if name in words]
-    return replace(draft, recommendation=replace(made, why=" ".join([made.why, *said]))) if said else draft
+    said = [outlook.words[name] for name in made.gaps if name in outlook.words]
+    made = replace(made, why=" ".join([made.why, *said]))
+    known = [name for name in made.gaps if name in outlook.seconds and name in book.gaps]
+    if known:
+        today = sum(book.gap_seconds(name) for name in known)
+        part = min(made.ceiling_s / today, 1.0) if today > 0.0 else 1.0
+        there = sum(outlook.seconds[name] for name in known)
+        made = replace(made, target=TargetSeconds(outlook.point, part * there))
+    return replace(draft, recommendation=made)
+
+
+def sort_by_target(chosen: Sequence[Draft], outlook: Outlook, noise_s: float) -> list[Draft]:
+    """Return the drafts in the order of what they win at a target that the user states, of others as they are.
+
+    The score of each counts by how much its ceiling grows. What repeated runs differ by (``noise_s``) makes small
+    seconds of today doubtful, and large ones at the target not.
+    """
+    if not outlook.stated:
+        return list(chosen)
+
+    def compute_score(draft: Draft) -> float:
+        made = draft.recommendation
+        if made.target is None or not made.ceiling_s > 0.0:
+            return draft.score if made.target is None else made.target.seconds * draft.match.action.typical_fraction
+        doubt = (made.ceiling_s + noise_s) / (made.target.seconds + noise_s)
+        return draft.score * (made.target.seconds / made.ceiling_s) ** 2 * doubt
+
+    return sorted(chosen, key=lambda draft: -float(f"{compute_score(draft):.9g}"))

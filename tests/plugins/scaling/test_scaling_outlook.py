@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from advisor.model.records import Gap, Profile
 
 
-OWN = ("T-1", "T-2", "T-3", "T-4", "T-5", "T-6")
+OWN = tuple(f"T-{number}" for number in (*range(1, 7), *range(20, 28)))
 
 
 def gaps_of(profile: Profile) -> tuple[Gap, ...]:
@@ -101,7 +101,7 @@ def test_rules_pass_their_examples() -> None:
     facts = host.load_plugins().collect_facts()
     book = rules.load_default(tuple(advisor_rules()), facts)
     tried = cases.run_examples(book, facts, OWN)
-    assert len(tried) == 30
+    assert len(tried) == 104
     assert [one for one in tried if not one.has_passed] == []
     assert check_rule_file(advisor_rules()[0], facts) == []
 
@@ -129,11 +129,61 @@ def test_advice_says_what_wins_little_today_and_much_at_the_target(tmp_path: Pat
     done = cli.run("advise", *map(str, paths), "--target", "P=128", "--as", "markdown", home=tmp_path)
     assert done.returncode == 0, done.stderr
     page = done.stdout.decode()
-    assert "Give every rank more work, or use fewer ranks (T-6)" in page
-    assert "takes 0.6% of this run, but will take 60% at P=128" in page
+    assert "Change the communication pattern before there are many ranks (T-1)" in page
+    assert "takes 0.6% of this run, but will take 45% at P=128" in page
     assert "win little here and much there" in page
     plain = cli.run("advise", str(paths[-1]), "--as", "json", home=tmp_path)
-    assert "T-6" not in {one["action"] for one in json.loads(plain.stdout)["recommendations"]}
+    assert "T-1" not in {one["action"] for one in json.loads(plain.stdout)["recommendations"]}
+
+
+def test_a_stated_target_is_shown_beside_the_run(tmp_path: Path) -> None:
+    paths = [written(tmp_path, 512, ranks, 0.025 * ranks) for ranks in (1, 2, 4, 8)]
+    done = cli.run("advise", *map(str, paths), "--target", "P=512", "--as", "json", home=tmp_path)
+    (item,) = json.loads(done.stdout)["recommendations"]
+    assert item["target"]["point"] == "P=512"
+    assert item["target"]["seconds"] > 5 * item["ceiling_s"]
+    page = cli.run("advise", *map(str, paths), "--target", "P=512", home=tmp_path).stdout.decode()
+    assert " at P=512, 200 ms in this run" in page
+    assert "At P=512 the run will take" in page
+    assert "next: gapwatch advise --target" not in page
+
+
+def test_what_overtakes_at_how_many_ranks_is_told() -> None:
+    """0.2 * 2e-9 n^3 / P of imbalance against log2 P ms of communication."""
+    now = replace(run(512, 8), parameters={"N": 512.0, "target": "P=512"})
+    found = {each.subject: each for each in advisor_findings(now, gaps_of(now), HISTORY)}["gaps"]
+    crossing = found.measures["first from C'"]
+    assert crossing == pytest.approx(14, abs=5)
+    assert f"From P={crossing:g} on C' is the largest gap, before it L." in found.text
+
+
+def test_advice_and_scale_say_the_same(tmp_path: Path) -> None:
+    paths = [written(tmp_path, 512, ranks, 0.025 * ranks) for ranks in (1, 2, 4, 8)]
+    scaled = cli.run("scale", *map(str, paths), "--predict", "P=128", "--as", "json", home=tmp_path)
+    advised = cli.run("advise", *map(str, paths), "--target", "P=128", "--as", "json", home=tmp_path)
+    tables = {part.get("title"): part.get("rows") for part in json.loads(scaled.stdout)["parts"]}
+    rows = {row[1]: row[2:] for row in tables["Predictions"]}
+    found = {one["subject"]: one["measures"] for one in json.loads(advised.stdout)["findings"]}
+    assert rows["run"] == pytest.approx([found["run"][name] for name in ("seconds", "low_s", "high_s")])
+    assert rows["gap C'"] == pytest.approx([found["gaps"][f"{name} of C'"] for name in ("seconds", "low", "high")])
+
+
+def test_a_target_names_machine_and_input() -> None:
+    other = [replace(one, profile=replace(one.profile, parameters={**one.profile.parameters, "input": "sphere.dat"},
+                                          actual_s=9 * one.profile.actual_s)) for one in HISTORY]  # fmt: skip
+    alone, mixed = (
+        advisor_findings(now := run(512, 8), gaps_of(now), past)[0].measures["seconds"]
+        for past in (HISTORY, [*other, *HISTORY])
+    )
+    assert alone == mixed
+    now = replace(run(512, 8), parameters={**run(512, 8).parameters, "target": "P=64 input=sphere.dat"})
+    (whole, *_) = advisor_findings(now, gaps_of(now), [*other, *HISTORY])
+    assert whole.measures["seconds"] > 4 * alone
+    now = replace(now, parameters={**now.parameters, "target": "P=64 machine=epyc-9654"})
+    now = replace(now, machine="ibm-sp2-p2sc")
+    told = [replace(one, profile=replace(one.profile, machine="ibm-sp2-p2sc")) for one in HISTORY]
+    (whole, *_) = advisor_findings(now, gaps_of(now), told)
+    assert "too few runs are known with machine epyc-9654" in whole.text
 
 
 def test_models_of_kernels() -> None:
