@@ -180,7 +180,7 @@ def test_bits_turned_over(tmp_path: Path) -> None:
         (b"s:0:60", b"s:0:61", "does not begin"),
         (b"s:0:", b"s:1:", "list of tasks at the end"),
         (b"\n1:0:0:0.000", b"\n1:0:1:0.000", "no such task or thread"),
-        (b"\n1:0:0:0.000", b"\n1:0:0:00000", "no record"),
+        (b"\n1:0:0:0.000", b"\n1:0:0:0:0:0", "no record"),
         (b"\n10:0:0:", b"\n11:0:0:", ""),
     ],
 )

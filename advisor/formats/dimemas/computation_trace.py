@@ -176,7 +176,7 @@ class _ComputationBuilder(TraceRows):
         """Return the time of each row of a thread, nanoseconds."""
         part = slice(*self._records.first[number : number + 2].tolist())
         index, place = order // PLACES, order % PLACES
-        times: IntArray = self._compute_own_time(part)[index - part.start]
+        times = self._compute_row_times(part, order)
         if meetings.matrix is None or meetings.shift_ns is None or self._records.thread[number]:
             return times
         rank = self._records.rank[number]

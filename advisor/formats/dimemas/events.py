@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.formats.dimemas.records import OPERATIONS, RecordKind
-from advisor.formats.dimemas.rows import AT, PLACES, TraceRows
-from advisor.trace.events import Kind
+from advisor.formats.dimemas.rows import AT, TraceRows
+from advisor.trace.events import Kind, Role, TraceRegion
 
 if TYPE_CHECKING:
     from advisor.formats.dimemas.records import DimemasRecords
@@ -29,6 +29,14 @@ _ROOTED: Final = [
 #: What a record of a receive stands for, by its code.
 _RECEIVES: Final = np.array([Kind.RECV, Kind.IRECV_POST, Kind.IRECV], dtype=np.int64)
 _NON_BLOCKING: Final = 2
+#: The calls that messages stand in where the trace tells of none.
+_MESSAGE_CALLS: Final = {
+    Kind.SEND: TraceRegion("MPI_Send", Role.SEND),
+    Kind.ISEND: TraceRegion("MPI_Isend", Role.POST),
+    Kind.RECV: TraceRegion("MPI_Recv", Role.RECV),
+    Kind.IRECV_POST: TraceRegion("MPI_Irecv", Role.POST),
+    Kind.IRECV: TraceRegion("MPI_Wait", Role.WAIT),
+}
 
 
 def build_event_trace(records: DimemasRecords, names: Labels) -> Trace:
@@ -67,7 +75,7 @@ class _EventTraceBuilder(TraceRows):
             ]
             found = self._join_rows(parts)
             records = slice(*self._records.first[number : number + 2].tolist())
-            return found, self._compute_own_time(records)[found["order"] // PLACES - records.start]
+            return found, self._compute_row_times(records, found["order"])
 
         return self._assemble_trace(build_rows, members)
 
@@ -77,10 +85,18 @@ class _EventTraceBuilder(TraceRows):
         kind = self._records.kind[first:after]
         sends, receives = (np.flatnonzero(kind == wanted) + first for wanted in (RecordKind.SEND, RecordKind.RECEIVE))
         apart = self._records.code[sends] & _NON_BLOCKING > 0
+        kinds = np.where(apart, Kind.ISEND, Kind.SEND), _RECEIVES[self._records.code[receives]]
         return [
-            self._build_message_rows(sends, np.where(apart, Kind.ISEND, Kind.SEND), world),
-            self._build_message_rows(receives, _RECEIVES[self._records.code[receives]], world),
+            self._build_message_rows(sends, kinds[0], world),
+            self._build_message_rows(receives, kinds[1], world),
+            *self._build_message_calls(number, np.r_[sends, receives], np.concatenate(kinds)),
         ]
+
+    def _build_message_calls(self, number: int, index: IntArray, kind: IntArray) -> list[Columns]:
+        """Return calls of their own for the messages that stand in none: a trace need not tell of calls."""
+        bare = self._find_open_roles(number, index) < 0
+        present, which = np.unique(kind[bare], return_inverse=True)
+        return self._build_own_calls(index[bare], [_MESSAGE_CALLS[Kind(each)] for each in present], which)
 
     def _build_message_rows(self, index: IntArray, kind: IntArray, world: int) -> Columns:
         records = self._records

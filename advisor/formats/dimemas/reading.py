@@ -27,7 +27,7 @@ _COMMUNICATOR: Final = re.compile(rb"d:\d{1,9}:(\d{1,9}):(\d{1,9})((?::\d{1,9})*
 _TASK: Final = re.compile(rb"s:(\d{1,9}):(\d{1,18})\n")
 #: First number of a line, how many numbers the line has (a fraction counts as one more), and the kind of the record.
 _NOTHING, _COLLECTIVE = 0, 10
-_SHAPES: Final = {0: 3, 1: 5, 2: 9, 3: 9, _COLLECTIVE: 10, 20: 5}
+_SHAPES: Final = {0: (3,), 1: (4, 5), 2: (9,), 3: (9,), _COLLECTIVE: (10,), 20: (5,)}
 _KINDS: Final = {
     1: RecordKind.BURST,
     2: RecordKind.SEND,
@@ -52,6 +52,8 @@ _COLUMNS: Final[dict[str, type[Any]]] = {
     "code": np.int32,
 }
 _NANO_DIGITS: Final = 9
+#: Decimals that fit into 64 bits.
+_MOST_DIGITS: Final = 18
 _MOST: Final = 2**31 - 1
 
 
@@ -135,8 +137,8 @@ class DimemasReader:
         first, count = numbers.first[:-1], np.diff(numbers.first)
         kind = numbers.values[first]
         wrong = (kind < 0) | (count < 3)
-        for number, length in _SHAPES.items():
-            wrong |= (kind == number) & (count != length)
+        for number, lengths in _SHAPES.items():
+            wrong |= (kind == number) & ~np.isin(count, lengths)
         self._refuse_lines(numbers, wrong, "damaged: no record of a Dimemas trace")
         location = self._find_threads(numbers, first)
         wanted = np.isin(kind, list(_KINDS))
@@ -167,11 +169,18 @@ class DimemasReader:
         return place
 
     def _parse_nanoseconds(self, numbers: NumberLines, lines: IntArray) -> IntArray:
+        """Return the seconds in bursts, of any number of decimals, as nanoseconds: rounded half up."""
         at = numbers.first[lines]
-        whole, fraction, digits = numbers.values[at + 3], numbers.values[at + 4], numbers.width[at + 4]
-        wrong = (whole < 0) | (whole > _MOST) | (digits != _NANO_DIGITS) | (fraction < 0)
+        parted = numbers.first[lines + 1] - at == _SHAPES[1][-1]
+        last = np.where(parted, at + 4, at + 3)
+        whole = numbers.values[at + 3]
+        fraction = np.where(parted, numbers.values[last], 0)
+        digits = np.where(parted, numbers.width[last], 0).astype(np.int64)
+        wrong = (whole < 0) | (whole > _MOST) | (digits > _MOST_DIGITS) | (fraction < 0)
         self._refuse_rows(numbers, lines, wrong)
-        nanoseconds: IntArray = whole * 10**_NANO_DIGITS + fraction
+        below = 10 ** np.maximum(digits - _NANO_DIGITS, 0)
+        above = 10 ** np.maximum(_NANO_DIGITS - digits, 0)
+        nanoseconds: IntArray = whole * 10**_NANO_DIGITS + (fraction + below // 2) // below * above
         return nanoseconds
 
     def _check_numbers(

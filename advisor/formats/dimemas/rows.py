@@ -18,7 +18,7 @@ from advisor.trace.matching import COLLECTIVE_ROLES
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -84,6 +84,13 @@ class TraceRows:
         """Return the computation of a thread up to and with each of its records, nanoseconds."""
         bursts = self._records.kind[part] == RecordKind.BURST
         return np.cumsum(np.where(bursts, self._records.amount[part], 0))
+
+    def _compute_row_times(self, part: slice[int, int, None], order: IntArray) -> IntArray:
+        """Return the computation of a thread up to each of its rows, nanoseconds: what is before a burst is without."""
+        own = self._compute_own_time(part)
+        index, place = order // PLACES - part.start, order % PLACES
+        done: IntArray = np.where(place < AT, np.r_[0, own][index], own[index])
+        return done
 
     def _own_time_at(self, index: IntArray) -> IntArray:
         """Return the computation up to each of the given records, which ascend, of the thread that each belongs to."""
@@ -164,14 +171,18 @@ class TraceRows:
 
     def _find_surrounding_roles(self, number: int) -> IntArray:
         """Return the roles that the calls around a thread's collective operations tell, -1 where they do not."""
-        calls, joint = self._build_call_rows(number), self._joint[self._slice_collectives(number)]
+        role = self._find_open_roles(number, self._joint[self._slice_collectives(number)])
+        return np.where(np.isin(role, (*COLLECTIVE_ROLES, Role.INIT, Role.COMM_OTHER)), role, -1)
+
+    def _find_open_roles(self, number: int, records: IntArray) -> IntArray:
+        """Return the role of the MPI call that is open at each of a thread's ``records``, -1 where none is."""
+        calls = self._build_call_rows(number)
         mpi = np.isin(self._known.calls, catalogue.MPI_CALLS)[calls["group"]]
         named = np.array([known.role for known in self._known.regions], dtype=np.int64)
         index, role = calls["order"][mpi] // PLACES, named[calls["region"][mpi]]
-        last = np.searchsorted(index, joint)
+        last = np.searchsorted(index, records)
         entering = np.r_[False, calls["kind"][mpi] == Kind.ENTER][last]
-        role = np.where(entering, np.r_[-1, role][last], -1)
-        return np.where(np.isin(role, (*COLLECTIVE_ROLES, Role.INIT, Role.COMM_OTHER)), role, -1)
+        return np.where(entering, np.r_[-1, role][last], -1)
 
     def _build_root_rows(self, number: int) -> list[Columns]:
         """Return beginning and end of a thread, unless it has no records."""
@@ -191,7 +202,7 @@ class TraceRows:
         """Return the trace; ``rows`` gives those of a thread, in order, and their times in nanoseconds."""
         records = self._records
         messages = sum(int(np.isin(records.kind[part], _MESSAGES).sum()) for _, part in self._iterate_threads())
-        room = len(self._calls["kind"]) + 3 * len(self._joint) + messages + 2 * len(records.rank)
+        room = len(self._calls["kind"]) + 3 * (len(self._joint) + messages) + 2 * len(records.rank)
         result = {name: number_lines.empty_column(room, kind) for name, kind in COLUMNS.items()}
         first = np.zeros(len(records.rank) + 1, dtype=np.int64)
         for number, _ in self._iterate_threads():
@@ -218,9 +229,13 @@ class TraceRows:
     def _build_bare_calls(self, joint: IntArray, bare: npt.NDArray[np.bool_]) -> list[Columns]:
         """Return calls of their own for the collective operations that stand in none."""
         alone = joint[bare]
-        numbers = [self._known.regions.setdefault(known, len(self._known.regions)) for known in self._operations]
-        region = np.array(numbers, dtype=np.int64)[self._records.code[alone]]
+        return self._build_own_calls(alone, self._operations, self._records.code[alone])
+
+    def _build_own_calls(self, index: IntArray, regions: Sequence[TraceRegion], which: Column) -> list[Columns]:
+        """Return around each of the records ``index`` a call of its own, of the region ``regions[which]``."""
+        numbers = [self._known.regions.setdefault(region, len(self._known.regions)) for region in regions]
+        region = np.array(numbers, dtype=np.int64)[which]
         return [
-            self._make_rows(alone, BEFORE, Kind.ENTER, region=region),
-            self._make_rows(alone, BEHIND, Kind.LEAVE, region=region),
+            self._make_rows(index, BEFORE, Kind.ENTER, region=region),
+            self._make_rows(index, BEHIND, Kind.LEAVE, region=region),
         ]

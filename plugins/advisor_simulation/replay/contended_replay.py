@@ -1,7 +1,8 @@
 """Replay with links and buses: messages wait for them, first come, first served, so their order depends on times.
 
-A message needs a link out of its node, a link into the other node and a bus, all at once, for bytes / bandwidth. It
-queues for the first of them that is taken. Everything happens in the order of time, from a heap.
+A message needs a link out of its node, a link into the other node and a bus for bytes / bandwidth, and takes them one
+after the other, as Dimemas does. While it waits for the link in, a message that could go at once takes its link out.
+Everything happens in the order of time, from a heap.
 """
 
 from __future__ import annotations
@@ -90,8 +91,11 @@ def _initial_state(steps: Steps) -> MessageState:
 
 def _empty_resources(ways: npt.NDArray[np.int32], free: IntArray) -> Resources:
     """Return resources with empty queues."""
-    empty = np.full(len(free), -1, dtype=np.int32)
-    return Resources(ways, free, empty, empty.copy(), np.full(len(ways), -1, dtype=np.int32))
+    by_resource, by_message = (np.full(len(each), -1, dtype=np.int32) for each in (free, ways))
+    return Resources(
+        ways, free, by_resource, by_resource.copy(), by_message, by_message.copy(), np.zeros(len(ways), dtype=np.int32),
+        by_resource.copy(), by_resource.copy(), by_message.copy(),
+    )  # fmt: skip
 
 
 def _resource_capacities(network: Network, count: int) -> IntArray:

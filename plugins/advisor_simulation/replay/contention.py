@@ -48,13 +48,24 @@ class PointSpeeds(NamedTuple):
 
 
 class Resources(NamedTuple):
-    """Resources: which a message needs (messages, 3; -1 none), how many are free, and the queue at each."""
+    """Links and buses, and the messages that hold them or wait for them.
+
+    ``ways`` (messages, 3) are the link out, the link in and the bus that a message needs (-1 none). By resource:
+    how many are ``free``, and ``head`` and ``tail`` of the queue at it. By message: its neighbours in a queue,
+    ``follower`` and ``leader``, and how many of its ways it ``holds``. ``blocked`` (messages,) links those that hold a
+    link out and wait for one in, by link out: ``first_blocked``, ``last_blocked`` and ``next_blocked``.
+    """
 
     ways: Numbers
     free: IntArray
     head: Numbers
     tail: Numbers
     follower: Numbers
+    leader: Numbers
+    holds: Numbers
+    first_blocked: Numbers
+    last_blocked: Numbers
+    next_blocked: Numbers
 
 
 @numba_helper
@@ -102,53 +113,125 @@ def compute_wait_end(
 
 
 @numba_helper
-def find_taken_resource(lines: Resources, m: int) -> int:
-    """Return the first resource of a message that is taken, -1 where all are free."""
-    for way in lines.ways[m]:
-        if way >= 0 and lines.free[way] == 0:
-            return int(way)
-    return -1
-
-
-@numba_helper
 def queue_message(lines: Resources, m: int, way: int) -> None:
     """Let a message wait for a resource, behind all others."""
-    lines.follower[m] = -1
-    if lines.head[way] < 0:
+    last = lines.tail[way] if lines.head[way] >= 0 else -1
+    lines.follower[m], lines.leader[m] = -1, last
+    if last < 0:
         lines.head[way] = m
     else:
-        lines.follower[lines.tail[way]] = m
+        lines.follower[last] = m
     lines.tail[way] = m
 
 
 @numba_helper
-def shift_resources(lines: Resources, m: int, change: int) -> None:
-    """Take (-1) or free (1) the resources of a message."""
-    for way in lines.ways[m]:
-        if way >= 0:
-            lines.free[way] += change
+def queue_message_first(lines: Resources, m: int, way: int) -> None:
+    """Let a message wait for a resource, before all others."""
+    other = lines.head[way]
+    lines.follower[m], lines.leader[m] = other, -1
+    if other < 0:
+        lines.tail[way] = m
+    else:
+        lines.leader[other] = m
+    lines.head[way] = m
+
+
+@numba_helper
+def leave_queue(lines: Resources, m: int, way: int) -> None:
+    """Take a message out of the queue at a resource."""
+    before, behind = lines.leader[m], lines.follower[m]
+    if before < 0:
+        lines.head[way] = behind
+    else:
+        lines.follower[before] = behind
+    if behind < 0:
+        lines.tail[way] = before
+    else:
+        lines.leader[behind] = before
 
 
 @numba_helper
 def start_message(m: int, now: float, wires: MessageState, lines: Resources, resource_s: FloatArray) -> bool:
-    """Return whether a message finds all its resources free and takes them; else it waits for one."""
-    taken = find_taken_resource(lines, m)
-    if taken >= 0:
-        queue_message(lines, m, taken)
-        return False
-    shift_resources(lines, m, -1)
+    """Return whether a message holds all its resources now; else it waits for one of them."""
+    out, into, bus = lines.ways[m]
+    robbed = -1
+    if lines.holds[m] == 0 and out >= 0:
+        if lines.free[out] > 0:
+            lines.free[out] -= 1
+            lines.holds[m] = 1
+        else:
+            robbed = lines.first_blocked[out]
+            if robbed < 0:
+                queue_message(lines, m, out)
+                return False
+    if lines.holds[m] < 2 and into >= 0:
+        if lines.free[into] == 0:
+            if robbed >= 0:
+                queue_message(lines, m, out)
+            else:
+                queue_message(lines, m, into)
+                block_link(lines, m, out)
+            return False
+        if robbed >= 0:
+            lines.first_blocked[out] = lines.next_blocked[robbed]
+            lines.holds[robbed] = 0
+            leave_queue(lines, robbed, lines.ways[robbed, 1])
+            queue_message_first(lines, robbed, out)
+        lines.free[into] -= 1
+        lines.holds[m] = 2
+    if bus >= 0:
+        if lines.free[bus] == 0:
+            queue_message(lines, m, bus)
+            return False
+        lines.free[bus] -= 1
     resource_s[m] = now - wires.ready_s[m]
     return True
 
 
 @numba_helper
-def pop_waiting_message(lines: Resources, way: int) -> int:
-    """Return the message that waits longest for a resource that is free, -1 for none; it waits no more."""
-    if way < 0 or lines.head[way] < 0 or lines.free[way] == 0:
+def block_link(lines: Resources, m: int, out: int) -> None:
+    """Note that a message holds a link out, and waits for a link in."""
+    if out < 0:
+        return
+    lines.next_blocked[m] = -1
+    if lines.first_blocked[out] < 0:
+        lines.first_blocked[out] = m
+    else:
+        lines.next_blocked[lines.last_blocked[out]] = m
+    lines.last_blocked[out] = m
+
+
+@numba_helper
+def unblock_link(lines: Resources, m: int, out: int) -> None:
+    """Note that a message no longer waits for a link in."""
+    if out < 0:
+        return
+    other = lines.first_blocked[out]
+    if other == m:
+        lines.first_blocked[out] = lines.next_blocked[m]
+        return
+    while other >= 0:
+        if lines.next_blocked[other] == m:
+            lines.next_blocked[other] = lines.next_blocked[m]
+            if lines.last_blocked[out] == m:
+                lines.last_blocked[out] = other
+            return
+        other = lines.next_blocked[other]
+
+
+@numba_helper
+def pop_waiting_message(lines: Resources, m: int, turn: int) -> int:
+    """Free a resource of a message; return the message that waits longest for it, -1 for none; it waits no more."""
+    way = lines.ways[m, turn]
+    if way < 0:
         return -1
-    m = int(lines.head[way])
-    lines.head[way] = lines.follower[m]
-    return m
+    lines.free[way] += 1
+    other = int(lines.head[way])
+    if other >= 0:
+        leave_queue(lines, other, way)
+        if turn == 1:
+            unblock_link(lines, other, lines.ways[other, 0])
+    return other
 
 
 class Runnable(NamedTuple):
@@ -289,14 +372,10 @@ def simulate_contention(
                 drop_event(heap)
             continue
         drop_event(heap)
-        shift_resources(lines, m, 1)
         wires.lasts[m] = now + wires.flight[m]
         wake_waiters(wires, 2 * m, runnable)
         wires.waiter[2 * m] = -2
         for turn in range(3):
-            way = lines.ways[m, turn]
-            other = pop_waiting_message(lines, way)
-            while other >= 0:
-                if start_message(other, now, wires, lines, resource_s):
-                    push_event(heap, now + wires.lasts[other], 2 * other + 1)
-                other = pop_waiting_message(lines, way)
+            other = pop_waiting_message(lines, m, turn)
+            if other >= 0 and start_message(other, now, wires, lines, resource_s):
+                push_event(heap, now + wires.lasts[other], 2 * other + 1)

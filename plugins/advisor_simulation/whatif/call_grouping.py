@@ -56,28 +56,29 @@ def _saved_seconds(
         )
         if calls is not None:
             rows &= calls[causes.call]
-        spent = np.zeros(run.processors)
-        for row in np.flatnonzero(rows & (causes.processor >= 0)):
-            q = causes.processor[row]
-            needed = max(len(phase.start), phase.passes) * _count_partners(causes, q, phase.number, category)
-            count, seconds = int(causes.count[row]), float(causes.seconds[row])
-            if count > needed:
-                least = min(float(causes.bytes[row]) / FASTEST, seconds)
-                spent[q] += seconds - max(seconds * needed / count, least)
+        passes = max(len(phase.start), phase.passes)
+        needed = passes * _count_partners(causes, phase.number, category, run.processors)[causes.processor]
+        made = np.flatnonzero(rows & (causes.processor >= 0) & (causes.count > needed))
+        seconds = causes.seconds[made]
+        least = np.minimum(causes.bytes[made] / FASTEST, seconds)
+        left = np.maximum(seconds * needed[made] / causes.count[made], least)
+        spent: FloatArray = np.zeros(run.processors)
+        np.add.at(spent, causes.processor[made], seconds - left)
         if spent.any():
             saved[phase.number] = spent
     return saved
 
 
-def _count_partners(causes: Causes, processor: int, phase: int, category: str) -> int:
-    """Return with how many others a processor is seen to exchange messages in a phase, 1 if that is not known."""
+def _count_partners(causes: Causes, phase: int, category: str, processors: int) -> IntArray:
+    """Return with how many others each processor is seen to exchange messages in a phase, 1 if that is not known."""
     if category != "transfer":
-        return 1
-    mine = (causes.processor == processor) & (causes.phase == phase) & (causes.partner >= 0)
+        return np.ones(processors, dtype=np.int64)
     barriers = [
         number for number, kind in enumerate(causes.kinds) if kind in ("barrier", "collective", "thread barrier")
     ]
-    return max(len(np.unique(causes.partner[mine & ~np.isin(causes.kind, barriers)])), 1)
+    mine = (causes.processor >= 0) & (causes.phase == phase) & (causes.partner >= 0) & ~np.isin(causes.kind, barriers)
+    pairs = np.unique(np.stack([causes.processor[mine], causes.partner[mine]]), axis=1)
+    return np.maximum(np.bincount(pairs[0], minlength=processors), 1)
 
 
 def _subtract_saved(column: FloatArray, saved: FloatArray) -> FloatArray:

@@ -83,9 +83,13 @@ def _find_pipeline_messages(rows: ReplayRows, parts: Stretches, chosen: Mask) ->
     found &= joins[receive[known]] == joins[parts.first[behind] - 1]
     got_back = np.flatnonzero(whole)
     found &= ~np.isin(here[known] * ranks + target[known], (there * ranks + source)[got_back])
-    last = np.full(len(parts.line) * ranks, -1, dtype=np.int64)
-    np.maximum.at(last, (here * ranks + target)[got_back], send[got_back])
-    found &= last[there[known] * ranks + source[known]] < receive[known]
+    answers, number = np.unique((here * ranks + target)[got_back], return_inverse=True)
+    last = np.full(len(answers) + 1, -1, dtype=np.int64)
+    np.maximum.at(last, number, send[got_back])
+    wanted = there[known] * ranks + source[known]
+    place = np.searchsorted(answers, wanted)
+    answered = np.r_[answers, -1][place] == wanted
+    found &= np.where(answered, last[place], -1) < receive[known]
     return known[found]
 
 

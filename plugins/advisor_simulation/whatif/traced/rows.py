@@ -76,7 +76,9 @@ class ReplayRows:
 
     def op_mask(self, *ops: Op) -> Mask:
         """Return which rows are one of these operations."""
-        return np.isin(self.op, ops)
+        wanted = np.zeros(256, dtype=np.bool_)
+        wanted[list(ops)] = True
+        return wanted[self.op]
 
     @property
     def seconds(self) -> FloatArray:

@@ -7,6 +7,7 @@ computation that follows a receive may depend on what was received. No trace say
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -55,9 +56,10 @@ def computing_mask(rows: ReplayRows) -> Mask:
     """Return which rows are computations to speak of."""
     found = np.zeros(len(rows), dtype=bool)
     bursts = np.flatnonzero(rows.op_mask(Op.BURST))
-    for line in np.unique(rows.line[bursts]):
-        mine = bursts[rows.line[bursts] == line]
-        order = mine[np.argsort(rows.seconds[mine], kind="stable")]
+    bursts = bursts[np.lexsort((rows.seconds[bursts], rows.line[bursts]))]
+    edges = np.flatnonzero(np.diff(rows.line[bursts], prepend=-1, append=-1))
+    for begin, end in pairwise(edges.tolist()):
+        order = bursts[begin:end]
         seconds = rows.seconds[order]
         held = np.cumsum(seconds)
         usual = float((seconds**2).sum() / held[-1]) if held[-1] > 0 else 0.0

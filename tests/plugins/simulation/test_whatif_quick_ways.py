@@ -1,0 +1,97 @@
+"""The quick ways in which changes are looked for among many ranks find what slow, obvious ones find."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from hypothesis import assume, given, reject, settings
+from hypothesis import strategies as st
+from replay_programs import programs
+
+from advisor_simulation.replay import conversion, engine, rebuilding
+from advisor_simulation.replay.deadlocks import DeadlockError
+from advisor_simulation.replay.network import Network
+from advisor_simulation.replay.program import RECEIVED, SENDING, Op, Program
+from advisor_simulation.whatif import call_grouping
+from advisor_simulation.whatif.traced import pipelines, stretches
+from advisor_simulation.whatif.traced.rows import build_rows
+
+if TYPE_CHECKING:
+    from advisor_simulation.whatif.traced.rows import ReplayRows
+
+NETWORK = Network(1e-6, 1e9)
+
+
+def recorded_rows(drawn: Program) -> ReplayRows:
+    """Return the rows of a program as if it had been recorded."""
+    assume((np.diff(drawn.first) > 0).all())
+    try:
+        plan = engine.prepare_program(drawn, NETWORK)
+    except DeadlockError:
+        reject()
+    ends = engine.operation_ends(plan, engine.replay_steps(plan, NETWORK), drawn)
+    return build_rows(conversion.convert_trace(rebuilding.rebuild_trace(drawn, ends)))
+
+
+@given(drawn=programs())
+@settings(max_examples=40, deadline=None)
+def test_computations_to_speak_of_are_found_rank_by_rank(drawn: Program) -> None:
+    rows = recorded_rows(drawn)
+    expected = np.zeros(len(rows), dtype=bool)
+    for line in set(rows.line.tolist()):
+        mine = np.flatnonzero((rows.op == Op.BURST) & (rows.line == line))
+        order = mine[np.argsort(rows.seconds[mine], kind="stable")]
+        held = np.cumsum(rows.seconds[order])
+        usual = (rows.seconds[order] ** 2).sum() / held[-1] if len(held) and held[-1] > 0 else 0.0
+        for at, so_far in zip(order.tolist(), held.tolist(), strict=True):
+            long = so_far > stretches.NOTHING * held[-1] or rows.seconds[at] > stretches.SHORT * usual
+            expected[at] = long
+    assert np.array_equal(stretches.computing_mask(rows), expected)
+
+
+@given(drawn=programs())
+@settings(max_examples=40, deadline=None)
+def test_messages_of_pipelines_are_those_between_ranks_that_do_not_exchange(drawn: Program) -> None:
+    rows = recorded_rows(drawn)
+    parts = stretches.find_stretches(rows)
+    joins = np.cumsum(rows.op == Op.JOIN)
+    sends, receives = ({int(rows.link[at]): at for at in range(len(rows)) if rows.op[at] in ops}
+                       for ops in (SENDING, RECEIVED))  # fmt: skip
+    whole = sorted(sends.keys() & receives.keys())
+    place = {message: (int(parts.number[sends[message]]), int(parts.number[receives[message]])) for message in whole}
+    ends = {message: (int(rows.program.source[message]), int(rows.program.target[message])) for message in whole}
+    expected = []
+    for message in whole:
+        (here, there), (source, target) = place[message], ends[message]
+        if here == 0 or parts.line[here - 1] != parts.line[here]:
+            continue
+        if there + 1 == len(parts.line) or parts.line[there + 1] != parts.line[there]:
+            continue
+        meets = joins[sends[message]] != joins[parts.first[here] - 1]
+        meets |= joins[receives[message]] != joins[parts.first[there + 1] - 1]
+        back = [other for other in whole if ends[other] == (target, source)]
+        answered = any(place[other][1] == here for other in back)
+        answers = any(place[other][0] == there and sends[other] >= receives[message] for other in back)
+        if not (meets or answered or answers):
+            expected.append(message)
+    found = pipelines._find_pipeline_messages(rows, parts, np.ones(len(rows), dtype=bool))
+    assert found.tolist() == expected
+
+
+ROWS = st.lists(
+    st.tuples(st.integers(-1, 3), st.integers(-1, 2), st.integers(0, 2), st.integers(-1, 4), st.integers(1, 9)),
+    max_size=40,
+)
+
+
+@given(ROWS, st.integers(0, 2))
+def test_partners_are_counted_for_all_processors_at_once(rows: list[tuple[int, ...]], phase: int) -> None:
+    processor, phases, kind, partner, _ = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    causes: Any = SimpleNamespace(
+        kinds=("message", "barrier", "collective"), processor=processor, phase=phases, kind=kind, partner=partner
+    )
+    expected = [max(len({row[3] for row in rows if row[:3] == (one, phase, 0) and row[3] >= 0}), 1) for one in range(4)]
+    assert call_grouping._count_partners(causes, phase, "transfer", 4).tolist() == expected
+    assert call_grouping._count_partners(causes, phase, "io", 4).tolist() == [1] * 4
