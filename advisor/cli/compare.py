@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report
 
 NAME = "compare"
-HELP = "show which gaps changed between two builds or runs, where, and whether beyond noise"
 
 
 #: Regions whose part in a change is smaller are not named (of the largest part; seconds).

@@ -5,13 +5,14 @@ A rule's thresholds don't matter here; its ``requires`` does, and what its chang
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.counterfactuals import Candidate
 from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.drafts import build_drafts
 from advisor.advice.rules.matching import find_possible
+from advisor.model.record_class import dataclass
 from advisor.model.records import Dismissed
 
 if TYPE_CHECKING:

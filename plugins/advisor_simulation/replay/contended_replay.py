@@ -6,11 +6,11 @@ queues for the first of them that is taken. Everything happens in the order of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.model.record_class import dataclass
 from advisor_simulation.replay import deadlocks
 from advisor_simulation.replay.contention import (
     EventHeap,
