@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -162,37 +163,60 @@ def print_imports() -> None:
     print(f"cycles {cycles}, upward imports {len(upward)}", *upward, sep="\n  ")
 
 
-#: Runs a command of gapwatch, and prints to standard error what of this project it ran through.
+#: Runs a command of gapwatch and writes down each function of this project when it is first called, in its children as
+#: well: these end without a word, and what they ran through has to be on the disk by then.
 _TRACED = """
 import os, sys
-root, seen, depth, deepest = sys.argv.pop(1), set(), 0, 0
+root, sink, seen, depth = sys.argv.pop(1), os.open(sys.argv.pop(1), os.O_WRONLY | os.O_APPEND), set(), 0
 own = tuple(os.path.join(root, name, "") for name in ("advisor", "gapwatch", "plugins"))
+deepest = 0
 def note(frame, event, _):
     global depth, deepest
     code = frame.f_code
-    if event in ("call", "return") and code.co_filename.startswith(own):
-        depth += 1 if event == "call" else -1
-        deepest = max(deepest, depth)
-        seen.add((code.co_filename, code.co_qualname, code.co_firstlineno))
+    if event not in ("call", "return") or not code.co_filename.startswith(own):
+        return
+    depth += 1 if event == "call" else -1
+    if code in seen and depth <= deepest:
+        return
+    seen.add(code)
+    deepest = max(deepest, depth)
+    os.write(sink, f"{code.co_filename}\\t{code.co_qualname}\\t{code.co_firstlineno}\\t{deepest}\\n".encode())
 sys.setprofile(note)
-try:
-    from gapwatch import main
-    main()
-finally:
-    sys.setprofile(None)
-    functions = [name for _, name, _ in seen if not name.endswith(">")]
-    modules = {file for file, name, _ in seen if name != "<module>"}
-    loaded = sum(name == "<module>" for _, name, _ in seen)
-    ran = f"{len(modules)} run through, {len(functions)} functions, {deepest} deep"
-    print(f"{loaded} modules loaded, {ran}", file=sys.stderr)
+from gapwatch import main
+main()
 """
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """What a command runs through: modules that it loads, modules and functions that it calls, calls in each other."""
+
+    loaded: int
+    modules: int
+    functions: int
+    deepest: int
+
+
+def count_run(*arguments: str) -> RunCounts:
+    """Return how much of this project a command runs through, in its own process and in its children."""
+    with tempfile.NamedTemporaryFile() as sink:
+        command = [sys.executable, "-c", _TRACED, str(ROOT), sink.name, *arguments]
+        subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+        rows = [row.split("\t") for row in Path(sink.name).read_text(encoding="utf-8").splitlines()]
+    called = {(file, name, line) for file, name, line, _ in rows}
+    return RunCounts(
+        loaded=sum(name == "<module>" for _, name, _ in called),
+        modules=len({file for file, name, _ in called if name != "<module>"}),
+        functions=sum(not name.endswith(">") for _, name, _ in called),
+        deepest=max(int(deepest) for *_, deepest in rows),
+    )
 
 
 def print_run(*arguments: str) -> None:
     """Print how many modules and functions of this project a command runs through, and how deep its calls are."""
-    command = [sys.executable, "-c", _TRACED, str(ROOT), *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    print(f"gapwatch {' '.join(arguments)}: {done.stderr.splitlines()[-1]}")
+    counts = count_run(*arguments)
+    ran = f"{counts.modules} run through, {counts.functions} functions, {counts.deepest} deep"
+    print(f"gapwatch {' '.join(arguments)}: {counts.loaded} modules loaded, {ran}")
 
 
 def print_long(sources: Iterable[SourceFile], most_function: int = 60, most_file: int = 400) -> None:

@@ -7,7 +7,6 @@ build are left out, and that is said.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ import numpy as np
 from advisor.analysis.distributions import student_t_quantile
 from advisor.model import policy
 from advisor.model.devices import DEVICE_BOUNDS
+from advisor.model.record_class import dataclass
 from advisor.model.records import ALL_LEVELS, BOUND_NAMES, LEVELS
 
 if TYPE_CHECKING:

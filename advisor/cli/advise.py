@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 NAME = "advise"
 _SIZE = re.compile(r"[A-Za-z_]\w*=\d+(\.\d+)?([eE][+-]?\d+)?")
-HELP = "show where the time of a run goes, and rank what to do next"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report, Table, Text
 
 NAME = "bisect"
-HELP = "find the commit that changed the run time or a gap, in spite of noise"
 
 _RUNS = 200
 _LONGEST_S = 3600.0

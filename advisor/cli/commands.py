@@ -17,10 +17,6 @@ class BuiltInCommand(Protocol):
     def NAME(self) -> str:
         """What the command is called."""
 
-    @property
-    def HELP(self) -> str:
-        """One line on what it does."""
-
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Give the command its arguments."""
 
@@ -54,6 +50,33 @@ _PLACES: Final = {
     "mcp": "mcp",
     "tune": "tune",
     "bisect": "bisect",
+}
+#: One line on what each command does: here, so that the help of all imports none of them.
+HELP: Final = {
+    "advise": "show where the time of a run goes, and rank what to do next",
+    "explain": "explain how each number was computed: formula, inputs, thresholds, rules",
+    "demo": "advise on a bundled trace (no profiler needed)",
+    "run": "run a program, record it and advise (no profiler needed)",
+    "watch": "watch directories and advise on every new run",
+    "status": "show whether the daemon runs, file states, and problems",
+    "history": "list the runs of a program and the state of each recommendation",
+    "compare": "show which gaps changed between two builds or runs, where, and whether beyond noise",
+    "applied": "say that an action was carried out, so that the next build shows what it won",
+    "ack": "acknowledge an item: it is known, and stays listed without being new",
+    "suppress": "suppress an item, for good or until a day, with a reason",
+    "stamp": "record the build of the profiles in a directory (gapwatch.json; default: git commit)",
+    "report": "write HTML pages by program and build, from directories or the history",
+    "convert": "write a run in the format of another tool: tables, call trees, timelines",
+    "export": "export all advice as JSON Lines, or the newest as OpenMetrics",
+    "backup": "back up the history (safe while the daemon runs)",
+    "restore": "put a backup in the place of the history",
+    "config": "show or validate the daemon's configuration, or write a systemd unit",
+    "rules": "list, show, check or test rules",
+    "machines": "list or show machine models, or measure this machine",
+    "plugins": "list plugins: origin, purpose, and why any failed to load",
+    "mcp": "serve a coding agent: measure, advise, prove (Model Context Protocol over stdio)",
+    "tune": "try compiler flags, threads, binding and other settings, and measure what they win",
+    "bisect": "find the commit that changed the run time or a gap, in spite of noise",
 }
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report
 
 NAME = "compare"
-HELP = "show which gaps changed between two builds or runs, where, and whether beyond noise"
 
 
 #: Regions whose part in a change is smaller are not named (of the largest part; seconds).
@@ -38,7 +37,7 @@ def run_command(args: argparse.Namespace) -> int:
 
     with history_location.open_runs(args) as runs:
         history_location.require_program(args.program, runs)
-        compared = compare_stored_builds(runs, args.before, args.after, args.program)
+        compared = compare_stored_builds(runs, args.before, args.after, args.program, whole=bool(args.fail_on))
     first, second, found = compared.before, compared.after, compared.comparison
     if args.form == "markdown":
         from advisor.output.markdown import render_comment

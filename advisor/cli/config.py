@@ -31,7 +31,6 @@ TimeoutStopSec=10
 [Install]
 WantedBy=default.target
 """
-HELP = "show or validate the daemon's configuration, or write a systemd unit"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

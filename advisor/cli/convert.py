@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import argparse
 
 NAME = "convert"
-HELP = "write a run in the format of another tool: tables, call trees, timelines"
 #: What ``--to`` names.
 TARGETS: Final = ("hatchet", "pandas", "parquet", "chrome-trace", "native", "speedscope")
 

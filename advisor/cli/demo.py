@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import argparse
 
 NAME = "demo"
-HELP = "advise on a bundled trace (no profiler needed)"
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: In an installed package, and in a checkout.

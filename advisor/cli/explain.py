@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from advisor.pipeline import Study
 
 NAME = "explain"
-HELP = "explain how each number was computed: formula, inputs, thresholds, rules"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

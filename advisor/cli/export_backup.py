@@ -22,7 +22,6 @@ class HistoryCommand:
     """One of these commands."""
 
     NAME: str
-    HELP: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run_command: Callable[[argparse.Namespace], int]
 
@@ -104,12 +103,6 @@ def _restore_history(args: argparse.Namespace) -> int:
     return 0
 
 
-export = HistoryCommand(
-    "export", "export all advice as JSON Lines, or the newest as OpenMetrics", _add_export_arguments, _export_history
-)
-backup = HistoryCommand(
-    "backup", "back up the history (safe while the daemon runs)", _add_backup_arguments, _backup_history
-)
-restore = HistoryCommand(
-    "restore", "put a backup in the place of the history", _add_restore_arguments, _restore_history
-)
+export = HistoryCommand("export", _add_export_arguments, _export_history)
+backup = HistoryCommand("backup", _add_backup_arguments, _backup_history)
+restore = HistoryCommand("restore", _add_restore_arguments, _restore_history)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report, Table
 
 NAME = "history"
-HELP = "list the runs of a program and the state of each recommendation"
 _MOST = 20
 
 

@@ -23,7 +23,6 @@ class ItemCommand:
     """One of the three commands: what it is called, what it says of an item, and what is said in return."""
 
     NAME: str
-    HELP: str
     state: ItemState
     reply: str
 
@@ -92,13 +91,6 @@ def _parse_day(text: str) -> str:
     return day.isoformat()
 
 
-applied = ItemCommand(
-    "applied", "say that an action was carried out, so that the next build shows what it won", "applied",
-    "applied; the next build will show what it won",
-)  # fmt: skip
-ack = ItemCommand(
-    "ack", "acknowledge an item: it is known, and stays listed without being new", "acknowledged", "acknowledged"
-)
-suppress = ItemCommand(
-    "suppress", "suppress an item, for good or until a day, with a reason", "suppressed", "suppressed"
-)
+applied = ItemCommand("applied", "applied", "applied; the next build will show what it won")
+ack = ItemCommand("ack", "acknowledged", "acknowledged")
+suppress = ItemCommand("suppress", "suppressed", "suppressed")

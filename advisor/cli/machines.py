@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report
 
 NAME = "machines"
-HELP = "list or show machine models, or measure this machine"
 #: Under this name a plugin offers to measure: ``probe(name, folder, working) -> Report``, as in ``commands.Services``.
 PROBE = "machine_probe"
 

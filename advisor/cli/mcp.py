@@ -10,7 +10,6 @@ from pathlib import Path
 from advisor.cli import history_location, user_folders
 
 NAME = "mcp"
-HELP = "serve a coding agent: measure, advise, prove (Model Context Protocol over stdio)"
 
 _LONGEST_S = 600.0
 

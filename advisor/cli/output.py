@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from advisor.cli import option_types, supervision
 from advisor.model.errors import AdvisorError
-from advisor.support.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     import argparse
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 120
 _WIDEST = 500
 _NARROWEST = 20
+_USUAL = 80
 _C_LOCALES = ("C", "POSIX")
 
 
@@ -74,7 +73,17 @@ def text_width(stream: TextIO | None) -> int:
     """Return how many columns text on ``stream`` has: those of its terminal at this moment, else ``PIPE_WIDTH``."""
     if stream is None or not stream.isatty():
         return PIPE_WIDTH
-    return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
+    return max(_NARROWEST, min(_WIDEST, terminal_columns()))
+
+
+def terminal_columns() -> int:
+    """Return ``shutil.get_terminal_size().columns`` without importing all that copies and packs files."""
+    with suppress(ValueError):
+        if (stated := int(os.environ.get("COLUMNS", ""))) > 0:
+            return stated
+    with suppress(AttributeError, ValueError, OSError):
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or _USUAL  # type: ignore[union-attr]
+    return _USUAL
 
 
 def stream_encoding(stream: TextIO | None, environ: Mapping[str, str]) -> str:
@@ -139,6 +148,10 @@ def _write_stream(text: str, stream: TextIO, encoding: str | None) -> None:
 
 def _write_file(text: str, file: Path, mode: int) -> None:
     """Replace a file as a whole, so that nobody reads half of it; write into what is no file, such as a pipe."""
+    import shutil
+
+    from advisor.support.atomic_write import atomic_write
+
     content = text.encode("utf-8", "backslashreplace")
     try:
         if file.exists() and (not file.is_file() or not os.access(file.resolve().parent, os.W_OK)):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from advisor.cli import output, report_output
-from advisor.cli.commands import COMMANDS
+from advisor.cli.commands import HELP
 from advisor.model.errors import UsageError
 from advisor.output.clean import clean_text
 
@@ -27,7 +28,9 @@ class CommandParser(argparse.ArgumentParser):
     """A parser whose help goes the way of all output, and whose complaints are ``UsageError``."""
 
     def __init__(self, *, add_help: bool = True, **settings: Any) -> None:  # noqa: ANN401 - what argparse takes
-        super().__init__(add_help=False, **settings)
+        shape = settings.pop("formatter_class", argparse.HelpFormatter)
+        width = output.terminal_columns() - 2  # argparse would import shutil to know
+        super().__init__(add_help=False, formatter_class=partial(shape, width=width), **settings)
         if add_help:
             self.add_argument("-h", "--help", action="help", help="Show this help and exit")
 
@@ -51,7 +54,7 @@ class CommandParser(argparse.ArgumentParser):
 
 def build_top_parser(plugin_commands: Iterable[tuple[str, str]]) -> CommandParser:
     """Return the parser of the command line without a command; its help lists them all."""
-    commands = [*((module.NAME, module.HELP) for module in COMMANDS.values()), *plugin_commands]
+    commands = [*HELP.items(), *plugin_commands]
     widest = max(len(name) for name, _ in commands)
     listed = _escape_percent("\n".join(f"  {name:{widest}}  {_capitalize(words)}" for name, words in commands))
     parser = CommandParser(
@@ -68,7 +71,7 @@ def build_top_parser(plugin_commands: Iterable[tuple[str, str]]) -> CommandParse
 
 def build_command_parser(module: BuiltInCommand) -> CommandParser:
     """Return the parser of one of gapwatch's own commands."""
-    words = f"{_capitalize(module.HELP)}."
+    words = f"{_capitalize(HELP[module.NAME])}."
     parser = CommandParser(prog=f"gapwatch {module.NAME}", description=words, allow_abbrev=False)
     module.add_arguments(parser)
     return parser

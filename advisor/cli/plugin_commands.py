@@ -23,18 +23,29 @@ _PATIENCE = 5.0
 
 
 def list_plugin_commands() -> list[tuple[str, str]]:
-    """Return name and help of the plugins' commands; none where that takes too long.
+    """Return name and help of the plugins' commands; of those that list none as far as they are found in time."""
+    from advisor.extension import command_list
 
-    A child process looks: where no list is kept it loads every plugin, and help must not pay for that in memory, nor
+    listed, told, others = command_list.read_listed_commands()
+    found = {command.name: command.help for command in listed}
+    if others or user_folders.plugin_folders():
+        found = dict(_ask_other_plugins(told)) | found
+    return [(name, found[name]) for name in sorted(found) if name not in COMMANDS]
+
+
+def _ask_other_plugins(told: Sequence[str]) -> list[tuple[str, str]]:
+    """Return name and help of the commands of other plugins than those that ``told`` theirs; none where it takes long.
+
+    A child process looks: where no list is kept it loads these plugins, and help must not pay for that in memory, nor
     end with a plugin that ends the process.
     """
     receiving, sending = os.pipe()
     child = os.fork()
     if child == 0:
-        _send_command_list(sending)
+        _send_command_list(sending, told)
     os.close(sending)
     try:
-        return [(name, words) for name, words in json.loads(_receive_bytes(receiving)) if name not in COMMANDS]
+        return [(str(name), str(words)) for name, words in json.loads(_receive_bytes(receiving))]
     except ValueError:
         return []
     finally:
@@ -44,7 +55,7 @@ def list_plugin_commands() -> list[tuple[str, str]]:
         os.waitpid(child, 0)
 
 
-def _send_command_list(sending: int) -> None:
+def _send_command_list(sending: int, told: Sequence[str]) -> None:
     """Write the list as JSON and end: what plugins print while they load goes nowhere."""
     try:
         nowhere = os.open(os.devnull, os.O_RDWR)
@@ -53,7 +64,7 @@ def _send_command_list(sending: int) -> None:
         from advisor.extension import command_list
 
         commands = [
-            (command.name, command.help) for command in command_list.list_commands(user_folders.plugin_folders())
+            (command.name, command.help) for command in command_list.list_commands(user_folders.plugin_folders(), told)
         ]
         with os.fdopen(sending, "w", encoding="ascii") as stream:
             json.dump(commands, stream)

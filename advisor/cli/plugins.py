@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report
 
 NAME = "plugins"
-HELP = "list plugins: origin, purpose, and why any failed to load"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from advisor.model.records import Advice
 
 NAME = "report"
-HELP = "write HTML pages by program and build, from directories or the history"
 _INDEX: Final = "index.html"
 _PAGE: Final = "run-[0-9][0-9][0-9][0-9]"
 _FOLDER: Final = "gapwatch-report"

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from advisor.extension.host import PluginHost
 
 NAME = "rules"
-HELP = "list, show, check or test rules"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

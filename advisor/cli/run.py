@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from advisor.model.records import Profile
 
 NAME = "run"
-HELP = "run a program, record it and advise (no profiler needed)"
 
 #: Where the ordinary run lies in the directory of all recordings of --deep.
 RECORDING: Final = "recording"

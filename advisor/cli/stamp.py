@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "stamp"
-HELP = "record the build of the profiles in a directory (gapwatch.json; default: git commit)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report
 
 NAME = "status"
-HELP = "show whether the daemon runs, file states, and problems"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

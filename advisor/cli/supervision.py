@@ -13,7 +13,6 @@ import select
 import signal
 import sys
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -48,15 +47,15 @@ class ChildLost(AdvisorError):
         super().__init__(f"the command ended before it was done, without a result: its process {reason}{whose}")
 
 
-@dataclass(slots=True)
 class _ChildState:
     """What this process knows when it is such a child: where to speak, and which plugins to leave out, and why."""
 
-    pipe: int
-    left_out: Mapping[str, str]
-    offline: bool
-    limits: ExitStack = field(default_factory=ExitStack)
-    delivering: bool = False
+    def __init__(self, left_out: Mapping[str, str], offline: bool) -> None:
+        self.pipe = -1
+        self.left_out = left_out
+        self.offline = offline
+        self.limits = ExitStack()
+        self.delivering = False
 
 
 _state: _ChildState | None = None
@@ -124,7 +123,7 @@ def run_supervised(task: Callable[[], int], *, offline: bool = False) -> int:
     left_out: dict[str, str] = {}
     while True:
         try:
-            return _run_once(task, _ChildState(-1, dict(left_out), offline))
+            return _run_once(task, _ChildState(dict(left_out), offline))
         except ChildLost as lost:
             if lost.delivering or not lost.suspects - left_out.keys():
                 raise

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from advisor.model.reports import Code, Report, Table
 
 NAME = "tune"
-HELP = "try compiler flags, threads, binding and other settings, and measure what they win"
 
 _RUNS = 25
 #: Settings that are tried: with the two starts of the first block that is eight runs.

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from advisor.model.records import Advice
 
 NAME = "watch"
-HELP = "watch directories and advise on every new run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

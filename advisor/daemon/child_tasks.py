@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 from advisor import pipeline
 from advisor.analysis import merging
 from advisor.collect import sidecar
-from advisor.extension.host import FoundProfile, PluginHost, discovery, installed_plugins, load_plugins
+from advisor.extension import installed_plugins
+from advisor.extension.host import FoundProfile, PluginHost, load_plugins
 from advisor.history.history_queries import StoredHistory
 from advisor.history.runs import strip_arrays
 from advisor.support import record_json
@@ -47,7 +48,7 @@ def prepare() -> None:
 
 def _foreign_plugins() -> list[str]:
     points, _ = installed_plugins.load_entry_points()
-    return [point.name for point in points if point.package != discovery.OWN]
+    return [point.name for point in points if point.package != installed_plugins.OWN]
 
 
 def handle(task: dict[str, Any], at: Callable[[str, str], None]) -> object:

@@ -1,8 +1,9 @@
 """The commands of all plugins by name, quickly: for ``gapwatch --help``, which must not load every plugin.
 
-The list is kept in the user's cache directory together with what would change if a plugin came, went or was edited:
-the search path, and the times of its directories, of the site plugins and of the plugins' own files. A list that does
-not fit any more is made anew by loading the plugins. It is not kept while a plugin is broken.
+Packages list the commands of their plugins in a file (``installed_plugins.COMMANDS_FILE``). Of other plugins, and of
+those in site directories, the list is kept in the user's cache directory together with what would change if a plugin
+came, went or was edited: the search path, and the times of its directories, of the site plugins and of the plugins' own
+files. A list that does not fit any more is made anew by loading the plugins. It is not kept while a plugin is broken.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from advisor import __version__
+from advisor.extension import installed_plugins
 from advisor.support import disk_cache
 
 if TYPE_CHECKING:
@@ -27,6 +29,15 @@ class ListedCommand(NamedTuple):
     name: str
     help: str
     plugin: str
+
+
+def read_listed_commands() -> tuple[tuple[ListedCommand, ...], tuple[str, ...], bool]:
+    """Return the commands that installed packages list, the plugins that list theirs, and whether there are others."""
+    points, broken = installed_plugins.load_entry_points()
+    listed = {point.name: point.read_commands() for point in points}
+    found = [ListedCommand(*row, plugin) for plugin, rows in listed.items() for row in rows or ()]
+    told = tuple(plugin for plugin, rows in listed.items() if rows is not None)
+    return tuple(sorted(found)), told, bool(broken) or len(told) < len(listed)
 
 
 def list_commands(site_dirs: Sequence[Path] = (), blocked: Sequence[str] = ()) -> tuple[ListedCommand, ...]:

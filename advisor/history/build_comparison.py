@@ -29,12 +29,21 @@ class BuildComparison:
     comparison: Comparison
 
 
-def compare_stored_builds(runs: RunStore, before: str, after: str, program: str | None = None) -> BuildComparison:
-    """Compare two builds by name, or two runs by number; raises ``UsageError`` for a name that stands for none."""
+def compare_stored_builds(
+    runs: RunStore, before: str, after: str, program: str | None = None, *, whole: bool = False
+) -> BuildComparison:
+    """Compare two builds by name, or two runs by number; raises ``UsageError`` for a name that stands for none.
+
+    Unless ``whole``, all advice but the last holds what is compared and nothing else (``RunStore.load_compared``).
+    """
     program, first, second = _select_runs(runs, before, after, program)
     repeated = _find_repeated_builds(runs.list_entries(program), first, second)[-NOISE_BUILDS:]
-    shown, changed = _load_advice(runs, first), _load_advice(runs, second)
-    found = compare_builds(shown, changed, [_load_advice(runs, build) for build in repeated])
+    if whole:
+        shown, changed = (tuple(runs.load_advice(entry.number) for entry in side) for side in (first, second))
+    else:
+        shown, changed = _load_compared(runs, first), _load_compared(runs, second)
+        changed = (*changed[:-1], runs.load_advice(second[-1].number))
+    found = compare_builds(shown, changed, [_load_compared(runs, build) for build in repeated])
     found = replace(found, before=_describe_side(before, first), after=_describe_side(after, second))
     return BuildComparison(shown, changed, found)
 
@@ -95,5 +104,5 @@ def _describe_side(name: str, side: Sequence[RunEntry]) -> str:
     return f"run {name}" if build is None else f"run {name} of {build}"
 
 
-def _load_advice(runs: RunStore, entries: Sequence[RunEntry]) -> tuple[Advice, ...]:
-    return tuple(runs.load_advice(entry.number) for entry in entries)
+def _load_compared(runs: RunStore, entries: Sequence[RunEntry]) -> tuple[Advice, ...]:
+    return runs.load_compared([entry.number for entry in entries])

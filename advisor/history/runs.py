@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from advisor.model.errors import StoreError
 from advisor.model.records import Advice, Phase
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 
 #: So many bytes of packed advice stay unpacked, which takes some ten times as much memory.
 _KEPT_B: Final = 6 << 20
+#: Parts of advice that no comparison asks for.
+_NOT_COMPARED: Final = (
+    "efficiencies", "findings", "recommendations", "steps_to_revisit", "needs", "problems", "dismissed",
+)  # fmt: skip
 _COLUMNS: Final = "id, program, run, build, started, added, ranks, actual_s, reader, grade, verdict"
 
 
@@ -140,6 +146,22 @@ class RunStore:
             raise StoreError(f"no run {number} in the history")
         return _require_sound(number, row[0])
 
+    def load_compared(self, numbers: Sequence[int]) -> tuple[Advice, ...]:
+        """Return what comparisons ask of runs: their names, times and bounds, and their gaps by region; nothing else.
+
+        That takes a fraction of the time of ``load_advice``. Raises ``StoreError`` for damaged ones.
+        """
+        found = []
+        for number in numbers:
+            row = self._connection.execute("SELECT advice FROM runs WHERE id = ?", (number,)).fetchone()
+            if row is None:
+                raise StoreError(f"no run {number} in the history")
+            try:
+                found.append(record_json.unpack_record(Advice, _keep_compared(_parse_json(zlib.decompress(row[0])))))
+            except (ValueError, TypeError, LookupError, zlib.error, ContractError) as error:
+                raise StoreError(f"the advice on run {number} is damaged: {error}") from error
+        return tuple(found)
+
     def load_latest_advice(self, program: str, most: int, without: Collection[int], until: int) -> tuple[Advice, ...]:
         """Return the advice on the newest runs ``until`` one of a program, the oldest first, without some.
 
@@ -178,6 +200,20 @@ class RunStore:
             return 0
         self._connection.execute("UPDATE units SET run = NULL WHERE run <= ?", (oldest[-1],))
         return self._connection.execute("DELETE FROM runs WHERE id <= ?", (oldest[-1],)).rowcount
+
+
+def _parse_json(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:  # it takes neither NaN nor infinity, which Python writes as such
+        return json.loads(text)
+
+
+def _keep_compared(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document of advice without what no comparison asks for."""
+    gaps = [{**gap, "processors": (), "iterations": (), "causes": ()} for gap in document["gaps"]]
+    profile = {**document["profile"], "processors": (), "regions": (), "phases": (), "notes": ()}
+    return {**document, **dict.fromkeys(_NOT_COMPARED, ()), "gaps": gaps, "profile": profile}
 
 
 def _require_sound(number: int, packed: bytes) -> Advice:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from advisor.model.record_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

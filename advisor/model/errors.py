@@ -13,8 +13,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
 class AdvisorError(Exception):
@@ -59,8 +59,7 @@ class GateCrossed(AdvisorError):
     exit_code = 1
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Problem:
+class Problem(NamedTuple):
     """One mistake in a document: place (1-based line and column) and message."""
 
     path: str

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from advisor.model.devices import DEVICE_GAPS, DEVICE_LEVELS, DeviceUse
+from advisor.model.record_class import dataclass
 from advisor.model.reports import Bars, HeatMap, Series
 
 FloatArray = npt.NDArray[np.float64]

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
+
+from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,8 +6,6 @@ comes out of ``clean_text`` is verbatim or visibly escaped.
 
 from __future__ import annotations
 
-import unicodedata
-
 #: Unicode categories without a picture of their own: controls, formats (bidi, zero width), surrogates, separators.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
@@ -19,11 +17,10 @@ def clean_text(text: str, encoding: str = "utf-8") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    shown = "".join(map(_escape_hidden, text))
+    from unicodedata import category  # help is plain ASCII, and need not pay for it
+
+    shown = "".join(
+        character.encode("unicode_escape").decode("ascii") if category(character) in _HIDDEN else character
+        for character in text
+    )
     return shown.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def _escape_hidden(character: str) -> str:
-    if unicodedata.category(character) in _HIDDEN:
-        return character.encode("unicode_escape").decode("ascii")
-    return character

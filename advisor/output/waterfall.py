@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from advisor.model.record_class import dataclass
 from advisor.output import numbers
 from advisor.output.text_cells import make_line, pad_text, wrap_text
 from advisor.output.wording import BOUNDS, describe_gap, find_base_bound

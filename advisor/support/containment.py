@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 import resource
 import signal
 import struct
@@ -65,7 +64,7 @@ def deny_network() -> bool:
 
     A filter of four comparisons on each call of the system: only ``socket`` with another family is refused (EACCES).
     """
-    architecture, call = _SOCKET_CALLS.get(platform.machine(), (0, 0))
+    architecture, call = _SOCKET_CALLS.get(os.uname().machine, (0, 0))
     if not architecture:
         return False
     load, equal, answer = 0x20, 0x15, 0x06

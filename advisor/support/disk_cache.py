@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Literal
 from zlib import crc32
 
-from advisor.support.atomic_write import atomic_write
 from advisor.support.private_files import open_private_file
 
 
@@ -39,6 +38,8 @@ def _read_own_file(path: Path) -> bytes:
 
 def store_cached(kind: str, key: object, state: object, content: object) -> None:
     """Keep ``content``, numbers and texts in lists and dicts, in the place of what was kept under the key before."""
+    from advisor.support.atomic_write import atomic_write
+
     place, body = _cache_path(kind, key), json.dumps(content).encode()
     with suppress(OSError):  # a home that can't be written
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

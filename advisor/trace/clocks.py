@@ -10,11 +10,12 @@ Processes that nothing ties together are islands, each of which is aligned by it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.model.record_class import dataclass
 from advisor.model.records import Note
 from advisor.trace import locations
 from advisor.trace.clock_fit import fit_clocks

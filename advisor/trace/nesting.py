@@ -7,11 +7,12 @@ depth in recorded order, the open call is the latest enter of the group.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from advisor.model.record_class import dataclass
 from advisor.trace.events import Kind, Role, are_kinds
 from advisor.trace.locations import locations_of_events
 from advisor.trace.unbalanced_calls import find_unbalanced_events

@@ -15,6 +15,7 @@ from profile_strategies import profiles
 
 from advisor.advice import facts
 from advisor.advice.facts.event_rows import call_traits
+from advisor.advice.facts.page import render_facts_page
 from advisor.advice.facts.places import compute_durations, family_name, find_places
 from advisor.advice.facts.sheet import FactSheet, find_programming_model, find_slowest_processors
 from advisor.advice.facts.values import VALUES
@@ -102,7 +103,7 @@ def test_fact_explains_itself(fact: Fact) -> None:
 
 def test_page_is_what_the_code_says() -> None:
     page = (ROOT / "docs" / "facts.md").read_text()
-    assert page == facts.render_facts_page(), "run: python -m advisor.advice.facts > docs/facts.md"
+    assert page == render_facts_page(), "run: python -m advisor.advice.facts > docs/facts.md"
 
 
 def test_units_of_facts_are_dimensions() -> None:

@@ -7,7 +7,8 @@ import pytest
 from command_line import ROOT, run
 
 from advisor import __version__, cli
-from advisor.cli.commands import COMMANDS
+from advisor.cli.commands import COMMANDS, HELP
+from advisor.extension import command_list
 from advisor.model.errors import DocumentError, GateCrossed, InputError, Problem
 
 if TYPE_CHECKING:
@@ -64,8 +65,19 @@ def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == 0
     text = capsys.readouterr().out
-    for name, module in COMMANDS.items():
-        assert re.search(rf"^  {name} +{re.escape(module.HELP[0].upper() + module.HELP[1:])}$", text, re.MULTILINE)
+    assert list(HELP) == list(COMMANDS)
+    for name, words in HELP.items():
+        assert re.search(rf"^  {name} +{re.escape(words[0].upper() + words[1:])}$", text, re.MULTILINE)
+
+
+def test_help_of_an_installation_without_other_plugins_starts_no_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed, told, _ = command_list.read_listed_commands()
+    monkeypatch.setattr(command_list, "read_listed_commands", lambda: (listed, told, False))
+    monkeypatch.setattr("os.fork", lambda: pytest.fail("a process was started"))
+    assert cli.main(["--help"]) == 0
+    assert "\n  couple " in capsys.readouterr().out
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,8 @@ from zlib import crc32
 import pytest
 from site_folder import plugin
 
-from advisor.extension import command_list, host
+from advisor.extension import command_list, host, installed_plugins
+from advisor.extension.installed_plugins import PluginEntryPoint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,3 +107,23 @@ def test_listing_kept_commands_imports_nothing_heavy(site: Path) -> None:
         for _ in range(2)
     ]
     assert outputs[1] == "[]\n"
+
+
+def test_own_plugins_list_what_they_register() -> None:
+    registered = [(c.name, c.help, c.plugin) for c in host.load_plugins().collect_commands()]
+    listed, told, _ = command_list.read_listed_commands()
+    assert [tuple(one) for one in listed] == registered
+    assert {"coupling", "otf2", "scaling"} <= set(told)
+
+
+def test_a_package_may_list_its_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name, text in (("acme_listed", "show  say what\n\nodd\n"), ("acme_silent", None)):
+        (tmp_path / name / "inner").mkdir(parents=True)
+        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('imported')")
+        if text is not None:
+            (tmp_path / name / "inner" / "commands.txt").write_text(text)
+    points = [PluginEntryPoint("a", "acme_listed.inner", "acme", "1"), PluginEntryPoint("b", "acme_silent:x", "b", "1")]
+    assert [point.read_commands() for point in points] == [[("show", "say what")], None]
+    monkeypatch.setattr(installed_plugins, "load_entry_points", lambda: (points, {}))
+    assert command_list.read_listed_commands() == ((("show", "say what", "a"),), ("a",), True)

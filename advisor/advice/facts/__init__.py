@@ -1,8 +1,7 @@
 """Facts: the vocabulary of the rules' conditions, and its values at every site."""
 
 from advisor.advice.facts.from_findings import add_finding_values
-from advisor.advice.facts.page import render_facts_page
 from advisor.advice.facts.sheet import FactSheet, Site, collect_facts
 from advisor.advice.facts.vocabulary import VOCABULARY, Fact
 
-__all__ = ["VOCABULARY", "Fact", "FactSheet", "Site", "add_finding_values", "collect_facts", "render_facts_page"]
+__all__ = ["VOCABULARY", "Fact", "FactSheet", "Site", "add_finding_values", "collect_facts"]

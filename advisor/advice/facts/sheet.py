@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,6 +19,7 @@ from advisor.analysis.disturbance import doubtful_seconds
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model.errors import PluginError
+from advisor.model.record_class import dataclass
 from advisor.model.records import ALL_LEVELS, GAP_NAMES, Need
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import policy
+from advisor.model.record_class import dataclass
 from advisor.model.records import GAP_NAMES
 
 if TYPE_CHECKING:

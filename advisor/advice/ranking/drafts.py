@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from advisor.advice.facts.places import family_name
@@ -12,6 +12,7 @@ from advisor.advice.facts.sheet import find_slowest_processors
 from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence, find_gap_letters, restrict_ceiling
 from advisor.advice.ranking.effects import find_effects, find_spot, select_instructions, spot_code
 from advisor.model import policy
+from advisor.model.record_class import dataclass
 from advisor.model.records import RANKS_ADDED_UP, Recommendation
 
 if TYPE_CHECKING:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.advice.facts.of_code import code_seconds
 from advisor.model import policy
+from advisor.model.record_class import dataclass
 from advisor.model.records import Effect
 
 if TYPE_CHECKING:

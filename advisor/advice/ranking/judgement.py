@@ -5,7 +5,7 @@ A rule's thresholds don't matter here; its ``requires`` does, and what its chang
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.counterfactuals import Candidate
@@ -13,6 +13,7 @@ from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.drafts import build_drafts
 from advisor.advice.ranking.outlook import matters_later
 from advisor.advice.rules.matching import find_possible
+from advisor.model.record_class import dataclass
 from advisor.model.records import Dismissed
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ the processor that decides each instance. A merged gap is the sum of its parts, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +17,7 @@ from advisor.analysis.bounds import are_durations_known, compute_bound_seconds, 
 from advisor.analysis.gaps import inner_waits
 from advisor.analysis.loads import ProfileLoads, SecondsSpread, summarize_loads
 from advisor.analysis.machine_bounds import COUNTS, seconds_by_place
+from advisor.model.record_class import dataclass
 from advisor.model.records import BOUND_NAMES, LEVELS
 from advisor.support.grouping import sum_by_group
 

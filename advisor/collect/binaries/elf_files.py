@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import zlib
 from bisect import bisect_right
-from dataclasses import dataclass
 from io import BytesIO
 from itertools import zip_longest
 from pathlib import Path
@@ -20,6 +19,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from advisor.model.errors import InputError
+from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
-from advisor.collect.binaries.program_code import NOTE, describe_code
 from advisor.model.errors import InputError, UsageError
 from advisor.model.records import Note
 
@@ -29,11 +28,13 @@ def attach_executable(profile: Profile, stated: Path | None, folders: Sequence[P
     ``stated`` is what the user names; ``InputError`` if it is no program. A file that a recording names is looked for
     from ``folders``, and left alone if it was changed after the run.
     """
-    if stated is not None:
-        return describe_code(replace(profile, executable=str(stated.resolve())), stated)
-    file = find_executable(profile, folders)
+    file = find_executable(profile, folders) if stated is None else stated
     if file is None:
         return profile
+    from advisor.collect.binaries.program_code import NOTE, describe_code
+
+    if stated is not None:
+        return describe_code(replace(profile, executable=str(stated.resolve())), stated)
     if _is_newer(file, profile):
         text = f"{file.name} was changed after this run, so that nothing is said about its code"
         return replace(profile, notes=(*profile.notes, Note(NOTE, text)))

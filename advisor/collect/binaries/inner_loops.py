@@ -7,10 +7,10 @@ ran, it does not know.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
+from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,16 +5,16 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 import pluggy
 
-from advisor.extension import hookspecs
+from advisor.extension import hookspecs, installed_plugins
 from advisor.extension.hookspecs import API_VERSION, GROUP
-from advisor.extension.host import installed_plugins, site_plugins
+from advisor.extension.host import site_plugins
 from advisor.model.errors import AdvisorError, PluginError
+from advisor.model.record_class import dataclass
 from advisor.support.documents.scalars import suggest_word
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 #: Is told which plugin is asked for what (a hook, ``import``, ``command``), and of nobody ("") once it has answered.
 Asking = Callable[[str, str], None]
 
-OWN: Final = "gapwatch"  # the distribution whose plugins nobody can displace by taking their names
 _PREFIX: Final = "advisor_"
 _TEXT_LIMIT: Final = 300
 
@@ -80,10 +79,10 @@ def register_plugins(
         if isinstance(candidate, LoadedPlugin):
             loaded.append(candidate)
         elif candidate.name not in blocked:
-            if asking is not None and candidate.origin != OWN:
+            if asking is not None and candidate.origin != installed_plugins.OWN:
                 asking(candidate.name, "import")
             loaded.append(_register_candidate(manager, candidate, origins))
-            if asking is not None and candidate.origin != OWN:
+            if asking is not None and candidate.origin != installed_plugins.OWN:
                 asking("", "")
         elif isinstance(blocked, Mapping):
             problem = blocked[candidate.name]
@@ -124,7 +123,7 @@ def _installed_candidates() -> list[_Candidate | LoadedPlugin]:
     found: list[_Candidate | LoadedPlugin] = [_Candidate(p.name, p.package, p.version, p.import_plugin) for p in points]
     for path, error in broken.items():
         found.append(LoadedPlugin(path, "a package", None, f"its entry points can't be read: {explain_error(error)}"))
-    return sorted(found, key=lambda candidate: (candidate.origin != OWN, candidate.name))
+    return sorted(found, key=lambda candidate: (candidate.origin != installed_plugins.OWN, candidate.name))
 
 
 def _folder_candidates(folder: Path) -> Iterator[_Candidate | LoadedPlugin]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
+from advisor.extension import installed_plugins
 from advisor.extension.commands import Command, CommandRegistry
 from advisor.extension.host import answers, discovery, plugin_services
 from advisor.extension.host.discovery import LoadedPlugin, explain_error
@@ -69,7 +70,7 @@ class PluginHost:
         self._manager = manager
         self.plugins = plugins
         self._asking = asking
-        self._others = {plugin.name for plugin in plugins if plugin.origin != discovery.OWN}
+        self._others = {plugin.name for plugin in plugins if plugin.origin != installed_plugins.OWN}
         self._failures: dict[str, None] = {}
         self._failed: dict[str, str] = {}
 

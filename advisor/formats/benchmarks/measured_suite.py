@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.formats.plain_text import read_content
 from advisor.model.errors import InputError
+from advisor.model.record_class import dataclass
 from advisor.support import strict_json
 
 if TYPE_CHECKING:

@@ -21,11 +21,6 @@ _PLACE: Final = re.compile(r"(.*?):(\d{1,9})\((.*)\)$")
 _HALF_S: Final = 5e-4
 
 
-def match_ends(ends: bytes) -> bool:
-    """Return whether the head of the table is there."""
-    return b"ncalls  tottime  percall  cumtime  percall filename:lineno(function)" in ends
-
-
 def parse(path: Path) -> StackProfile:
     """Return the functions of the last table; raises ``InputError`` with the line of what is damaged."""
     text = read_plain_text(path)

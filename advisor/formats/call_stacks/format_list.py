@@ -1,22 +1,70 @@
-"""The formats of call stacks that are known, the surest to be recognized first."""
+"""The formats of call stacks, and what tells them: the module that reads one is imported when a file is in it."""
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from advisor.formats.call_stacks import cprofile_text, folded, pstats, pyinstrument, speedscope
-from advisor.formats.call_stacks.stacks import StackFormat
+from advisor.formats.plain_text import HEAD
 
-#: Each with how sure it is.
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from advisor.formats.call_stacks.stacks import StackProfile
+
+#: A folded stack and its number; a semicolon before the number is one of a table.
+STACK_LINE: Final = re.compile(r"(\S.*?)(?<!;) +(\d{1,18})$")
+#: How many lines are looked at for folded stacks, and how many must be there.
+_GLANCE: Final = 200
+_ENOUGH: Final = 3
+_SPEEDSCOPE: Final = b"https://www.speedscope.app/file-format-schema.json"
+_PYINSTRUMENT: Final = (b'"root_frame"', b'"sample_count"', b'"duration"')
+_CPROFILE: Final = b"ncalls  tottime  percall  cumtime  percall filename:lineno(function)"
+#: Statistics of cProfile: a dictionary whose first key is a tuple of three, the first of them a text.
+_DICT, _TUPLE, _TEXTS = b"{", b")\x03", b"zZaAu"
+
+
+class StackFormat(NamedTuple):
+    """A format: the module that reads it, what recognizes the two ends of a file, and how sure that is."""
+
+    module: str
+    match_ends: Callable[[bytes], bool]
+    sure: float
+
+    def parse(self, path: Path) -> StackProfile:
+        """Return the stacks in the file at ``path``; raises ``InputError`` with the place of what is damaged."""
+        reader = import_module(f"advisor.formats.call_stacks.{self.module}")
+        found: StackProfile = reader.parse(path)
+        return found
+
+
+def find_format(ends: bytes) -> StackFormat | None:
+    """Return the format that the two ends of a file are in; None where there is none."""
+    return next((each for each in FORMATS if each.match_ends(ends)), None)
+
+
+def _begins_with_statistics(ends: bytes) -> bool:
+    """Return whether the file begins as a dictionary of functions: file, line and name."""
+    bare = bytes(code & 0x7F for code in ends[:4])
+    return bare[:1] == _DICT and bare[1:3] == _TUPLE and bare[3:4] in [bytes([text]) for text in _TEXTS]
+
+
+def _begins_with_stacks(ends: bytes) -> bool:
+    """Return whether the first lines are stacks: all with a number at their end, most with several functions."""
+    lines = ends[:HEAD].decode("utf-8", "replace").split("\n")[:-1][:_GLANCE]
+    stacks = [line for line in lines if line.strip() and not line.strip().isdigit()]
+    if len(stacks) < _ENOUGH or not all(STACK_LINE.match(line.strip("\r")) for line in stacks):
+        return False
+    return sum(";" in line for line in stacks) * 2 >= len(stacks)
+
+
+#: The surest to be recognized first.
 FORMATS: Final = (
-    (StackFormat("speedscope", speedscope.match_ends, speedscope.parse), 1.0),
-    (StackFormat("pyinstrument", pyinstrument.match_ends, pyinstrument.parse), 1.0),
-    (StackFormat("cProfile, printed", cprofile_text.match_ends, cprofile_text.parse), 0.9),
-    (StackFormat("cProfile", pstats.match_ends, pstats.parse), 0.8),
-    (StackFormat("folded stacks", folded.match_ends, folded.parse), 0.6),
+    StackFormat("speedscope", lambda ends: _SPEEDSCOPE in ends, 1.0),
+    StackFormat("pyinstrument", lambda ends: all(mark in ends for mark in _PYINSTRUMENT), 1.0),
+    StackFormat("cprofile_text", lambda ends: _CPROFILE in ends, 0.9),
+    StackFormat("pstats", _begins_with_statistics, 0.8),
+    StackFormat("folded", _begins_with_stacks, 0.6),
 )
-
-
-def find_format(ends: bytes) -> tuple[StackFormat, float] | None:
-    """Return the format that the two ends of a file are in, and how sure that is; None where there is none."""
-    return next(((each, sure) for each, sure in FORMATS if each.match_ends(ends)), None)

@@ -21,7 +21,7 @@ def advisor_sniff(path: Path) -> float | None:
     from advisor.formats.plain_text import read_ends
 
     found = find_format(read_ends(path))
-    return found[1] if found else None
+    return found.sure if found else None
 
 
 def read_call_paths(path: Path) -> CallPaths:
@@ -33,7 +33,7 @@ def read_call_paths(path: Path) -> CallPaths:
     found = find_format(read_ends(path))
     if found is None:
         raise InputError(path, "holds no call stacks in a format that is known here")
-    return build_call_paths(found[0].parse(path), path)
+    return build_call_paths(found.parse(path), path)
 
 
 @hookimpl

@@ -13,15 +13,7 @@ from advisor.model.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: A dictionary whose first key is a tuple of three, the first of them a text.
-_DICT, _TUPLE, _TEXTS = b"{", b")\x03", b"zZaAu"
 _SLACK: float = 1e-6
-
-
-def match_ends(ends: bytes) -> bool:
-    """Return whether the file begins as a dictionary of functions: file, line and name."""
-    bare = bytes(code & 0x7F for code in ends[:4])
-    return bare[:1] == _DICT and bare[1:3] == _TUPLE and bare[3:4] in [bytes([text]) for text in _TEXTS]
 
 
 def parse(path: Path) -> StackProfile:

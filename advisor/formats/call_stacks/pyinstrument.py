@@ -15,15 +15,9 @@ if TYPE_CHECKING:
 
     from advisor.support.strict_json import JsonNode
 
-_MARKS: Final = (b'"root_frame"', b'"sample_count"', b'"duration"')
 _PROGRAM: Final = "Program: "
 #: What the times of functions may exceed those of what contains them by, seconds.
 _SLACK_S: Final = 1e-4
-
-
-def match_ends(ends: bytes) -> bool:
-    """Return whether the document begins as a session of pyinstrument."""
-    return all(mark in ends for mark in _MARKS)
 
 
 def parse(path: Path) -> StackProfile:

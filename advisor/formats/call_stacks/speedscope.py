@@ -14,15 +14,9 @@ if TYPE_CHECKING:
 
     from advisor.support.strict_json import JsonNode
 
-_SCHEMA: Final = b"https://www.speedscope.app/file-format-schema.json"
 _UNITS: Final = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
 #: Samplers that leave out threads that do not run.
 _RUNNING_ONLY: Final = ("py-spy", "rbspy")
-
-
-def match_ends(ends: bytes) -> bool:
-    """Return whether the document names speedscope's schema."""
-    return _SCHEMA in ends
 
 
 def parse(path: Path) -> StackProfile:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from advisor.model.record_class import dataclass
 
+if TYPE_CHECKING:
     from advisor.model.records import Note
 
 
@@ -48,12 +47,3 @@ class StackProfile:
     def add_spent(self, stack: tuple[Frame, ...], thread: int, amount: float) -> None:
         """Add what a thread spent with ``stack``."""
         self.spent.setdefault(stack, [0.0] * self.threads)[thread] += amount
-
-
-@dataclass(frozen=True, slots=True)
-class StackFormat:
-    """A format of call stacks: its name, what recognizes the two ends of a file, and what reads it."""
-
-    name: str
-    match_ends: Callable[[bytes], bool]
-    parse: Callable[[Path], StackProfile]

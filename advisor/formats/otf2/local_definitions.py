@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from advisor.formats.otf2.chunks import read_definition_records
 from advisor.formats.otf2.clock_correction import ClockCorrection
+from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

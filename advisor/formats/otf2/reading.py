@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from advisor.formats.otf2 import archive
@@ -18,6 +18,7 @@ from advisor.formats.otf2.local_definitions import (
 )
 from advisor.formats.otf2.rows import DecodingContext, make_counts, make_rows
 from advisor.model.errors import InputError
+from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,11 +24,11 @@ def read_trace(path: Path) -> Trace:
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for a directory with process files of the recorder."""
+    if not path.is_dir():
+        return None
     from advisor.trace.recordings.layout import MAGIC
     from advisor.trace.recordings.processes import process_files
 
-    if not path.is_dir():
-        return None
     files = process_files(path)
     if not files:
         return None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.plain_text import read_plain_text
 from advisor.model.errors import InputError
+from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 #: Columns of ``sacct`` without which nothing can be said.
 REQUIRED_COLUMNS: Final = ("JobID", "Elapsed", "TotalCPU", "NCPUS")
 _OTHER_NAMES: Final = {"AllocCPUS": "NCPUS", "JobIDRaw": "JobID"}
-SEFF: Final = (b"Job ID: ", b"CPU Utilized: ", b"Job Wall-clock time: ")
 _SEFF_LINE: Final = re.compile(r"([A-Z][\w/ -]*): (.*)$")
 _TIME: Final = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,5}):)?(\d{1,5}):(\d{1,2}(?:\.\d{1,6})?)$")
 _CORE_TIME: Final = re.compile(r"([\d.]+)% of (\S+) core-walltime")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 
@@ -12,18 +12,22 @@ if TYPE_CHECKING:
     from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
+#: What every output of ``seff`` says.
+SEFF: Final = (b"Job ID: ", b"CPU Utilized: ", b"Job Wall-clock time: ")
+
 
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return how sure it is that the file at ``path`` is an account of a job; None where it is none."""
     from advisor.formats.plain_text import HEAD, read_ends
-    from advisor.formats.slurm.accounting import SEFF, has_sacct_head
 
     head = read_ends(path)[:HEAD]
     if all(mark in head for mark in SEFF):
         return 0.9
     if b"|Elapsed" not in head and b"Elapsed|" not in head:
         return None
+    from advisor.formats.slurm.accounting import has_sacct_head
+
     lines = head.decode("utf-8", "replace").split("\n")[:50]
     return 0.9 if any(has_sacct_head(line) for line in lines) else None
 

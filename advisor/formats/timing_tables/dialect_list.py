@@ -1,38 +1,45 @@
-"""The dialects of timing tables that are known."""
+"""The dialects of timing tables that are known; what reads one is imported when a file is in it."""
 
 from __future__ import annotations
 
-from typing import Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from advisor.formats.timing_tables.dialects import (
-    cp2k,
-    dealii,
-    gromacs,
-    ipm_banner,
-    kokkos,
-    lammps,
-    petsc_csv,
-    petsc_text,
-    petsc_xml,
-    quantum_espresso,
-    teuchos,
-    tiny_profiler,
-)
-from advisor.formats.timing_tables.table import Dialect
+if TYPE_CHECKING:
+    from advisor.formats.plain_text import PlainText
+    from advisor.formats.timing_tables.table import TimingTable
+
+#: The first columns of PETSc's log of events in CSV.
+PETSC_COLUMNS: Final = b"Stage Name,Event Name,Rank,Count,Time,Num Messages,Message Length,Num Reductions,FLOP,"
+
+
+class Dialect(NamedTuple):
+    """How one library prints its times: the name, a text that only its tables hold, and the module that reads them."""
+
+    name: str
+    marker: bytes
+    module: str
+
+    def parse(self, text: PlainText) -> TimingTable:
+        """Return the table in ``text``; raises ``InputError`` with the line of what is damaged."""
+        reader = import_module(f"advisor.formats.timing_tables.dialects.{self.module}")
+        table: TimingTable = reader.parse(text)
+        return table
+
 
 DIALECTS: Final = (
-    Dialect("LAMMPS", lammps.MARKER, lammps.parse),
-    Dialect("GROMACS", gromacs.MARKER, gromacs.parse),
-    Dialect("Teuchos", teuchos.MARKER, teuchos.parse),
-    Dialect("TinyProfiler", tiny_profiler.MARKER, tiny_profiler.parse),
-    Dialect("deal.II", dealii.MARKER, dealii.parse),
-    Dialect("CP2K", cp2k.MARKER, cp2k.parse),
-    Dialect("IPM", ipm_banner.MARKER, ipm_banner.parse),
-    Dialect("Kokkos Tools", kokkos.MARKER, kokkos.parse),
-    Dialect("PETSc", petsc_xml.MARKER, petsc_xml.parse),
-    Dialect("PETSc", petsc_csv.MARKER, petsc_csv.parse),
-    Dialect("PETSc", petsc_text.MARKER, petsc_text.parse),
-    Dialect("Quantum ESPRESSO", quantum_espresso.MARKER, quantum_espresso.parse),
+    Dialect("LAMMPS", b"MPI task timing breakdown:", "lammps"),
+    Dialect("GROMACS", b"R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G", "gromacs"),
+    Dialect("Teuchos", b"TimeMonitor results over ", "teuchos"),
+    Dialect("TinyProfiler", b"TinyProfiler total time across processes [min...avg...max]: ", "tiny_profiler"),
+    Dialect("deal.II", b"| Total wallclock time elapsed ", "dealii"),
+    Dialect("CP2K", b" T I M I N G ", "cp2k"),
+    Dialect("IPM", b"##IPMv", "ipm_banner"),
+    Dialect("Kokkos Tools", b"BEGIN KOKKOS PROFILING REPORT:", "kokkos"),
+    Dialect("PETSc", b"<petscroot>", "petsc_xml"),
+    Dialect("PETSc", PETSC_COLUMNS, "petsc_csv"),
+    Dialect("PETSc", b"PETSc Performance Summary: ---", "petsc_text"),
+    Dialect("Quantum ESPRESSO", b"This program is part of the open-source Quantum ESPRESSO suite", "quantum_espresso"),
 )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from advisor.model.record_class import dataclass
 
-    from advisor.formats.plain_text import PlainText
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from advisor.model.records import Note
     from advisor.trace.events import Role
 
@@ -68,12 +69,3 @@ class TimingTable:
     parameters: Mapping[str, str | float] = field(default_factory=dict)
     counts: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How one library prints its times: the name, a text that only its tables hold, and what reads them."""
-
-    name: str
-    marker: bytes
-    parse: Callable[[PlainText], TimingTable]

@@ -6,13 +6,13 @@ they fill (``advisor.support.documents``), not by YAML 1.1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from advisor.model.errors import Problem
+from advisor.model.record_class import dataclass
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Mark:
+class Mark(NamedTuple):
     """A place in a document: file, and line and column counted from 1."""
 
     file: str

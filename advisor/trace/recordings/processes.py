@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
+from advisor.model.record_class import dataclass
 from advisor.trace.recordings.layout import MAGIC
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.model.record_class import dataclass
 from advisor_simulation.whatif.trial import Trial, apply_change
 
 if TYPE_CHECKING:

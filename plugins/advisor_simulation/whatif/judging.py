@@ -6,13 +6,14 @@ for the same seconds; it is named in the place of the one that took them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.advice.counterfactuals import Counterfactual
 from advisor.advice.facts.places import is_significant
+from advisor.model.record_class import dataclass
 from advisor_simulation.whatif.evidence import describe_assumption, find_region, weigh_doubt
 from advisor_simulation.whatif.gains import ChangeGain, compare_trials, noise_s
 from advisor_simulation.whatif.reasons import OF_RUNS

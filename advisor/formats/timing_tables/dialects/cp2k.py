@@ -13,7 +13,6 @@ from advisor.trace.events import Role
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
-MARKER: Final = b" T I M I N G "
 _TITLE: Final = re.compile(r" - +T I M I N G +-$")
 _RANKS: Final = re.compile(r" GLOBAL\| Total number of message passing processes +(\d{1,9})$")
 _THREADS: Final = re.compile(r" GLOBAL\| Number of threads for this process +(\d{1,9})$")

@@ -13,7 +13,6 @@ from advisor.model.errors import InputError
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
-MARKER: Final = b"| Total wallclock time elapsed "
 _TITLE: Final = re.compile(r"\| Total wallclock time elapsed (?:since start)? *\|")
 _RULE: Final = re.compile(r"\+-{10,}")
 _SECONDS: Final = re.compile(r" *([0-9.e+-]+)s(?: +(\d+))? *$")

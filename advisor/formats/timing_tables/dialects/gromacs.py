@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
 from advisor.model.errors import InputError
+from advisor.model.record_class import dataclass
 from advisor.model.records import Note
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
-MARKER: Final = b"R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G"
 _TITLE: Final = re.compile(r"\s*R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G")
 _ON: Final = re.compile(r"On (\d{1,9}) MPI ranks?(?: doing PP)?(?:, each using (\d{1,9}) OpenMP threads)?")
 _ON_PME: Final = re.compile(r" *(?:on|and) (\d{1,9}) MPI ranks? doing PME")

@@ -13,7 +13,6 @@ from advisor.trace.regions import classify_region
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
-MARKER: Final = b"##IPMv"
 _TITLE: Final = re.compile(r"##IPMv\S+?#{5,}$")
 _END: Final = re.compile(r"#{40,}$")
 _COMMAND: Final = re.compile(r"# command   : (\S*)")

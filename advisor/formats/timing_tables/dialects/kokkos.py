@@ -16,7 +16,6 @@ from advisor.trace.events import Role
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
-MARKER: Final = b"BEGIN KOKKOS PROFILING REPORT:"
 _BEGIN: Final = re.compile(r"BEGIN KOKKOS PROFILING REPORT:$")
 _END: Final = re.compile(r"END KOKKOS PROFILING REPORT\.$")
 _TOTAL: Final = re.compile(r"TOTAL TIME: (\S+) seconds$")

@@ -13,7 +13,6 @@ from advisor.trace.events import Role
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
-MARKER: Final = b"MPI task timing breakdown:"
 _LOOP: Final = re.compile(r"Loop time of (\S+) on (\d{1,9}) procs for (\d{1,18}) steps with (\d{1,18}) atoms")
 _TABLE: Final = re.compile(r"MPI task timing breakdown:")
 _CPU: Final = re.compile(r"\s*([\d.]+)% CPU use with (\d{1,9}) MPI tasks x (\d{1,9}) OpenMP threads")

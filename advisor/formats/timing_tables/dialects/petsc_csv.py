@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from advisor.formats.timing_tables.dialect_list import PETSC_COLUMNS
 from advisor.formats.timing_tables.dialects.petsc_events import classify_event, is_containing, is_exchange
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
 from advisor.model.errors import InputError
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
     from advisor.trace.events import Role
 
-MARKER: Final = b"Stage Name,Event Name,Rank,Count,Time,Num Messages,Message Length,Num Reductions,FLOP,"
 _CELLS: Final = 9
 _PRODUCT: Final = "MatMult"
 
@@ -22,7 +22,7 @@ Seconds = dict[str, dict[int, float]]
 
 def parse(text: PlainText) -> TimingTable:
     """Return the events of all ranks; raises ``InputError`` with the line of what is damaged."""
-    first = next((n for n, line in enumerate(text.lines) if line.startswith(MARKER.decode())), None)
+    first = next((n for n, line in enumerate(text.lines) if line.startswith(PETSC_COLUMNS.decode())), None)
     if first is None:
         raise InputError(text.path, "holds no events of PETSc")
     last = text.lines[first].rsplit(",", 1)[-1]

@@ -18,7 +18,6 @@ from advisor.trace.events import Role
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
-MARKER: Final = b"PETSc Performance Summary: ---"
 _TITLE: Final = re.compile(r"-{10,} PETSc Performance Summary: -{10,}$")
 _RUN: Final = re.compile(r"(\S+) on a .* with (\d{1,9}) process(?:or|e)?s?(?:or)?(?:es)?\b.*?, by \S* ?(.*)$")
 _TIME: Final = re.compile(r"Time \(sec\): +(\S+) +(\S+) +(\S+)$")

@@ -14,7 +14,6 @@ from advisor.trace.events import Role
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
-MARKER: Final = b"This program is part of the open-source Quantum ESPRESSO suite"
 _PROGRAM: Final = re.compile(r" +Program (\S+) v\.\S+ +starts on +(\S+) at +(.{8})")
 _RANKS: Final = re.compile(r" +Parallel version \((?:MPI|MPI & OpenMP)\), running on +(\d{1,9}) process")
 _TASKS: Final = re.compile(r" +Number of MPI processes: +(\d{1,9})$")

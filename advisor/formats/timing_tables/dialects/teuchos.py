@@ -12,7 +12,6 @@ from advisor.model.errors import InputError
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
-MARKER: Final = b"TimeMonitor results over "
 _TITLE: Final = re.compile(r"\s*TimeMonitor results over (\d{1,9}) processors?")
 _HEAD: Final = re.compile(r"Timer Name +(MinOverProcs +MeanOverProcs +MaxOverProcs|Global time)")
 _RULE: Final = re.compile(r"(-{10,}|={10,})$")

@@ -12,7 +12,6 @@ from advisor.model.records import Note
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
-MARKER: Final = b"TinyProfiler total time across processes [min...avg...max]: "
 _TOTAL: Final = re.compile(
     r"TinyProfiler total time across processes \[min\.\.\.avg\.\.\.max\]: (\S+) \.\.\. (\S+) \.\.\. (\S+)$"
 )

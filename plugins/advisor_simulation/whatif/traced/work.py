@@ -9,11 +9,12 @@ their kind are disturbances, and no work at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.model.record_class import dataclass
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 from advisor_simulation.replay.program import SENDING, Op

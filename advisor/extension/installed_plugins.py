@@ -7,14 +7,21 @@ path changes; installing, removing or upgrading a package changes one.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from advisor.extension.hookspecs import GROUP
 from advisor.support import disk_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from importlib.metadata import Distribution
+
+_GROUP: Final = "advisor"  # ``hookspecs.GROUP``, without importing pluggy for the help
+#: The distribution whose plugins nobody can displace by taking their names.
+OWN: Final = "gapwatch"
+#: In the package of a plugin: its commands, a line each, the name and in one line what it does.
+COMMANDS_FILE: Final = "commands.txt"
 
 
 class PluginEntryPoint(NamedTuple):
@@ -30,6 +37,22 @@ class PluginEntryPoint(NamedTuple):
         from pkgutil import resolve_name
 
         return resolve_name(self.value.partition("[")[0].strip())
+
+    def read_commands(self) -> list[tuple[str, str]] | None:
+        """Return name and help of the plugin's commands as its package lists them, without importing it.
+
+        None where the package lists none and may have some all the same.
+        """
+        top, *parts = self.value.partition(":")[0].partition("[")[0].strip().split(".")
+        spec = find_spec(top)
+        for folder in (spec and spec.submodule_search_locations) or ():
+            try:
+                text = Path(folder, *parts, COMMANDS_FILE).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError):
+                continue
+            rows = (line.split(maxsplit=1) for line in text.splitlines())
+            return [(row[0], row[1]) for row in rows if len(row) == 2]
+        return [] if self.package == OWN else None
 
 
 def load_entry_points() -> tuple[list[PluginEntryPoint], dict[str, Exception]]:
@@ -64,8 +87,8 @@ def _collect_entry_points(packages: Iterable[Distribution]) -> tuple[list[Plugin
 
 
 def _iterate_entry_points(package: Distribution) -> Iterator[PluginEntryPoint]:
-    if f"[{GROUP}]" not in (package.read_text("entry_points.txt") or ""):
+    if f"[{_GROUP}]" not in (package.read_text("entry_points.txt") or ""):
         return  # most packages: nothing more is read of them
     about = package.metadata  # parsed each time it is asked for
-    for point in package.entry_points.select(group=GROUP):
+    for point in package.entry_points.select(group=_GROUP):
         yield PluginEntryPoint(point.name, point.value, about["Name"], about["Version"])
