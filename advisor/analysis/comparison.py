@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.analysis.distributions import student_t_quantile
+from advisor.analysis.fingerprints import compare_fingerprints
 from advisor.model import policy
 from advisor.model.devices import DEVICE_BOUNDS
 from advisor.model.record_class import dataclass
@@ -21,6 +22,7 @@ from advisor.model.records import ALL_LEVELS, BOUND_NAMES, LEVELS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from advisor.analysis.fingerprints import CountChange
     from advisor.model.records import Advice, FloatArray, Gap
 
 
@@ -49,7 +51,8 @@ class Change:
 class Comparison:
     """What changed from one build to another: the first bound and the gaps, which add up to the run time ``actual``.
 
-    Of the ``runs`` of each build so many were ``disturbed`` and left out.
+    Of the ``runs`` of each build so many were ``disturbed`` and left out. ``network`` is what changed in what the
+    builds ask of a network; those counts are of all runs, since nothing disturbs them.
     """
 
     program: str
@@ -59,6 +62,7 @@ class Comparison:
     actual: Change
     changes: tuple[Change, ...]
     disturbed: tuple[int, int] = (0, 0)
+    network: tuple[CountChange, ...] = ()
 
     @property
     def significant_increases(self) -> tuple[Change, ...]:
@@ -73,6 +77,11 @@ class Comparison:
         return abs(change.delta_s) > max(
             policy.UNDECIDED_CHANGE * change.noise_s, policy.CHANGE_SHARE * self.actual.before_s
         )
+
+    @property
+    def added_traffic(self) -> tuple[CountChange, ...]:
+        """The latencies, bytes and messages of which there are more, beyond what repeats differ by."""
+        return tuple(change for change in self.network if change.beyond_noise and change.delta > 0)
 
     @property
     def largest_increase(self) -> Change | None:
@@ -92,6 +101,7 @@ def compare_builds(
     least ``CHANGE_SHARE`` of the run.
     """
     all_runs = len(before), len(after)
+    network = compare_fingerprints(before, after, earlier)
     before, after, *earlier = select_undisturbed((before, after, *earlier))
     known = _known_bounds((*before, *after))
     names = ("actual", *_gap_names(known))
@@ -123,6 +133,7 @@ def compare_builds(
         changes[0],
         changes[1:],
         (all_runs[0] - len(before), all_runs[1] - len(after)),
+        network,
     )
 
 

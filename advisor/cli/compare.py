@@ -8,9 +8,10 @@ from advisor.cli import gates, history_location, output, report_output
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from advisor.analysis.comparison import Change, Comparison
-    from advisor.model.reports import Report
+    from advisor.model.reports import Report, Table
 
 NAME = "compare"
 
@@ -59,7 +60,23 @@ def _build_report(found: Comparison) -> Report:
     rows = tuple(_build_row(change, found) for change in (*found.changes, found.actual))
     before, after = (_describe_runs(*counts) for counts in zip(found.runs, found.disturbed, strict=True))
     title = f"{found.program}: from {found.before} ({before}) to {found.after} ({after})"
-    return Report(title, (Table("", columns, rows), Text(_describe_result(found))))
+    return Report(title, (Table("", columns, rows), *_build_network_table(found), Text(_describe_result(found))))
+
+
+def _build_network_table(found: Comparison) -> Iterator[Table]:
+    """Yield what the builds ask of a network, where events of both are known."""
+    from advisor.model.reports import Column, Table
+    from advisor.output.wording import describe_count
+
+    rows = tuple(
+        (change.words, describe_count(change.before, change), describe_count(change.after, change),
+         None if change.noise is None else describe_count(change.noise, change),
+         {None: "unknown", True: "yes", False: "no"}[change.beyond_noise])
+        for change in found.network
+    )  # fmt: skip
+    names = ("on the network", "before", "after", "noise", "more than noise")
+    if rows:
+        yield Table("", tuple(Column(name) for name in names), rows)
 
 
 def _build_row(change: Change, found: Comparison) -> tuple[str | float | None, ...]:
@@ -83,6 +100,14 @@ def _describe_runs(count: int, disturbed: int) -> str:
 
 
 def _describe_result(found: Comparison) -> str:
+    from advisor.output.wording import describe_added_traffic
+
+    more = found.added_traffic
+    traffic = f" {found.after} adds {describe_added_traffic(more[0])}, whatever the times say." if more else ""
+    return _describe_times(found) + traffic
+
+
+def _describe_times(found: Comparison) -> str:
     if found.actual.beyond_noise is None:
         return "No build ran more than once, so nothing can be told from noise: repeat the runs."
     worst = found.largest_increase

@@ -1,7 +1,8 @@
 """Gates for ``--fail-on``: a gap against a share of the run or a time, ``L > 3 %``, or what a build made worse.
 
 ``new`` is crossed by advice that no run of the base build shows, ``regression`` by a gap that has grown since the base
-build by more than repeated runs differ. Where there is nothing to compare with, that is said, and nothing is crossed.
+build by more than repeated runs differ, ``network`` by more latencies, bytes or messages, which hardly vary from run to
+run. Where there is nothing to compare with, that is said, and nothing is crossed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from advisor.model.records import Advice, Gap
 
 #: Gates on what changed since the base build.
-SINCE = ("new", "regression")
+SINCE = ("new", "regression", "network")
 
 _COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _GATE = re.compile(r"\s*([^<>=\s]+)\s*(>=|<=|>|<)\s*(\S.*?)\s*")
@@ -54,7 +55,7 @@ def add_gate_argument(parser: argparse.ArgumentParser, words: str = "Exit with s
     """Give a command the option that names gates."""
     parser.add_argument(
         "--fail-on", metavar="GATE", type=parse_gate, action="append", default=[],
-        help=f"{words}: 'L > 3 %%', 'W >= 2 s', new or regression (since the base build); repeatable",
+        help=f"{words}: 'L > 3 %%', 'W >= 2 s', new, regression or network (since the base build); repeatable",
     )  # fmt: skip
 
 
@@ -68,7 +69,7 @@ def parse_gate(text: str) -> Gate | ChangeGate:
     parts = _GATE.fullmatch(text)
     if parts is None:
         raise argparse.ArgumentTypeError(
-            f"expected a condition such as 'L > 3 %' or 'W >= 200 ms', new or regression, found {text!r}"
+            f"expected a condition such as 'L > 3 %' or 'W >= 200 ms', new, regression or network, found {text!r}"
         )
     gap, compare, quantity = parts.groups()
     unknown = [name for name in gap.split("+") if name not in GAP_NAMES]
@@ -106,6 +107,8 @@ def _find_changes(gate: ChangeGate, advice: Advice, base: ComparisonBase | None)
         output.write_messages(f"gate {gate.text!r} skipped: no earlier run of another build")
     elif gate.text == "new":
         yield from _find_new_items(advice, base)
+    elif gate.text == "network":
+        yield from _find_added_traffic(base)
     else:
         yield from _find_regressions(base)
 
@@ -140,6 +143,21 @@ def _find_regressions(base: ComparisonBase) -> Iterator[str]:
             f"the noise of that is "
             f"{numbers.format_duration(grown.noise_s)}"
         )
+
+
+def _find_added_traffic(base: ComparisonBase) -> Iterator[str]:
+    from advisor.output.wording import describe_added_traffic
+
+    change = base.change
+    if not change.network:
+        output.write_messages("gate 'network' skipped: not all runs of the two builds were traced on as many ranks")
+    elif change.network[0].noise is None:
+        output.write_messages(
+            f"gate 'network' skipped: neither {change.after} nor another build was run twice, so it is unknown whether "
+            "its messages vary"
+        )
+    for grown in change.added_traffic:
+        yield f"{change.after} adds {describe_added_traffic(grown)} since build {change.before}"
 
 
 def _find_crossing_gap(gate: Gate, advice: Advice) -> Gap | None:

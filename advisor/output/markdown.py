@@ -15,6 +15,7 @@ from advisor.output.clean import clean_text
 from advisor.output.recommendation_text import describe_expected_gain
 from advisor.output.text_cells import shorten_text
 from advisor.output.wording import (
+    describe_added_traffic,
     describe_bound,
     describe_gap,
     describe_grade,
@@ -67,6 +68,7 @@ def _render_changes(since: Comparison) -> Iterator[str]:
     """Yield what changed since the base build: the run time, and the gaps that moved most."""
     delta = _format_delta(since.actual, since)
     yield f"**Since build {_format_code(since.before)}**: run time {delta}{_describe_doubt(since)}"
+    yield from (f"Adds {_escape_markdown(describe_added_traffic(change))}." for change in since.added_traffic[:1])
     moved = sorted(since.changes, key=lambda change: -abs(change.delta_s))
     shown = [change for change in moved if change.delta_s][:_CHANGES]
     if shown:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from advisor.model import units
 from advisor.model.records import ALL_LEVELS
 
 if TYPE_CHECKING:
+    from advisor.analysis.fingerprints import CountChange
     from advisor.model.records import Advice, Bound, Gap, Grade, HowTo, Profile
 
 #: What each gap costs, by its name.
@@ -126,3 +128,15 @@ def describe_target(advice: Advice) -> str:
     told = {one.subject: one for one in advice.findings if one.kind == "scaling" and one.subject in ("run", "gaps")}
     stated = "run" in told and told["run"].measures.get("stated")
     return " ".join(told[subject].text for subject in ("run", "gaps") if subject in told) if stated else ""
+
+
+def describe_count(count: float, change: CountChange) -> str:
+    """Return a number of what a build asks of a network: bytes, or a plain count."""
+    return units.format_bytes(count) if change.is_bytes else f"{count:,.6g}"
+
+
+def describe_added_traffic(change: CountChange) -> str:
+    """Return by how much a count grew, for each step too where the steps are as many: 240 more latencies (2 a step)."""
+    more = describe_count(change.delta, change)
+    a_step = f" ({describe_count(change.delta / change.steps, change)} a step)" if (change.steps or 1.0) > 1.0 else ""
+    return f"{more} more {change.words}{a_step}"

@@ -40,7 +40,7 @@ def advisor_findings(profile: Profile, machine: Machine | None, trace: Trace | N
     from advisor_simulation.replay.findings import build_findings
     from advisor_simulation.whatif import disturbances
 
-    return (*build_findings(trace, machine), *disturbances.build_findings(profile, trace))
+    return (*build_findings(trace, machine, profile), *disturbances.build_findings(profile, trace))
 
 
 @hookimpl

@@ -12,12 +12,14 @@ import numpy as np
 from advisor.model.errors import AdvisorError
 from advisor.model.record_class import dataclass
 from advisor_simulation.replay import calibration, conversion, costs, engine
+from advisor_simulation.replay.fingerprint import compute_fingerprint
 from advisor_simulation.replay.network import Network, from_machine
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
     from advisor.trace.events import Trace
     from advisor_simulation.replay.costs import NetworkCosts, PathShare
+    from advisor_simulation.replay.fingerprint import NetworkFingerprint
     from advisor_simulation.replay.program import Program
 
 #: Events of a trace that advice replays, and operations on which a network is looked for, at most.
@@ -45,10 +47,14 @@ class NetworkDiagnosis:
 
 @dataclass(frozen=True, slots=True)
 class ReplayDiagnosis:
-    """What network and imbalance cost, and where; ``network`` is None where no network is known."""
+    """What network and imbalance cost, and where; ``network`` is None where no network is known.
+
+    ``fingerprint`` is what the build asks of any network.
+    """
 
     costs: NetworkCosts
     network: NetworkDiagnosis | None
+    fingerprint: NetworkFingerprint | None = None
 
 
 class _Latest:
@@ -90,9 +96,13 @@ def _compute_diagnosis(trace: Trace, machine: Machine | None) -> ReplayDiagnosis
     if found is None or found.recorded_s <= 0:
         return None
     try:
-        return ReplayDiagnosis(found, _diagnose_network(program, machine))
+        asked = compute_fingerprint(program, None if machine is None else from_machine(machine))
     except AdvisorError:
-        return ReplayDiagnosis(found, None)
+        asked = None
+    try:
+        return ReplayDiagnosis(found, _diagnose_network(program, machine), asked)
+    except AdvisorError:
+        return ReplayDiagnosis(found, None, asked)
 
 
 def _diagnose_network(program: Program, machine: Machine | None) -> NetworkDiagnosis | None:

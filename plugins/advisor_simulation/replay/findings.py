@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
 from advisor.model.records import Finding
-from advisor_simulation.replay import costs, diagnosis
+from advisor_simulation.replay import costs, diagnosis, fingerprint
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
+    from advisor.model.records import Profile
     from advisor.trace.events import Trace
     from advisor_simulation.replay.costs import NetworkCosts, PathShare
     from advisor_simulation.replay.diagnosis import NetworkDiagnosis, ReplayDiagnosis
@@ -20,12 +21,18 @@ _TELLING: Final = 0.01
 _SITES: Final = 3
 
 
-def build_findings(trace: Trace | None, machine: Machine | None) -> tuple[Finding, ...]:
+def build_findings(trace: Trace | None, machine: Machine | None, profile: Profile | None = None) -> tuple[Finding, ...]:
     """Return the findings of a replay of ``trace``; none where it can't be replayed or holds no times of calls."""
     found = None if trace is None else diagnosis.diagnose_replay(trace, machine)
     if found is None:
         return ()
-    return (*_efficiency_findings(found.costs), *_saving_findings(found.costs), *_site_findings(found))
+    asked = found.fingerprint
+    return (
+        *_efficiency_findings(found.costs),
+        *_saving_findings(found.costs),
+        *_site_findings(found),
+        *([fingerprint.build_finding(profile, asked)] if profile is not None and asked is not None else []),
+    )
 
 
 def _efficiency_findings(found: NetworkCosts) -> tuple[Finding, ...]:
