@@ -58,6 +58,7 @@ BASES = {
     "history": "by what it won before",
     "similar": "by what it won in similar programs",
     "calibration": "by what it won in programs with this fault",
+    "experiment": "by an experiment with the program's kernels",
 }
 COUNTS = {1: "one thing", 2: "two things", 3: "three things"}
 

@@ -72,6 +72,7 @@ def open_experiment(
         dict(caches), machine, mark, {str(name): str(array.value) for name, array in manifest.arrays.items()},
         str(manifest.loop_count),
         tuple(str(one.name) for one in manifest.kernels if one.communicates),
+        {str(metric.name): metric.reason for metric in manifest.metrics if metric.reason is not None},
     )  # fmt: skip
 
 

@@ -44,6 +44,10 @@ class Estimate:
         """Whether there is an interval."""
         return bool(np.isfinite(self.low) and np.isfinite(self.high))
 
+    def reduce_by(self, part: Estimate) -> Estimate:
+        """Return what is left of it without a part of it; its ends where the other's are opposite."""
+        return Estimate(self.value - part.value, self.low - part.high, self.high - part.low)
+
     @property
     def half_width(self) -> float:
         """Half of the interval's length over the value, NaN without one."""

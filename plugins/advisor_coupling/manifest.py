@@ -33,13 +33,18 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class PrintedMetric:
-    """A metric that the program prints, about the whole run: ``prints`` shows where, ``take`` which of several."""
+    """A metric that the program prints, about the whole run: ``prints`` shows where, ``take`` which of several.
+
+    ``reason`` says what a chain suffers from that has more of it than its kernels: misses of a ``cache``, or seconds in
+    ``messages`` or in waiting for others (``imbalance``).
+    """
 
     name: Name
     prints: Pattern
     mark: Mark
     combine: Combination = "sum"
     take: Literal["last", "max", "sum"] = "last"
+    reason: Literal["cache", "messages", "imbalance"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

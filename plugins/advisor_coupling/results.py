@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from advisor_coupling.cases import Chain
 
 SCHEMA: Final = "gapwatch/coupling/1"
+#: Why a metric can tell that a chain loses time.
+Reason = Literal["cache", "messages", "imbalance"]
 Kind = Literal["chain", "application", "baseline", "calibration"]
 _LARGEST: Final = 64 << 20
 _MOST_ROUNDS: Final = 10_000
@@ -63,7 +65,7 @@ class ExperimentDocument:
     """An experiment and its runs; ``fingerprint`` tells one experiment from another.
 
     ``arrays`` and ``loop_count`` are the expressions behind the numbers of the cases, needed to predict other cases;
-    ``communicating`` names the kernels that talk to other processes.
+    ``communicating`` names the kernels that talk to other processes, ``reasons`` the metrics that tell why chains lose.
     """
 
     schema: Literal["gapwatch/coupling/1"]
@@ -79,6 +81,7 @@ class ExperimentDocument:
     arrays: dict[str, str] = field(default_factory=dict)
     loop_count: str = ""
     communicating: tuple[str, ...] = ()
+    reasons: dict[str, Reason] = field(default_factory=dict)
 
 
 def read_results(path: Path) -> ExperimentDocument:
