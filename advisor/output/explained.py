@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: How many parts are told where not all are asked for.
 FIRST: Final = 2
 #: A part below this share of the run is not among the first.
-_LEAST_SHARE: Final = 0.01
+LEAST_SHARE: Final = 0.01
 _SHOWN_REGIONS: Final = 3
 
 
@@ -34,22 +34,28 @@ def select_parts(advice: Advice, most: int | None = FIRST) -> list[ExplainedPart
     found.sort(key=lambda one: (-one.part.seconds, one.gap, one.part.cause, one.part.regions))
     if most is None:
         return found
-    least = _LEAST_SHARE * advice.profile.actual_s
+    least = LEAST_SHARE * advice.profile.actual_s
     return [one for one in found if one.part.seconds >= least][:most]
 
 
 def describe_cause(part: GapPart) -> str:
-    """Return the cause with the regions in which it acts: ``coupling of flux and update``."""
+    """Return the cause with the regions in which it acts: ``coupling of flux and update``, ``cache misses in flux``."""
     names = [*part.regions[:_SHOWN_REGIONS]]
     left = len(part.regions) - len(names)
     if left:
         names.append(f"{left} more")
     listed = " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-    return f"{part.cause} of {listed}" if listed else part.cause
+    joint = "in" if " " in part.cause else "of"
+    return f"{part.cause} {joint} {listed}" if listed else part.cause
 
 
-def describe_account(account: GapAccount) -> str:
-    """Return the parts of a gap and what is left: ``44 ms coupling of flux and update, 76 ms unexplained``."""
+def describe_account(account: GapAccount, least_s: float = 0.0) -> str:
+    """Return the parts of a gap and what is left: ``44 ms coupling of flux and update, 76 ms unexplained``.
+
+    Nothing where no part has ``least_s`` seconds.
+    """
+    if all(part.seconds < least_s for part in account.parts):
+        return ""
     shown = [f"{numbers.format_duration(part.seconds)} {describe_cause(part)}" for part in account.parts]
     return ", ".join([*shown, f"{numbers.format_duration(max(account.unexplained_s, 0.0))} unexplained"])
 

@@ -130,7 +130,7 @@ def _quote_path(path: PurePosixPath) -> str:
 
 
 def _build_notifications(advice: Advice) -> list[Json]:
-    """Return what the reader of the results must know: verdict, what explains most, doubts about the profile, problems."""
+    """Return what the reader of the results must know: verdict, what explains most, doubts, problems."""
     verdict = f"{advice.verdict}; evidence {advice.grade.letter}"
     told: list[tuple[str, str]] = [("note", verdict)]
     told += [("note", describe_part(one)) for one in select_parts(advice)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from advisor.output import numbers
-from advisor.output.explained import describe_account
+from advisor.output.explained import LEAST_SHARE, describe_account
 from advisor.output.text_cells import make_line, pad_text, wrap_text
 from advisor.output.wording import BOUNDS, describe_gap, find_base_bound
 
@@ -67,7 +67,8 @@ def _build_rows(advice: Advice, page: Page, numbered: int) -> list[WaterfallRow]
 
 def _describe_parts(advice: Advice, name: str, page: Page) -> str:
     """Return what findings explain of a gap or of the lowest bound; nothing where they explain nothing."""
-    told = (describe_account(account) for account in advice.accounts if account.gap == name)
+    least_s = LEAST_SHARE * advice.profile.actual_s
+    told = (describe_account(account, least_s) for account in advice.accounts if account.gap == name)
     return page.clean_remark(next(told, ""))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from advisor.model.records import Profile
     from advisor.trace.events import Trace
+    from advisor_coupling.arrangements import Arrangement
     from advisor_coupling.intervals import Estimate
     from advisor_coupling.losses import ChainLoss, CouplingLosses
     from advisor_coupling.results import Reason
@@ -30,6 +32,11 @@ def build_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
             return []
         return [_build_order_finding(one, len(trace.locations)) for one in orders.estimate_orders(trace)]
     found = [_build_loop_finding(known)]
+    left = 1.0
+    if known.better_order is not None and profile.has_run_time:
+        found.append(_build_arrangement_finding(profile, known, known.better_order))
+        lost = sum(loss.excess.value for loss in known.chains)
+        left = max(1.0 - known.better_order.saved.value / lost, 0.0) if lost > 0 else 1.0
     losing = {loss.coupling.chain: loss for loss in known.chains}
     for one in known.model.couplings:
         loss = losing.get(one.chain)
@@ -41,7 +48,7 @@ def build_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
             "lost_s": one.excess.value, "lost_low_s": one.excess.low, "lost_high_s": one.excess.high,
         }  # fmt: skip
         text = f"{sentences.describe_coupling(known.model, one)} ({one.verdict}, {_describe_case(known)})"
-        parts = tuple(_explain_gaps(profile, known, loss)) if loss is not None else ()
+        parts = tuple(_explain_gaps(profile, known, loss, left)) if loss is not None and left > 0 else ()
         found.append(Finding("", "coupling", subject, text, measures, explains=parts))
     if known.lost:
         subject = known.model.case.chain_label(known.lost.coupling.chain)
@@ -52,24 +59,41 @@ def build_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
     return found
 
 
-def _explain_gaps(profile: Profile, known: CouplingLosses, loss: ChainLoss) -> Iterator[GapPart]:
+def _build_arrangement_finding(profile: Profile, known: CouplingLosses, better: Arrangement) -> Finding:
+    """Return which order of the kernels wins, and the seconds that the present one costs."""
+    kernels = tuple(known.model.case.kernels[index] for index in better.order)
+    share = units.format_share(known.order_share)
+    pairs = ", ".join(known.model.case.chain_label(pair) for pair in better.estimated)
+    doubt = f"; {pairs} estimated from the other pairs" if pairs else ""
+    text = f"The order {', '.join(kernels)} wins {share} of the run by the couplings of its neighbours{doubt}."
+    part = _build_part(profile, known, kernels, better.saved, "$", ("K-12",))
+    basis = "estimated" if better.estimated else part.basis
+    part = replace(part, cause="order", basis=basis, source=f"{part.source}, pairs composed in the order named")
+    measures = {"saved_s": better.saved.value, "low_s": better.saved.low, "high_s": better.saved.high}
+    return Finding("", "better order", ",".join(kernels), text, measures, explains=(part,))
+
+
+def _explain_gaps(profile: Profile, known: CouplingLosses, loss: ChainLoss, left: float) -> Iterator[GapPart]:
     """Yield the parts of gaps that a chain's loss explains: measured messages, measured imbalance, and the rest.
+
+    ``left`` is the share of it that no better order of the kernels removes.
 
     A loss of kernels that do not communicate lies in $: they take longer than their schedule, whatever the reason. Of a
     run of another size the same share of its time, with an interval twice as wide.
     """
     if not profile.has_run_time:
         return
-    rest = loss.excess
+    kernels = tuple(known.model.case.kernels[index] for index in loss.coupling.chain)
+    rest = loss.excess.scale_by(left)
     for reason, gap, action in _REASONS:
         measured = loss.reasons.get(reason)
         if measured is not None and measured.low > 0:
-            yield _build_part(profile, known, loss, measured, gap, (action,))
-            rest = rest.reduce_by(measured)
+            yield _build_part(profile, known, kernels, measured.scale_by(left), gap, (action,))
+            rest = rest.reduce_by(measured.scale_by(left))
     if rest.value > 0 and rest.high > 0:
         actions = _list_actions(known, loss)
         gap = "C'" if actions[:1] == ("K-5",) else "$"
-        yield _build_part(profile, known, loss, rest, gap, actions)
+        yield _build_part(profile, known, kernels, rest, gap, actions)
 
 
 def _list_actions(known: CouplingLosses, loss: ChainLoss) -> tuple[str, ...]:
@@ -87,13 +111,17 @@ def _list_actions(known: CouplingLosses, loss: ChainLoss) -> tuple[str, ...]:
 
 
 def _build_part(
-    profile: Profile, known: CouplingLosses, loss: ChainLoss, seconds: Estimate, gap: str, actions: tuple[str, ...]
+    profile: Profile,
+    known: CouplingLosses,
+    kernels: tuple[str, ...],
+    seconds: Estimate,
+    gap: str,
+    actions: tuple[str, ...],
 ) -> GapPart:
     scale, wide = profile.actual_s / known.run_s, 1.0 if known.exact else 2.0
     value = seconds.value * scale
     low, high = (max(value + wide * (end * scale - value), 0.0) for end in (seconds.low, seconds.high))
     case = known.model.case
-    kernels = tuple(case.kernels[index] for index in loss.coupling.chain)
     return GapPart(
         gap, "coupling", value, f"gapwatch couple at {case.name}{_describe_distance(known)}",
         "measured" if known.exact else "estimated", (low, high), kernels, actions, removable=True,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from advisor_coupling.losses import ChainLoss, CouplingLosses
 
 #: The actions of ``rules.yaml``: what each of them removes of the loss.
-ACTIONS: Final = ("K-1", "K-2", "K-3", "K-4", "K-5", "K-10", "K-11")
+ACTIONS: Final = ("K-1", "K-2", "K-3", "K-4", "K-5", "K-10", "K-11", "K-12")
 COMMAND: Final = "gapwatch couple MANIFEST"
 
 
@@ -45,6 +45,10 @@ def build_facts() -> list[Fact]:
         _make_fact(
             "run.coupling_apart", "yes/no", "kernels that share arrays have others in between",
             lambda known: known.apart is not None,
+        ),
+        _make_fact(
+            "run.coupling_order_share", "share", "what the best order of the kernels wins, by their pairs / run time",
+            lambda known: known.order_share,
         ),
         _make_fact(
             "run.coupling_lost_constructive_share", "share", "what coupling saves elsewhere and not here / run time",

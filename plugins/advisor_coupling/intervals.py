@@ -48,6 +48,10 @@ class Estimate:
         """Return what is left of it without a part of it; its ends where the other's are opposite."""
         return Estimate(self.value - part.value, self.low - part.high, self.high - part.low)
 
+    def scale_by(self, factor: float) -> Estimate:
+        """Return so many times of it."""
+        return Estimate(factor * self.value, factor * self.low, factor * self.high)
+
     @property
     def half_width(self) -> float:
         """Half of the interval's length over the value, NaN without one."""

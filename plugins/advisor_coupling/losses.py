@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor_coupling import newest, transitions
+from advisor_coupling.arrangements import find_best_order
 from advisor_coupling.cases import Metric
 from advisor_coupling.intervals import Estimate
 from advisor_coupling.model import TOLERANCE, build_case_model
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor.model.records import Profile
+    from advisor_coupling.arrangements import Arrangement
     from advisor_coupling.model import CaseModel, Coupling
     from advisor_coupling.results import ExperimentDocument, Reason
     from advisor_coupling.transitions import CacheLevel
@@ -68,7 +70,7 @@ class CouplingLosses:
     """The case of an experiment that is nearest to a run; ``exact`` if sizes and processors are the same.
 
     ``chains`` lose in the loop beyond noise, the costliest first. ``apart`` are kernels that share arrays with others
-    in between.
+    in between; ``better_order`` is one that wins beyond noise, where the order is free.
     """
 
     model: CaseModel
@@ -76,6 +78,7 @@ class CouplingLosses:
     chains: tuple[ChainLoss, ...]
     apart: tuple[str, str] | None
     lost: LostCoupling | None
+    better_order: Arrangement | None = None
 
     @property
     def worst(self) -> ChainLoss | None:
@@ -92,6 +95,11 @@ class CouplingLosses:
     def share(self) -> float:
         """What the worst chain costs of the run."""
         return self.worst.excess.value / self.run_s if self.worst else 0.0
+
+    @property
+    def order_share(self) -> float:
+        """What the better order wins of the run."""
+        return self.better_order.saved.value / self.run_s if self.better_order else 0.0
 
     @property
     def kernels(self) -> str:
@@ -131,7 +139,8 @@ def compute_losses(
         for one, excess in select_losses(nearest)
     ]  # fmt: skip
     apart, lost = _find_separated_kernels(nearest), _find_lost_coupling(nearest, models)
-    return CouplingLosses(nearest, exact, tuple(chains), apart, lost)
+    order = find_best_order(nearest.case, document.after) if document.free_order else None
+    return CouplingLosses(nearest, exact, tuple(chains), apart, lost, order)
 
 
 def select_losses(model: CaseModel) -> list[tuple[Coupling, Estimate]]:

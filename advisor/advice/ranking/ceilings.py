@@ -40,7 +40,7 @@ class GapBudget:
         return next((gap.name for gap in self.gaps.values() if letter in gap.members), unknown)
 
     def gap_seconds(self, name: str) -> float:
-        """Return the seconds of a gap that are not explained; where its lower bound is unknown, the most they can be."""
+        """Return the seconds of a gap that no action of its own explains; the most that they can be without a bound."""
         return max(self._whole_seconds(name) - self.explained.get(name, 0.0), 0.0)
 
     def _whole_seconds(self, name: str) -> float:
