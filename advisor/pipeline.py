@@ -206,8 +206,10 @@ def study_run(
     grade = quality.grade_profile(profile, levels, found, summary)
     options.stage(f"asking plugins about {profile.program}")
     findings = _collect_findings(profile, levels, found, host, known)
-    extra = facts.add_finding_values(host.collect_facts(known.events), findings)
     computation = describe_computation(profile, levels)
+    findings = (*findings, *([computation] if computation else []))
+    accounts = gaps.build_accounts(found, levels, findings)
+    extra = facts.add_finding_values(host.collect_facts(known.events), findings)
     wanted = need_computation(profile, levels, found)
     sheet = facts.collect_facts(profile, levels, found, machine, summary, extra)
     book, refused = _load_rules(options, host, extra)
@@ -220,6 +222,7 @@ def study_run(
         matches, profile, found, order=options.order, grade=grade, noise_s=known.earlier.noise_s(), gain=gain,
         outlook=ranking.find_outlook(findings),
         judge=_judge(profile, host, known, options.stage) if profile.devices is None else _judge_nothing,
+        accounts=accounts,
     )  # fmt: skip
     advice = Advice(
         profile=profile,
@@ -227,7 +230,7 @@ def study_run(
         bounds=levels,
         gaps=found,
         efficiencies=add_modelled_efficiencies(compute_efficiencies(profile, summary), findings),
-        findings=(*findings, *([computation] if computation else [])),
+        findings=findings,
         recommendations=ranked.recommendations,
         total=ranked.total,
         steps_to_revisit=ranked.steps_to_revisit,
@@ -235,6 +238,7 @@ def study_run(
         verdict=_decide_verdict(profile, grade, found, matches, ranked),
         problems=(*problems, *sheet.problems, *refused, *known.earlier.problems, *host.problems),
         dismissed=ranked.dismissed,
+        accounts=accounts,
     )
     return Study(advice, machine, summary, matches, ranked, won, files, known.earlier)
 

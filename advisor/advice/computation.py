@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.advice.facts.of_code import code_seconds
 from advisor.analysis.measures import recording_command
 from advisor.model import policy
+from advisor.model.gap_parts import GapPart
 from advisor.model.records import Finding, Need
 from advisor.model.units import format_share
 
@@ -78,7 +79,19 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
             "order of operations or by memory."
         )
     measures = {"share": seconds / profile.actual_s} | {fact: share for share, fact in named}
-    return Finding("code", KIND, "I", text, measures)
+    parts = tuple(_build_part(profile, fact, share * seconds) for share, fact in named)
+    return Finding("code", KIND, "I", text, measures, explains=parts)
+
+
+def _build_part(profile: Profile, fact: str, seconds: float) -> GapPart:
+    """Return the computation in code of a kind, in the regions that hold most of it; of one loop, kinds overlap."""
+    table = code_seconds(profile, fact)
+    largest = [] if table is None else [int(row) for row in table.argsort()[::-1][:_LISTED] if table[row] > 0]
+    regions = tuple(profile.regions[row].name for row in largest)
+    cause = _WORDS[fact].removeprefix("in ")
+    return GapPart(
+        "I", cause, seconds, "samples, and the code of the program", "estimated", None, regions, general=True
+    )
 
 
 def _code_shares(profile: Profile) -> dict[str, float] | None:

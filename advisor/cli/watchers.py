@@ -10,6 +10,7 @@ from advisor.cli import output
 from advisor.daemon.events import FileSettled, Remark, RunIngested
 from advisor.history.history_queries import StoredHistory
 from advisor.output import watch_screen
+from advisor.output.explained import describe_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,10 +53,11 @@ class _LineWatcher:
         pass
 
     def handle_event(self, event: Event) -> None:
-        """Write a line, two where something changed since the build before."""
+        """Write a line, more where findings explain seconds or something changed since the build before."""
         if isinstance(event, RunIngested):
             advice = StoredHistory(self._state).update_item_states(event.advice)
             output.write_output(watch_screen.render_run_line(event.number, advice, self._page) + "\n")
+            output.write_output("".join(f"  {text}\n" for text in describe_parts(advice, self._page)))
             change = compare_with_base(event.advice, StoredHistory(self._state, until=event.number))
             if change is not None:
                 output.write_output(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.model.gap_parts import GapPart
 from advisor.model.record_class import dataclass
 from advisor.model.records import ALIGNED_FILE, CAUSE_CATEGORIES, SMALL_IO_B, UNALIGNED_FILE, Finding
 from advisor.model.units import format_bytes, format_seconds, format_share
@@ -96,7 +97,9 @@ def _make_finding(access: _Access, plugin: str, kind: str, text: str, amount: fl
         "share_of_run": mean_s / profile.actual_s if profile.has_run_time else 0.0,
     }
     cost = f"{text}; {format_seconds(mean_s)} of each rank, {format_share(share)} of the I/O"
-    return Finding(plugin, kind, profile.program, cost, measures)
+    source = f"{plugin} counted {amount:,.0f} of {kind}"
+    parts = (GapPart("O", kind, mean_s, source, general=True),) if mean_s > 0 else ()
+    return Finding(plugin, kind, profile.program, cost, measures, explains=parts)
 
 
 def _find_patterns(access: _Access) -> Iterator[_Pattern]:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor.model.devices import DEVICE_GAPS, DEVICE_LEVELS, DeviceUse
+from advisor.model.gap_parts import GapAccount, GapPart
 from advisor.model.record_class import dataclass
 from advisor.model.reports import Bars, HeatMap, Series
 
@@ -279,7 +280,10 @@ class Efficiency:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a plugin noticed: ``kind`` and ``subject`` name it, ``measures`` hold the numbers, ``pictures`` more."""
+    """What a plugin noticed: ``kind`` and ``subject`` name it, ``measures`` hold the numbers, ``pictures`` more.
+
+    ``explains`` are the parts of gaps that it explains, in seconds.
+    """
 
     plugin: str
     kind: str
@@ -287,6 +291,7 @@ class Finding:
     text: str
     measures: Mapping[str, float] = field(default_factory=dict)
     pictures: tuple[Bars | Series | HeatMap, ...] = ()
+    explains: tuple[GapPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +362,7 @@ class Recommendation:
     ceiling_s: float
     expected_s: float | None
     interval_s: tuple[float, float] | None
-    basis: Literal["simulation", "history", "similar", "calibration"] | None
+    basis: Literal["simulation", "history", "similar", "calibration", "experiment"] | None
     confidence: float
     effort: int
     may_help: tuple[Effect, ...]
@@ -410,7 +415,7 @@ Verdict = Literal["advice", "nothing significant", "insufficient evidence"]
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Everything that is said about one run."""
+    """Everything that is said about one run; ``accounts`` hold what findings explain of its gaps."""
 
     profile: Profile
     grade: Grade
@@ -425,3 +430,4 @@ class Advice:
     verdict: Verdict
     problems: tuple[str, ...] = ()
     dismissed: tuple[Dismissed, ...] = ()
+    accounts: tuple[GapAccount, ...] = ()

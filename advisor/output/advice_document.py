@@ -13,6 +13,7 @@ from advisor.output.wording import EFFICIENCIES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from advisor.model.gap_parts import GapPart
     from advisor.model.records import Advice, Effect, Gap, HowTo, Note, Profile, Recommendation, Share
 
 SCHEMA = "gapwatch/advice/1"
@@ -53,6 +54,7 @@ def build_advice_document(advice: Advice) -> Json:
                 "measures": {name: _finite_or_none(value) for name, value in finding.measures.items()},
                 "text": finding.text,
             }
+            | ({"explains": [_build_part(part) for part in finding.explains]} if finding.explains else {})
             for finding in advice.findings
         ],
         "recommendations": [_build_recommendation(item) for item in advice.recommendations],
@@ -65,7 +67,35 @@ def build_advice_document(advice: Advice) -> Json:
         "needs": [{"fact": need.fact, "command": need.command} for need in advice.needs],
         "verdict": advice.verdict,
         "problems": list(advice.problems),
+        **_explained(advice),
         **_dismissed(advice),
+    }
+
+
+def _explained(advice: Advice) -> Json:
+    """Return what findings explain of the gaps; nothing where they explain nothing."""
+    listed = [
+        {
+            "gap": account.gap,
+            "seconds": account.seconds,
+            "parts": [_build_part(part) for part in account.parts],
+            "unexplained_s": account.unexplained_s,
+        }
+        for account in advice.accounts
+    ]
+    return {"explained": listed} if listed else {}
+
+
+def _build_part(part: GapPart) -> Json:
+    return {
+        "gap": part.gap,
+        "cause": part.cause,
+        "seconds": part.seconds,
+        "interval_s": _pair_or_none(part.interval_s),
+        "basis": part.basis,
+        "source": part.source,
+        "regions": list(part.regions),
+        "actions": list(part.actions),
     }
 
 

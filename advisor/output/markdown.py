@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.output import numbers
 from advisor.output.clean import clean_text
+from advisor.output.explained import describe_part, select_parts
 from advisor.output.recommendation_text import describe_expected_gain
 from advisor.output.text_cells import shorten_text
 from advisor.output.wording import (
@@ -43,6 +44,7 @@ def render_comment(advice: Advice, since: Comparison | None = None) -> str:
     """Return the comment; ``since`` says what changed from the build that the pull request is based on."""
     blocks = [MARK.format(_escape_marker_name(advice.profile.program)), *_render_head(advice)]
     blocks += _render_changes(since) if since is not None else []
+    blocks += _render_parts(advice)
     blocks += _render_next_actions(advice)
     blocks += [_fold_content("Where the seconds go", _render_gap_table(advice))] if advice.gaps else []
     blocks += (
@@ -92,6 +94,13 @@ def _describe_doubt(since: Comparison) -> str:
     if since.actual.beyond_noise is None:
         return " (one run each: noise unknown)"
     return f" ({sum(since.disturbed)} disturbed runs excluded)" if any(since.disturbed) else ""
+
+
+def _render_parts(advice: Advice) -> Iterator[str]:
+    """Yield what explains most of the gaps, with its seconds and how they are known."""
+    told = [f"- {_escape_markdown(describe_part(one))}" for one in select_parts(advice)]
+    if told:
+        yield "\n".join(["**What explains the gaps**", "", *told])
 
 
 def _render_next_actions(advice: Advice) -> Iterator[str]:

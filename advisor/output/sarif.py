@@ -14,6 +14,7 @@ from advisor import __version__
 from advisor.output import numbers
 from advisor.output.advice_document import to_json
 from advisor.output.clean import clean_text
+from advisor.output.explained import describe_part, select_parts
 from advisor.output.wording import BASES, describe_how
 
 if TYPE_CHECKING:
@@ -129,9 +130,10 @@ def _quote_path(path: PurePosixPath) -> str:
 
 
 def _build_notifications(advice: Advice) -> list[Json]:
-    """Return what the reader of the results must know: the verdict, doubts about the profile, problems."""
+    """Return what the reader of the results must know: verdict, what explains most, doubts, problems."""
     verdict = f"{advice.verdict}; evidence {advice.grade.letter}"
     told: list[tuple[str, str]] = [("note", verdict)]
+    told += [("note", describe_part(one)) for one in select_parts(advice)]
     told += [("note", note.text) for note in advice.grade.notes if note.penalty > 0]
     told += [("warning", problem) for problem in advice.problems]
     return [{"level": level, "message": _build_message(text)} for level, text in told]

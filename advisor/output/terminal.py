@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from advisor.model.records import WAITING_UNKNOWN
 from advisor.output import numbers
 from advisor.output.details import render_details
+from advisor.output.explained import render_parts
 from advisor.output.page import render_lines
 from advisor.output.recommendation_text import render_next_steps
 from advisor.output.sections import render_bullet, render_command, render_heading, render_paragraph
@@ -41,6 +42,7 @@ def render_screen(advice: Advice, page: Page) -> str:
     blocks = [
         _render_head(advice, page),
         _render_seconds(advice, page),
+        render_parts(advice, page),
         _render_verdict(advice, page),
         _render_unseen(advice, page),
     ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.output import numbers
+from advisor.output.explained import describe_parts
 from advisor.output.recommendation_text import render_headlines
 from advisor.output.sections import render_heading, render_paragraph
 from advisor.output.text_cells import join_lines, make_line, shorten_text
@@ -148,6 +149,8 @@ def _render_program(program: ProgramScreen, page: Page, room: int | None = None)
             part for text in render_change_lines(program.change, page) for part in render_paragraph(text, page, style)
         ]
     steps = render_headlines(advice, page)
+    told = [line for text in describe_parts(advice, page) for line in render_paragraph(text, page, "dim")]
+    steps = [*told, *([make_line()] if told and steps else []), *steps]
     nothing = "all recommendations suppressed" if advice.recommendations else advice.verdict
     after = [make_line(), *(steps or render_paragraph(nothing, page, "bold")), make_line()]
     levels = render_waterfall(advice, page) if advice.gaps else []

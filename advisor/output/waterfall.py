@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
 from advisor.model.record_class import dataclass
 from advisor.output import numbers
+from advisor.output.explained import LEAST_SHARE, describe_account
 from advisor.output.text_cells import make_line, pad_text, wrap_text
 from advisor.output.wording import BOUNDS, describe_gap, find_base_bound
 
@@ -55,10 +57,20 @@ def _build_rows(advice: Advice, page: Page, numbered: int) -> list[WaterfallRow]
     rows = []
     if base and base.name != "actual":
         words = page.clean_prose(BOUNDS.get(base.name, ""))
-        rows.append(WaterfallRow(base.name, words, 0.0, values[0], texts[0], "", base.status, "green", ""))
+        told = _describe_parts(advice, base.name, page)
+        rows.append(WaterfallRow(base.name, words, 0.0, values[0], texts[0], "", base.status, "green", "", told))
     for gap, seconds, share in zip(advice.gaps, texts[len(values) :], shares, strict=True):
-        rows.append(_build_gap_row(gap, known, seconds, share, _find_references(advice, gap, numbered), page))
+        row = _build_gap_row(gap, known, seconds, share, _find_references(advice, gap, numbered), page)
+        told = _describe_parts(advice, gap.name, page)
+        rows.append(replace(row, explanation=row.explanation or told))
     return rows
+
+
+def _describe_parts(advice: Advice, name: str, page: Page) -> str:
+    """Return what findings explain of a gap or of the lowest bound; nothing where they explain nothing."""
+    least_s = LEAST_SHARE * advice.profile.actual_s
+    told = (describe_account(account, least_s) for account in advice.accounts if account.gap == name)
+    return page.clean_remark(next(told, ""))
 
 
 def _build_gap_row(gap: Gap, known: dict[str, float], seconds: str, share: str, see: str, page: Page) -> WaterfallRow:

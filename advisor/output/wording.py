@@ -60,6 +60,7 @@ BASES = {
     "history": "by what it won before",
     "similar": "by what it won in similar programs",
     "calibration": "by what it won in programs with this fault",
+    "experiment": "by an experiment with the program's kernels",
 }
 COUNTS = {1: "one thing", 2: "two things", 3: "three things"}
 
@@ -138,5 +139,6 @@ def describe_count(count: float, change: CountChange) -> str:
 def describe_added_traffic(change: CountChange) -> str:
     """Return by how much a count grew, for each step too where the steps are as many: 240 more latencies (2 a step)."""
     more = describe_count(change.delta, change)
-    a_step = f" ({describe_count(change.delta / change.steps, change)} a step)" if (change.steps or 1.0) > 1.0 else ""
+    steps = change.steps or 1.0
+    a_step = f" ({describe_count(change.delta / steps, change)} a step)" if steps > 1.0 else ""
     return f"{more} more {change.words}{a_step}"

@@ -21,7 +21,7 @@ T = TypeVar("T")
 Json = Any
 Build = Callable[[Any], Any]
 #: Fields that records got after some were written into histories.
-ADDED: Final = {"Finding": ("pictures",), "Axis": ("names",)}
+ADDED: Final = {"Finding": ("pictures", "explains"), "Axis": ("names",), "Advice": ("accounts",)}
 _PLAIN: Final = frozenset((str, int, float, bool, NoneType))
 
 

@@ -3,7 +3,6 @@
 from advisor_coupling.hooks import (
     advisor_api,
     advisor_commands,
-    advisor_expected_gain,
     advisor_facts,
     advisor_findings,
     advisor_rules,
@@ -12,7 +11,6 @@ from advisor_coupling.hooks import (
 __all__ = [
     "advisor_api",
     "advisor_commands",
-    "advisor_expected_gain",
     "advisor_facts",
     "advisor_findings",
     "advisor_rules",

@@ -1,34 +1,55 @@
-"""Findings and expected gains: what coupling means for the advice on a run."""
+"""Findings: what coupling means for the advice on a run, with the parts of gaps that it explains."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
+from advisor.model.gap_parts import GapPart
 from advisor.model.records import Finding
 from advisor_coupling import coupling_facts, orders, report, sentences
 
 if TYPE_CHECKING:
-    from advisor.model.records import Profile, Recommendation
+    from collections.abc import Iterator
+
+    from advisor.model.records import Profile
     from advisor.trace.events import Trace
-    from advisor_coupling.losses import CouplingLosses
+    from advisor_coupling.arrangements import Arrangement
+    from advisor_coupling.intervals import Estimate
+    from advisor_coupling.losses import ChainLoss, CouplingLosses
+    from advisor_coupling.results import Reason
+
+#: Reasons that a metric puts seconds down to: the gap that these lie in, and the action against them.
+_REASONS: Final[tuple[tuple[Reason, str, str], ...]] = (("messages", "C'", "K-5"), ("imbalance", "L", "K-11"))
 
 
 def build_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
     """Return what an experiment with this program found, or else what the order of kernels in the trace tells."""
     known = coupling_facts.find_known_losses(profile)
     if known is None:
-        return [_build_order_finding(one) for one in orders.estimate_orders(trace)] if trace is not None else []
+        if trace is None:
+            return []
+        return [_build_order_finding(one, len(trace.locations)) for one in orders.estimate_orders(trace)]
     found = [_build_loop_finding(known)]
+    left = 1.0
+    if known.better_order is not None and profile.has_run_time:
+        found.append(_build_arrangement_finding(profile, known, known.better_order))
+        lost = sum(loss.excess.value for loss in known.chains)
+        left = max(1.0 - known.better_order.saved.value / lost, 0.0) if lost > 0 else 1.0
+    losing = {loss.coupling.chain: loss for loss in known.chains}
     for one in known.model.couplings:
-        if sentences.is_claimed(one) and len(one.chain) == 2:
-            subject = known.model.case.chain_label(one.chain)
-            measures = {
-                "coupling": one.value.value, "low": one.value.low, "high": one.value.high,
-                "lost_s": one.excess.value, "lost_low_s": one.excess.low, "lost_high_s": one.excess.high,
-            }  # fmt: skip
-            text = f"{sentences.describe_coupling(known.model, one)} ({one.verdict}, {_describe_case(known)})"
-            found.append(Finding("", "coupling", subject, text, measures))
+        loss = losing.get(one.chain)
+        if loss is None and not (sentences.is_claimed(one) and len(one.chain) == 2):
+            continue
+        subject = known.model.case.chain_label(one.chain)
+        measures = {
+            "coupling": one.value.value, "low": one.value.low, "high": one.value.high,
+            "lost_s": one.excess.value, "lost_low_s": one.excess.low, "lost_high_s": one.excess.high,
+        }  # fmt: skip
+        text = f"{sentences.describe_coupling(known.model, one)} ({one.verdict}, {_describe_case(known)})"
+        parts = tuple(_explain_gaps(profile, known, loss, left)) if loss is not None and left > 0 else ()
+        found.append(Finding("", "coupling", subject, text, measures, explains=parts))
     if known.lost:
         subject = known.model.case.chain_label(known.lost.coupling.chain)
         saved = units.format_seconds(known.lost.seconds)
@@ -38,9 +59,81 @@ def build_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
     return found
 
 
+def _build_arrangement_finding(profile: Profile, known: CouplingLosses, better: Arrangement) -> Finding:
+    """Return which order of the kernels wins, and the seconds that the present one costs."""
+    kernels = tuple(known.model.case.kernels[index] for index in better.order)
+    share = units.format_share(known.order_share)
+    pairs = ", ".join(known.model.case.chain_label(pair) for pair in better.estimated)
+    doubt = f"; {pairs} estimated from the other pairs" if pairs else ""
+    text = f"The order {', '.join(kernels)} wins {share} of the run by the couplings of its neighbours{doubt}."
+    part = _build_part(profile, known, kernels, better.saved, "$", ("K-12",))
+    basis = "estimated" if better.estimated else part.basis
+    part = replace(part, cause="order", basis=basis, source=f"{part.source}, pairs composed in the order named")
+    measures = {"saved_s": better.saved.value, "low_s": better.saved.low, "high_s": better.saved.high}
+    return Finding("", "better order", ",".join(kernels), text, measures, explains=(part,))
+
+
+def _explain_gaps(profile: Profile, known: CouplingLosses, loss: ChainLoss, left: float) -> Iterator[GapPart]:
+    """Yield the parts of gaps that a chain's loss explains: measured messages, measured imbalance, and the rest.
+
+    ``left`` is the share of it that no better order of the kernels removes.
+
+    A loss of kernels that do not communicate lies in $: they take longer than their schedule, whatever the reason. Of a
+    run of another size the same share of its time, with an interval twice as wide.
+    """
+    if not profile.has_run_time:
+        return
+    kernels = tuple(known.model.case.kernels[index] for index in loss.coupling.chain)
+    rest = loss.excess.scale_by(left)
+    for reason, gap, action in _REASONS:
+        measured = loss.reasons.get(reason)
+        if measured is not None and measured.low > 0:
+            yield _build_part(profile, known, kernels, measured.scale_by(left), gap, (action,))
+            rest = rest.reduce_by(measured.scale_by(left))
+    if rest.value > 0 and rest.high > 0:
+        actions = _list_actions(known, loss)
+        gap = "C'" if actions[:1] == ("K-5",) else "$"
+        yield _build_part(profile, known, kernels, rest, gap, actions)
+
+
+def _list_actions(known: CouplingLosses, loss: ChainLoss) -> tuple[str, ...]:
+    """Return the actions that remove the loss of a chain, by the reasons that are known for it."""
+    found = []
+    if loss.cache is not None:
+        found += ["K-1", "K-2"] if loss.shared else ["K-2"]
+    elif loss.shared:
+        found.append("K-4")
+    if loss.communicates and "messages" not in loss.reasons:
+        found.append("K-5")
+    if known.apart is not None and loss is known.worst:
+        found.append("K-3")
+    return tuple(found) if found or not loss.has_no_reason else ("K-10",)
+
+
+def _build_part(
+    profile: Profile,
+    known: CouplingLosses,
+    kernels: tuple[str, ...],
+    seconds: Estimate,
+    gap: str,
+    actions: tuple[str, ...],
+) -> GapPart:
+    scale, wide = profile.actual_s / known.run_s, 1.0 if known.exact else 2.0
+    value = seconds.value * scale
+    low, high = (max(value + wide * (end * scale - value), 0.0) for end in (seconds.low, seconds.high))
+    case = known.model.case
+    return GapPart(
+        gap, "coupling", value, f"gapwatch couple at {case.name}{_describe_distance(known)}",
+        "measured" if known.exact else "estimated", (low, high), kernels, actions, removable=True,
+    )  # fmt: skip
+
+
 def _describe_case(known: CouplingLosses) -> str:
-    near = "" if known.exact else ", the measured case nearest to this run"
-    return f"measured at {known.model.case.name}{near}"
+    return f"measured at {known.model.case.name}{_describe_distance(known)}"
+
+
+def _describe_distance(known: CouplingLosses) -> str:
+    return "" if known.exact else ", the measured case nearest to this run"
 
 
 def _build_loop_finding(known: CouplingLosses) -> Finding:
@@ -62,7 +155,7 @@ def _build_loop_finding(known: CouplingLosses) -> Finding:
     )
 
 
-def _build_order_finding(one: orders.KernelOrder) -> Finding:
+def _build_order_finding(one: orders.KernelOrder, locations: int) -> Finding:
     value = one.ratio
     text = (
         f"{one.kernel} takes {value.value:.3g} times as long ({value.low:.3g} to {value.high:.3g}) after {one.after} "
@@ -70,19 +163,6 @@ def _build_order_finding(one: orders.KernelOrder) -> Finding:
         f"in the trace. Whether they couple, {coupling_facts.COMMAND} tells."
     )
     measures = {"ratio": value.value, "low": value.low, "high": value.high, "lost_s": one.seconds}
-    return Finding("", "order of kernels", f"{one.after},{one.kernel}", text, measures)
-
-
-def compute_gain(profile: Profile, recommendation: Recommendation) -> tuple[float, float, float] | None:
-    """Return what removing the loss of the worst pair wins in seconds: back to what both take by themselves.
-
-    Of a run of another size the same share of its time, with an interval twice as wide.
-    """
-    known = coupling_facts.find_known_losses(profile)
-    if known is None or known.worst is None or not profile.has_run_time:
-        return None
-    lost = known.worst.excess
-    scale = profile.actual_s / known.run_s
-    wide = 1.0 if known.exact else 2.0
-    low, high = lost.value - wide * (lost.value - lost.low), lost.value + wide * (lost.high - lost.value)
-    return max(lost.value, 0.0) * scale, max(low, 0.0) * scale, max(high, 0.0) * scale
+    source = f"{one.kernel} after {one.after} against {one.kernel} after {one.instead}, in the trace"
+    part = GapPart("$", "order of kernels", max(one.seconds, 0.0) / locations, source, "estimated", None, (one.kernel,))
+    return Finding("", "order of kernels", f"{one.after},{one.kernel}", text, measures, explains=(part,))

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from advisor.advice.facts.vocabulary import Unit, Value
     from advisor.model.records import Profile
-    from advisor_coupling.losses import CouplingLosses
+    from advisor_coupling.losses import ChainLoss, CouplingLosses
 
 #: The actions of ``rules.yaml``: what each of them removes of the loss.
-ACTIONS: Final = ("K-1", "K-2", "K-3", "K-4", "K-5")
+ACTIONS: Final = ("K-1", "K-2", "K-3", "K-4", "K-5", "K-10", "K-11", "K-12")
 COMMAND: Final = "gapwatch couple MANIFEST"
 
 
@@ -25,20 +25,30 @@ def build_facts() -> list[Fact]:
         _make_fact("run.coupling_measured", "yes/no", "whether an experiment with this program was found",
         lambda _: True),
         _make_fact(
-            "run.coupling_lost_share", "share", "(P_ij - P_i - P_j) * passes / run time of the pair that costs most",
+            "run.coupling_lost_share", "share", "(P_S - sum of P_k) * passes / run time of the chain that costs most",
             lambda known: known.share,
         ),
-        _make_fact("run.coupling_worst", "ratio", "C_ij of that pair", _worst_coupling),
-        _make_fact("run.coupling_kernels", "name", "the kernels of that pair", lambda known: known.kernels or None),
+        _make_fact("run.coupling_worst", "ratio", "C_S of that chain", _worst_coupling),
+        _make_fact("run.coupling_kernels", "name", "the kernels of that chain", lambda known: known.kernels or None),
         _make_fact(
-            "run.coupling_evicts", "yes/no", "a cache holds the data of each of the two, and not those of both",
-            lambda known: known.evicted is not None,
+            "run.coupling_evicts", "yes/no", "a cache holds the data of each of its kernels, and not those of all",
+            _of_worst(lambda worst: worst.cache is not None),
         ),
-        _make_fact("run.coupling_shares", "yes/no", "both use an array", lambda known: bool(known.shared)),
-        _make_fact("run.coupling_communicates", "yes/no", "one of them communicates", lambda known: known.communicates),
+        _make_fact("run.coupling_shares", "yes/no", "two of them use one array",
+        _of_worst(lambda worst: bool(worst.shared))),
+        _make_fact("run.coupling_communicates", "yes/no", "one of them communicates, or lost time in messages",
+        _of_worst(lambda worst: worst.communicates or worst.is_mainly("messages"))),
+        _make_fact("run.coupling_imbalance", "yes/no", "they lose most by waiting for others, which a metric tells",
+        _of_worst(lambda worst: worst.is_mainly("imbalance"))),
+        _make_fact("run.coupling_unexplained", "yes/no", "nothing that is known tells why they lose",
+        _of_worst(lambda worst: worst.has_no_reason)),
         _make_fact(
             "run.coupling_apart", "yes/no", "kernels that share arrays have others in between",
             lambda known: known.apart is not None,
+        ),
+        _make_fact(
+            "run.coupling_order_share", "share", "what the best order of the kernels wins, by their pairs / run time",
+            lambda known: known.order_share,
         ),
         _make_fact(
             "run.coupling_lost_constructive_share", "share", "what coupling saves elsewhere and not here / run time",
@@ -48,7 +58,12 @@ def build_facts() -> list[Fact]:
 
 
 def _worst_coupling(known: CouplingLosses) -> float | None:
-    return known.worst.value.value if known.worst else None
+    return known.worst.coupling.value.value if known.worst else None
+
+
+def _of_worst(holds: Callable[[ChainLoss], bool]) -> Callable[[CouplingLosses], bool]:
+    """Return a function of all losses that asks about the worst chain; no where none loses."""
+    return lambda known: known.worst is not None and holds(known.worst)
 
 
 class _LatestLosses:

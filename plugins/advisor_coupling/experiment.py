@@ -12,8 +12,8 @@ import shlex
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import product
-from typing import TYPE_CHECKING, Final
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from advisor.model.errors import InputError, UsageError
 from advisor_coupling import program_launch, results
@@ -22,7 +22,7 @@ from advisor_coupling.cases import SECONDS
 from advisor_coupling.results import CaseRecord, ExperimentDocument, RunRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from advisor_coupling.algebra import Combination
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 _TRUSTED: Final = 0.1
 _MOST_CALIBRATIONS: Final = 4
 _MOST_PASSES: Final = 10**9
+
+
+class _Order(TypedDict):
+    free_order: bool
+    after: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ def open_experiment(
         if found.fingerprint != mark:
             reason = "holds another experiment (program, its build, kernels, commands or sizes differ)"
             raise UsageError(f"{path} {reason}; move it away, or name another file by --results")
-        return found
+        return replace(found, formulas=_list_formulas(manifest), **_describe_order(manifest))
     printed: dict[str, Combination] = {str(metric.name): metric.combine for metric in manifest.metrics}
     known: dict[str, Combination] = {SECONDS: "sum"}
     uses = {str(one.name): tuple(str(array.value) for array in one.uses) for one in manifest.kernels if one.uses}
@@ -72,7 +77,21 @@ def open_experiment(
         dict(caches), machine, mark, {str(name): str(array.value) for name, array in manifest.arrays.items()},
         str(manifest.loop_count),
         tuple(str(one.name) for one in manifest.kernels if one.communicates),
+        {str(metric.name): metric.reason for metric in manifest.metrics if metric.reason is not None},
+        _list_formulas(manifest),
+        **_describe_order(manifest),
     )  # fmt: skip
+
+
+def _list_formulas(manifest: Manifest) -> dict[str, str]:
+    """Return the formulas of kernels that have one; they may change while an experiment goes on."""
+    return {str(one.name): str(one.formula) for one in manifest.kernels if one.formula is not None}
+
+
+def _describe_order(manifest: Manifest) -> _Order:
+    """Return what the manifest says of the order of the loop; it may be freed while an experiment goes on."""
+    after = {str(one.name): tuple(str(other.value) for other in one.after) for one in manifest.kernels if one.after}
+    return {"free_order": manifest.order == "free", "after": after}
 
 
 def compute_fingerprint(manifest: Manifest, source: Path) -> str:
@@ -126,6 +145,8 @@ def list_steps(manifest: Manifest, cases: int) -> tuple[ExperimentStep, ...]:
     names = manifest.names
     lengths = (1, *manifest.chain_lengths)
     chains = [",".join(names[i] for i in chain) for length in lengths for chain in chain_windows(len(names), length)]
+    if manifest.order == "free":
+        chains += [chain for chain in map(",".join, combinations(names, 2)) if not _is_window(chain, chains)]
     found = []
     for turn in range(manifest.repetitions):
         for case in range(cases):
@@ -136,6 +157,11 @@ def list_steps(manifest: Manifest, cases: int) -> tuple[ExperimentStep, ...]:
             random.Random(turn * cases + case).shuffle(some)
             found += some
     return tuple(found)
+
+
+def _is_window(pair: str, chains: Sequence[str]) -> bool:
+    """Return whether a pair is measured already, as neighbours in the loop (the last is followed by the first)."""
+    return pair in chains or ",".join(reversed(pair.split(","))) in chains
 
 
 @contextmanager

@@ -16,14 +16,13 @@ import numpy as np
 
 from advisor.model.errors import UsageError
 from advisor.support.expressions import Expression
-from advisor_coupling import algebra, planning, transitions
+from advisor_coupling import formulas, planning, transitions
 from advisor_coupling.cases import SECONDS
 from advisor_coupling.length_selection import select_best_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from advisor.model.records import FloatArray
     from advisor_coupling.cases import CouplingCase
     from advisor_coupling.model import CaseModel
     from advisor_coupling.results import CacheRecord, ExperimentDocument
@@ -86,7 +85,7 @@ def compute_forecasts(
     """
     if not places:
         return ()
-    if maker is None:
+    if maker is None and not set(document.kernels) <= document.formulas.keys():
         raise UsageError("--predict needs models of the kernels, which the plugin 'scaling' offers; it is not there")
     cases = [one.case for one in models]
     names = transitions.find_axes(cases)
@@ -96,21 +95,33 @@ def compute_forecasts(
     length = choice.length if choice else max(cases[0].measured_lengths(), default=1)
     wanted = [_make_target_case(place, document, cases) for place in places]
     return tuple(
-        _compute_forecast(models, case, names, _fit_kernel_models(maker, names, cases, case, caches), length, caches)
+        _compute_forecast(
+            models, case, names, _make_kernel_models(document, maker, names, cases, case, caches), length, caches
+        )
         for case in wanted
     )
 
 
-def _fit_kernel_models(
-    maker: Callable[..., object],
+def _make_kernel_models(
+    document: ExperimentDocument,
+    maker: Callable[..., object] | None,
     names: Sequence[str],
     cases: Sequence[CouplingCase],
     target: CouplingCase,
     caches: Mapping[str, CacheRecord],
 ) -> list[Predict]:
-    """Return a model of each kernel, good for the target."""
+    """Return a model of each kernel, good for the target: its own formula, else one fitted to what was measured."""
     found = []
     for index in range(target.size):
+        own = formulas.evaluate_formulas(
+            document,
+            {**target.parameters, transitions.PROCESSORS: float(target.processors)},
+            target.kernels[index:][:1],
+        )
+        if own is not None or maker is None:
+            value = float(own[0]) if own is not None else float("nan")
+            found.append(_constant_model(value))
+            continue
         alike = [case for case in cases if _find_home(case, index, caches) == _find_home(target, index, caches)]
         used = alike if len(alike) >= _FEWEST_ALIKE else cases
         points = [[_case_coordinate(case, name) for name in names] for case in used]
@@ -118,6 +129,11 @@ def _fit_kernel_models(
         values = [[float(value) for value in one if np.isfinite(value)] for one in series]
         found.append(cast("Predict", maker(tuple(names), points, values)))
     return found
+
+
+def _constant_model(value: float) -> Predict:
+    """Return a model that says the same of every point, since its formula was evaluated there."""
+    return lambda _: (value, value, value)
 
 
 def _find_home(case: CouplingCase, index: int, caches: Mapping[str, CacheRecord]) -> str | None:
@@ -163,22 +179,11 @@ def _compute_forecast(
     point = [_case_coordinate(case, name) for name in names]
     table = np.array([kernel(point) for kernel in kernels])
     source, reason = _find_nearest_case([one.case for one in models], case, names, length, caches)
-    coefficient = np.ones(case.size) if source is None else _compute_coefficients(source, length)
+    coefficient = np.ones(case.size) if source is None else formulas.compute_coefficients(source, length)
     rest = planning.once_s(source or models[-1].case)
     value, low, high = (rest + case.loop_count * float(coefficient @ table[:, column]) for column in range(3))
     plain = rest + case.loop_count * float(table[:, 0].sum())
     return Forecast(case, plain, value, low, high, length, source, reason)
-
-
-def _compute_coefficients(case: CouplingCase, length: int) -> FloatArray:
-    """Return a_j of a measured case."""
-    if length == 1:
-        return np.ones(case.size)
-    known = planning.compute_medians(case)
-    member = algebra.build_membership(case.size, length)
-    alone = np.array([known[(index,)] for index in range(case.size)])
-    together = np.array([known[chain] for chain in algebra.chain_windows(case.size, length)])
-    return algebra.compute_coefficients(algebra.compute_couplings(alone, together, member), together, member)
 
 
 def _find_nearest_case(

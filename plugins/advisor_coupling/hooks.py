@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.facts import Fact
     from advisor.extension.commands import CommandRegistry, CommandServices
-    from advisor.model.records import Finding, Profile, Recommendation
+    from advisor.model.records import Finding, Profile
     from advisor.model.reports import Report
     from advisor.trace.events import Trace
 
@@ -44,18 +44,6 @@ def advisor_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
     from advisor_coupling import advice
 
     return advice.build_findings(profile, trace)
-
-
-@hookimpl
-def advisor_expected_gain(profile: Profile, recommendation: Recommendation) -> tuple[float, float, float] | None:
-    """Return what an action against destructive coupling wins."""
-    from advisor_coupling import coupling_facts
-
-    if recommendation.action not in coupling_facts.ACTIONS:
-        return None
-    from advisor_coupling import advice
-
-    return advice.compute_gain(profile, recommendation)
 
 
 @hookimpl

@@ -44,6 +44,14 @@ class Estimate:
         """Whether there is an interval."""
         return bool(np.isfinite(self.low) and np.isfinite(self.high))
 
+    def reduce_by(self, part: Estimate) -> Estimate:
+        """Return what is left of it without a part of it; its ends where the other's are opposite."""
+        return Estimate(self.value - part.value, self.low - part.high, self.high - part.low)
+
+    def scale_by(self, factor: float) -> Estimate:
+        """Return so many times of it."""
+        return Estimate(factor * self.value, factor * self.low, factor * self.high)
+
     @property
     def half_width(self) -> float:
         """Half of the interval's length over the value, NaN without one."""

@@ -6,18 +6,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor_coupling import newest, transitions
-from advisor_coupling.model import TOLERANCE
+from advisor_coupling.arrangements import find_best_order
+from advisor_coupling.cases import Metric
+from advisor_coupling.intervals import Estimate
+from advisor_coupling.model import TOLERANCE, build_case_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor.model.records import Profile
+    from advisor_coupling.arrangements import Arrangement
     from advisor_coupling.model import CaseModel, Coupling
-    from advisor_coupling.results import ExperimentDocument
+    from advisor_coupling.results import ExperimentDocument, Reason
     from advisor_coupling.transitions import CacheLevel
 
 #: Numbers of parameters in a profile and in an experiment are the same within this.
 _SAME: Final = 1e-9
+#: A cache serves most accesses of a kernel whose data exceed it by that much: replacement is not perfect either way.
+NEARLY_FITS: Final = 1.25
+#: A reason that explains this part of a loss is its main one.
+MAIN_REASON: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +38,52 @@ class LostCoupling:
 
 
 @dataclass(frozen=True, slots=True)
+class ChainLoss:
+    """A chain whose kernels hurt each other in the loop, and why: ``excess`` seconds a run beyond shorter chains in it.
+
+    ``cache`` names the cache that holds the data of each of its kernels, and not those of all. ``shared`` are arrays
+    that two of them use; ``communicates`` is whether one of them does. ``reasons`` are the seconds that metrics of the
+    experiment put down to messages or imbalance.
+    """
+
+    coupling: Coupling
+    excess: Estimate
+    cache: str | None
+    shared: tuple[str, ...]
+    communicates: bool
+    reasons: Mapping[Reason, Estimate]
+
+    def is_mainly(self, reason: Reason) -> bool:
+        """Return whether a metric puts most of the loss down to one reason."""
+        known = self.reasons.get(reason)
+        return known is not None and known.low > 0 and known.value >= MAIN_REASON * self.excess.value
+
+    @property
+    def has_no_reason(self) -> bool:
+        """Whether nothing that is known tells why the chain loses."""
+        stated = self.cache is not None or bool(self.shared) or self.communicates
+        return not stated and not any(self.is_mainly(reason) for reason in self.reasons)
+
+
+@dataclass(frozen=True, slots=True)
 class CouplingLosses:
     """The case of an experiment that is nearest to a run; ``exact`` if sizes and processors are the same.
 
-    ``worst`` is the pair that costs most beyond noise, None if there is none. ``evicted`` names the cache that holds
-    the data of each of its two kernels, and not those of both. ``shared`` are arrays that both use; ``communicates`` is
-    whether one of them does. ``apart`` are kernels that share arrays with others in between.
+    ``chains`` lose in the loop beyond noise, the costliest first. ``apart`` are kernels that share arrays with others
+    in between; ``better_order`` is one that wins beyond noise, where the order is free.
     """
 
     model: CaseModel
     exact: bool
-    worst: Coupling | None
-    evicted: str | None
-    shared: tuple[str, ...]
-    communicates: bool
+    chains: tuple[ChainLoss, ...]
     apart: tuple[str, str] | None
     lost: LostCoupling | None
+    better_order: Arrangement | None = None
+
+    @property
+    def worst(self) -> ChainLoss | None:
+        """The chain that costs most beyond noise."""
+        return self.chains[0] if self.chains else None
 
     @property
     def run_s(self) -> float:
@@ -55,13 +93,18 @@ class CouplingLosses:
 
     @property
     def share(self) -> float:
-        """What the worst pair costs of the run."""
+        """What the worst chain costs of the run."""
         return self.worst.excess.value / self.run_s if self.worst else 0.0
 
     @property
+    def order_share(self) -> float:
+        """What the better order wins of the run."""
+        return self.better_order.saved.value / self.run_s if self.better_order else 0.0
+
+    @property
     def kernels(self) -> str:
-        """The names of the worst pair."""
-        return self.model.case.chain_label(self.worst.chain) if self.worst else ""
+        """The names of the worst chain."""
+        return self.model.case.chain_label(self.worst.coupling.chain) if self.worst else ""
 
 
 def find_losses(profile: Profile) -> CouplingLosses | None:
@@ -84,15 +127,48 @@ def compute_losses(
         models, key=lambda one: (_count_matches(one, wanted), one.case.processors == processors, _case_size(one))
     )
     exact = _count_matches(nearest, wanted) == len(nearest.case.parameters) and nearest.case.processors == processors
-    costly = [one for one in nearest.couplings_of_length(2) if one.verdict == "destructive"]
-    worst = max(costly, key=lambda one: one.excess.value, default=None)
     caches = transitions.build_cache_levels(document.caches, nearest.case.processors)
-    talks = worst is not None and any(nearest.case.kernels[index] in document.communicating for index in worst.chain)
-    return CouplingLosses(
-        nearest, exact, worst, _find_evicting_cache(nearest, worst, caches), _find_shared_arrays(nearest, worst),
-        talks, _find_separated_kernels(nearest),
-        _find_lost_coupling(nearest, models),
-    )  # fmt: skip
+    reasons = _build_reason_models(document, nearest)
+    chains = [
+        ChainLoss(
+            one, excess, _find_evicting_cache(nearest, one, caches) or _find_missing_cache(one, reasons),
+            _find_shared_arrays(nearest, one),
+            any(nearest.case.kernels[index] in document.communicating for index in one.chain),
+            _measure_reasons(one, reasons),
+        )
+        for one, excess in select_losses(nearest)
+    ]  # fmt: skip
+    apart, lost = _find_separated_kernels(nearest), _find_lost_coupling(nearest, models)
+    order = find_best_order(nearest.case, document.after) if document.free_order else None
+    return CouplingLosses(nearest, exact, tuple(chains), apart, lost, order)
+
+
+def select_losses(model: CaseModel) -> list[tuple[Coupling, Estimate]]:
+    """Return the chains that lose time in the loop, the costliest first, with what each loses beyond shorter ones.
+
+    The shortest chain that shows a loss stands for it: a longer one counts for what it loses beyond those inside it,
+    and only beyond noise. What the loop of all kernels loses is the most that there is: where that was measured, and
+    its kernels do not lose beyond noise, no part of it does.
+    """
+    whole = next(iter(model.couplings_of_length(model.case.size)), None)
+    if whole is not None and whole.verdict in ("constructive", "no coupling beyond noise"):
+        return []
+    most = whole.excess.high if whole is not None and whole.value.has_interval else float("inf")
+    found: list[tuple[Coupling, Estimate]] = []
+    for one in sorted(model.couplings, key=lambda one: (len(one.chain), -one.excess.value)):
+        if one.verdict != "destructive":
+            continue
+        inside = sum(excess.value for other, excess in found if set(other.chain) <= set(one.chain))
+        excess = Estimate(one.excess.value - inside, one.excess.low - inside, one.excess.high - inside)
+        if excess.low > 0:
+            found.append((one, excess))
+    found.sort(key=lambda pair: -pair[1].value)
+    counted: list[tuple[Coupling, Estimate]] = []
+    for one, excess in found:
+        left = most - sum(each.value for _, each in counted)
+        if left > 0:
+            counted.append((one, Estimate(*(min(end, left) for end in (excess.value, excess.low, excess.high)))))
+    return counted
 
 
 def _count_matches(one: CaseModel, wanted: Mapping[str, float]) -> int:
@@ -106,20 +182,53 @@ def _case_size(one: CaseModel) -> float:
     return one.case.working_set(tuple(range(one.case.size))) or one.case.loop_count
 
 
-def _find_evicting_cache(one: CaseModel, worst: Coupling | None, caches: Sequence[CacheLevel]) -> str | None:
-    found = transitions.find_homes(one.case, worst.chain, caches) if worst else None
-    if not found or not caches:
+def _find_evicting_cache(one: CaseModel, loss: Coupling, caches: Sequence[CacheLevel]) -> str | None:
+    """Return the first cache that holds most of the data of each kernel of a chain, and not those of all."""
+    sizes = [one.case.working_set(part) for part in ((index,) for index in loss.chain)]
+    together = one.case.working_set(loss.chain)
+    known = [size for size in sizes if size is not None]
+    if together is None or len(known) < len(sizes):
         return None
-    order = [level.name for level in caches] + [transitions.MEMORY]
-    inner = max(found[1:], key=order.index)
-    return inner if order.index(found[0]) > order.index(inner) else None
+    largest = max(known)
+    fitting = (
+        level.name
+        for level in caches
+        if largest <= NEARLY_FITS * level.bytes and together > max(transitions.USABLE * level.bytes, largest)
+    )
+    return next(fitting, None)
 
 
-def _find_shared_arrays(one: CaseModel, worst: Coupling | None) -> tuple[str, ...]:
-    if worst is None:
-        return ()
-    first, second = (one.case.uses.get(one.case.kernels[index], ()) for index in worst.chain)
-    return tuple(name for name in first if name in second)
+def _find_shared_arrays(one: CaseModel, loss: Coupling) -> tuple[str, ...]:
+    used = [name for index in loss.chain for name in one.case.uses.get(one.case.kernels[index], ())]
+    return tuple(name for name in dict.fromkeys(used) if used.count(name) > 1)
+
+
+def _build_reason_models(document: ExperimentDocument, nearest: CaseModel) -> dict[str, tuple[Reason, CaseModel]]:
+    """Return the models of the nearest case for the metrics that tell reasons, by the metric's name."""
+    return {
+        name: (reason, build_case_model(nearest.case, Metric(name)))
+        for name, reason in document.reasons.items()
+        if all((index,) in nearest.case.samples.get(name, {}) for index in range(nearest.case.size))
+    }
+
+
+def _find_missing_cache(loss: Coupling, reasons: Mapping[str, tuple[Reason, CaseModel]]) -> str | None:
+    """Return the metric of cache misses of which the chain has more than its kernels, beyond noise."""
+    for name, (reason, model) in reasons.items():
+        alike = next((one for one in model.couplings if one.chain == loss.chain), None)
+        if reason == "cache" and alike is not None and alike.verdict == "destructive":
+            return name
+    return None
+
+
+def _measure_reasons(loss: Coupling, reasons: Mapping[str, tuple[Reason, CaseModel]]) -> dict[Reason, Estimate]:
+    """Return how many seconds of a chain's loss metrics put down to messages and to imbalance."""
+    found: dict[Reason, Estimate] = {}
+    for reason, model in reasons.values():
+        alike = next((one for one in model.couplings if one.chain == loss.chain), None)
+        if reason != "cache" and alike is not None and alike.excess.has_interval:
+            found[reason] = alike.excess
+    return found
 
 
 def _find_separated_kernels(one: CaseModel) -> tuple[str, str] | None:

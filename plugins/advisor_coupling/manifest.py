@@ -23,23 +23,34 @@ MOST_CASES: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel of the loop: the arrays that it ``uses``, and whether it talks to other processes."""
+    """A kernel of the loop: the arrays that it ``uses``, and whether it talks to other processes.
+
+    ``formula`` is its user's own model E_k: seconds of one pass, from the parameters and ``P``. Where the order of the
+    loop is free, it has to run ``after`` these kernels.
+    """
 
     name: KernelName
     mark: Mark
     uses: tuple[Marked[Name], ...] = ()
     communicates: bool = False
+    formula: Expression | None = None
+    after: tuple[Marked[KernelName], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedMetric:
-    """A metric that the program prints, about the whole run: ``prints`` shows where, ``take`` which of several."""
+    """A metric that the program prints, about the whole run: ``prints`` shows where, ``take`` which of several.
+
+    ``reason`` says what a chain suffers from that has more of it than its kernels: misses of a ``cache``, or seconds in
+    ``messages`` or in waiting for others (``imbalance``).
+    """
 
     name: Name
     prints: Pattern
     mark: Mark
     combine: Combination = "sum"
     take: Literal["last", "max", "sum"] = "last"
+    reason: Literal["cache", "messages", "imbalance"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,7 @@ class Manifest:
     lengths: tuple[Annotated[int, Between(2, MOST_KERNELS)], ...] = ()
     metrics: tuple[PrintedMetric, ...] = ()
     baseline: Literal["subtract", "none"] = "subtract"
+    order: Literal["fixed", "free"] = "fixed"
     time_limit: Seconds = 600.0
 
     @property
@@ -114,6 +126,10 @@ def _check_kernels(manifest: Manifest) -> list[Problem]:
             if array.value not in manifest.arrays:
                 near = suggest_word(array.value, manifest.arrays)
                 problems.append(array.mark.make_problem(f"the array '{array.value}' is not listed in arrays{near}"))
+        for other in kernel.after:
+            if other.value not in manifest.names or other.value == kernel.name:
+                near = suggest_word(other.value, manifest.names)
+                problems.append(other.mark.make_problem(f"there is no other kernel '{other.value}'{near}"))
     if any(length > len(manifest.kernels) for length in manifest.lengths):
         message = f"lengths: expected at most {len(manifest.kernels)}, the number of kernels"
         problems.append(manifest.mark.make_problem(message))
@@ -157,6 +173,7 @@ def _check_numbers(manifest: Manifest) -> list[Problem]:
     listed = [(manifest.mark, "loop_count", manifest.loop_count, True)]
     listed += [(manifest.mark, "passes", manifest.passes, True)] if manifest.passes else []
     listed += [(array.mark, str(name), array.value, False) for name, array in manifest.arrays.items()]
+    listed += [(one.mark, str(one.name), one.formula, False) for one in manifest.kernels if one.formula is not None]
     for mark, name, expression, whole in listed:
         problems += _check_expression(manifest, mark, name, expression, whole)
     return problems

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model.reports import Column, HeatMap, Report, Table, Text
 from advisor_coupling import noise, planning, sentences
+from advisor_coupling.arrangements import find_best_order
 from advisor_coupling.cases import SECONDS
+from advisor_coupling.formulas import predict_by_formulas
 from advisor_coupling.length_selection import errors_where_summation_fails, select_best_length
 from advisor_coupling.transitions import find_transitions
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from advisor.model.reports import Cell, Part, Unit
     from advisor_coupling.cases import Metric
     from advisor_coupling.forecasts import Forecast
+    from advisor_coupling.formulas import FormulaPrediction
     from advisor_coupling.length_selection import LengthChoice
     from advisor_coupling.model import CaseModel, Coupling
     from advisor_coupling.results import ExperimentDocument
@@ -42,7 +45,10 @@ def build_report(
     parts += [build_prediction_table(seconds), *build_coupling_maps(seconds), build_coupling_table(seconds)]
     parts += [build_length_table(choice, errors_where_summation_fails(seconds))] if choice else []
     parts += [build_transition_table(moves, seconds[0])] if moves else []
+    parts += [build_order_table(document, seconds)] if document.free_order else []
     parts += [build_forecast_table(ahead)] if ahead else []
+    own = predict_by_formulas(seconds, document, choice.length if choice else 1)
+    parts += [build_formula_table(own)] if own else []
     parts += [build_next_runs_table(seconds, choice), *_build_disturbances(seconds)]
     for metric, ones in models.items():
         if metric.name != SECONDS:
@@ -173,6 +179,21 @@ def build_transition_table(moves: Sequence[Transition], model: CaseModel) -> Tab
     return Table(f"Where couplings change beyond noise{more}", columns, rows)
 
 
+def build_order_table(document: ExperimentDocument, models: Sequence[CaseModel]) -> Table:
+    """Return the order of the kernels that wins most in each case, by the couplings of neighbours in it."""
+    columns = (
+        Column("case"), Column("order"), Column("wins", "s"), Column("from", "s"), Column("to", "s"),
+        Column("estimated pairs"),
+    )  # fmt: skip
+    found = [(one.case, find_best_order(one.case, document.after)) for one in models]
+    rows = tuple(
+        (case.name, case.chain_label(best.order), best.saved.value, best.saved.low, best.saved.high,
+         "; ".join(map(case.chain_label, best.estimated)) or "none")
+        for case, best in found if best is not None
+    )  # fmt: skip
+    return Table("Orders of the kernels that win beyond noise", columns, rows)
+
+
 def build_forecast_table(ahead: Sequence[Forecast]) -> Table:
     """Return the predictions where nothing was measured."""
     columns = (
@@ -192,6 +213,24 @@ def build_forecast_table(ahead: Sequence[Forecast]) -> Table:
         for one in ahead
     )
     return Table("Predicted where nothing was measured (models of the kernels)", columns, rows)
+
+
+def build_formula_table(found: Sequence[FormulaPrediction]) -> Table:
+    """Return what the user's own formulas predict, added up and composed by couplings, beside what was measured."""
+    columns = (
+        Column("case"), Column("measured", "s"), Column("sum of formulas", "s"), Column("error", "share"),
+        Column("with couplings", "s"), Column("error", "share"), Column("chains of", ""),
+    )  # fmt: skip
+    rows = tuple(
+        (one.case.name, one.measured, one.summation, _relative_error(one.summation, one.measured), one.composed,
+         _relative_error(one.composed, one.measured), one.length)
+        for one in found
+    )  # fmt: skip
+    return Table("Predicted from own formulas of the kernels", columns, rows)
+
+
+def _relative_error(value: float, measured: float | None) -> float | None:
+    return (value - measured) / measured if measured else None
 
 
 def build_next_runs_table(models: Sequence[CaseModel], choice: LengthChoice | None) -> Table:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from advisor_coupling.cases import Chain
 
 SCHEMA: Final = "gapwatch/coupling/1"
+#: Why a metric can tell that a chain loses time.
+Reason = Literal["cache", "messages", "imbalance"]
 Kind = Literal["chain", "application", "baseline", "calibration"]
 _LARGEST: Final = 64 << 20
 _MOST_ROUNDS: Final = 10_000
@@ -63,7 +65,9 @@ class ExperimentDocument:
     """An experiment and its runs; ``fingerprint`` tells one experiment from another.
 
     ``arrays`` and ``loop_count`` are the expressions behind the numbers of the cases, needed to predict other cases;
-    ``communicating`` names the kernels that talk to other processes.
+    ``communicating`` names the kernels that talk to other processes, ``reasons`` the metrics that tell why chains lose.
+    ``formulas`` are the user's own models of kernels, seconds of one pass. Where the order of the loop is free,
+    ``after`` says which kernels have to run before another one.
     """
 
     schema: Literal["gapwatch/coupling/1"]
@@ -79,6 +83,10 @@ class ExperimentDocument:
     arrays: dict[str, str] = field(default_factory=dict)
     loop_count: str = ""
     communicating: tuple[str, ...] = ()
+    reasons: dict[str, Reason] = field(default_factory=dict)
+    formulas: dict[str, str] = field(default_factory=dict)
+    free_order: bool = False
+    after: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def read_results(path: Path) -> ExperimentDocument:
@@ -131,10 +139,12 @@ def write_results(document: ExperimentDocument, path: Path) -> None:
 
 
 def _chain_indices(kernels: tuple[str, ...], chain: str) -> Chain | None:
-    """Return the chain's indices; None where its kernels are not neighbours in the loop."""
+    """Return the chain's indices; None where its kernels are not neighbours in the loop, nor any two in its order."""
     names = chain.split(",")
     if names[0] not in kernels or len(names) > len(kernels):
         return None
+    if len(names) == 2 and names[1] in kernels[kernels.index(names[0]) + 1 :]:
+        return kernels.index(names[0]), kernels.index(names[1])
     start = kernels.index(names[0])
     found = tuple((start + step) % len(kernels) for step in range(len(names)))
     if [kernels[index] for index in found] != names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from advisor.model.gap_parts import GapPart
 from advisor.model.records import Finding
 from advisor.model.units import format_seconds
 from advisor_processor import finite_cache
@@ -37,7 +38,12 @@ def build_findings(profile: Profile, gaps: Sequence[Gap], machine: Machine | Non
         f"{format_seconds(latency_s)} if every miss were waited for."
     )
     measures = {"gap_s": gap.seconds, "roofline_s": roofline_s, "latency_s": latency_s}
-    return (Finding("processor", "finite cache", "$", text, measures),)
+    parts: tuple[GapPart, ...] = ()
+    if roofline_s > 0:
+        source = "misses counted, with the machine's caches; between transfers that overlap and misses waited for"
+        interval = (roofline_s, max(latency_s, roofline_s))
+        parts = (GapPart("$", "cache misses", roofline_s, source, "modelled", interval, general=True),)
+    return (Finding("processor", "finite cache", "$", text, measures, explains=parts),)
 
 
 def _mean_count(profile: Profile, name: str) -> float | None:

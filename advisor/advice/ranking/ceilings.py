@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import policy
@@ -23,13 +24,15 @@ IMBALANCE: Final = ("L", "M'", "D")
 class GapBudget:
     """The gaps of a run by letter and by name, and its sites by number: the inputs of ceilings.
 
-    Sites are those of the sheet; -1 is what lies in none of them.
+    Sites are those of the sheet; -1 is what lies in none of them. ``explained`` are seconds of gaps that actions of
+    their own are about: no other action can win them.
     """
 
     sheet: FactSheet
     gaps: Mapping[str, Gap]
     grade: Grade | None
     noise_s: float
+    explained: Mapping[str, float] = field(default_factory=dict)
 
     def gap_holding(self, letter: str) -> str:
         """Return the name of the gap that holds a letter; letters below the lowest bound known are one gap."""
@@ -38,14 +41,19 @@ class GapBudget:
         return next((gap.name for gap in self.gaps.values() if letter in gap.members), unknown)
 
     def gap_seconds(self, name: str) -> float:
-        """Return the seconds of a gap; for one whose lower bound is unknown, the most that it can be."""
+        """Return the seconds of a gap that no action of its own explains; the most that they can be without a bound."""
+        return max(self._whole_seconds(name) - self.explained.get(name, 0.0), 0.0)
+
+    def _whole_seconds(self, name: str) -> float:
         known = self.gaps.get(name)
         return max(known.seconds if known else self.sheet.run.gap_span(_first_letter(name)).high, 0.0)
 
     def part_seconds(self, name: str, site: int) -> float:
         """Return the seconds of a gap at a site, or outside of all sites (-1)."""
         if site >= 0:
-            return max(self.sheet.sites[site].gap_span(_first_letter(name)).high, 0.0)
+            whole = self._whole_seconds(name)
+            left = self.gap_seconds(name) / whole if whole > 0 else 1.0
+            return left * max(self.sheet.sites[site].gap_span(_first_letter(name)).high, 0.0)
         return max(
             self.gap_seconds(name) - sum(self.part_seconds(name, number) for number in range(len(self.sheet.sites))),
             0.0,
@@ -108,13 +116,18 @@ def restrict_ceiling(match: RuleMatch, ceiling_s: float) -> float:
     return min(max(float(value), 0.0), 1.0) * ceiling_s
 
 
-def compute_confidence(book: GapBudget, match: RuleMatch, names: Iterable[str], ceiling_s: float) -> float:
+def compute_confidence(
+    book: GapBudget, match: RuleMatch, names: Iterable[str], ceiling_s: float, certainty: float | None = None
+) -> float:
     """Return how sure a promise is (0 to 1).
 
-    The product of: the least sure status of its gaps; the grade of the profile; how far the values lie beyond the
-    thresholds (``Comparison.surety``); and what the ceiling is worth against the noise between runs.
+    The product of: the ``certainty`` of its seconds, by default the least sure status of its gaps; the grade of the
+    profile; how far the values lie beyond the thresholds (``Comparison.surety``); and what the ceiling is worth against
+    the noise between runs.
     """
-    status = min((_status_certainty(book, match.site, name) for name in names), default=policy.LIMIT_CERTAINTY)
+    status = certainty
+    if status is None:
+        status = min((_status_certainty(book, match.site, name) for name in names), default=policy.LIMIT_CERTAINTY)
     grade = book.grade.score if book.grade else 1.0
     noise = ceiling_s / (ceiling_s + book.noise_s) if book.noise_s > 0 else 1.0
     return round(status * grade * match.outcome.surety * noise, 3)

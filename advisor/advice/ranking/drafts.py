@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.effects import SourceSpot
     from advisor.advice.rules import RuleMatch, RuleMatches
+    from advisor.model.gap_parts import GapPart
     from advisor.model.records import Profile
 
 Claim = tuple[int, str]
@@ -37,7 +38,8 @@ class Draft:
 
     ``claims`` are the (site, gap) whose seconds it is about, ``match`` the rule where it matters most, ``sites`` the
     phases of each place that it is about; it is about the ``whole`` program if it can't be made at one place.
-    ``further_s`` is what a simulation says it wins behind all better ones.
+    ``further_s`` is what a simulation says it wins behind all better ones, ``part`` the seconds of a gap that a finding
+    explains and that it is about alone.
     """
 
     match: RuleMatch
@@ -46,17 +48,19 @@ class Draft:
     sites: tuple[tuple[int, ...], ...] = ()
     whole: bool = False
     further_s: float | None = None
+    part: GapPart | None = None
 
     @property
     def score(self) -> float:
         """Ranking score: seconds that such a change usually wins, times confidence, over effort (docs/rules.md).
 
         A simulation carries the change out to perfection, so what it promises counts by the typical fraction, as a
-        ceiling does. What was won before, here or in similar programs, counts as it is.
+        ceiling does. What was won before, here or in similar programs, or measured, counts as it is.
         """
         made = self.recommendation
         seconds = made.ceiling_s if made.expected_s is None else made.expected_s
-        usual = 1.0 if made.basis in ("history", "similar", "calibration") else self.match.action.typical_fraction
+        simulated = made.basis is None or made.basis == "simulation"
+        usual = self.match.action.typical_fraction if simulated else 1.0
         return seconds * usual * made.confidence / made.effort
 
     @property

@@ -11,4 +11,4 @@ class ExpectedGain(NamedTuple):
     expected_s: float
     low_s: float
     high_s: float
-    basis: Literal["simulation", "history", "similar", "calibration"]
+    basis: Literal["simulation", "history", "similar", "calibration", "experiment"]

@@ -159,6 +159,8 @@ def order_judgement(found: Judgement, profile: Profile, outlook: Outlook) -> lis
 
 
 def _usual_s(draft: Draft) -> float:
-    """Return the seconds that a change usually wins: its typical fraction times its ceiling, as sure as that is."""
+    """Return the seconds that a change usually wins, as sure as that is: as measured, else by its typical fraction."""
     made = draft.recommendation
+    if made.basis == "experiment":
+        return (made.expected_s or 0.0) * made.confidence
     return made.ceiling_s * draft.match.action.typical_fraction * made.confidence

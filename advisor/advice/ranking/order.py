@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.ceilings import build_gap_budget, compute_ceiling
 from advisor.advice.ranking.drafts import build_drafts, compute_digest, restrict_draft
+from advisor.advice.ranking.explained_drafts import explain_drafts, explained_gain, put_general_last, sum_explained
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.advice.ranking.judgement import judge_drafts, order_judgement
 from advisor.advice.ranking.outlook import Outlook, add_outlook, matters_later, sort_by_target
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from advisor.advice.ranking.drafts import Claim, Draft
     from advisor.advice.ranking.judgement import Judge, Judgement
     from advisor.advice.rules import RuleBook, RuleMatches
+    from advisor.model.gap_parts import GapAccount, GapPart
     from advisor.model.records import Dismissed, Gap, Grade, Profile, Recommendation
 
 
@@ -49,6 +51,7 @@ def rank_matches(
     gain: Callable[[Recommendation], ExpectedGain | None] = lambda _: None,
     outlook: Outlook | None = None,
     judge: Judge = lambda _: None,
+    accounts: Sequence[GapAccount] = (),
 ) -> Ranking:
     """Return one recommendation for each cause, the best first (or in the order of the steps).
 
@@ -56,16 +59,21 @@ def rank_matches(
     ``noise_s`` what runs of one build differ by. ``outlook`` is what is predicted at the scale the program is
     meant for: an action against a gap that will matter there stays although it wins little today, and says so; at a
     scale that the user states the seconds there decide the order.
-    Where ``judge`` simulates changes, all remedies that could apply are tried, and what they win decides.
+    Where ``judge`` simulates changes, all remedies that could apply are tried, and what they win decides. ``accounts``
+    hold what findings explain of the gaps: actions against that are about these seconds, and no others are.
     """
     words = outlook or Outlook()
     book = build_gap_budget(matches.sheet, gaps, grade, noise_s)
+    book = replace(book, explained=sum_explained(matches, accounts, book))
     simulated = judge_drafts(matches, profile, book, judge)
     if simulated is not None:
+        others = tuple(explain_drafts(simulated.others, accounts, profile, book))
+        simulated = replace(simulated, others=others)
         return _by_simulation(simulated, matches, profile, gaps, book, gain, words, order)
-    found = [_add_expected_gain(draft, gain) for draft in build_drafts(matches, profile, book)]
+    drafts = explain_drafts(build_drafts(matches, profile, book), accounts, profile, book)
+    found = [_add_expected_gain(draft, gain) for draft in drafts]
     worth = (draft for draft in found if _is_worth_it(draft, profile) or matters_later(draft, words))
-    ordered = sorted(worth, key=lambda draft: draft.sort_key)
+    ordered = put_general_last(sorted(worth, key=lambda draft: draft.sort_key))
     found = _sort_near_equals(_select_one_per_cause(ordered, profile, book))
     chosen = sort_by_target([add_outlook(draft, words, book) for draft in found], words, noise_s)
     if order == "steps":
@@ -89,7 +97,7 @@ def _by_simulation(
     """Return the ranking of what a simulation chose, and of what it can't say anything about."""
     items = tuple(_realised(draft, gain) for draft in found.items)
     others = tuple(_add_expected_gain(draft, gain) for draft in found.others)
-    ordered = order_judgement(replace(found, items=items, others=others), profile, words)
+    ordered = put_general_last(order_judgement(replace(found, items=items, others=others), profile, words))
     drafts = [add_outlook(draft, words, book) for draft in _select_one_per_cause(ordered, profile, book)]
     chosen = sort_by_target(drafts, words, book.noise_s)
     if order == "steps":
@@ -113,7 +121,9 @@ def _realised(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None
 def _add_expected_gain(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None]) -> Draft:
     """Return the draft with what its change is expected to win, which is never more than the ceiling."""
     made = draft.recommendation
-    found = gain(made) or _calibrated_gain(draft)
+    found = gain(made)
+    if found is None or found.basis != "history":
+        found = explained_gain(draft.part) or found or _calibrated_gain(draft)
     if found is None:
         return draft
     most = made.ceiling_s
@@ -154,7 +164,16 @@ def _select_one_per_cause(ordered: Iterable[Draft], profile: Profile, book: GapB
     """Return the drafts whose seconds no better one is about, with the others as alternatives of those."""
     chosen: list[Draft] = []
     owner: dict[Claim, int] = {}
+    of_part: dict[GapPart, int] = {}
     for draft in ordered:
+        if draft.part is not None:  # its seconds are its own
+            if draft.part in of_part:
+                number = of_part[draft.part]
+                chosen[number] = _add_alternative(chosen[number], draft.match.action.id)
+            else:
+                of_part[draft.part] = len(chosen)
+                chosen.append(draft)
+            continue
         if draft.further_s is not None:  # a simulation says that it wins behind the better ones
             owner |= dict.fromkeys((claim for claim in draft.claims if claim not in owner), len(chosen))
             chosen.append(draft)
@@ -227,7 +246,9 @@ def _compute_total(chosen: Sequence[Draft], gaps: Sequence[Gap], profile: Profil
     claims = [claim for draft in chosen for claim in draft.claims]
     made = [draft.recommendation for draft in chosen]
     apart = sum((one.ceiling_s for one in made), 0.0)
-    most = min(apart, compute_ceiling(book, claims), _seconds_above_lowest(claims, gaps, profile))
+    explained = sum((draft.recommendation.ceiling_s for draft in chosen if draft.part is not None), 0.0)
+    others = compute_ceiling(book, [claim for draft in chosen if draft.part is None for claim in draft.claims])
+    most = min(apart, others + explained, _seconds_above_lowest(claims, gaps, profile))
     expected = [_apart_s(draft) for draft in chosen if draft.recommendation.expected_s is not None]
     if not expected:
         return Total(most)

@@ -71,6 +71,12 @@ def require_findings(answer: object) -> tuple[Finding, ...]:
         _check_part(picture, place)
     if sum(_picture_size(picture) for _, picture in pictures) > PICTURES_LIMIT:
         raise ContractError("", f"pictures of more than {PICTURES_LIMIT:,} numbers")
+    for i, j, part in ((i, j, part) for i, each in enumerate(found) for j, part in enumerate(each.explains)):
+        low, high = part.interval_s or (part.seconds, part.seconds)
+        if not 0 <= low <= part.seconds <= high:
+            raise ContractError(
+                f"[{i}].explains[{j}]", f"{part.seconds:g} s lie outside of {low:g} to {high:g}, or below 0"
+            )
     return found
 
 

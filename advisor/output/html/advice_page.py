@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from advisor.model.records import WAITING_UNKNOWN
 from advisor.output import numbers
 from advisor.output.clean import clean_text
+from advisor.output.explained import describe_cause, select_parts
 from advisor.output.html import figures, templates
 from advisor.output.html.grids import Grid, build_gap_grids, build_grid, clean_and_shorten, find_long_names
 from advisor.output.wording import (
@@ -67,6 +68,9 @@ def _build_content(advice: Advice, parts: Sequence[Picture]) -> dict[str, Any]:
         "bounds": _build_bound_grid(advice.bounds),
         "needs": build_grid("Facts that rules asked for", ("fact", "command that would provide it"),
                       [(need.fact, need.command) for need in advice.needs]),
+        "explained": build_grid("What explains the gaps", ("gap", "cause", "seconds", "how that is known"),
+                          [(one.gap, describe_cause(one.part), numbers.format_duration(one.part.seconds),
+                            f"{one.part.basis}: {one.part.source}") for one in select_parts(advice, None)]),
         "findings": build_grid("What plugins noticed", ("plugin", "subject", "finding"),
                          [(found.plugin, found.subject, found.text) for found in advice.findings]),
         "problems": [clean_and_shorten(problem) for problem in advice.problems],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
+from advisor.model.gap_parts import GapPart
 from advisor.model.records import Finding
 from advisor_simulation.replay import costs, diagnosis, fingerprint
 
@@ -91,4 +92,9 @@ def _build_site_finding(share: PathShare, on: NetworkDiagnosis) -> Finding:
         "size_B": float(share.size), "latency_s": on.network.latency_s, "bandwidth_Bps": on.network.bandwidth,
         "enough_latency_s": on.enough_latency_s, "enough_bandwidth_Bps": on.enough_bandwidth,
     }  # fmt: skip
-    return Finding(_PLUGIN, f"{share.bound_by} bound", f"{share.call} in {share.region}".strip(), text, measures)
+    source = "replay of the recorded messages: seconds on the critical path, which no computation hides"
+    regions = (share.region,) if share.region else ()
+    cause = f"{share.bound_by} of {share.call or 'communication'}"
+    part = GapPart("C'", cause, _path_seconds(share), source, "modelled", None, regions)
+    subject = f"{share.call} in {share.region}".strip()
+    return Finding(_PLUGIN, f"{share.bound_by} bound", subject, text, measures, explains=(part,))

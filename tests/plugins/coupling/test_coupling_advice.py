@@ -105,18 +105,21 @@ def test_facts_of_the_pair(kept: Path) -> None:
     assert found["run.coupling_apart"] is False
 
 
-def test_the_gain_is_what_the_pair_costs_as_a_share_of_the_run(kept: Path) -> None:
+def test_the_action_names_the_kernels_and_wins_what_their_chain_costs_of_the_run(kept: Path) -> None:
     run = profile("pair", 10.0, N=60000.0)
     known = losses.find_losses(run)
     assert known is not None
     assert known.exact
     (made,) = [one for one in _recommended(run) if one.action == "K-2"]
-    expected, low, high = advisor_coupling.advisor_expected_gain(run, made) or (0, 0, 0)
-    assert expected == pytest.approx(10 * known.share)
-    assert low < expected < high
-    other = advisor_coupling.advisor_expected_gain(profile("pair", 10.0), made) or (0, 0, 0)
-    assert other[2] - other[1] > 1.5 * (high - low)
-    assert advisor_coupling.advisor_expected_gain(profile("other", 10.0), made) is None
+    assert made.region == "react_a and react_b"
+    assert made.basis == "experiment"
+    assert made.expected_s == pytest.approx(10 * known.share)
+    low, high = made.interval_s
+    assert low < made.expected_s < high == made.ceiling_s
+    assert "Coupling of react_a and react_b costs" in made.why
+    (other,) = [one for one in _recommended(profile("pair", 10.0)) if one.action == "K-2"]
+    assert other.interval_s[1] - other.interval_s[0] > 1.5 * (high - low)
+    assert [one for one in _recommended(profile("other", 10.0)) if one.action in coupling_facts.ACTIONS] == []
 
 
 def _recommended(run: Profile) -> tuple[Any, ...]:
@@ -125,10 +128,11 @@ def _recommended(run: Profile) -> tuple[Any, ...]:
 
     found = bounds.compute_bounds(run, None)
     attributed = gaps.attribute_gaps(run, found)
+    accounts = gaps.build_accounts(attributed, found, advisor_coupling.advisor_findings(run, None))
     extra = coupling_facts.build_facts()
     book = rules.load_default(tuple(advisor_coupling.advisor_rules()), extra)
     sheet = facts.collect_facts(run, found, attributed, None, extra=extra)
-    return ranking.rank_matches(rules.match_rules(book, sheet), run, attributed).recommendations
+    return ranking.rank_matches(rules.match_rules(book, sheet), run, attributed, accounts=accounts).recommendations
 
 
 def test_the_rules_pass_their_examples_and_are_known_to_the_host() -> None:
@@ -160,7 +164,9 @@ def test_advice_on_the_command_line_shows_the_finding(tmp_path: Path) -> None:
         "coupling of the loop", "coupling"
     ]  # fmt: skip
     (made,) = [one for one in advised["recommendations"] if one["action"] == "K-2"]
-    assert made["basis"] == "simulation"
+    assert made["basis"] == "experiment"
+    assert made["region"]["name"] == "react_a and react_b"
+    assert [part["cause"] for account in advised["explained"] for part in account["parts"]] == ["coupling"]
     assert 0.08 < made["expected_s"] < 0.12
 
 

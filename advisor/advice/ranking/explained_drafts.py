@@ -1,0 +1,125 @@
+"""Actions whose seconds a finding explains: about that part alone, at its regions, and before general advice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from advisor.advice.ranking.ceilings import compute_confidence
+from advisor.advice.ranking.drafts import compute_digest
+from advisor.advice.ranking.gains import ExpectedGain
+from advisor.advice.rules.conditions import FactIs
+from advisor.model import policy, units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from advisor.advice.ranking.ceilings import GapBudget
+    from advisor.advice.ranking.drafts import Draft
+    from advisor.advice.rules import RuleMatches
+    from advisor.model.gap_parts import GapAccount, GapPart
+    from advisor.model.records import Profile
+
+#: Facts that say how large a place is, and nothing about what costs its seconds.
+_SIZES: Final = frozenset({"phase.share"})
+
+
+def sum_explained(matches: RuleMatches, accounts: Iterable[GapAccount], book: GapBudget) -> Mapping[str, float]:
+    """Return the seconds of each gap that findings put down to causes against which an action fires."""
+    fired = {match.action.id for match in matches.fired}
+    found: dict[str, float] = {}
+    for part in (part for account in accounts for part in account.parts):
+        if not part.general and not fired.isdisjoint(part.actions):
+            name = book.gap_holding(part.gap)
+            found[name] = found.get(name, 0.0) + part.seconds
+    return found
+
+
+def explain_drafts(
+    drafts: Iterable[Draft], accounts: Sequence[GapAccount], profile: Profile, book: GapBudget
+) -> Iterator[Draft]:
+    """Yield the drafts; of an action that specific parts of gaps name, one for each of these parts."""
+    parts = [(account, part) for account in accounts for part in account.parts if not part.general]
+    for draft in drafts:
+        mine = [(account, part) for account, part in parts if draft.match.action.id in part.actions]
+        for account, part in mine:
+            yield _explain_draft(draft, account, part, profile, book)
+        if not mine:
+            yield draft
+
+
+def _explain_draft(draft: Draft, account: GapAccount, part: GapPart, profile: Profile, book: GapBudget) -> Draft:
+    """Return the draft about one part: its regions are the place, its seconds the ceiling."""
+    made, high = draft.recommendation, part.interval_s[1] if part.interval_s else part.seconds
+    place = next((region for region in profile.regions if region.name in part.regions), None)
+    known = next((gap for gap in made.gaps if part.gap in gap.split("+")), part.gap)
+    most = min(max(high, part.seconds), account.seconds)
+    better = replace(
+        made,
+        gaps=(known,),
+        region=_join_names(part.regions) or made.region,
+        file=place.file if place else None,
+        line=place.line if place else None,
+        ceiling_s=most,
+        confidence=compute_confidence(book, draft.match, (), most, policy.STATUS_CERTAINTY[part.basis]),
+        why=f"{describe_part(part)} {made.why}",
+        fingerprint=compute_digest(made.fingerprint, part.cause, *part.regions),
+    )
+    return replace(draft, recommendation=better, part=part)
+
+
+def describe_part(part: GapPart) -> str:
+    """Return in a sentence what a part costs and how that is known."""
+    joint = "in" if " " in part.cause else "of"
+    where = f" {joint} {_join_names(part.regions)}" if part.regions else ""
+    span = ""
+    if part.interval_s:
+        low, high = map(units.format_seconds, part.interval_s)
+        span = f" ({low} to {high})"
+    cause = f"{part.cause[:1].upper()}{part.cause[1:]}"
+    return f"{cause}{where} costs {units.format_seconds(part.seconds)}{span}, {part.basis}: {part.source}."
+
+
+def _join_names(names: Sequence[str]) -> str:
+    """Return ``a``, ``a and b``, or ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def explained_gain(part: GapPart | None) -> ExpectedGain | None:
+    """Return what removing a part wins, where that was measured."""
+    if part is None or not part.removable:
+        return None
+    low, high = part.interval_s or (0.0, part.seconds)
+    return ExpectedGain(part.seconds, low, high, "experiment")
+
+
+def is_general(draft: Draft) -> bool:
+    """Return whether an action asks only how large several gaps are: it says where to look, and not what costs time."""
+    leaves = draft.match.action.comparisons
+    asked = {leaf.gap for leaf in leaves if not isinstance(leaf, FactIs)}
+    sizes = all(leaf.fact in _SIZES for leaf in leaves if isinstance(leaf, FactIs))
+    return len(asked) > 1 and sizes and draft.recommendation.expected_s is None
+
+
+def put_general_last(ordered: Sequence[Draft]) -> list[Draft]:
+    """Return the drafts in their order, general ones behind the specific ones that are about a gap of theirs.
+
+    So a new measurement, which lets general advice apply, never hides what is known in more detail.
+    """
+    result: list[Draft] = []
+    waiting: list[Draft] = []
+    for number, draft in enumerate(ordered):
+        later = [one for one in ordered[number + 1 :] if not is_general(one)]
+        if is_general(draft) and any(_share_gap(draft, one) for one in later):
+            waiting.append(draft)
+            continue
+        result.append(draft)
+        ready = [one for one in waiting if not any(_share_gap(one, other) for other in later)]
+        result += ready
+        waiting = [one for one in waiting if one not in ready]
+    return [*result, *waiting]
+
+
+def _share_gap(general: Draft, specific: Draft) -> bool:
+    """Return whether two drafts are about seconds of one gap."""
+    return not {gap for _, gap in general.claims}.isdisjoint(gap for _, gap in specific.claims)
