@@ -18,7 +18,9 @@ def build_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
     """Return what an experiment with this program found, or else what the order of kernels in the trace tells."""
     known = coupling_facts.find_known_losses(profile)
     if known is None:
-        return [_build_order_finding(one) for one in orders.estimate_orders(trace)] if trace is not None else []
+        if trace is None or len(trace.kind) > orders.EVENTS_AT_MOST:
+            return []
+        return [_build_order_finding(one) for one in orders.estimate_orders(trace)]
     found = [_build_loop_finding(known)]
     for one in known.model.couplings:
         if sentences.is_claimed(one) and len(one.chain) == 2:
