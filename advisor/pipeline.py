@@ -52,9 +52,8 @@ class Options:
 
     ``target`` is the size that the program is meant for, such as ``P=1024 N=8192``: the run's parameter ``target``.
     ``binary`` is the file of the program, where no recording names it.
-    Traces of up to ``events_B`` bytes are read again for plugins that ask for events. ``stage`` is told in words what
-    takes long besides reading. ``run`` chooses one of several runs at the paths (``listed_runs.choose_run``), else the
-    newest is advised on.
+    ``stage`` is told in words what takes long besides reading. ``run`` chooses one of several runs at the paths
+    (``listed_runs.choose_run``), else the newest is advised on.
     """
 
     machine: str | None = None
@@ -63,7 +62,6 @@ class Options:
     cores: int | None = None
     target: str | None = None
     binary: Path | None = None
-    events_B: float = 64 << 20
     run: str | None = None
     stage: Callable[[str], None] = field(default=_ignore_stage, compare=False)
 
@@ -194,7 +192,7 @@ def study_run(
     """
     machine, problems = _load_machine_model(profile, options, host)
     traces = [found for found in recorded if host.is_trace(found)]
-    events = RunEvents(host, traces[0] if len(traces) == 1 else None, options.events_B)
+    events = RunEvents(host, traces[0] if len(traces) == 1 else None)
     known = _RunContext(machine, events, EarlierRuns(profile, history, past))
     files = tuple(found.path for found in recorded)
     summary = loads.summarize_loads(profile)

@@ -30,7 +30,8 @@ def make_column(length: int, kind: npt.DTypeLike, fill: int, *, spooled: bool) -
     try:
         with tempfile.TemporaryFile(prefix="gapwatch-") as file:
             os.posix_fallocate(file.fileno(), 0, size)
-            made = np.memmap(file, dtype=kind, shape=(length,))
+            # as a plain array: slices of a memmap take ten times as long to make
+            made = np.memmap(file, dtype=kind, shape=(length,)).view(np.ndarray)
     except OSError:
         return np.full(length, fill, dtype=kind)
     if fill:

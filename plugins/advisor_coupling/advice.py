@@ -28,7 +28,7 @@ def build_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
     """Return what an experiment with this program found, or else what the order of kernels in the trace tells."""
     known = coupling_facts.find_known_losses(profile)
     if known is None:
-        if trace is None:
+        if trace is None or len(trace.kind) > orders.EVENTS_AT_MOST:
             return []
         return [_build_order_finding(one, len(trace.locations)) for one in orders.estimate_orders(trace)]
     found = [_build_loop_finding(known)]

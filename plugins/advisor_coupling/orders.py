@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
     from advisor_coupling.intervals import Estimate
 
+#: Events of a trace whose order is looked at, at most: all its calls are in memory then.
+EVENTS_AT_MOST: Final = 2_000_000
 #: So often must a kernel follow each of two others.
 _OFTEN: Final = 10
 #: Smaller differences, and those of less than this share of the trace, are left alone.

@@ -1,4 +1,4 @@
-"""Plugins that want the events of a run get them, read once, if it was read from one trace that is not too large."""
+"""Plugins that want the events of a run get them, decoded once, if it was read from one trace."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from site_folder import beside_readers, plugin
 
@@ -14,8 +15,9 @@ from advisor.analysis.efficiencies import add_modelled_efficiencies
 from advisor.daemon import child_tasks
 from advisor.extension.host import FoundProfile, PluginHost, load_plugins
 from advisor.extension.run_events import RunEvents
+from advisor.formats.otf2.trace_builder import TraceBuilder
 from advisor.model.errors import InputError
-from advisor.model.records import Advice, Efficiency, Finding
+from advisor.model.records import Advice, Efficiency, Finding, Grade
 from advisor.pipeline import Options
 from advisor.support import record_json
 
@@ -78,19 +80,35 @@ def test_events_are_read_once_for_all_who_want_them(loaded: PluginHost, reads: l
 
 def test_nobody_who_asks_nothing_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = beside_readers(tmp_path)
-    asked = RunEvents(loaded, FoundProfile(TRACE, "otf2"), 1e9)
     monkeypatch.setattr(loaded, "read_trace", lambda found: pytest.fail("events were read"))
-    grade = pipeline.advise([TRACE], Options(events_B=0), loaded).grade
+    asked = RunEvents(loaded, FoundProfile(TRACE, "otf2"))
+    grade = Grade("A", 1.0, ())
     assert asked.add_note(grade) is grade
 
 
-def test_a_large_trace_is_not_read_again(loaded: PluginHost, reads: list[FoundProfile]) -> None:
-    advice = pipeline.advise([TRACE], Options(events_B=1000), loaded)
-    assert events(advice) == -1
-    assert reads == []
-    assert len(notes(advice)) == 1
-    assert notes(advice)[0].startswith("plugins did without the events: the trace is of ")
-    assert notes(advice)[0].endswith("plugins are given those of up to 1000 B")
+def test_a_trace_is_decoded_once(loaded: PluginHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[TraceBuilder] = []
+    original = TraceBuilder.build_trace
+
+    def build(builder: TraceBuilder, *, compiled: bool) -> Trace:
+        decoded.append(builder)
+        return original(builder, compiled=compiled)
+
+    monkeypatch.setattr(TraceBuilder, "build_trace", build)
+    advice = pipeline.advise([TRACE], Options(), loaded)
+    assert events(advice) > 0
+    assert len(decoded) == 1
+
+
+def test_events_are_handed_over_once_and_to_nobody_else(loaded: PluginHost) -> None:
+    first, second = (loaded.find_profiles(TRACE)[0] for _ in range(2))
+    loaded.read_profile(first)
+    assert loaded.read_trace(second) is not loaded.read_trace(first)
+    loaded.read_profile(first)
+    kept = loaded.read_trace(first)
+    again = loaded.read_trace(first)
+    assert kept is not again
+    assert np.array_equal(kept.time_s, again.time_s)
 
 
 def test_what_is_no_trace_has_no_events(loaded: PluginHost, reads: list[FoundProfile]) -> None:

@@ -21,6 +21,7 @@ from advisor.extension.host.search import FoundProfile, ProfileSearch, refuse_un
 from advisor.extension.host.unknown_files import describe_unknown
 from advisor.model.errors import AdvisorError, InputError, PluginError, UnknownFormatError
 from advisor.support.contract import ContractError
+from advisor.trace import handover
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -73,6 +74,7 @@ class PluginHost:
         self._others = {plugin.name for plugin in plugins if plugin.origin != installed_plugins.OWN}
         self._failures: dict[str, None] = {}
         self._failed: dict[str, str] = {}
+        self._events: tuple[FoundProfile, Trace | None] | None = None
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -132,7 +134,11 @@ class PluginHost:
 
     def read_profile(self, found: FoundProfile) -> Profile:
         """Return the run that was found; raises ``InputError`` where the data are damaged or the reader fails."""
-        return self._read_with("advisor_read", found, answers.require_profile)
+        handover.take_trace(found.path)
+        self._events = None
+        profile = self._read_with("advisor_read", found, answers.require_profile)
+        self._events = found, handover.take_trace(found.path)
+        return profile
 
     def _read_with(self, hook: str, found: FoundProfile, accept: Callable[[object], T]) -> T:
         path, reader = found.path, found.reader
@@ -152,9 +158,15 @@ class PluginHost:
         return any(plugin.name == found.reader and "advisor_trace" in plugin.hooks for plugin in self.plugins)
 
     def read_trace(self, found: FoundProfile) -> Trace:
-        """Return the events of the run that was found; raises ``InputError``, also for what is no trace."""
+        """Return the events of the run that was found; raises ``InputError``, also for what is no trace.
+
+        They are those that its profile was made of, where that was read last.
+        """
         if not self.is_trace(found):
             raise InputError(found.path, f"is not a trace: the format {found.reader!r} holds no events")
+        kept, self._events = self._events, None
+        if kept is not None and kept[0] is found and kept[1] is not None:
+            return answers.require_trace(kept[1])
         return self._read_with("advisor_trace", found, answers.require_trace)
 
     def collect_findings(

@@ -82,12 +82,17 @@ def _read_head(path: Path) -> bytes:
 
 def event_file(anchor: Path, location: int) -> Path:
     """Return the path of a location's event file."""
-    return anchor.with_suffix("") / f"{location}.evt"
+    return _file_in(anchor, f"{location}.evt")
 
 
 def definition_file(anchor: Path, location: int) -> Path:
     """Return the path of a location's own definitions."""
-    return anchor.with_suffix("") / f"{location}.def"
+    return _file_in(anchor, f"{location}.def")
+
+
+def _file_in(anchor: Path, name: str) -> Path:
+    """Return a file of the archive's folder; thousands of them are asked for."""
+    return type(anchor)(str(anchor).removesuffix(anchor.suffix), name)
 
 
 def decoding_effort(anchor: Path) -> int:

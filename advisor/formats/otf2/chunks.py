@@ -79,7 +79,11 @@ def read_definition_records(file: Path, chunk_bytes: int) -> Iterator[tuple[int,
 
     Raises ``InputError`` with the byte where the file is damaged, and where it cannot be read.
     """
-    data = read_file(file)
+    yield from split_definition_records(file, read_file(file), chunk_bytes)
+
+
+def split_definition_records(file: Path, data: bytes, chunk_bytes: int) -> Iterator[tuple[int, Cursor]]:
+    """Yield the records of ``data``, all that a file with definitions holds; raises as ``read_definition_records``."""
     for begin in range(0, max(len(data), 1), chunk_bytes):
         order, _, _ = _read_header(file, begin, data[begin : begin + HEADER])
         end = min(begin + chunk_bytes, len(data))

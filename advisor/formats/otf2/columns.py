@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from advisor.formats.otf2.communicators import Communicators
-    from advisor.model.records import FloatArray
+    from advisor.model.records import FloatArray, IntArray
 
 #: Whether events of a kind belong to a communicator, by kind.
 _IN_COMM = np.isin(np.arange(256), COMMUNICATING)
@@ -54,24 +54,33 @@ class TraceColumns:
             self._release_memory()
         self.used = new.stop
 
-    def count_collectives(self, start: int, end: int) -> dict[int, int]:
-        """Return the number of collective operations of some rows, by communicator number (-1: unknown)."""
-        total: Counter[int] = Counter()
-        for block in self._iterate_blocks(start, end):
-            comm = self._rows.comm[block][self._rows.kind[block] == Kind.COLLECTIVE]
-            numbers, counts = np.unique(comm, return_counts=True)
-            total.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
-        return total
+    def count_collectives(self, ends: IntArray, rank: IntArray) -> dict[int, Counter[int]]:
+        """Return the number of collective operations of each rank, by communicator number (-1: unknown).
 
-    def resolve_partners(self, start: int, end: int, rank: int, communicators: Communicators) -> int:
-        """Turn communicator numbers and partners of a rank's rows into communicators and ranks.
+        The rows of location l, which is of ``rank[l]``, end before ``ends[l]``.
+        """
+        ranks = int(rank.max(initial=0)) + 1
+        total: Counter[int] = Counter()
+        for block in self._iterate_blocks(0, self.used):
+            at = np.flatnonzero(self._rows.kind[block] == Kind.COLLECTIVE) + block.start
+            key = (self._rows.comm[at] + 1).astype(np.int64) * ranks + rank[np.searchsorted(ends, at, side="right")]
+            numbers, counts = np.unique(key, return_counts=True)
+            total.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+        found: dict[int, Counter[int]] = {}
+        for pair, count in total.items():
+            found.setdefault(pair // ranks - 1, Counter())[pair % ranks] = count
+        return found
+
+    def resolve_partners(self, ends: IntArray, rank: IntArray, communicators: Communicators) -> int:
+        """Turn communicator numbers and partners into communicators and ranks; locations as ``count_collectives``.
 
         Returns how many messages and collective operations stay without.
         """
         unknown = 0
-        for block in self._iterate_blocks(start, end):
+        for block in self._iterate_blocks(0, self.used):
             concerned = np.flatnonzero(_IN_COMM[self._rows.kind[block]]) + block.start
-            chosen = communicators.find_candidates(rank, self._rows.comm[concerned])
+            of_row = rank[np.searchsorted(ends, concerned, side="right")]
+            chosen = communicators.find_candidates(of_row, self._rows.comm[concerned])
             partner = communicators.resolve_ranks(chosen, self._rows.partner[concerned])
             self._rows.partner[concerned] = partner
             self._rows.comm[concerned] = communicators.communicator[chosen]

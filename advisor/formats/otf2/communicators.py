@@ -67,12 +67,15 @@ class Communicators:
     peers: npt.NDArray[np.int32]
     undecided_ids: tuple[int, ...]
 
-    def find_candidates(self, rank: int, number: npt.NDArray[np.int32]) -> IntArray:
+    def find_candidates(self, rank: int | IntArray, number: npt.NDArray[np.int32]) -> IntArray:
         """Return the candidates that the ids of these numbers stand for on ``rank``, -1 for none."""
-        begin, end = self.first[[rank, rank + 1]] if rank + 1 < len(self.first) else (0, 0)
-        place = np.searchsorted(self.number[begin:end], number)
-        known = np.r_[self.number[begin:end], -1][place] == number
-        return np.where(known & (number >= 0), np.r_[self.candidate[begin:end], -1][place], -1)
+        width = int(self.number.max(initial=-1)) + 1
+        keys = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first)) * width + self.number
+        known = (number >= 0) & (number < width) & (np.asarray(rank) + 1 < len(self.first))
+        wanted = np.where(known, rank * width + number.astype(np.int64), -1)
+        place = np.searchsorted(keys, wanted)
+        found = known & (np.r_[keys, -1][place] == wanted)
+        return np.where(found, np.r_[self.candidate, -1][place], -1)
 
     def resolve_ranks(self, candidate: IntArray, local: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Return the rank of each partner ``local`` within its candidate, -1 where there is none."""

@@ -6,6 +6,7 @@ import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     Decoder = Callable[[ChunkBytes, DecodingContext, EventRows], DecodedChunk]
 
+#: Bytes of a chunk by which it is told from others.
+_HEAD = 4096
 #: Chunks that wait or are being decoded, for each thread.
 _AHEAD = 2
 
@@ -69,14 +72,15 @@ def decode_chunks(tasks: Iterable[DecodingTask], *, compiled: bool) -> Iterator[
 
 def _decode_task(task: DecodingTask, decoder: Decoder) -> DecodedChunk:
     chunk = task.chunk
+    content = read_bytes(chunk)
     try:
-        decoded = decoder(read_bytes(chunk), task.context, task.target)
+        decoded = decoder(content, task.context, task.target)
     except DecodingError as error:
         raise InputError(chunk.file, f"cannot be read: {error}", f"byte {chunk.begin + error.position}") from error
     if (decoded.end_record == END_OF_FILE) != chunk.last:
         reason = "ends between two chunks" if chunk.last else "goes on behind its last chunk"
         raise InputError(chunk.file, f"cannot be read: {reason}", f"byte {chunk.begin + chunk.size}")
-    return decoded
+    return decoded._replace(head=crc32(content.data[: min(content.size, _HEAD)].data))
 
 
 def read_bytes(chunk: EventChunk) -> ChunkBytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from advisor.formats.otf2.anchor import read_anchor
 from advisor.formats.otf2.chunks import read_definition_records
 from advisor.formats.otf2.old_types import convert_group_type, convert_region_type
 from advisor.model.errors import InputError
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 #: Fields by name of the definition: what they are is said in OTF2's documentation, in the order of its callbacks.
 Definitions = dict[str, list[list[Any]]]
+
+
+def read_archive_definitions(anchor: Path) -> Definitions:
+    """Return the global definitions of an archive; raises ``InputError`` where they or the anchor file are damaged."""
+    known = read_anchor(anchor)
+    return read_definitions(anchor.with_suffix(".def"), known.definition_chunk, known.definitions)
 
 
 def read_definitions(file: Path, chunk_bytes: int, declared: int) -> Definitions:

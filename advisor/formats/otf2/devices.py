@@ -9,7 +9,6 @@ import numpy as np
 from advisor.formats.otf2 import archive, definition_contents
 from advisor.formats.otf2.anchor import read_anchor
 from advisor.formats.otf2.codes import PARADIGMS
-from advisor.formats.otf2.definitions import read_definitions
 from advisor.formats.otf2.id_lookup import IdLookup
 from advisor.formats.otf2.reading import EventReader
 from advisor.model.errors import InputError
@@ -54,19 +53,13 @@ def note_unseen_devices(definitions: Definitions) -> tuple[Note, ...]:
     return (Note(UNSEEN, f"{words}waits for them counts as computation", 0.45, HOW_SCOREP),)
 
 
-def has_device_streams(anchor: Path) -> bool:
+def has_device_streams(definitions: Definitions) -> bool:
     """Return whether streams of devices recorded anything."""
-    return any(row[2] == _STREAM and row[3] for row in _read_definitions(anchor)["Location"])
+    return any(row[2] == _STREAM and row[3] for row in definitions["Location"])
 
 
-def _read_definitions(anchor: Path) -> Definitions:
-    known = read_anchor(anchor)
-    return read_definitions(anchor.with_suffix(".def"), known.definition_chunk, known.definitions)
-
-
-def read_device_trace(anchor: Path, *, compiled: bool) -> DeviceTrace:
+def read_device_trace(anchor: Path, definitions: Definitions, *, compiled: bool) -> DeviceTrace:
     """Return hosts and devices of the archive; raises ``InputError`` for what is damaged."""
-    definitions = _read_definitions(anchor)
     names = definition_contents.collect_strings(definitions)
     places = definition_contents.build_locations(definitions, names)
     region_of, regions = definition_contents.build_regions(definitions, names)

@@ -14,6 +14,7 @@ from advisor.support.extras import install_line
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from advisor.formats.otf2.definitions import Definitions
     from advisor.model.records import Profile
     from advisor.trace.events import Trace
 
@@ -31,14 +32,25 @@ def read_trace(path: Path, compiled: bool | None = None) -> Trace:
     archive does. Raises ``InputError`` with file and place for what is missing or damaged, and
     ``UsageError`` when the compiled decoder is demanded without numba.
     """
-    from advisor.formats.otf2.trace_builder import TraceBuilder
+    from advisor.formats.otf2.definitions import read_archive_definitions
 
+    anchor = _require_anchor(path)
+    return _build_trace(anchor, read_archive_definitions(anchor), compiled)
+
+
+def _require_anchor(path: Path) -> Path:
     anchor = archive.find_anchor(path)
     if anchor is None:
         raise InputError(path, "no OTF2 archive here (an anchor file *.otf2)")
     if not archive.is_anchor(anchor):
         raise InputError(anchor, "not an OTF2 anchor file", "byte 0")
-    return TraceBuilder(anchor).build_trace(compiled=_should_compile(anchor, compiled))
+    return anchor
+
+
+def _build_trace(anchor: Path, definitions: Definitions, compiled: bool | None) -> Trace:
+    from advisor.formats.otf2.trace_builder import TraceBuilder
+
+    return TraceBuilder(anchor, definitions).build_trace(compiled=_should_compile(anchor, compiled))
 
 
 def _should_compile(anchor: Path, compiled: bool | None) -> bool:
@@ -68,14 +80,18 @@ def advisor_sniff(path: Path) -> float | None:
 def advisor_read(path: Path) -> Profile:
     """Return the run recorded in the OTF2 archive at ``path``; raises ``InputError`` for what is damaged."""
     from advisor.formats.otf2 import devices
+    from advisor.formats.otf2.definitions import read_archive_definitions
+    from advisor.trace import handover
     from advisor.trace.profile import from_trace
 
-    anchor = archive.find_anchor(path)
-    if anchor is not None and archive.is_anchor(anchor) and devices.has_device_streams(anchor):
+    anchor = _require_anchor(path)
+    definitions = read_archive_definitions(anchor)
+    if devices.has_device_streams(definitions):
         from advisor.trace.devices.profile import profile_devices
 
-        return profile_devices(devices.read_device_trace(anchor, compiled=_should_compile(anchor, None)), path, "otf2")
-    return from_trace(read_trace(path), path, "otf2")
+        found = devices.read_device_trace(anchor, definitions, compiled=_should_compile(anchor, None))
+        return profile_devices(found, path, "otf2")
+    return from_trace(handover.keep_trace(path, _build_trace(anchor, definitions, None)), path, "otf2")
 
 
 @hookimpl

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from advisor.formats.otf2.chunks import read_definition_records
+from advisor.formats.otf2.chunks import split_definition_records
 from advisor.formats.otf2.clock_correction import ClockCorrection
 from advisor.model.record_class import dataclass
 
@@ -31,11 +31,11 @@ class LocalDefinitions:
     clock: ClockCorrection = field(default_factory=ClockCorrection.make_identity)
 
 
-def read_local_definitions(file: Path, chunk_bytes: int) -> LocalDefinitions:
-    """Return what the file says; raises ``InputError`` where it is damaged."""
+def read_local_definitions(file: Path, content: bytes, chunk_bytes: int) -> LocalDefinitions:
+    """Return what the ``content`` of a file says; raises ``InputError`` where it is damaged."""
     id_maps: dict[int, IdMap] = {}
     points: list[tuple[int, int]] = []
-    for kind, record in read_definition_records(file, chunk_bytes):
+    for kind, record in split_definition_records(file, content, chunk_bytes):
         if kind == _ID_MAP:
             about, id_map = _read_id_map(record)
             id_maps[about] = id_map

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from advisor.formats.otf2 import archive
 from advisor.formats.otf2.chunks import EventChunk, find_chunks
 from advisor.formats.otf2.columns import TraceColumns
+from advisor.formats.otf2.cursor import read_file
 from advisor.formats.otf2.decoding import DecodingTask, decode_chunks
 from advisor.formats.otf2.local_definitions import (
     COMMUNICATORS,
     IO_HANDLES,
     REGIONS,
+    IdMap,
     LocalDefinitions,
     read_local_definitions,
 )
@@ -35,14 +37,25 @@ class RecordedEvents:
     """The rows of the locations that were read, one location after the other.
 
     ``spans`` maps a location's id to its rows (from, to), ``undefined`` counts events of regions without definition,
-    ``recorded`` all in the file of each location, ``counts`` those of each of ``layout.COUNTED``.
+    ``recorded`` all in the file of each location, ``counts`` those of each of ``layout.COUNTED``. ``sizes`` are the
+    bytes of the locations' files, ``heads`` checksums of how they begin.
     """
 
     columns: TraceColumns
     spans: dict[int, tuple[int, int]] = field(default_factory=dict)
     undefined: int = 0
     recorded: dict[int, int] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
+    heads: dict[int, int] = field(default_factory=dict)
     counts: IntArray = field(default_factory=make_counts)
+
+
+class _LocalContext(NamedTuple):
+    """The definitions of a location as bytes, its id maps, and what they mean."""
+
+    content: bytes
+    id_maps: dict[int, IdMap]
+    context: DecodingContext
 
 
 class EventReader:
@@ -51,6 +64,7 @@ class EventReader:
     def __init__(self, path: Path, anchor: Otf2Anchor, regions: IdLookup, comms: IdLookup, files: IdLookup) -> None:
         self._path, self._anchor = path, anchor
         self._regions, self._comms, self._files = regions, comms, files
+        self._latest: _LocalContext | None = None
 
     def read_events(self, locations: list[int], *, compiled: bool) -> RecordedEvents:
         """Return the events of the ``locations``; raises ``InputError`` where one of their files is damaged."""
@@ -59,6 +73,7 @@ class EventReader:
         room = sum(chunk.events for pieces in chunks.values() for chunk in pieces)
         events = RecordedEvents(TraceColumns(room))
         events.recorded = {identity: sum(chunk.events for chunk in pieces) for identity, pieces in chunks.items()}
+        events.sizes = {identity: sum(chunk.size for chunk in pieces) for identity, pieces in chunks.items()}
         columns = events.columns
         buffers: list[EventRows] = []
         for task, decoded in decode_chunks(self._iterate_tasks(chunks, buffers), compiled=compiled):
@@ -72,6 +87,7 @@ class EventReader:
             if early is not None:
                 raise InputError(task.chunk.file, "damaged: time runs backwards here", f"event {early - first + 1}")
             events.spans[task.location] = (first, columns.used)
+            events.heads.setdefault(task.location, decoded.head)
             events.undefined += decoded.undefined
             events.counts += decoded.counts
         return events
@@ -89,9 +105,25 @@ class EventReader:
                 yield DecodingTask(identity, chunk, context, buffer.slice_rows(0, chunk.events), buffer)
 
     def _build_context(self, identity: int) -> DecodingContext:
-        """Return what the ids and times of a location mean by its own definitions, which some archives lack."""
+        """Return what the ids and times of a location mean by its own definitions, which some archives lack.
+
+        Where those of a location are those of the one before, or map ids alike, so is what comes of them.
+        """
         file = archive.definition_file(self._path, identity)
-        known = read_local_definitions(file, self._anchor.definition_chunk) if file.is_file() else LocalDefinitions()
+        content = read_file(file) if file.is_file() else b""
+        if self._latest is not None and content == self._latest.content:
+            return self._latest.context
+        known = LocalDefinitions()
+        if content:
+            known = read_local_definitions(file, content, self._anchor.definition_chunk)
+        if self._latest is not None and known.id_maps == self._latest.id_maps:
+            context = self._latest.context._replace(clock=known.clock)
+        else:
+            context = self._map_definitions(known)
+        self._latest = _LocalContext(content, known.id_maps, context)
+        return context
+
+    def _map_definitions(self, known: LocalDefinitions) -> DecodingContext:
         maps = known.id_maps
         return DecodingContext(
             regions=self._regions.map_through(maps.get(REGIONS, {})),

@@ -66,13 +66,17 @@ class ChunkBytes(NamedTuple):
 
 
 class DecodedChunk(NamedTuple):
-    """What was in a chunk: rows, events in all, events of undefined regions, counts of ``COUNTED``, the last record."""
+    """What was in a chunk: rows, events in all, events of undefined regions, counts of ``COUNTED``, the last record.
+
+    ``head`` is a checksum of its first bytes.
+    """
 
     rows: int
     events: int
     undefined: int
     counts: IntArray
     end_record: int
+    head: int = 0
 
 
 class DecodingError(Exception):

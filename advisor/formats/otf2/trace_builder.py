@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from advisor.formats.otf2 import archive, definition_contents, eztrace, source_language
 from advisor.formats.otf2.anchor import read_anchor
 from advisor.formats.otf2.communicators import find_candidates, select_communicators
-from advisor.formats.otf2.definitions import read_definitions
 from advisor.formats.otf2.devices import note_unseen_devices
 from advisor.formats.otf2.id_lookup import IdLookup
 from advisor.formats.otf2.notes import ArchiveFlaws, build_notes
@@ -24,16 +22,16 @@ if TYPE_CHECKING:
 
     from advisor.formats.otf2.columns import TraceColumns
     from advisor.formats.otf2.communicators import Communicators
+    from advisor.formats.otf2.definitions import Definitions
 
 
 class TraceBuilder:
     """An archive on its way to a ``Trace``: definitions made into records, columns being filled."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, definitions: Definitions) -> None:
         self._path = path
         self._anchor = read_anchor(path)
         file = path.with_suffix(".def")
-        definitions = read_definitions(file, self._anchor.definition_chunk, self._anchor.definitions)
         self._definitions = definitions
         names = definition_contents.collect_strings(definitions)
         self._program = definition_contents.find_program(definitions, names, path.stem)
@@ -54,10 +52,11 @@ class TraceBuilder:
         recorded = [identity for identity in self._places.ids if identity not in self._missing]
         events = EventReader(self._path, self._anchor, *lookups).read_events(recorded, compiled=compiled)
         columns, spans = events.columns, self._find_spans(events)
-        communicators = self._select_communicators(columns, spans)
-        strangers = 0
-        for location, span in zip(self._places.locations, spans, strict=True):
-            strangers += columns.resolve_partners(*span, location.rank, communicators)
+        ends = np.array([end for _, end in spans], dtype=np.int64)
+        rank = np.array([location.rank for location in self._places.locations], dtype=np.int64)
+        present = set(rank[np.diff(ends, prepend=0) > 0].tolist())
+        communicators = select_communicators(self._candidates, columns.count_collectives(ends, rank), present)
+        strangers = columns.resolve_partners(ends, rank, communicators)
         if self._tool == definition_contents.EZTRACE:
             strangers += self._repair_eztrace(columns, spans, communicators)
         flaws = ArchiveFlaws(
@@ -99,16 +98,6 @@ class TraceBuilder:
             spans.append(events.spans.get(identity, (end, end)))
         return spans
 
-    def _select_communicators(self, columns: TraceColumns, spans: list[tuple[int, int]]) -> Communicators:
-        counts: dict[int, Counter[int]] = {}
-        present = set()
-        for location, (start, end) in zip(self._places.locations, spans, strict=True):
-            if end > start:
-                present.add(location.rank)
-            for number, count in columns.count_collectives(start, end).items():
-                counts.setdefault(number, Counter())[location.rank] += count
-        return select_communicators(self._candidates, counts, present)
-
     def _repair_eztrace(self, columns: TraceColumns, spans: list[tuple[int, int]], communicators: Communicators) -> int:
         ranks = np.array([location.rank for location in self._places.locations], dtype=np.int32)
         rank = np.repeat(ranks, [end - start for start, end in spans])
@@ -147,11 +136,12 @@ class TraceBuilder:
 
         Only files whose events name partners are compared: threads that begin and end at the same ticks may well be
         alike. Where most files are alike, a simulator wrote them: in virtual time, processors of one kind do the same.
+        Files are read again only where others begin alike and are as long.
         """
-        sizes: dict[int, list[int]] = {}
+        sizes: dict[tuple[int, int], list[int]] = {}
         for identity, count in events.recorded.items():
             if count > 1:
-                sizes.setdefault(archive.event_file(self._path, identity).stat().st_size, []).append(identity)
+                sizes.setdefault((events.sizes[identity], events.heads[identity]), []).append(identity)
         kind = events.columns.rows.kind
         alike = [
             archive.event_file(self._path, identity)

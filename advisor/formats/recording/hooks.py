@@ -42,10 +42,11 @@ def advisor_read(path: Path) -> Profile:
     from advisor.formats.recording.assembly import assemble_trace
     from advisor.formats.recording.completion import complete_profile
     from advisor.formats.recording.contents import read_recording
+    from advisor.trace import handover
     from advisor.trace.profile import from_trace
 
     recording = read_recording(path)
-    trace = assemble_trace(recording)
+    trace = handover.keep_trace(path, assemble_trace(recording))
     return complete_profile(from_trace(trace, path, "recording"), recording)
 
 

@@ -33,6 +33,22 @@ def convert_trace(trace: Trace) -> Program:
     return _TraceConverter(trace).build_program()
 
 
+class _Latest:
+    """The trace that was asked about last: findings, facts and changes ask about it one after the other."""
+
+    trace: Trace | None = None
+    program: Program | None = None
+
+
+def find_program(trace: Trace) -> Program:
+    """Return what ``convert_trace`` does, the same as last time where that was asked of the same trace."""
+    if _Latest.program is None or _Latest.trace is not trace:
+        _Latest.trace, _Latest.program = None, None
+        _Latest.program = convert_trace(trace)
+        _Latest.trace = trace
+    return _Latest.program
+
+
 def _select_first_threads(trace: Trace) -> Trace:
     """Return the trace with the first thread of each process, in the order of ranks; a replay knows no others."""
     kept = np.flatnonzero(locations.are_first_threads(trace))

@@ -89,7 +89,7 @@ def _hash_trace(trace: Trace) -> bytes:
 
 def _compute_diagnosis(trace: Trace, machine: Machine | None) -> ReplayDiagnosis | None:
     try:
-        program = conversion.convert_trace(trace)
+        program = conversion.find_program(trace)
         found = costs.compute_costs(program)
     except AdvisorError:
         return None

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.advice import rules
 from advisor_simulation.whatif.gains import try_change
-from advisor_simulation.whatif.measured_run import build_run
-from advisor_simulation.whatif.trial import build_trial
+from advisor_simulation.whatif.trial import find_trial
 from advisor_simulation.whatif.work_budget import WorkBudget
 
 if TYPE_CHECKING:
@@ -67,9 +66,8 @@ def estimate_gain(
 def _find_trial(profile: Profile, machine: Machine | None, trace: Trace | None) -> Trial | None:
     if _Latest.profile is not profile:
         size = sum(array.size for phase in profile.phases for array in phase.arrays.values())
-        run = build_run(profile) if size <= LARGEST else None
         _Latest.profile, _Latest.budget = profile, WorkBudget()
-        _Latest.trial = None if run is None else build_trial(run, trace)
+        _Latest.trial = find_trial(profile, trace) if size <= LARGEST else None
         _Latest.model = _find_named_model(profile, machine)
     return _Latest.trial
 

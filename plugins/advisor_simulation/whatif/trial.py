@@ -58,14 +58,16 @@ class _Latest:
     """The run that was asked about last, so that its operations are laid out once."""
 
     profile: Profile | None = None
+    trace: Trace | None = None
     trial: Trial | None = None
 
 
 def find_trial(profile: Profile, trace: Trace | None) -> Trial | None:
     """Return what changes of a profile are tried on, the same as last time where it was asked for then."""
-    if _Latest.profile is not profile:
+    if _Latest.profile is not profile or _Latest.trace is not trace:
         run = build_run(profile)
-        _Latest.profile, _Latest.trial = profile, None if run is None else build_trial(run, trace)
+        _Latest.profile, _Latest.trace = profile, trace
+        _Latest.trial = None if run is None else build_trial(run, trace)
     return _Latest.trial
 
 

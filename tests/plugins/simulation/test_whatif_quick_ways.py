@@ -80,6 +80,13 @@ def test_messages_of_pipelines_are_those_between_ranks_that_do_not_exchange(draw
     assert found.tolist() == expected
 
 
+@given(st.lists(st.tuples(st.integers(0, 5), st.floats(0, 1e3)), min_size=1, max_size=60))
+def test_medians_are_those_of_each_group(pairs: list[tuple[int, float]]) -> None:
+    group, values = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
+    expected = [np.median(values[group == one]) for one in np.unique(group)]
+    assert stretches.group_medians(values, group).tolist() == expected
+
+
 ROWS = st.lists(
     st.tuples(st.integers(-1, 3), st.integers(-1, 2), st.integers(0, 2), st.integers(-1, 4), st.integers(1, 9)),
     max_size=40,

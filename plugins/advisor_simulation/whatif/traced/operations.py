@@ -217,7 +217,7 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
     if not 0 < len(trace.time_s) <= MOST_EVENTS or run.team.is_hybrid or trace.ranks != run.processors:
         return None
     try:
-        program = conversion.convert_trace(trace)
+        program = conversion.find_program(trace)
         if program.left_out or not len(program.source) + len(program.collectives) or _loses_messages(program):
             return None
         made = completing.split_waits(rows.build_rows(program))

@@ -15,6 +15,7 @@ import numpy as np
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op
 from advisor_simulation.whatif.traced import messages
 from advisor_simulation.whatif.traced.background import cut_rows
+from advisor_simulation.whatif.traced.stretches import group_medians
 from advisor_simulation.whatif.traced.work import main_region, number_passes
 
 if TYPE_CHECKING:
@@ -103,8 +104,7 @@ def _of_phase(
     share = first[sending] / total[sending]
     passes = count // max(int(rows.line[at].max()) + 1, 1)
     rank = sending // max(passes, 1)
-    usual = np.array([np.median(share[rank == one]) for one in np.unique(rank)])
-    least = float(usual.min())
+    least = float(group_medians(share, rank).min())
     late = sending[share > least + LATER]
     if not len(late):
         return None

@@ -6,7 +6,6 @@ computation that follows a receive may depend on what was received. No trace say
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -57,13 +56,15 @@ def computing_mask(rows: ReplayRows) -> Mask:
     found = np.zeros(len(rows), dtype=bool)
     bursts = np.flatnonzero(rows.op_mask(Op.BURST))
     bursts = bursts[np.lexsort((rows.seconds[bursts], rows.line[bursts]))]
-    edges = np.flatnonzero(np.diff(rows.line[bursts], prepend=-1, append=-1))
-    for begin, end in pairwise(edges.tolist()):
-        order = bursts[begin:end]
+    first = np.flatnonzero(np.diff(rows.line[bursts], prepend=-1))
+    size = np.diff(first, append=len(bursts))
+    for count in np.unique(size):  # lines with as many bursts are looked at together
+        order = bursts[first[size == count, None] + np.arange(count)]
         seconds = rows.seconds[order]
-        held = np.cumsum(seconds)
-        usual = float((seconds**2).sum() / held[-1]) if held[-1] > 0 else 0.0
-        found[order[(held > NOTHING * held[-1]) | (seconds > SHORT * usual)]] = True
+        held = np.cumsum(seconds, axis=1)
+        total = held[:, -1:]
+        usual = np.divide((seconds**2).sum(axis=1, keepdims=True), total, out=np.zeros_like(total), where=total > 0)
+        found[order[(held > NOTHING * total) | (seconds > SHORT * usual)]] = True
     return found
 
 
@@ -94,6 +95,16 @@ def find_message_ends(rows: ReplayRows) -> tuple[IntArray, IntArray]:
         where[rows.link[at]] = at
         found.append(where)
     return found[0], found[1]
+
+
+def group_medians(values: FloatArray, group: IntArray) -> FloatArray:
+    """Return the median of each group, in the order of their numbers."""
+    order = np.lexsort((values, group))
+    first = np.flatnonzero(np.diff(group[order], prepend=-1))
+    size = np.diff(first, append=len(order))
+    low, high = (values[order][first + (size - less) // 2] for less in (1, 0))
+    found: FloatArray = np.where(size % 2 == 1, low, (low + high) / 2)
+    return found
 
 
 def group_means(values: FloatArray, group: IntArray, count: int) -> FloatArray:
