@@ -40,6 +40,8 @@ CONTRACT = "advisor.extension.hookspecs"
 COMMANDS = "advisor.extension.commands"
 #: What plugins may write: gapwatch's own format.
 WRITING = "advisor.formats.native_writer"
+#: What plugins read programs with: symbols, debug information and machine code.
+BINARIES = "advisor.collect.binaries"
 #: The rooms that a plugin may import from. ``advice`` for facts and rules, which plugins extend.
 FOR_PLUGINS = {"model", "support", "trace", "analysis", "advice"}
 FOR_FORMATS = {"model", "support", "trace", "analysis"}
@@ -182,7 +184,7 @@ def test_a_plugin_imports_what_is_published_and_no_other_plugin(path: Path) -> N
         first, room = name.split(".")[0], room_named(name)
         assert first not in others, f"{label(path)}:{line} imports {name}"
         assert first not in RESERVED, f"{label(path)}:{line} imports {name}"
-        allowed = room in (None, *FOR_PLUGINS) or within(name, CONTRACT, COMMANDS, WRITING)
+        allowed = room in (None, *FOR_PLUGINS) or within(name, CONTRACT, COMMANDS, WRITING, BINARIES)
         assert allowed, f"{label(path)}:{line} imports {name}"
 
 

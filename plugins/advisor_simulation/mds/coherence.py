@@ -100,13 +100,15 @@ def make_caches(words: int, line: int, processors: int, sets: int = 0, ways: int
 class Traffic(NamedTuple):
     """What one loop's references caused: ``counts`` and ``cost`` (P, kinds), ``flow`` (P, P) words read by q from p.
 
-    ``overwritten`` (P, P): words that q writes, and that p has read or written last.
+    ``overwritten`` (P, P): words that q writes, and that p has read or written last. ``arrays`` (A, P, kinds): the
+    counts by array.
     """
 
     counts: IntArray
     cost: FloatArray
     flow: IntArray
     overwritten: IntArray
+    arrays: IntArray
 
 
 class MissPrices(NamedTuple):
@@ -126,8 +128,9 @@ def simulate_references(state: CacheState, parts: ReferenceStream, processor: In
         np.zeros((count, len(KINDS))),
         np.zeros((count, count), dtype=np.int64),
         np.zeros((count, count), dtype=np.int64),
+        np.zeros((int(parts.array.max(initial=-1)) + 1, count, len(KINDS)), dtype=np.int64),
     )
-    _run_stream(state, parts.word, parts.words, parts.write, parts.sub, processor, prices, made)
+    _run_stream(state, parts.word, parts.words, parts.write, parts.sub, parts.array, processor, prices, made)
     return made
 
 
@@ -175,8 +178,9 @@ def _classify_sharing(state: CacheState, p: int, start: int, stop: int, sub: int
 
 @_compile_inlined
 def _store_words(
-    state: CacheState, p: int, line: int, start: int, stop: int, sub: int, held: bool, prices: MissPrices, made: Traffic
-) -> None:
+    state: CacheState, p: int, line: int, start: int, stop: int, sub: int, held: bool, array: int, prices: MissPrices,
+    made: Traffic,
+) -> None:  # fmt: skip
     """Write words; the line is taken from everybody else, which costs if this processor did not miss it anyway."""
     bit = np.uint64(1) << np.uint64(p)
     others = state.holders[line] & ~bit
@@ -189,6 +193,7 @@ def _store_words(
         if held:
             kind = _classify_sharing(state, p, start, stop, sub)
             made.counts[p, kind] += 1
+            made.arrays[array, p, kind] += 1
             made.cost[p, kind] += prices.far if far else prices.near
         state.holders[line] = bit
     state.dirty[line] = p
@@ -243,6 +248,7 @@ def _access_line(
     stop: int,
     write: bool,
     sub: int,
+    array: int,
     prices: MissPrices,
     made: Traffic,
 ) -> None:
@@ -252,6 +258,7 @@ def _access_line(
     if not held:
         kind = _classify_miss(state, p, line, start, stop, sub)
         made.counts[p, kind] += 1
+        made.arrays[array, p, kind] += 1
         made.cost[p, kind] += _miss_price(state.dirty[line], p, kind, state, line, prices)
         if state.dirty[line] >= 0 and state.dirty[line] != p:
             state.dirty[line] = -1
@@ -260,7 +267,7 @@ def _access_line(
     if state.tags.shape[1] > 0:
         _update_cache_set(state, p, line)
     if write:
-        _store_words(state, p, line, start, stop, sub, held, prices, made)
+        _store_words(state, p, line, start, stop, sub, held, array, prices, made)
         return
     for w in range(start, stop):
         if state.readers[w] & bit == 0 and state.writer[w] >= 0 and state.writer[w] != p:
@@ -271,8 +278,7 @@ def _access_line(
 @_compile_function
 def _run_stream(
     state: CacheState, word: IntArray, words: IntArray, write: npt.NDArray[np.bool_], sub: IntArray,
-    processor: IntArray,
-    prices: MissPrices, made: Traffic,
+    array: npt.NDArray[np.int32], processor: IntArray, prices: MissPrices, made: Traffic,
 ) -> None:  # fmt: skip
     """Make references one after the other, line by line."""
     for k in range(len(word)):
@@ -283,5 +289,5 @@ def _run_stream(
             line = here // state.line
             stop = min(end, (line + 1) * state.line)
             state.clock[0] += 1
-            _access_line(state, p, line, here, stop, write[k], sub[k], prices, made)
+            _access_line(state, p, line, here, stop, write[k], sub[k], array[k], prices, made)
             here = stop

@@ -33,6 +33,8 @@ class MachineCosts:
     fork: float
     sets: int
     ways: int
+    latency: float
+    per_byte: float
     assumed: tuple[str, ...]
 
 
@@ -54,7 +56,8 @@ def resolve_costs(model: Model, machine: Machine | None, processors: int, finite
         second=second, hit=own.hit, memory=memory, near=near, far=far, line=line,
         node=own.node or _node_size(machine, processors), barrier=_barrier_cost(own, machine, processors, second,
         assumed),
-        signal=own.signal, dispatch=own.dispatch, fork=own.fork, sets=sets, ways=ways, assumed=tuple(assumed),
+        signal=own.signal, dispatch=own.dispatch, fork=own.fork, sets=sets, ways=ways,
+        latency=_message_latency(machine, second), per_byte=_message_byte(machine, second), assumed=tuple(assumed),
     )  # fmt: skip
 
 
@@ -83,6 +86,16 @@ def _remote_latency(machine: Machine | None, second: float, near: float) -> floa
     if network is None:
         return near
     return float(network.latency) / second if network.latency else None
+
+
+def _message_latency(machine: Machine | None, second: float) -> float:
+    network = machine.network if machine else None
+    return float(network.latency) / second if network and network.latency else 0.0
+
+
+def _message_byte(machine: Machine | None, second: float) -> float:
+    network = machine.network if machine else None
+    return 1.0 / (float(network.bandwidth) * second) if network and network.bandwidth else 0.0
 
 
 def _node_size(machine: Machine | None, processors: int) -> int:

@@ -15,7 +15,8 @@ import numpy as np
 
 from advisor.model.errors import DocumentError, UsageError
 from advisor_simulation.mds.coherence import COHERENCE, MissPrices, Traffic, make_caches, simulate_references
-from advisor_simulation.mds.log import RegionEntry, SimulationLog, SyncSpan, make_entry
+from advisor_simulation.mds.log import MessageCount, RegionEntry, SimulationLog, SyncSpan, make_entry
+from advisor_simulation.mds.nests import build_nest_stream, find_body_names
 from advisor_simulation.mds.references import ReferenceStream, build_stream, compute_working_sets, find_granule
 from advisor_simulation.mds.scheduling import Assignment, assign_indices, migrate_subdomains
 from advisor_simulation.model import records
@@ -110,6 +111,8 @@ class Simulation:
                 self._apply_end(step.end, "barrier")
             elif isinstance(step, records.Serial):
                 self._run_serial(step, scope)
+            elif isinstance(step, records.Messages):
+                self._run_messages(step, scope)
             else:
                 self._run_exchange(step, scope)
 
@@ -171,6 +174,25 @@ class Simulation:
         self.time += cost
         self._open.append(made)
 
+    def _run_messages(self, step: records.Messages, scope: Scope) -> None:
+        """Count messages, and let each processor spend what those that it sends and receives take."""
+        count = self.processors
+        each = {**scope, "p": np.arange(count, dtype=np.float64)}
+        sent = np.ones(count, dtype=np.int64)
+        if step.where is not None:
+            sent = (self.world.evaluate_values(step.where, each, count) != 0).astype(np.int64)
+        if step.count is not None:
+            sent = sent * np.rint(self.world.evaluate_values(step.count, each, count)).astype(np.int64)
+        size = np.rint(self.world.evaluate_values(step.size, each, count)).astype(np.int64)
+        self.log.messages.append(MessageCount(step.messages, sent, sent * size, step.to is None))
+        spent = sent * self.costs.latency + sent * size * self.costs.per_byte
+        if step.to is not None:
+            to = np.rint(self.world.evaluate_values(step.to, each, count)).astype(np.int64)
+            inside = (to >= 0) & (to < count) & (sent > 0)
+            spent = spent + np.bincount(to[inside], spent[inside], minlength=count)
+        self.time += spent
+        self._open.append(make_entry(step.messages, count, False, moved=spent))
+
     def _run_parallel(self, step: Parallel, scope: Scope) -> None:
         share = self._assign_loop(step, scope)
         made = self._run_body(step, step.parallel, scope, share, False)
@@ -221,12 +243,13 @@ class Simulation:
         sync = share.assignment.pieces * self.costs.dispatch + (0.0 if serial else self.costs.fork)
         made = make_entry(name, self.processors, serial, work=work, sync=sync)
         self._needs = np.zeros((self.processors, self.processors), dtype=np.bool_)
-        if not self._data or not (step.reads or step.writes) or not len(share.chosen):
+        if not self._data or not (step.reads or step.writes or step.body) or not len(share.chosen):
             return made
         parts = self._build_stream(step, scope, share)
         traffic = simulate_references(self._caches, parts, share.place, self._prices)
         self._needs = traffic.flow + traffic.overwritten > 0
         self.log.references += parts.items
+        self.log.add_transactions(traffic.arrays, len(self.world.arrays))
         self._record_flow(name, parts, share.place, traffic)
         hits = np.bincount(share.place[parts.sub], parts.words, minlength=self.processors) * self.costs.hit
         return make_entry(
@@ -236,16 +259,22 @@ class Simulation:
 
     def _build_stream(self, step: Parallel | Serial, scope: Scope, share: _LoopShare) -> ReferenceStream:
         """Return the references of a loop; those that are always the same are made once."""
-        names = frozenset().union(*(one.value.names for one in (*step.reads, *step.writes)))
+        names = find_body_names(step.body).union(*(one.value.names for one in (*step.reads, *step.writes)))
         static = not isinstance(step, records.Parallel) or (
             step.schedule in ("static", "chunk") and step.where is None and step.ratio is None
         )
         kept = static and not any(name in scope and name not in self.world.names for name in names)
         if kept and id(step) in self._streams:
             return self._streams[id(step)]
-        made = build_stream(
-            self.world, step.reads, step.writes, scope, step.index, share.chosen, share.assignment.owner, self._granule
-        )
+        if step.body:
+            made = build_nest_stream(
+                self.world, step.body, scope, step.index, share.chosen, share.assignment.owner, self._granule
+            )
+        else:
+            made = build_stream(
+                self.world, step.reads, step.writes, scope, step.index, share.chosen, share.assignment.owner,
+                self._granule,
+            )  # fmt: skip
         if kept:
             self._streams[id(step)] = made
         return made

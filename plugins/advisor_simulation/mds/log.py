@@ -95,13 +95,34 @@ class DataFlow:
     items: int
 
 
+@dataclass(frozen=True, slots=True)
+class MessageCount:
+    """Messages of one step: how many each processor sends (P,), and their bytes together (P,)."""
+
+    name: str
+    count: IntArray
+    size_B: IntArray
+    collective: bool
+
+
 @dataclass(slots=True)
 class SimulationLog:
-    """Everything that a simulation wrote down; times in the model's unit."""
+    """Everything that a simulation wrote down; times in the model's unit.
+
+    ``transactions`` are those of the caches by array, processor and kind (A, P, kinds).
+    """
 
     spans: list[SyncSpan] = field(default_factory=list)
     flows: dict[str, DataFlow] = field(default_factory=dict)
     references: int = 0
+    transactions: IntArray | None = None
+    messages: list[MessageCount] = field(default_factory=list)
+
+    def add_transactions(self, counts: IntArray, arrays: int) -> None:
+        """Add transactions of the caches by array, processor and kind (A, P, kinds), of as many ``arrays``."""
+        if self.transactions is None:
+            self.transactions = np.zeros((arrays, *counts.shape[1:]), dtype=np.int64)
+        self.transactions[: len(counts)] += counts
 
     def add_flow(self, region: str, words: IntArray, working_set: IntArray, items: int) -> None:
         """Add what one execution of a region read, wrote and passed on."""

@@ -31,8 +31,8 @@ class ReferenceStream:
     """References in the order in which they reach memory: the k-th index of every sub-domain before the next one.
 
     All columns have one entry for each run of neighbouring words: ``word`` the first word (``granule`` bytes each),
-    ``words`` their number, ``write`` whether they are written, ``sub`` the sub-domain. ``items`` counts single
-    references.
+    ``words`` their number, ``write`` whether they are written, ``sub`` the sub-domain, ``array`` its number in the
+    world. ``items`` counts single references.
     """
 
     word: IntArray
@@ -41,6 +41,7 @@ class ReferenceStream:
     sub: IntArray
     items: int
     granule: int
+    array: npt.NDArray[np.int32]
 
 
 def find_granule(world: World) -> int:
@@ -72,7 +73,10 @@ def build_stream(
     order = np.lexsort((sub[element], place[element]))
     word, words = (np.concatenate([part[k] for part in parts])[order] for k in (1, 2))
     write = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])[order]
-    return ReferenceStream(word, words, write, sub[element][order], sum(part[4] for part in parts), granule)
+    names = list(world.arrays)
+    numbers = [names.index(access.value.array) for access in (*reads, *writes)]
+    array = np.repeat(np.array(numbers, dtype=np.int32), [len(part[0]) for part in parts])[order]
+    return ReferenceStream(word, words, write, sub[element][order], sum(part[4] for part in parts), granule, array)
 
 
 def _turn_numbers(sub: IntArray) -> IntArray:

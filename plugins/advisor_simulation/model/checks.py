@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from advisor.support.documents import Mark, Marked
     from advisor.support.expressions import Expression
-    from advisor_simulation.model.records import Decomposition, Model, Parallel, Serial, Step, Weight
+    from advisor_simulation.model.records import BodyItem, Decomposition, Model, Parallel, Serial, Step, Weight
 
 #: Names that always mean something: the number of processors.
 ALWAYS: Final = frozenset({"P"})
@@ -147,6 +147,10 @@ class _ModelChecker:
                 yield from self._check_work(step, known)
             elif isinstance(step, records.Exchange):
                 yield from self._check_formula(step.cost, known | {"p"})
+            elif isinstance(step, records.Messages):
+                for formula in (step.size, step.to, step.count, step.where):
+                    if formula is not None:
+                        yield from self._check_formula(formula, known | {"p"})
 
     def _check_call(self, step: records.Call, inside: tuple[str, ...]) -> Iterator[Problem]:
         name = step.call.value
@@ -174,6 +178,22 @@ class _ModelChecker:
                 hint = suggest_word(access.value.array, self.model.arrays)
                 yield access.mark.make_problem(f"there is no array '{access.value.array}'{hint}")
             yield from self._check_names(access.value.names, here, access.mark, access.value.text)
+        yield from self._check_body(step.body, here | {"p"})
+
+    def _check_body(self, body: Iterable[BodyItem], known: set[str]) -> Iterator[Problem]:
+        for item in body:
+            if isinstance(item, records.Nest):
+                yield from self._check_formula(item.times, known)
+                yield from self._check_index(item.for_, item.mark)
+                yield from self._check_body(item.body, known | {item.for_})
+                continue
+            access = item.read if isinstance(item, records.Read) else item.write
+            if access.value.array not in self.model.arrays:
+                hint = suggest_word(access.value.array, self.model.arrays)
+                yield access.mark.make_problem(f"there is no array '{access.value.array}'{hint}")
+            yield from self._check_names(access.value.names, known, access.mark, access.value.text)
+            if item.where is not None:
+                yield from self._check_formula(item.where, known)
 
     def _check_index(self, index: str, mark: Mark) -> Iterator[Problem]:
         if index in self.known or index in self.model.weights:

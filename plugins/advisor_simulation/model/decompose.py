@@ -46,6 +46,11 @@ def compute_owners(
     index = np.arange(size, dtype=np.int64)
     if kind == "cyclic":
         return index % parts
+    if kind == "static":
+        longer = (size // parts + 1) * (size % parts)
+        return np.where(index < longer, index // (size // parts + 1), 0) + np.where(
+            index >= longer, (index - longer) // max(size // parts, 1) + size % parts, 0
+        )
     if kind == "block-cyclic":
         if block < 1:
             raise ValueError(f"block: expected at least 1, found {block}")

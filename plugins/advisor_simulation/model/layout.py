@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: The largest address, bytes.
 LARGEST = 2**40
+#: An array whose address was taken moves on by this many bytes, so that it stays where it was in sets of caches.
+PAGE_B = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,9 @@ def place_arrays(
         members = group_of.get(name, [name])
         alone = [_lay_out_array(one, model.arrays[one], whole) for one in members]
         start = _round_up(end, max(int(model.arrays[one].align or line) for one in members))
+        at = model.arrays[members[0]].at
+        if at is not None:
+            start = int(at) + _round_up(max(end - int(at), 0), PAGE_B)
         grouped, end = _place_group(alone, start) if len(alone) > 1 else _place_single(alone[0], start)
         found |= {one.name: one for one in grouped}
     if end > LARGEST:

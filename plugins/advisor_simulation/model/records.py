@@ -35,7 +35,10 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class FromFile:
-    """A table in a text file next to the model: one row of numbers on each line."""
+    """A table in a file next to the model: text with a row of numbers on each line, or arrays (``.npz``).
+
+    Of these ``values`` holds the numbers; where there is a ``first``, it says where each row begins.
+    """
 
     file: str
     mark: Mark
@@ -66,12 +69,13 @@ Table = Values | FromFile | Computed | Grid
 class Decomposition:
     """Which processor owns which index of a domain.
 
-    ``block``: consecutive parts, ``floor(k n / P)`` to ``floor((k + 1) n / P)`` (section 4.1.1). ``graph``
+    ``block``: consecutive parts, ``floor(k n / P)`` to ``floor((k + 1) n / P)`` (section 4.1.1); ``static``:
+    consecutive parts, of which the first n mod P have one index more, as compilers cut loops of OpenMP. ``graph``
     bisects a graph of neighbours again and again with balanced ``weight``; ``metis`` asks METIS. ``explicit`` takes a
     table of owners.
     """
 
-    kind: Literal["block", "cyclic", "block-cyclic", "explicit", "graph", "metis"]
+    kind: Literal["block", "static", "cyclic", "block-cyclic", "explicit", "graph", "metis"]
     mark: Mark
     block: Formula | None = None
     owner: Marked[str] | None = None
@@ -93,7 +97,8 @@ class Array:
     """Data: rows of items, laid out row by row (``row``) or item by item (``column``).
 
     ``element`` is the size of an item, ``pad`` the number of unused items after each row, ``align`` what the array's
-    address is a multiple of; ``private`` arrays have a copy on each processor, and ``buffers`` copies are used in turn.
+    address is a multiple of. ``at`` is the address that a run gave it; where arrays before it have grown over that, it
+    moves on by whole pages. ``private`` arrays have a copy on each processor, and ``buffers`` copies are used in turn.
     """
 
     shape: tuple[Formula, ...]
@@ -102,6 +107,7 @@ class Array:
     order: Literal["row", "column"] = "row"
     pad: Annotated[int, Between(0, 4096)] = 0
     align: Bytes | None = None
+    at: Bytes | None = None
     private: bool = False
 
 
@@ -158,8 +164,58 @@ class Barrier:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """A reference that reads; ``where`` restricts it to some executions."""
+
+    read: Marked[Access]
+    mark: Mark
+    where: Formula | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A reference that writes; ``where`` restricts it to some executions."""
+
+    write: Marked[Access]
+    mark: Mark
+    where: Formula | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A loop within one index of a domain: ``times`` times its ``body``, counted from 0 by the index ``for``."""
+
+    for_: Name
+    times: Formula
+    body: tuple[Read | Write | Nest, ...]
+    mark: Mark
+
+
+#: What is executed for one index, in program order.
+BodyItem = Read | Write | Nest
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Messages between processors: from ``p`` to ``to``, ``count`` of ``size`` each; ``where`` leaves senders out.
+
+    Or a ``collective`` of all of them, in which each sends and receives ``size`` as the recorder counts them.
+    """
+
+    messages: Name
+    size: Formula
+    mark: Mark
+    to: Formula | None = None
+    count: Formula | None = None
+    where: Formula | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Parallel:
     """A loop over a domain whose indices are independent of each other.
+
+    ``body`` states its references in program order, with loops of their own; without it they are made as a whole,
+    ``reads`` before ``writes``.
 
     ``where`` or ``ratio`` restrict it to some of the indices. ``independent`` is the share of its work that needs
     nothing from the loop before, and may be done while that one's fuzzy barrier is still open.
@@ -172,6 +228,7 @@ class Parallel:
     weight: Formula | None = None
     reads: tuple[Reference, ...] = ()
     writes: tuple[Reference, ...] = ()
+    body: tuple[BodyItem, ...] = ()
     schedule: Schedule = "static"
     chunk: Annotated[int, Between(1, 1e9)] | None = None
     where: Formula | None = None
@@ -191,6 +248,7 @@ class Serial:
     index: Name = "i"
     reads: tuple[Reference, ...] = ()
     writes: tuple[Reference, ...] = ()
+    body: tuple[BodyItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +261,7 @@ class Exchange:
     kind: Literal["transfer", "io", "sync", "wait"] = "transfer"
 
 
-Step = Loop | When | Call | Barrier | Parallel | Serial | Exchange
+Step = Loop | When | Call | Barrier | Parallel | Serial | Exchange | Messages
 
 
 @dataclass(frozen=True, slots=True)

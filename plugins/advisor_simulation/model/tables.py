@@ -87,12 +87,23 @@ def _read_table_file(table: FromFile, folder: Path) -> FloatArray | RaggedTable:
         raise ValueError(f"{table.file}: expected a file next to the model")
     if path.stat().st_size > LARGEST_FILE:
         raise ValueError(f"{table.file}: expected at most {LARGEST_FILE:,} bytes")
+    if path.suffix == ".npz":
+        return _read_packed(path)
     lines = path.read_text(encoding="ascii").splitlines()
     rows = [[float(word) for word in line.split()] for line in lines if not line.startswith("#")]
     if table.ragged or len({len(row) for row in rows}) > 1:
         return build_ragged(rows)
     values = np.array(rows, dtype=np.float64)
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+
+def _read_packed(path: Path) -> FloatArray | RaggedTable:
+    """Return a table of a file of arrays: ``values``, and ``first`` of each row where it is ragged."""
+    with np.load(path, allow_pickle=False) as packed:
+        values = packed["values"]
+        if "first" not in packed:
+            return np.asarray(values, dtype=np.float64)
+        return RaggedTable(packed["first"].astype(np.int64), values.astype(np.int64))
 
 
 def _compute_table(table: Computed, names: Mapping[str, object]) -> FloatArray:

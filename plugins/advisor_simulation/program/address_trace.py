@@ -1,0 +1,179 @@
+"""Runs a program under QEMU with the address tracer in it, and reads what its threads wrote.
+
+The tracer (``tracer/tracer.c``) sees what chosen instructions access, and when marked places are reached; a library
+preloaded into the program (``tracer/telling.c``) tells of allocations and of threads' parts in parallel regions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.model.errors import UsageError
+from advisor.support.child_process import run_child
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    Words = npt.NDArray[np.uint64]
+
+#: Words that a process may write unless the user says otherwise: 1 GiB.
+DEFAULT_LIMIT: Final = 1 << 27
+#: A run under the tracer takes 50 to 200 times as long.
+LIMIT_S: Final = 3600.0
+_FLAGS: Final = ("-O2", "-std=gnu11", "-shared", "-fPIC", "-pthread")
+_COMPILE_S: Final = 120.0
+#: The number of a record of the preloaded library, in the upper bits of its word, and the words that follow.
+_TOLD: Final = 0xFFFF
+_FOLLOWING: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TracedThread:
+    """What a thread wrote: its ``words`` without those of the preloaded library, and those by ``told``.
+
+    Rows of ``told`` are (place in ``words``, instructions so far, kind, x, y, z).
+    """
+
+    words: Words
+    told: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedProcess:
+    """A process: where the program was loaded, its rank, bytes of an access by its number, its threads.
+
+    ``cut`` is set where the limit was reached before its end.
+    """
+
+    pid: int
+    base: int
+    rank: int
+    cut: bool
+    sizes: Mapping[int, int]
+    threads: tuple[TracedThread, ...]
+
+
+def find_tracer() -> str:
+    """Return QEMU for x86-64 programs; raises ``UsageError`` with the command that installs it."""
+    found = shutil.which("qemu-x86_64")
+    if found is None:
+        raise UsageError("qemu-x86_64 is not installed: apt-get install qemu-user (dnf install qemu-user)")
+    return found
+
+
+def compile_part(source: str, cache: Path, definitions: Sequence[str] = ()) -> Path:
+    """Return the shared library made of a C file of this package, compiled once for each content of it."""
+    folder = resources.files("advisor_simulation.program") / "tracer"
+    with resources.as_file(folder) as sources:
+        content = b"".join(path.read_bytes() for path in sorted(sources.glob("*.[ch]")))
+        digest = hashlib.sha256(content + repr((_FLAGS, definitions)).encode()).hexdigest()[:16]
+        target = cache / f"{Path(source).stem}-{digest}.so"
+        if target.exists():
+            return target
+        named = os.environ.get("CC")
+        compiler = next(
+            (one for name in ([named] if named else ["cc", "gcc", "clang"]) if (one := shutil.which(name))), None
+        )
+        if compiler is None:
+            raise UsageError("no C compiler found to build the tracer with: apt-get install gcc")
+        with tempfile.TemporaryDirectory(dir=cache) as scratch:
+            made = Path(scratch) / target.name
+            done = run_child(
+                [compiler, *_FLAGS, *definitions, "-o", str(made), str(sources / source), "-ldl"], _COMPILE_S
+            )
+            if done.status != 0:
+                first = next(iter(done.error_text.splitlines()), done.failure)
+                raise UsageError(f"{compiler} could not build the tracer: {first}")
+            made.replace(target)
+    return target
+
+
+def trace_addresses(
+    command: Sequence[str], program: Path, places: str, cache: Path, folder: Path, limit: int = DEFAULT_LIMIT
+) -> tuple[TracedProcess, ...]:
+    """Run a command with its ``program`` under the tracer; ``folder`` takes the files of the run.
+
+    Raises ``UsageError`` where that can't be done or the program fails.
+    """
+    qemu = find_tracer()
+    shown = run_child([qemu, "--version"], 30.0).text
+    version = re.search(r"version (\d+)\.(\d+)", shown)
+    numbers = (int(version[1]), int(version[2])) if version else (0, 0)
+    api = 1 if numbers < (9, 0) else 2 if numbers == (9, 0) else 3
+    tracer = compile_part("tracer.c", cache, (f"-DQEMU_PLUGIN_API={api}",))
+    telling = compile_part("telling.c", cache)
+    (folder / "places").write_text(places, encoding="ascii")
+    options = {"places": folder / "places", "program": program.resolve(), "folder": folder, "limit": limit}
+    for path in (tracer, folder, program.resolve()):
+        if "," in str(path):
+            raise UsageError(f"{path}: qemu can't be given a path with a comma")
+    plugin = ",".join((str(tracer), *(f"{name}={value}" for name, value in options.items())))
+    traced = [qemu, "-cpu", "max", "-E", f"LD_PRELOAD={telling}", "-plugin", plugin, str(program.resolve())]
+    place = find_program_word(command, program)
+    words = [*command[:place], *traced, *command[place + 1 :]]
+    extra = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+    try:
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            env={**os.environ, **extra}, timeout=LIMIT_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise UsageError(
+            f"{program.name} took longer than {LIMIT_S:g} s under the tracer; try a smaller problem"
+        ) from None
+    processes = read_processes(folder)
+    if not processes:
+        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+        raise UsageError(
+            f"{program.name} left nothing under the tracer: {' '.join(last) or f'exit status {done.returncode}'}"
+        )
+    return processes
+
+
+def find_program_word(command: Sequence[str], program: Path) -> int:
+    """Return the place of the program in a command that starts it."""
+    for place, word in enumerate(command):
+        found = shutil.which(word) or word
+        if Path(found).exists() and Path(found).resolve() == program.resolve():
+            return place
+    raise UsageError(f"{program} does not stand in the command {' '.join(command)}")
+
+
+def read_processes(folder: Path) -> tuple[TracedProcess, ...]:
+    """Return what the processes of a run left behind, by rank."""
+    found = []
+    for file in sorted(folder.glob("*.process")):
+        lines = file.read_text(encoding="ascii").split("\n")
+        base, cut, rank = lines[0].split()
+        sizes = {int(number): int(size) for number, size in (line.split() for line in lines[1:] if line)}
+        parts = sorted(folder.glob(f"{file.stem}.*.words"), key=lambda path: int(path.suffixes[-2][1:]))
+        threads = tuple(split_words(np.fromfile(part, dtype=np.uint64)) for part in parts)
+        found.append(TracedProcess(int(file.stem), int(base, 16), int(rank), cut == "1", sizes, threads))
+    return tuple(sorted(found, key=lambda one: one.rank))
+
+
+def split_words(words: Words) -> TracedThread:
+    """Return a thread's words, with what the preloaded library told taken out."""
+    at = np.flatnonzero(words >> np.uint64(48) == np.uint64(_TOLD))
+    keep = np.ones(len(words), dtype=np.bool_)
+    rows = np.zeros((len(at), 2 + _FOLLOWING), dtype=np.int64)
+    for offset in range(_FOLLOWING + 1):
+        keep[at + offset] = False
+    rows[:, 0] = at - np.arange(len(at)) * (_FOLLOWING + 1)
+    rows[:, 1] = (words[at] & np.uint64((1 << 48) - 1)).astype(np.int64)
+    for offset in range(_FOLLOWING):
+        rows[:, 2 + offset] = words[at + 1 + offset].astype(np.int64)
+    return TracedThread(words[keep], rows)

@@ -1,0 +1,405 @@
+"""From the accesses of a phase to loops with references: index expressions, trip counts, conditions, and who does what.
+
+Each outermost loop of a phase becomes a loop over a domain. Its index is recovered from who touches what: a reference
+that moves by a constant stride gives each processor's first index. All references are then fitted, over all processors
+at once, to linear functions of the indices and of the processor; what fits none is irregular, and stays a list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from advisor_simulation.program.fitting import LinearForm, fit_linear
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from advisor.model.records import FloatArray, IntArray
+    from advisor_simulation.program.event_location import LocatedEvents
+
+    Mask = npt.NDArray[np.bool_]
+
+#: The outermost "loop" of what is in none.
+NO_LOOP = -1
+
+
+@dataclass(frozen=True, slots=True)
+class RaggedList:
+    """Whole numbers by domain index: those of index i are ``values[first[i]:first[i + 1]]``."""
+
+    first: IntArray
+    values: IntArray
+
+
+Formula = LinearForm | RaggedList
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedReference:
+    """A reference of an instruction to an object: bytes of an access, and ``offset`` in the object, bytes.
+
+    Formulas are of (domain index, inner indices …, processor). ``taken`` lists for each execution whether it is made,
+    None where it always is; ``repeats`` how often in a row, None for once at most.
+    """
+
+    data: int
+    instruction: int
+    size: int
+    stores: bool
+    offset: Formula
+    count: int
+    taken: RaggedList | None = None
+    repeats: RaggedList | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedLoop:
+    """An inner loop: its number, how often it runs (``most`` at most), and what is in it."""
+
+    loop: int
+    times: Formula
+    most: int
+    body: tuple[FoldedItem, ...]
+
+
+FoldedItem = FoldedReference | FoldedLoop
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedStep:
+    """A loop over a domain: the ``owner`` of each index, instructions by index, and references in program order.
+
+    ``recovered`` where indices are those of the loop, found from who touches what; else they are the processors.
+    """
+
+    loop: int
+    owner: IntArray
+    weight: FloatArray
+    body: tuple[FoldedItem, ...]
+    recovered: bool
+
+
+@dataclass(slots=True)
+class FoldedPhase:
+    """The steps of a phase in order, its accesses, and how many of them are to no known object."""
+
+    steps: list[FoldedStep] = field(default_factory=list)
+    accesses: int = 0
+    unplaced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedEvents:
+    """Accesses of one processor with the object of each (``data``, -1 for none) and the ``offset`` in it, bytes."""
+
+    located: LocatedEvents
+    data: IntArray
+    offset: IntArray
+    begin_count: int
+    end_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    processor: IntArray
+    path: IntArray
+    turns: IntArray
+    number: IntArray
+    stores: Mask
+    data: IntArray
+    offset: IntArray
+    place: IntArray
+
+    def select_rows(self, rows: IntArray | Mask) -> _Events:
+        return _Events(
+            self.processor[rows], self.path[rows], self.turns[rows], self.number[rows], self.stores[rows],
+            self.data[rows], self.offset[rows], self.place[rows],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """All executions of a body, in order of index: ``columns`` (n, d) domain index and inner indices, processors."""
+
+    columns: IntArray
+    processor: IntArray
+    size: int
+
+    def find_rows(self, turns: IntArray) -> IntArray:
+        """Return which executions columns of indices belong to."""
+        key = np.zeros(len(self.columns), dtype=np.int64)
+        wanted = np.zeros(len(turns), dtype=np.int64)
+        for k in range(self.columns.shape[1]):
+            radix = int(max(self.columns[:, k].max(initial=0), turns[:, k].max(initial=0))) + 1
+            key, wanted = key * radix + self.columns[:, k], wanted * radix + turns[:, k]
+        return np.asarray(np.searchsorted(key, wanted), dtype=np.int64)
+
+    def list_values(self, rows: IntArray, values: IntArray) -> RaggedList:
+        """Return values of executions (rising ``rows``) as lists by domain index."""
+        counts = np.bincount(self.columns[rows, 0], minlength=self.size)
+        return RaggedList(np.r_[0, np.cumsum(counts)].astype(np.int64), values.astype(np.int64))
+
+    @property
+    def variables(self) -> IntArray:
+        """Columns and processor (n, d + 1): what formulas are of."""
+        return np.asarray(np.c_[self.columns, self.processor], dtype=np.int64)
+
+    def repeat_rows(self, times: IntArray) -> _Space:
+        """Return the executions of a body that each execution here runs ``times`` times."""
+        total = int(times.sum())
+        turn = np.arange(total) - np.repeat(np.cumsum(times) - times, times)
+        return _Space(np.c_[np.repeat(self.columns, times, axis=0), turn], np.repeat(self.processor, times), self.size)
+
+
+def fold_phase(
+    events: Mapping[int, PlacedEvents],
+    paths: Sequence[tuple[int, ...]],
+    sizes: Mapping[int, int],
+    fresh: bool,
+    shared: bool,
+) -> FoldedPhase:
+    """Return the steps of a phase from the accesses of its processors.
+
+    A phase that is not ``fresh`` may begin within loops, whose iterations count from its beginning; those that hold all
+    of it are no loops of its own. Processors that share no memory (not ``shared``) share no domains either.
+    """
+    whole = _join_events(events)
+    made = FoldedPhase(accesses=len(whole.path), unplaced=int((whole.data < 0).sum()))
+    whole = whole.select_rows(whole.data >= 0)
+    around = 0 if fresh else _count_loops_around(whole, paths)
+    paths = [path[around:] for path in paths] + [()]
+    whole = replace(whole, turns=whole.turns[:, around:])
+    tops = np.array([path[0] if path else NO_LOOP for path in paths])[whole.path]
+    found = {top: float(whole.place[tops == top].min()) for top in np.unique(tops).tolist()}
+    for top in sorted(found, key=lambda one: found[one]):
+        part = whole.select_rows(tops == top)
+        if not fresh:
+            part.turns[:, 0] -= _first_turns(part)[part.processor]
+        weighed = _weigh_share(events, len(part.path) / max(len(whole.path), 1)) if around or not fresh else None
+        made.steps.append(_fold_top(part, top, events, paths, sizes, weighed, shared))
+    return made
+
+
+def _first_turns(events: _Events) -> IntArray:
+    first = np.full(int(events.processor.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, events.processor, events.turns[:, 0])
+    return first
+
+
+def _weigh_share(events: Mapping[int, PlacedEvents], share: float) -> FloatArray:
+    """Return a share of the instructions of each processor."""
+    weight = np.zeros(max(events) + 1)
+    for q, one in events.items():
+        weight[q] = share * (one.end_count - one.begin_count)
+    return weight
+
+
+def _count_loops_around(events: _Events, paths: Sequence[tuple[int, ...]]) -> int:
+    """Return how many outermost loops hold all accesses in one iteration."""
+    used = [paths[number] if number >= 0 else () for number in np.unique(events.path).tolist()]
+    around = 0
+    while used and all(len(path) > around and path[: around + 1] == used[0][: around + 1] for path in used):
+        turn = events.turns[:, around]
+        if any(len(np.unique(turn[events.processor == q])) != 1 for q in np.unique(events.processor)):
+            break
+        around += 1
+    return around
+
+
+def _join_events(events: Mapping[int, PlacedEvents]) -> _Events:
+    parts = sorted(events.items())
+
+    def join_column(name: str) -> IntArray:
+        return np.concatenate([np.asarray(getattr(one.located, name)) for _, one in parts])
+
+    turns = join_column("turns").astype(np.int64)
+    processor = np.concatenate([np.full(len(one.data), q, dtype=np.int64) for q, one in parts])
+    return _Events(
+        processor=processor,
+        path=join_column("path"),
+        turns=turns,
+        number=join_column("number"),
+        stores=join_column("stores").astype(np.bool_),
+        data=np.concatenate([one.data for _, one in parts]),
+        offset=np.concatenate([one.offset for _, one in parts]),
+        place=join_column("place").astype(np.int64),
+    )
+
+
+def _fold_top(
+    events: _Events,
+    top: int,
+    located: Mapping[int, PlacedEvents],
+    paths: Sequence[tuple[int, ...]],
+    sizes: Mapping[int, int],
+    weighed: FloatArray | None,
+    shared: bool,
+) -> FoldedStep:
+    processors = max(located) + 1
+    indices = _find_indices(events, paths) if top != NO_LOOP and shared else None
+    recovered = indices is not None
+    turns = events.turns.copy()
+    if indices is not None:
+        begin, stride = indices
+        turns[:, 0] = begin[events.processor] + stride * turns[:, 0]
+        size = int(turns[:, 0].max()) + 1
+        owner = np.zeros(size, dtype=np.int64)
+        owner[turns[:, 0]] = events.processor
+        prefix: tuple[int, ...] = (top,)
+    else:
+        turns = np.c_[events.processor, turns]
+        size, owner, prefix = processors, np.arange(processors), ()
+    moved = _Events(events.processor, events.path, turns, events.number, events.stores, events.data, events.offset,
+                    events.place)  # fmt: skip
+    space = _Space(np.arange(size, dtype=np.int64)[:, None], owner, size)
+    body = _fold_body(moved, prefix, space, paths, sizes, 1 - len(prefix))
+    if weighed is None:
+        weight = _weigh_indices(located, paths, top, indices, size)
+    else:
+        weight = (weighed / np.maximum(np.bincount(owner, minlength=processors), 1))[owner]
+    return FoldedStep(top, owner, weight, body, recovered)
+
+
+def _find_indices(events: _Events, paths: Sequence[tuple[int, ...]]) -> tuple[IntArray, int] | None:
+    """Return each processor's first index in a loop and the step of the index, from a reference that tells.
+
+    Such a reference moves by the same stride on all processors, and their places together leave no gaps.
+    """
+    processors = int(events.processor.max()) + 1
+    present = np.unique(events.processor)
+    turns = np.zeros(processors, dtype=np.int64)
+    np.maximum.at(turns, events.processor, events.turns[:, 0] + 1)
+    if len(present) == 1:
+        return np.zeros(processors, dtype=np.int64), 1
+    for rows in _group_rows(events):
+        group = events.select_rows(rows)
+        depth = len(paths[group.path[0]])
+        begin, stride = np.zeros(processors, dtype=np.int64), 0
+        fits = True
+        for q in present.tolist():
+            mine = group.processor == q
+            form = fit_linear(group.turns[mine][:, :depth], group.offset[mine]) if mine.any() else None
+            if form is None or (stride and form.factors[0] not in (0, stride)):
+                fits = False
+                break
+            stride = stride or form.factors[0]
+            begin[q] = form.constant
+        if not fits:
+            continue
+        places = np.concatenate([begin[q] + stride * np.arange(turns[q]) for q in present.tolist()])
+        unit = int(np.gcd.reduce(places - places.min()))
+        if unit and len(np.unique(places)) == len(places) == int(places.max() - places.min()) // unit + 1:
+            return (begin - int(places.min())) // unit, stride // unit if stride else 1
+    return None
+
+
+def _group_rows(events: _Events) -> list[IntArray]:
+    """Return the rows of each reference: of one path, instruction and object; those with most rows first."""
+    order = np.lexsort((np.arange(len(events.path)), events.stores, events.data, events.number, events.path))
+    keys = np.c_[events.path, events.number, events.data, events.stores][order]
+    edges = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)]) if len(keys) else np.zeros(0, np.int64)
+    groups = np.split(order, edges[1:]) if len(edges) else []
+    return sorted(groups, key=lambda rows: -len(rows))
+
+
+def _fold_body(
+    events: _Events, prefix: tuple[int, ...], space: _Space, paths: Sequence[tuple[int, ...]],
+    sizes: Mapping[int, int], extra: int,
+) -> tuple[FoldedItem, ...]:  # fmt: skip
+    """Return what is executed below a path of loops, in program order; ``extra`` indices stand before its loops'."""
+    depth = len(prefix)
+    width = depth + extra
+    following = np.array([path[depth] if len(path) > depth else NO_LOOP for path in paths])[events.path]
+    begins = _iteration_begins(events, width)
+    items: list[tuple[float, FoldedItem]] = []
+    own = events.select_rows(following == NO_LOOP)
+    own_begins = begins[following == NO_LOOP]
+    for rows in _group_rows(own):
+        position = float((own.place[rows] - own_begins[rows]).mean())
+        items.append((position, _fold_reference(own.select_rows(rows), width, space, sizes)))
+    for loop in np.unique(following[following >= 0]).tolist():
+        rows = np.flatnonzero(following == loop)
+        first = np.unique(begins[rows] + events.processor[rows] * (1 << 40), return_index=True)[1]
+        position = float((events.place[rows][first] - begins[rows][first]).mean())
+        items.append((position, _fold_loop(events.select_rows(rows), (*prefix, loop), space, paths, sizes, extra)))
+    return tuple(item for _, item in sorted(items, key=lambda one: one[0]))
+
+
+def _iteration_begins(events: _Events, width: int) -> IntArray:
+    """Return for each access where the first access of its iteration stands."""
+    keys = np.c_[events.processor, events.turns[:, :width]]
+    change = np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)]
+    begins: IntArray = events.place[np.flatnonzero(change)[np.cumsum(change) - 1]]
+    return begins
+
+
+def _fold_loop(
+    events: _Events, prefix: tuple[int, ...], space: _Space, paths: Sequence[tuple[int, ...]],
+    sizes: Mapping[int, int], extra: int,
+) -> FoldedLoop:  # fmt: skip
+    width = len(prefix) - 1 + extra
+    times = np.zeros(len(space.columns), dtype=np.int64)
+    np.maximum.at(times, space.find_rows(events.turns[:, :width]), events.turns[:, width] + 1)
+    some = times > 0
+    form = _fit_with_processor(space.columns[some], space.processor[some], times[some])
+    formula: Formula
+    if form is not None and np.array_equal(np.maximum(form.evaluate_rows(space.variables), 0), times):
+        formula = form
+    else:
+        formula = space.list_values(np.arange(len(times)), times)
+    body = _fold_body(events, prefix, space.repeat_rows(times), paths, sizes, extra)
+    return FoldedLoop(prefix[-1], formula, int(times.max()), body)
+
+
+def _fold_reference(events: _Events, width: int, space: _Space, sizes: Mapping[int, int]) -> FoldedReference:
+    rows = space.find_rows(events.turns[:, :width])
+    order = np.argsort(rows, kind="stable")
+    rows, offset = rows[order], events.offset[order]
+    counts = np.bincount(rows, minlength=len(space.columns))
+    listed = space.list_values(np.arange(len(counts)), counts)
+    repeats = listed if counts.max() > 1 else None
+    taken = listed if repeats is None and counts.min() == 0 else None
+    form = _fit_with_processor(space.columns[rows], space.processor[rows], offset) if repeats is None else None
+    number = int(events.number[0])
+    return FoldedReference(
+        int(events.data[0]), number, sizes.get(number, 8), bool(events.stores[0]),
+        form if form is not None else space.list_values(rows, offset), len(rows), taken, repeats,
+    )  # fmt: skip
+
+
+def _fit_with_processor(columns: IntArray, processor: IntArray, values: IntArray) -> LinearForm | None:
+    """Return a formula of the columns alone, else one of the processor as well."""
+    form = fit_linear(columns, values)
+    if form is not None:
+        return LinearForm((*form.factors, 0), form.constant)
+    return fit_linear(np.c_[columns, processor], values) if len(processor) and processor.max() > 0 else None
+
+
+def _weigh_indices(
+    located: Mapping[int, PlacedEvents],
+    paths: Sequence[tuple[int, ...]],
+    top: int,
+    indices: tuple[IntArray, int] | None,
+    size: int,
+) -> FloatArray:
+    """Return the instructions of each index of a loop, from where its iterations begin to where the next thing does."""
+    weight = np.zeros(size)
+    if top == NO_LOOP:
+        return weight
+    for q, one in located.items():
+        head = one.located
+        mine = np.array([bool(path) and path[0] == top for path in paths])[head.head_path]
+        counts = np.diff(np.r_[head.head_count, one.end_count])
+        if indices is None:
+            weight[q] += counts[mine].sum()
+        else:
+            begin, stride = indices
+            index = begin[q] + stride * head.head_turn[mine].astype(np.int64)
+            inside = (index >= 0) & (index < size)  # the last test of a loop is no iteration
+            np.add.at(weight, index[inside], counts[mine][inside])
+    return weight

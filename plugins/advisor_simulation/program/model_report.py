@@ -1,0 +1,99 @@
+"""What ``gapwatch model -- COMMAND`` shows: the model, what it was compared with, and what it lacks."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.model import units
+from advisor.model.errors import AdvisorError
+from advisor.model.reports import Code, Column, Report, Table, Text
+from advisor_simulation.mds.coherence import KINDS
+from advisor_simulation.mds.report import describe_missing_inputs
+from advisor_simulation.model.checks import read_model
+from advisor_simulation.program.address_trace import DEFAULT_LIMIT
+from advisor_simulation.program.model_check import compare_loads, compare_misses, simulate_plain
+from advisor_simulation.program.program_model import fold_program, trace_program, write_program_model
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from advisor.extension.commands import CommandServices
+    from advisor.model.reports import Cell, Part
+    from advisor_simulation.mds.log import SimulationLog
+    from advisor_simulation.model.records import Model
+    from advisor_simulation.program.model_check import Comparison
+    from advisor_simulation.program.program_model import FoldedProgram, TracedProgram
+
+
+def build_report(
+    command: Sequence[str], program: Path, args: Namespace, services: CommandServices
+) -> tuple[Report, str]:
+    """Return the report on a program, and its model as text."""
+    cache = services.user_folder("cache")
+    with tempfile.TemporaryDirectory(prefix="gapwatch-") as scratch:
+        folder = Path(scratch)
+        traced = trace_program(command, program, cache, folder, args.limit or DEFAULT_LIMIT, args.source)
+        folded = fold_program(traced, cache)
+        target = args.save or folder / f"{program.name}.yaml"
+        text = write_program_model(traced, folded, target)
+        place = folder / "model.yaml" if args.save is None else target.parent / f".{target.name}.checked"
+        place.write_text(text, encoding="utf-8")
+        try:
+            model = read_model(place)
+            names, log = simulate_plain(model, place.parent, folded.processors)
+            parts: list[Part] = [_describe_program(traced.image.path.name, folded.processors, log)]
+            rows = compare_loads(log, folded)
+            if not args.unchecked:
+                parts += _compare_with_valgrind(rows, model, place.parent, traced, folded, command)
+            parts.append(_comparison_table(rows))
+        finally:
+            if args.save is not None:
+                place.unlink(missing_ok=True)
+        parts += [_sharing_table(names, log), *describe_missing_inputs(model), Code("The model", "yaml", text)]
+    return Report(f"A model of {program.name}", tuple(parts)), text
+
+
+def _describe_program(name: str, processors: int, log: SimulationLog) -> Text:
+    references = units.format_count(log.references, "reference")
+    return Text(f"{name} on {units.format_count(processors, 'processor')}: {references} to arrays.")
+
+
+def _compare_with_valgrind(
+    rows: list[Comparison],
+    model: Model,
+    place: Path,
+    traced: TracedProgram,
+    folded: FoldedProgram,
+    command: Sequence[str],
+) -> list[Text]:
+    try:
+        with tempfile.TemporaryDirectory(prefix="gapwatch-") as scratch:
+            found = compare_misses(model, place, traced, folded, command, Path(scratch))
+    except AdvisorError as error:
+        return [Text(f"Misses were not compared: {error}.")]
+    rows += found
+    if not found:
+        return [Text("Misses were not compared: valgrind lets threads share a cache, and the model needs all of them.")]
+    return []
+
+
+def _comparison_table(rows: Sequence[Comparison]) -> Table:
+    columns = (Column("quantity"), Column("model"), Column("measured"), Column("error", "share"))
+    cells: tuple[tuple[Cell, ...], ...] = tuple(
+        (one.name, round(one.modelled), round(one.measured), one.error) for one in rows
+    )
+    return Table(
+        "The model beside the program: misses by array in a first cache of 32 KiB, instructions", columns, cells
+    )
+
+
+def _sharing_table(names: Sequence[str], log: SimulationLog) -> Table:
+    columns = (Column("array"), *(Column(kind) for kind in KINDS))
+    cells: list[tuple[Cell, ...]] = []
+    if log.transactions is not None:
+        total = log.transactions.sum(axis=1)
+        cells = [(name, *(int(count) for count in row)) for name, row in zip(names, total, strict=True) if row.any()]
+    return Table("Transactions of infinite caches, by array", columns, tuple(cells))

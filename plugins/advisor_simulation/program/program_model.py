@@ -1,0 +1,273 @@
+"""From a command to an application model: traces the program, folds its phases, writes the model."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.collect.binaries.addresses import find_lines
+from advisor.collect.binaries.elf_files import read_elf
+from advisor_simulation.model.records import MissingInput
+from advisor_simulation.program.address_trace import DEFAULT_LIMIT, trace_addresses
+from advisor_simulation.program.array_layout import iterate_in_loops, lay_out_arrays
+from advisor_simulation.program.code_loops import read_program_code
+from advisor_simulation.program.data_objects import DataObject, find_objects
+from advisor_simulation.program.event_location import EventLocator
+from advisor_simulation.program.folding import FoldedPhase, FoldedStep, PlacedEvents, fold_phase
+from advisor_simulation.program.model_writing import ModelPhase, ModelWriter
+from advisor_simulation.program.phases import ProgramPhase, find_time_loop, split_team_phases, split_turns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from advisor.collect.binaries.elf_files import ElfImage
+    from advisor.model.records import IntArray
+    from advisor_simulation.program.address_trace import TracedProcess
+    from advisor_simulation.program.code_loops import ProgramCode
+    from advisor_simulation.program.event_location import LocatedEvents
+
+#: A phase with fewer accesses and instructions is a few statements between loops.
+_FEW_ACCESSES: Final = 64
+_FEW_INSTRUCTIONS: Final = 1000
+#: Objects that are no larger are scalars: they count where several processors write, else they stay in the first cache.
+_SCALAR_B: Final = 64
+#: Accesses to memory without a name that are not worth a word.
+_FEW_UNPLACED: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class TracedProgram:
+    """A traced run of a program: its code, processes, and their objects by name, in one numbering."""
+
+    image: ElfImage
+    code: ProgramCode
+    processes: tuple[TracedProcess, ...]
+    names: tuple[str, ...]
+    objects: tuple[tuple[DataObject, ...], ...]
+
+    @property
+    def ranked(self) -> bool:
+        """Whether processors are processes, which share no memory."""
+        return len(self.processes) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedProgram:
+    """The phases of a run: ``folded`` once each, with what was executed, and the ``order`` in which they were."""
+
+    phases: tuple[ProgramPhase, ...]
+    folded: tuple[FoldedPhase, ...]
+    order: tuple[int, ...]
+    processors: int
+
+
+def trace_program(
+    command: Sequence[str],
+    program: Path,
+    cache: Path,
+    folder: Path,
+    limit: int = DEFAULT_LIMIT,
+    source: Path | None = None,
+) -> TracedProgram:
+    """Run a command with its program under the tracer; raises ``UsageError`` or ``InputError`` where that can't be.
+
+    Its sources are looked for in ``source`` where they are not at the place that its debug information names.
+    """
+    image = read_elf(program)
+    code = read_program_code(image)
+    processes = trace_addresses(command, program, code.write_places(), cache, folder, limit)
+    objects = tuple(find_objects(image, one, source) for one in processes)
+    names = dict.fromkeys(one.name for found in objects for one in found)
+    return TracedProgram(image, code, processes, tuple(names), objects)
+
+
+def fold_program(traced: TracedProgram, cache: Path) -> FoldedProgram:
+    """Return the phases of a traced run."""
+    locator = EventLocator(traced.code, cache)
+    placers = [_ObjectFinder(found, traced.names) for found in traced.objects]
+    held: dict[int, bytes] = {}
+    known: dict[str, int] = {}
+    phases: list[ProgramPhase] = []
+    folded: list[FoldedPhase] = []
+    order: list[int] = []
+    sizes: dict[int, int] = {}
+    for process in traced.processes:
+        sizes |= {number: max(size, sizes.get(number, 0)) for number, size in process.sizes.items()}
+    empty = locator.hold_loops()
+    for phase in _split_phases(traced):
+        digest = phase.digest
+        fresh = phase.parallel and not traced.ranked
+        events: dict[int, PlacedEvents] = {}
+        for q, piece in phase.pieces.items():
+            if digest in known and fresh:
+                break
+            locator.resume_loops(empty if fresh else held.get(q, empty))
+            if digest in known:
+                locator.follow_words(piece.words)
+            else:
+                located = locator.locate_words(piece.words)
+                data, offset = placers[q if traced.ranked else 0].place_events(located)
+                events[q] = PlacedEvents(located, data, offset, piece.begin_count, piece.end_count)
+            if not fresh:
+                held[q] = locator.hold_loops()
+        if digest not in known:
+            known[digest] = len(phases)
+            phases.append(phase)
+            folded.append(fold_phase(events, locator.paths, sizes, fresh, not traced.ranked))
+        order.append(known[digest])
+    processors = max((max(phase.pieces) + 1 for phase in phases), default=1)
+    return FoldedProgram(tuple(phases), tuple(folded), tuple(order), processors)
+
+
+def _split_phases(traced: TracedProgram) -> Iterator[ProgramPhase]:
+    if not traced.ranked:
+        yield from split_team_phases(traced.processes[0])
+        return
+    mains = [max(process.threads, key=lambda one: len(one.words)) for process in traced.processes]
+    loop = find_time_loop(mains[0].words, traced.code)
+    cuts = [split_turns(main, loop) for main in mains]
+    if len({len(cut) for cut in cuts}) > 1:
+        cuts = [split_turns(main, -1) for main in mains]
+    for pieces in zip(*cuts, strict=True):
+        yield ProgramPhase(True, 0, dict(enumerate(pieces)))
+
+
+class _ObjectFinder:
+    """Finds the objects that addresses of a process lie in."""
+
+    def __init__(self, objects: Sequence[DataObject], names: Sequence[str]) -> None:
+        self._begin = np.array([one.address for one in objects], dtype=np.int64)
+        self._end = np.array([one.end for one in objects], dtype=np.int64)
+        number = {name: place for place, name in enumerate(names)}
+        self._number = np.array([number[one.name] for one in objects], dtype=np.int64)
+
+    def place_events(self, events: LocatedEvents) -> tuple[IntArray, IntArray]:
+        """Return the object of each access (-1 for none), and the offset in it, bytes."""
+        if not len(self._begin):
+            return np.full(len(events.address), -1), events.address
+        place = np.maximum(np.searchsorted(self._begin, events.address, "right") - 1, 0)
+        inside = (events.address >= self._begin[place]) & (events.address < self._end[place])
+        return np.where(inside, self._number[place], -1), events.address - np.where(inside, self._begin[place], 0)
+
+
+def write_program_model(traced: TracedProgram, folded: FoldedProgram, target: Path) -> str:
+    """Return the model of a traced run as text; its tables go into a folder beside ``target``."""
+    kept = _find_arrays(traced, folded)
+    objects = [_merge_object(traced, number) for number in kept]
+    uses = [
+        [
+            use
+            for phase in folded.folded
+            for step in phase.steps
+            for use in iterate_in_loops(step.body, (len(step.owner),))
+            if use.reference.data == number
+        ]
+        for number in kept
+    ]
+    layouts = lay_out_arrays(objects, uses)
+    arrays = dict(zip(kept, layouts, strict=True))
+    writer = ModelWriter(
+        traced.image.path.name, folded.processors, arrays, traced.ranked, target.parent / f"{target.stem}.tables"
+    )
+    lines = find_lines(traced.image, [one.header for one in traced.code.loops])
+    names: Counter[str] = Counter()
+    phases: list[ModelPhase] = []
+    place: dict[int, int] = {}
+    for number, (phase, one) in enumerate(zip(folded.phases, folded.folded, strict=True)):
+        if _is_small(phase, one):
+            continue
+        name = _name_phase(traced, phase, one, lines)
+        names[name] += 1
+        label = f"{name}_{names[name]}" if names[name] > 1 else name
+        steps = tuple(
+            (_name_step(traced, step.loop, lines, label), step) for step in one.steps if _is_kept(step, arrays)
+        )
+        place[number] = len(phases)
+        phases.append(ModelPhase(label, phase.parallel, steps, phase.closes))
+    order = [place[number] for number in folded.order if number in place]
+    bound = folded.processors > 1 and any(
+        phase.parallel and not step.recovered for phase in phases for _, step in phase.steps
+    )
+    head = [f"processors: {folded.processors}"] if bound else []
+    head += ["unit: cycle  # an instruction takes one"]
+    return writer.write_model(phases, order, head, tuple(_find_holes(traced, folded)))
+
+
+def _find_arrays(traced: TracedProgram, folded: FoldedProgram) -> list[int]:
+    """Return the objects that are arrays, or scalars that several processors share and one writes."""
+    size = {one.name: one.size for found in traced.objects for one in found}
+    wanted: set[int] = set()
+    for phase, one in zip(folded.phases, folded.folded, strict=True):
+        for step in one.steps:
+            for use in iterate_in_loops(step.body, (len(step.owner),)):
+                reference = use.reference
+                large = size[traced.names[reference.data]] > _SCALAR_B
+                shared = phase.parallel and not traced.ranked and reference.stores and reference.count > _FEW_ACCESSES
+                if large or shared:
+                    wanted.add(reference.data)
+    return sorted(wanted)
+
+
+def _merge_object(traced: TracedProgram, number: int) -> DataObject:
+    """Return an object, of several processes the largest of that name."""
+    name = traced.names[number]
+    found = [one for objects in traced.objects for one in objects if one.name == name]
+    return max(found, key=lambda one: one.size)
+
+
+def _is_small(phase: ProgramPhase, folded: FoldedPhase) -> bool:
+    count = sum(piece.end_count - piece.begin_count for piece in phase.pieces.values())
+    return folded.accesses < _FEW_ACCESSES and count < _FEW_INSTRUCTIONS
+
+
+def _is_kept(step: FoldedStep, arrays: Mapping[int, object]) -> bool:
+    """Return whether a step does anything that the model holds."""
+    return bool(step.weight.any()) or any(
+        use.reference.data in arrays for use in iterate_in_loops(step.body, (len(step.owner),))
+    )
+
+
+def _plain_name(text: str) -> str:
+    bare = re.sub(r"\.(_omp_fn|constprop|isra|part|cold)\.?\d*", "", text)
+    return re.sub(r"\W+", "_", bare).strip("_")
+
+
+def _name_phase(
+    traced: TracedProgram, phase: ProgramPhase, folded: FoldedPhase, lines: Mapping[int, tuple[str | None, int | None]]
+) -> str:
+    loops = [step.loop for step in folded.steps if step.loop >= 0]
+    if not loops:
+        symbol = traced.image.find_function(phase.body - traced.processes[0].base) if phase.body else None
+        return _plain_name(symbol.name) if symbol is not None else "other"
+    largest = max(folded.steps, key=lambda step: step.weight.sum() if step.loop >= 0 else -1.0).loop
+    return _plain_name(_name_step(traced, largest if largest >= 0 else loops[0], lines, ""))
+
+
+def _name_step(
+    traced: TracedProgram, loop: int, lines: Mapping[int, tuple[str | None, int | None]], otherwise: str
+) -> str:
+    if loop < 0:
+        return otherwise
+    one = traced.code.loops[loop]
+    line = lines.get(one.header, (None, None))[1]
+    name = _plain_name(traced.code.functions[one.function].name)
+    return f"{name}:{line}" if line else f"{name}:{one.header:x}"
+
+
+def _find_holes(traced: TracedProgram, folded: FoldedProgram) -> Iterator[MissingInput]:
+    if any(process.cut for process in traced.processes):
+        yield MissingInput(
+            "the end of the run", "what follows the limit of the tracer", "run a smaller problem, or --limit"
+        )
+    total = sum(folded.folded[number].accesses for number in folded.order)
+    unplaced = sum(folded.folded[number].unplaced for number in folded.order)
+    if unplaced > _FEW_UNPLACED * max(total, 1):
+        share = f"{unplaced / total:.0%} of the accesses"
+        yield MissingInput(
+            "arrays without a name", f"{share} go to the stack or to memory of libraries", "compile with -g"
+        )

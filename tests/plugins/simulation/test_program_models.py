@@ -1,0 +1,183 @@
+"""Models made of programs without a hand: the code, the addresses that QEMU sees, and the model beside valgrind."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from aml_models import model
+from compiled_programs import compile_program
+
+from advisor.collect.binaries.elf_files import read_elf
+from advisor_simulation.mds.coherence import KINDS
+from advisor_simulation.mds.nests import build_nest_stream
+from advisor_simulation.model.checks import read_model
+from advisor_simulation.model.records import Parallel
+from advisor_simulation.model.world import build_world
+from advisor_simulation.program.code_loops import read_program_code
+from advisor_simulation.program.fitting import LinearForm, fit_linear
+from advisor_simulation.program.model_check import compare_loads, compare_misses, simulate_plain
+from advisor_simulation.program.model_writing import find_cycles, render_linear
+from advisor_simulation.program.program_model import fold_program, trace_program, write_program_model
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor_simulation.model.records import Model
+    from advisor_simulation.program.program_model import FoldedProgram, TracedProgram
+
+STENCIL = """\
+#include <stdlib.h>
+static void sweep(const double *from, double *to, int n) {
+#pragma omp parallel for
+  for (int i = 1; i < n - 1; i++)
+    for (int j = 1; j < n - 1; j++)
+      to[i * n + j] = from[(i - 1) * n + j] + from[(i + 1) * n + j] + from[i * n + j - 1] + from[i * n + j + 1];
+}
+int main(int argc, char **argv) {
+  int n = argc > 1 ? atoi(argv[1]) : 90;
+  double *u = malloc(sizeof *u * n * n);
+  double *v = calloc(n * n, sizeof *v);
+#pragma omp parallel for
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) u[i * n + j] = i == 0;
+  for (int t = 0; t < 3; t++) {
+    sweep(u, v, n);
+    sweep(v, u, n);
+  }
+  return u[n + 2] > 1e30;
+}
+"""
+COUNTERS = """\
+#include <omp.h>
+#include <stdlib.h>
+static struct { long count; char apart[APART]; } hits[64];
+int main(void) {
+  int n = 20000;
+  int *key = malloc(sizeof *key * n);
+  for (int i = 0; i < n; i++) key[i] = i * 7 % 13;
+#pragma omp parallel
+  {
+    int me = omp_get_thread_num();
+#pragma omp for
+    for (int i = 0; i < n; i++)
+      if (key[i] < 4) *(volatile long *)&hits[me].count += 1;
+  }
+  return hits[0].count == 0;
+}
+"""
+
+
+def make_model(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, source: str, threads: int, *options: str
+) -> tuple[Model, TracedProgram, FoldedProgram, Path]:
+    """Return the model of a program of OpenMP; skips the test where QEMU or the compiler is missing."""
+    if shutil.which("qemu-x86_64") is None:
+        pytest.skip("qemu-x86_64 is not installed: apt-get install qemu-user")
+    program = compile_program(folder, "gcc", source, "-O2", "-g", "-fopenmp", *options)
+    monkeypatch.setenv("OMP_NUM_THREADS", str(threads))
+    run = folder / "run"
+    run.mkdir()
+    traced = trace_program([str(program)], program, folder, run)
+    folded = fold_program(traced, folder)
+    path = folder / "made.yaml"
+    path.write_text(write_program_model(traced, folded, path), encoding="utf-8")
+    return read_model(path), traced, folded, program
+
+
+def test_a_stencil_is_modelled_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, *_ = make_model(tmp_path, monkeypatch, STENCIL, 3)
+    text = (tmp_path / "made.yaml").read_text()
+    assert not found.holes
+    assert found.processors is None, "nothing in it holds for three threads only"
+    assert "u: {shape: [90, 90], element: 8 B" in text
+    for reference in ("u[i, j + 1]", "u[i + 2, j + 1]", "u[i + 1, j]", "u[i + 1, j + 2]"):
+        assert f'{{read: "{reference}"}}' in text
+    assert '{write: "v[i + 1, j + 1]"}' in text
+    assert "{size: 88, decomposition: {kind: static}}" in text
+    assert "times: 3" in text, "the loop over time is one"
+
+
+def test_its_misses_are_those_of_valgrind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    found, traced, folded, program = make_model(tmp_path, monkeypatch, STENCIL, 2)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    rows = compare_misses(found, tmp_path, traced, folded, [str(program)], scratch)
+    assert {row.name for row in rows} == {"u", "v"}
+    assert max(abs(row.error) for row in rows) < 0.02
+    loads = compare_loads(simulate_plain(found, tmp_path, 2)[1], folded)
+    assert max(abs(row.error) for row in loads) < 0.02
+
+
+@pytest.mark.parametrize(("apart", "shares"), [(8, True), (120, False)])
+def test_false_sharing_is_found_where_it_is(
+    apart: int, shares: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, *_ = make_model(tmp_path, monkeypatch, COUNTERS, 4, f"-DAPART={apart}")
+    names, log = simulate_plain(found, tmp_path, 4)
+    assert log.transactions is not None
+    counts = dict(zip(names, log.transactions.sum(axis=1), strict=True))
+    lines = counts["hits"][KINDS.index("false sharing")]
+    assert lines > 1000 if shares else lines == 0
+
+
+def test_loops_are_found_in_code_with_their_nesting(tmp_path: Path) -> None:
+    code = read_program_code(read_elf(compile_program(tmp_path, "gcc", STENCIL, "-O2", "-g", "-fopenmp")))
+    inner = [one for one in code.loops if "sweep._omp" in code.functions[one.function].name]
+    assert {one.depth for one in inner} == {1, 2}
+    assert any(one.parent >= 0 and code.loops[one.parent].function == one.function for one in inner)
+
+
+def test_linear_functions_are_found_and_checked_by_all_values() -> None:
+    columns = np.stack(np.meshgrid(np.arange(7), np.arange(5), indexing="ij"), axis=-1).reshape(-1, 2)
+    values = 480 * columns[:, 0] - 8 * columns[:, 1] + 16
+    assert fit_linear(columns, values) == LinearForm((480, -8), 16)
+    values[11] += 1
+    assert fit_linear(columns, values) is None
+
+
+def test_what_repeats_becomes_loops() -> None:
+    assert find_cycles([0, 1, 2, 1, 2, 1, 2, 3]) == [0, (3, [1, 2]), 3]
+    assert find_cycles([5, 1, 1, 2, 1, 1, 2]) == [5, (2, [(2, [1]), 2])]
+
+
+def test_linear_functions_as_text() -> None:
+    assert render_linear((1, 0, -8), -1, ("i", "j", "p")) == "i - 8 * p - 1"
+    assert render_linear((0,), 0, ("i",)) == "0"
+
+
+NESTED = """\
+aml: 1
+name: nested
+unit: cycle
+tables: {steps: {values: [[1, 0, 1], [2], [3, 0]]}}
+domains: {rows: {size: 3}}
+arrays: {A: {shape: [4, 4]}}
+control:
+  - parallel: sum
+    over: rows
+    body:
+      - {write: "A[i, 0]"}
+      - {for: j, times: "steps_count[i]", body: [{read: "A[steps, j]"}]}
+"""
+
+
+def test_lists_are_read_on_by_an_entry_at_each_execution(tmp_path: Path) -> None:
+    made = model(NESTED, tmp_path)
+    world = build_world(made, tmp_path, 1)
+    step = made.control[0]
+    assert isinstance(step, Parallel)
+    stream = build_nest_stream(world, step.body, world.names, "i", np.arange(3), np.zeros(3, dtype=np.int64), 8)
+    base = world.arrays["A"].base // 8
+    seen = [(int(word) - base, bool(write)) for word, write in zip(stream.word, stream.write, strict=True)]
+    rows = [[1, 0, 1], [2], [3, 0]]
+    expected = [
+        place
+        for i, row in enumerate(rows)
+        for place in [(4 * i, True), *((4 * row[j] + j, False) for j in range(len(row)))]
+    ]
+    assert seen == expected
