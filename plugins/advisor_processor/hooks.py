@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from advisor.extension.hookspecs import hookimpl
 
@@ -92,6 +92,7 @@ def advisor_services() -> Mapping[str, Callable[..., object]]:
     return {
         "machine_probe": _run_probe,
         "operation_counts": _count_operations,
+        "operation_formulas": _count_formulas,
         "source_counts": _write_source_counts,
         "compiled_counts": _write_compiled_counts,
     }
@@ -119,6 +120,19 @@ def _count_operations(
     from advisor_processor.count_command import count_operations
 
     return count_operations(sources, command, build, root)
+
+
+def _count_formulas(
+    sources: Sequence[Path],
+    template: Sequence[str],
+    points: Sequence[Mapping[str, float]],
+    build: str | None = None,
+    root: Path | None = None,
+    show: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    from advisor_processor.symbolic.formula_document import count_formulas
+
+    return count_formulas(sources, template, points, build, root, show)
 
 
 def _run_probe(

@@ -36,6 +36,7 @@ ONE_WORD = {
     "emit": "called by logging",
     "end": "called by the XML parser",
     "error": "called by argparse",
+    "eval": "called by SymPy",
     "explain": "of the Python API, on a run: named like the command",
     "get": "as of a dict",
     "handle": "called by the sandbox in the module that a child runs",

@@ -3,27 +3,56 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
+from advisor_processor.source.c_values import (
+    collect_values,
+    find_assignments,
+    find_declared,
+    parse_move,
+    parse_while,
+)
 from advisor_processor.source.declared_types import collect_types, declared_name, iterate_descendants, node_text
 from advisor_processor.source.operations import OperationCounter
-from advisor_processor.source.records import Block, Insertion, Loop, Source, Work
+from advisor_processor.source.records import (
+    Block,
+    Branch,
+    CallSite,
+    Insertion,
+    Leave,
+    Loop,
+    LoopEntry,
+    Rest,
+    Source,
+    Work,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tree_sitter import Node
 
     from advisor_processor.source.declared_types import DeclaredTypes
 
 _LOOPS: Final = ("for_statement", "while_statement", "do_statement", "for_range_loop")
+_KINDS: Final[dict[str, Literal["break", "continue", "return"]]] = {
+    "break_statement": "break", "continue_statement": "continue", "return_statement": "return",
+    "goto_statement": "return", "throw_statement": "return",
+}  # fmt: skip
 _LEAVING: Final = ("return_statement", "goto_statement", "break_statement", "continue_statement", "throw_statement")
 #: Statements that a macro may hide behind; nothing is inserted before them.
 _UNTOUCHED: Final = ("preproc_call", "preproc_def", "preproc_function_def", "comment", "preproc_include")
 
 
-def analyse_c_source(code: bytes, file: str, root: Node, language: str) -> Source:
-    """Return what a file holds; functions and loops in the order of the source."""
+def analyse_c_source(
+    code: bytes, file: str, root: Node, language: str, included: Sequence[DeclaredTypes] = ()
+) -> Source:  # fmt: skip
+    """Return what a file holds; functions and loops in the order of the source. ``included`` are types of headers."""
     source = Source(file, language)
     types = collect_types(root)
+    for each in included:
+        types.add_types(each)
+    collect_values(source, root)
     for node in iterate_descendants(root):
         if node.type == "function_definition":
             _FunctionWalker(source, node, types).walk_function()
@@ -42,6 +71,7 @@ class _FunctionWalker:
         self._types = types.types_inside(node)
         declarator = node.child_by_field_name("declarator")
         self._name = declared_name(declarator) if declarator is not None else "?"
+        self._conditional: list[Block] = []
 
     def walk_function(self) -> None:
         """Add the function's blocks and loops to the source."""
@@ -54,7 +84,14 @@ class _FunctionWalker:
             if one.type == "parameter_declaration"
         ]
         self._source.parameters[self._name] = tuple(names)
-        self._walk_compound(body, self._add_block(body, None, None), None, enter=True)
+        self._source.declared[self._name] = frozenset(names) | find_declared(body)
+        for name in self._types.names:
+            self._source.sizes[self._name, name] = self._types.object_size(name)
+        first = self._add_block(body, None, None)
+        self._source.entries[self._name] = first
+        self._walk_compound(body, first, None, enter=True)
+        for block in self._conditional:
+            block.statements += [CallSite(*call) for call in block.work.calls]
 
     def _add_block(self, node: Node, loop: Loop | None, parent: Block | None, branch: bool = False) -> Block:
         number = len(self._source.blocks)
@@ -68,7 +105,7 @@ class _FunctionWalker:
     def _walk_compound(self, node: Node, block: Block, loop: Loop | None, enter: bool = False) -> None:
         """Walk the statements of a block in braces; behind one that may leave it another block begins."""
         if enter:
-            self._insert_text(node.start_byte + 1, f" GAPWATCH_COUNT({block.number});")
+            self._insert_text(node.start_byte + 1, f" GAPWATCH_COUNT_@FILE@({block.number});")
         before = node.start_byte + 1
         for child in node.named_children:
             if child.type in _UNTOUCHED:
@@ -76,8 +113,10 @@ class _FunctionWalker:
             self._walk_statement(child, block, loop, before)
             before = child.end_byte
             if child.type not in _LEAVING and _may_leave(child):
-                block = self._add_block(child, loop, block)
-                self._insert_text(before, f" GAPWATCH_COUNT({block.number});", 1)
+                rest = self._add_block(child, loop, block)
+                block.statements.append(Rest(rest))
+                block = rest
+                self._insert_text(before, f" GAPWATCH_COUNT_@FILE@({block.number});", 1)
 
     def _walk_statement(self, node: Node, block: Block, loop: Loop | None, before: int) -> None:
         if node.type == "compound_statement":
@@ -91,7 +130,19 @@ class _FunctionWalker:
         elif node.type.startswith("preproc_"):
             self._walk_alternatives(node, block, loop)
         else:
-            self._make_counter(block, loop).count_node(node)
+            self._count_statement(node, block, loop)
+
+    def _count_statement(self, node: Node | None, block: Block, loop: Loop | None) -> None:
+        """Count a statement or an expression, and note what it calls, assigns and leaves."""
+        if node is None:
+            return
+        before = len(block.work.calls)
+        self._make_counter(block, loop).count_node(node)
+        block.statements += [CallSite(*call) for call in block.work.calls[before:]]
+        block.statements += find_assignments(node)
+        if node.type in _KINDS:
+            value = node_text(node.named_children[0]) if node.named_children else ""
+            block.statements.append(Leave(_KINDS[node.type], value))
 
     def _walk_alternatives(self, node: Node, block: Block, loop: Loop | None) -> None:
         """Walk what the preprocessor may leave out: each statement counts for itself."""
@@ -99,14 +150,18 @@ class _FunctionWalker:
             if child.type.startswith("preproc_") and child.type not in _UNTOUCHED:
                 self._walk_alternatives(child, block, loop)
             elif child.type.endswith("statement") and child.type not in _LEAVING:
-                self._walk_body(child, self._add_block(child, loop, block, branch=True), loop)
+                inner = self._add_block(child, loop, block, branch=True)
+                block.statements.append(Branch(((None, inner),)))
+                self._walk_body(child, inner, loop)
             elif child.type == "declaration":
-                self._make_counter(block, loop).count_node(child)
+                self._count_statement(child, block, loop)
 
     def _make_counter(self, block: Block, loop: Loop | None) -> OperationCounter:
-        def add_branch(node: Node) -> Work:
+        def add_branch(node: Node, condition: str) -> Work:
             inner = self._add_block(node, loop, block, branch=True)
-            self._insert_text(node.start_byte, f"(GAPWATCH_COUNT({inner.number}), ", 2)
+            block.statements.append(Branch(((condition, inner),)))
+            self._conditional.append(inner)
+            self._insert_text(node.start_byte, f"(GAPWATCH_COUNT_@FILE@({inner.number}), ", 2)
             self._insert_text(node.end_byte, ")", -2)
             return inner.work
 
@@ -119,20 +174,25 @@ class _FunctionWalker:
         if node.type == "compound_statement":
             self._walk_compound(node, block, loop, enter=True)
             return
-        self._insert_text(node.start_byte, f"{{ GAPWATCH_COUNT({block.number}); ", 0)
+        self._insert_text(node.start_byte, f"{{ GAPWATCH_COUNT_@FILE@({block.number}); ", 0)
         self._walk_statement(node, block, loop, node.start_byte)
         self._insert_text(node.end_byte, " }", -1)
 
     def _walk_if(self, node: Node, block: Block, loop: Loop | None) -> None:
-        self._make_counter(block, loop).count_node(node.child_by_field_name("condition"))
+        condition = node.child_by_field_name("condition")
+        self._count_statement(condition, block, loop)
+        clauses = []
         then = node.child_by_field_name("consequence")
         if then is not None:
-            self._walk_body(then, self._add_block(then, loop, block, branch=True), loop)
+            clauses.append((node_text(condition), self._add_block(then, loop, block, branch=True)))
+            self._walk_body(then, clauses[-1][1], loop)
         other = node.child_by_field_name("alternative")
         if other is not None and other.type == "else_clause":
             other = other.named_children[-1] if other.named_children else None
         if other is not None:
-            self._walk_body(other, self._add_block(other, loop, block, branch=True), loop)
+            clauses.append(("1", self._add_block(other, loop, block, branch=True)))
+            self._walk_body(other, clauses[-1][1], loop)
+        block.statements.append(Branch(tuple(clauses)))
 
     def _walk_cases(self, node: Node, block: Block, loop: Loop | None) -> None:
         """Walk what stands behind labels: each statement of its own, as none runs for sure."""
@@ -143,9 +203,11 @@ class _FunctionWalker:
             if child.type in ("compound_statement", "case_statement") and node.type != "case_statement":
                 self._walk_cases(child, block, loop)
             elif child.type.endswith("statement") and child.type not in _LEAVING:
-                self._walk_body(child, self._add_block(child, loop, block, branch=True), loop)
+                inner = self._add_block(child, loop, block, branch=True)
+                block.statements.append(Branch(((None, inner),)))
+                self._walk_body(child, inner, loop)
             elif child.type == "declaration":
-                self._make_counter(block, loop).count_node(child)
+                self._count_statement(child, block, loop)
 
     def _walk_loop(self, node: Node, block: Block, before: int) -> None:
         loop = self._build_loop(node, block)
@@ -154,18 +216,30 @@ class _FunctionWalker:
             outer.inner = False
         loop.inner = True
         first = sum(len(other.symbols) for other in self._source.loops[:-1])
-        noted = "".join(f" GAPWATCH_VALUE({first + place}, {name});" for place, name in enumerate(loop.symbols))
+        noted = "".join(f" GAPWATCH_VALUE_@FILE@({first + place}, {name});" for place, name in enumerate(loop.symbols))
         if noted:
             self._insert_text(before, noted, 3)
-        self._make_counter(block, block.loop).count_node(node.child_by_field_name("initializer"))
+        self._count_statement(node.child_by_field_name("initializer"), block, block.loop)
+        block.statements.append(LoopEntry(loop))
         body = node.child_by_field_name("body")
         if body is None:
             return
         loop.body = self._add_block(body, loop, None)
         control = self._make_counter(loop.body, loop)
         control.count_node(node.child_by_field_name("condition"))
+        self._move_to_entry(loop.body, block)
         control.count_node(node.child_by_field_name("update"))
+        loop.body.statements += [CallSite(*call) for call in loop.body.work.calls]
         self._walk_body(body, loop.body, loop)
+
+    def _move_to_entry(self, body: Block, entry: Block) -> None:
+        """Have the parts of a loop's condition count for where it is reached: they run once more than its body."""
+        for statement in body.statements:
+            if isinstance(statement, Branch):
+                for _, inner in statement.clauses:
+                    inner.parent, inner.loop = entry, entry.loop
+                entry.statements.insert(-1, Branch(tuple((None, inner) for _, inner in statement.clauses)))
+        body.statements.clear()
 
     def _enclosing_loops(self, block: Block | None) -> list[Loop]:
         found: list[Loop] = []
@@ -180,11 +254,13 @@ class _FunctionWalker:
         number, line = len(self._source.loops), node.start_point[0] + 1
         loop = Loop(number, self._name, line, kind, "", "", "", "", "", block)
         loop.changed = frozenset(_find_assigned(node))
+        if kind == "while":
+            parse_while(loop, node)
         if kind == "for":
             _parse_control(loop, node)
-            wanted = _find_names(loop.initial) | _find_names(loop.final) | _find_names(loop.step)
-            names = sorted(wanted - {loop.variable} - loop.changed)
-            loop.symbols = tuple(name for name in names if name not in self._types.functions)
+        wanted = _find_names(loop.initial) | _find_names(loop.final) | _find_names(loop.step)
+        names = sorted(wanted - {loop.variable} - loop.changed)
+        loop.symbols = tuple(name for name in names if name not in self._types.functions)
         return loop
 
 
@@ -225,11 +301,7 @@ def _parse_step(update: Node, variable: str) -> str:
     if update.type != "assignment_expression" or node_text(update.child_by_field_name("left")) != variable:
         return ""
     right, operator = (node_text(update.child_by_field_name(key)) for key in ("right", "operator"))
-    if operator in ("+=", "-="):
-        return right if operator == "+=" else f"-({right})"
-    if operator == "=" and (found := re.fullmatch(rf"{re.escape(variable)}\s*([+-])\s*(.+)", right)):
-        return found[2] if found[1] == "+" else f"-({found[2]})"
-    return ""
+    return parse_move(right if operator == "=" else f"{variable} {operator[:-1]} {right}", variable)
 
 
 def _find_names(expression: str) -> set[str]:

@@ -55,6 +55,19 @@ class DeclaredTypes:
                 )
                 (self.functions if is_function else self.names)[name] = written
 
+    def add_types(self, other: DeclaredTypes) -> None:
+        """Add what another file declares; what is known here goes first."""
+        for mine, theirs in (
+            (self.names, other.names), (self.functions, other.functions),
+            (self.fields, other.fields), (self.aliases, other.aliases),
+        ):  # fmt: skip
+            mine.update({name: written for name, written in theirs.items() if name not in mine})
+
+    def object_size(self, name: str) -> int:
+        """Return the bytes of a number of the type of a name, or of what it points at; 8 where that is not known."""
+        written = self.names.get(name, "")
+        return next((size for word, size in _SIZES.items() if re.search(rf"\b{word}\b", written)), 8)
+
     def resolve_alias(self, written: str) -> str:
         """Return what a name of a type stands for."""
         for _ in range(8):

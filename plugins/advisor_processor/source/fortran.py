@@ -6,12 +6,27 @@ Whole-array statements count as one operation on each name in them, and are name
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from advisor_processor.source.declared_types import iterate_descendants, node_text
-from advisor_processor.source.records import Block, Insertion, Loop, Reference, Source, Work
+from advisor_processor.source.records import (
+    Assignment,
+    Block,
+    Branch,
+    CallSite,
+    Insertion,
+    Leave,
+    Loop,
+    LoopEntry,
+    Reference,
+    Rest,
+    Source,
+    Work,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tree_sitter import Node
 
 _PROCEDURES: Final = ("program", "subroutine", "function", "module_procedure")
@@ -28,6 +43,9 @@ _INTRINSIC: Final = frozenset({
     "sqrt", "abs", "exp", "log", "sin", "cos", "tan", "max", "min", "atan", "atan2", "sum", "dot_product", "dble",
     "real",
 })  # fmt: skip
+_KINDS: Final[dict[str, Literal["break", "continue", "return"]]] = {
+    "exit": "break", "cycle": "continue", "return": "return", "goto": "return", "go": "return",
+}  # fmt: skip
 _LEAVING: Final = re.compile(r"(exit|cycle|return|stop|goto|go to)\b", re.IGNORECASE)
 
 
@@ -54,6 +72,8 @@ class _ProcedureWalker:
         self._name = "program" if node.type == "program" else node_text(name).lower()
         self._floating: set[str] = set()
         self._arrays: dict[str, int] = {}
+        self._declared: set[str] = set()
+        self._initial: list[Assignment] = []
         for one in node.named_children:
             if one.type == "variable_declaration":
                 self._add_declaration(one)
@@ -66,10 +86,24 @@ class _ProcedureWalker:
             name = re.match(r"\w+", node_text(declarator))
             if name is None:
                 continue
+            self._declared.add(name[0].lower())
+            self._note_value(node, node_text(declarator).lower(), name[0].lower(), size)
             if _FLOATING.match(written):
                 self._floating.add(name[0].lower())
             if everywhere or "(" in node_text(declarator).split("=")[0]:
                 self._arrays[name[0].lower()] = size
+
+    def _note_value(self, node: Node, written: str, name: str, size: int) -> None:
+        """Note the initial value of a declared name, or the memory of an array."""
+        self._source.sizes[self._name, name] = size
+        place, _, value = written.partition("=")
+        shape = re.search(r"\((.*)\)", place)
+        everywhere = re.search(r"dimension\s*\(([^)]*)\)", node_text(node).lower().split("::")[0])
+        extent = shape[1] if shape else everywhere[1] if everywhere else ""
+        if value:
+            self._initial.append(Assignment(name, value.strip()))
+        elif extent and ":" not in extent.replace("0:", "") and "*" not in extent:
+            self._initial.append(Assignment(name, f"gapwatch_array({name}, {_extents(extent)})"))
 
     def walk_procedure(self) -> None:
         """Add the procedure's blocks and loops to the source."""
@@ -78,8 +112,13 @@ class _ProcedureWalker:
         if first is None or re.search(r"\b(pure|elemental)\b", head):
             self._source.problems.append(f"{self._source.file}: {self._name} is pure: counters can't be put into it")
             return
-        self._source.parameters[self._name] = ()
+        given = self._node.named_children[0].child_by_field_name("parameters")
+        names = tuple(node_text(each).lower() for each in given.named_children) if given is not None else ()
+        self._source.parameters[self._name] = names
+        self._source.declared[self._name] = frozenset(self._declared) | frozenset(names)
         block = self._add_block(first, None, None)
+        self._source.entries[self._name] = block
+        block.statements += self._initial
         self._insert_tick(first.start_byte, block, before=True)
         self._walk_statements([one for one in self._node.named_children if one.type not in _SPECIFYING], block, None)
 
@@ -101,7 +140,9 @@ class _ProcedureWalker:
                 continue
             self._walk_statement(node, block, loop)
             if node.type in ("if_statement", "select_case_statement") and _may_leave(node):
-                block = self._add_block(node, loop, block)
+                rest = self._add_block(node, loop, block)
+                block.statements.append(Rest(rest))
+                block = rest
                 self._insert_tick(node.end_byte, block, order=1)
 
     def _walk_statement(self, node: Node, block: Block, loop: Loop | None) -> None:
@@ -109,10 +150,31 @@ class _ProcedureWalker:
             self._walk_loop(node, block)
         elif node.type == "if_statement":
             self._walk_if(node, block, loop)
-        elif node.type == "assignment_statement":
-            self._count_assignment(node, block.work)
         elif not node.type.startswith("end_"):
-            self._count_expression(node, block.work)
+            before = len(block.work.calls)
+            if node.type == "assignment_statement":
+                self._count_assignment(node, block.work)
+            else:
+                self._count_expression(node, block.work)
+            calls = block.work.calls[before:]
+            last = len(calls) - 1 if node.type == "subroutine_call" else -1
+            block.statements += [CallSite(*call, is_function=at != last) for at, call in enumerate(calls)]
+            block.statements += self._find_effects(node)
+
+    def _find_effects(self, node: Node) -> Iterator[Assignment | Leave]:
+        """Yield what a statement assigns, reads, allocates or leaves."""
+        text = node_text(node).lower()
+        if node.type == "assignment_statement":
+            left = node.child_by_field_name("left")
+            if left is not None and left.type != "call_expression":
+                yield Assignment(node_text(left).lower(), node_text(node.child_by_field_name("right")).lower())
+        elif node.type == "keyword_statement" and (word := re.match(r"[a-z]+", text)) and word[0] in _KINDS:
+            yield Leave(_KINDS[word[0]])
+        elif node.type == "read_statement" and (found := re.fullmatch(r"read ?\( ?(\w+) ?,[^)]*\) ?(\w+)", text)):
+            yield Assignment(found[2], f"gapwatch_read({found[1]})")
+        elif node.type == "allocate_statement":
+            for name, extent in re.findall(r"(\w+) ?\(((?:[^()]|\([^()]*\))*)\)", text.partition("(")[2]):
+                yield Assignment(name, f"gapwatch_array({name}, {_extents(extent)})")
 
     def _walk_if(self, node: Node, block: Block, loop: Loop | None) -> None:
         condition, *rest = [one for one in node.named_children if one.type != "comment"]
@@ -122,21 +184,28 @@ class _ProcedureWalker:
             self._insert_text(rest[0].start_byte, f" then\ncall gapwatch_tick_@FILE@({inner.number})\n")
             self._insert_text(node.end_byte, "\nend if\n", -1)
             self._walk_statements(rest, inner, loop)
+            block.statements.append(Branch(((node_text(condition).lower(), inner),)))
             return
         clauses = [one for one in rest if one.type in ("elseif_clause", "else_clause")]
         then = [one for one in rest if one not in clauses and one.type != "end_if_statement"]
-        self._walk_branch(then, block, loop)
+        taken = self._walk_branch(node_text(condition).lower(), then, block, loop)
         for clause in clauses:
             inside = [one for one in clause.named_children if one.type != "comment"]
             if clause.type == "elseif_clause":
-                self._count_expression(inside.pop(0), block.work)
-            self._walk_branch(inside, block, loop)
+                self._count_expression(inside[0], block.work)
+            other = node_text(inside.pop(0)).lower() if clause.type == "elseif_clause" else "1"
+            taken += self._walk_branch(other, inside, block, loop)
+        block.statements.append(Branch(tuple(taken)))
 
-    def _walk_branch(self, nodes: list[Node], block: Block, loop: Loop | None) -> None:
-        if nodes:
-            inner = self._add_block(nodes[0], loop, block, branch=True)
-            self._insert_tick(nodes[0].start_byte, inner, before=True)
-            self._walk_statements(nodes, inner, loop)
+    def _walk_branch(
+        self, condition: str, nodes: list[Node], block: Block, loop: Loop | None
+    ) -> list[tuple[str | None, Block]]:  # fmt: skip
+        if not nodes:
+            return []
+        inner = self._add_block(nodes[0], loop, block, branch=True)
+        self._insert_tick(nodes[0].start_byte, inner, before=True)
+        self._walk_statements(nodes, inner, loop)
+        return [(condition, inner)]
 
     def _walk_loop(self, node: Node, block: Block) -> None:
         head, *body = node.named_children
@@ -163,6 +232,7 @@ class _ProcedureWalker:
         loop.inner = True
         for place, name in enumerate(loop.symbols):
             self._insert_text(node.start_byte, f"call gapwatch_value_@FILE@({first + place}, int({name}, 8))\n", 2)
+        block.statements.append(LoopEntry(loop))
         loop.body = self._add_block(node, loop, None)
         self._insert_tick(head.end_byte, loop.body)
         for one in head.named_children:
@@ -190,7 +260,9 @@ class _ProcedureWalker:
         for child in node.named_children:
             self._count_expression(child, work)
         if node.type == "subroutine_call":
-            work.calls.append((node_text(node.child_by_field_name("subroutine")).lower(), ()))
+            given = next((one for one in node.named_children if one.type == "argument_list"), None)
+            arguments = tuple(node_text(one).lower() for one in given.named_children) if given is not None else ()
+            work.calls.append((node_text(node.child_by_field_name("subroutine")).lower(), arguments))
         elif node.type == "math_expression" and self._is_floating(node):
             self._count_operation(node, work)
 
@@ -233,9 +305,17 @@ class _ProcedureWalker:
             reference = Reference(name, subscripts, self._arrays.get(name, 8), write, name in self._floating)
             work.references.append(reference)
         else:
-            work.calls.append((name, ()))
+            work.calls.append((name, tuple(node_text(each).lower() for each in given)))
             if name == "sqrt":
                 work.add_operations("fp_div")
+
+
+def _extents(written: str) -> str:
+    """Return the extents of an array as factors: of ``0:n`` it is n + 1."""
+    parts = re.split(r",(?![^()]*\))", written)
+    return ", ".join(
+        f"({high}) - ({low}) + 1" if high else low for low, _, high in (each.strip().partition(":") for each in parts)
+    )
 
 
 def _may_leave(node: Node) -> bool:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError, UsageError
 from advisor.support.child_process import run_child
 from advisor_processor.source import c_source, instrument
+from advisor_processor.source.declared_types import collect_types
 from advisor_processor.source.fortran import analyse_fortran_source as analyse_fortran
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from advisor_processor.source.records import Source
 
@@ -24,6 +26,7 @@ _LARGEST_B: Final = 1 << 30
 _FILES: Final = 50_000
 _LIMIT_S: Final = 3600.0
 _LEFT_OUT: Final = shutil.ignore_patterns(".git", ".hg", ".svn", "__pycache__", ".venv", "node_modules")
+_INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _COMPILERS: Final = {"c": ("CC", "cc"), "cpp": ("CXX", "c++"), "fortran": ("FC", "gfortran")}
 
 
@@ -31,28 +34,64 @@ _COMPILERS: Final = {"c": ("CC", "cc"), "cpp": ("CXX", "c++"), "fortran": ("FC",
 class SourceCounts:
     """The sources, how often each block of each ran on each rank, and the values of the symbols of their loops.
 
-    ``values[file][place]`` are the least and the largest value, over all ranks and all times the loop was reached.
+    ``values[file][place]`` are the least and the largest value, over all ranks and all times the loop was reached;
+    ``arguments`` what stood behind the program in the command.
     """
 
     sources: tuple[Source, ...]
     ranks: int
     blocks: tuple[tuple[tuple[int, ...], ...], ...]
     values: tuple[tuple[tuple[int, int] | None, ...], ...]
+    arguments: tuple[str, ...] = ()
 
 
 def read_sources(files: Sequence[Path]) -> tuple[tuple[bytes, ...], tuple[Source, ...]]:
-    """Return the texts of source files and what they hold; raises ``InputError`` and ``UsageError``."""
-    codes, sources = [], []
-    for file in files:
-        language = instrument.detect_language(file)
+    """Return the texts of source files and what they hold; raises ``InputError`` and ``UsageError``.
+
+    A header counts in the language of the files: one of C++ where any of them is.
+    """
+    languages = [instrument.detect_language(file) for file in files]
+    is_cpp = "cpp" in languages
+    codes, trees = [], []
+    for at, file in enumerate(files):
+        if is_cpp and file.suffix == ".h":
+            languages[at] = "cpp"
         try:
-            code = file.read_bytes()
+            codes.append(file.read_bytes())
         except OSError as error:
             raise InputError(file, error.strerror or "may not be read") from error
-        analyse = analyse_fortran if language == "fortran" else c_source.analyse_c_source
-        sources.append(analyse(code, file.name, instrument.parse_source(code, language), language))
-        codes.append(code)
+        trees.append(instrument.parse_source(codes[-1], languages[at]))
+    types = {
+        file: collect_types(tree)
+        for file, tree, language in zip(files, trees, languages, strict=True)
+        if language != "fortran"
+    }
+    sources = []
+    for file, code, tree, language in zip(files, codes, trees, languages, strict=True):
+        if language == "fortran":
+            sources.append(analyse_fortran(code, file.name, tree, language))
+        else:
+            others = [each for other, each in types.items() if other != file]
+            sources.append(c_source.analyse_c_source(code, file.name, tree, language, others))
     return tuple(codes), tuple(sources)
+
+
+def find_headers(files: Sequence[Path], root: Path) -> list[Path]:
+    """Return the headers inside ``root`` that files of C and C++ include, directly or by others, after the files."""
+    found = {file.resolve(): None for file in files}
+    waiting = list(found)
+    while waiting:
+        file = waiting.pop()
+        if file.suffix not in instrument.LANGUAGES or instrument.LANGUAGES[file.suffix] == "fortran":
+            continue
+        for name in _INCLUDE.findall(file.read_text(encoding="utf-8", errors="replace")):
+            header = next((each for each in (file.parent / name, root / name) if each.is_file()), None)
+            if header is None or header.suffix not in instrument.LANGUAGES or header.resolve() in found:
+                continue
+            if header.resolve().is_relative_to(root):
+                found[header.resolve()] = None
+                waiting.append(header.resolve())
+    return list(found)
 
 
 def count_executions(
@@ -61,25 +100,47 @@ def count_executions(
     """Return what the program counted that ``command`` runs, in a copy of ``root`` (default: the sources' directory).
 
     ``build`` is the command that builds it there; default ``make -B`` where there is a Makefile, else one compiler for
-    all sources. Raises ``InputError`` and ``UsageError`` with what the compiler or the program said.
+    all sources. Headers that the files include are counted with them. Raises ``InputError`` and ``UsageError`` with
+    what the compiler or the program said.
     """
+    return count_runs(files, [command], build, root)[0]
+
+
+def count_runs(
+    files: Sequence[Path],
+    commands: Sequence[Sequence[str]],
+    build: str | None = None,
+    root: Path | None = None,
+    show: Callable[[int], None] | None = None,
+) -> list[SourceCounts]:
+    """Return what each of several commands counted, with one build for all; ``show`` is told how many have run."""
     files = [file.resolve() for file in files]
     root = (root or Path(os.path.commonpath([file.parent for file in files]))).resolve()
+    for file in files:
+        if not file.is_file():
+            raise InputError(file, "there is no such file")
+    files = find_headers(files, root)
     codes, sources = read_sources(files)
     with tempfile.TemporaryDirectory(prefix="gapwatch-count-") as place:
-        copy, counts = Path(place) / "copy", Path(place) / "counts"
-        counts.mkdir()
+        copy = Path(place) / "copy"
         _copy_tree(root, copy)
         for number, (file, code, source) in enumerate(zip(files, codes, sources, strict=True)):
             if not file.is_relative_to(root):
                 raise UsageError(f"{file} does not lie in {root}")
             (copy / file.relative_to(root)).write_bytes(instrument.instrument_source(code, source, number))
         names = [file.relative_to(root) for file in files]
-        _run_command(
-            _resolve_build_command(build, copy, names, sources, command), copy, {}, "can't be built with counters"
-        )
-        _run_command(list(command), copy, {"GAPWATCH_COUNTS": str(counts)}, "failed")
-        return _collect_counts(sources, counts)
+        words = _resolve_build_command(build, copy, names, sources, commands[0])
+        _run_command(words, copy, {}, "can't be built with counters")
+        found = []
+        for number, command in enumerate(commands, start=1):
+            counts = Path(place) / f"counts-{number}"
+            counts.mkdir()
+            _run_command(list(command), copy, {"GAPWATCH_COUNTS": str(counts)}, "failed")
+            program = next((at for at, word in enumerate(command) if (copy / word).is_file()), 0)
+            found.append(replace(_collect_counts(sources, counts), arguments=tuple(command[program + 1 :])))
+            if show is not None:
+                show(number)
+        return found
 
 
 def _copy_tree(root: Path, copy: Path) -> None:

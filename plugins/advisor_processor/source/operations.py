@@ -21,9 +21,9 @@ _OUTSIDE: Final = frozenset({"sizeof_expression", "type_descriptor", "lambda_exp
 
 
 class OperationCounter:
-    """Adds up the work of expressions; ``branch(node)`` gives the work of a part that does not always run."""
+    """Adds up the work of expressions; ``branch`` gives the work of a part that runs only under a condition."""
 
-    def __init__(self, types: DeclaredTypes, work: Work, branch: Callable[[Node], Work] | None = None) -> None:
+    def __init__(self, types: DeclaredTypes, work: Work, branch: Callable[[Node, str], Work] | None = None) -> None:
         self._types = types
         self._work = work
         self._branch = branch
@@ -44,7 +44,8 @@ class OperationCounter:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         self.count_node(left)
         if operator in ("&&", "||"):
-            self._count_branch(right)
+            condition = node_text(left)
+            self._count_branch(right, condition if operator == "&&" else f"!({condition})")
             return
         self.count_node(right)
         if operator in _UNITS and self._types.is_floating(node):
@@ -123,16 +124,17 @@ class OperationCounter:
 
     def _count_conditional(self, node: Node) -> None:
         self.count_node(node.child_by_field_name("condition"))
-        self._count_branch(node.child_by_field_name("consequence"))
-        self._count_branch(node.child_by_field_name("alternative"))
+        condition = node_text(node.child_by_field_name("condition"))
+        self._count_branch(node.child_by_field_name("consequence"), condition)
+        self._count_branch(node.child_by_field_name("alternative"), f"!({condition})")
 
-    def _count_branch(self, node: Node | None) -> None:
+    def _count_branch(self, node: Node | None, condition: str) -> None:
         if node is None:
             return
         if self._branch is None:
             self.count_node(node)
         else:
-            OperationCounter(self._types, self._branch(node), self._branch).count_node(node)
+            OperationCounter(self._types, self._branch(node, condition), self._branch).count_node(node)
 
     def _count_declarator(self, node: Node) -> None:
         self.count_node(node.child_by_field_name("value"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,55 @@ class Work:
         self.operations[unit] = self.operations.get(unit, 0) + times
 
 
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A scalar gets a value: both as written; the value is empty where only a run tells it."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call, its arguments as written; ``is_function`` where Fortran uses its value, and it changes no argument."""
+
+    name: str
+    arguments: tuple[str, ...]
+    is_function: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoopEntry:
+    """A loop is reached."""
+
+    loop: Loop
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """At most one of several blocks runs: the first whose condition holds; None for one that only a run tells."""
+
+    clauses: tuple[tuple[str | None, Block], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """A loop, one iteration of it, or the function is left."""
+
+    kind: Literal["break", "continue", "return"]
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Where what stands before has not left, the rest of the block runs."""
+
+    block: Block
+
+
+Statement = Assignment | CallSite | LoopEntry | Branch | Leave | Rest
+
+
 @dataclass(slots=True)
 class Block:
     """Statements that run one after the other whenever the block is entered: counter ``number`` tells how often.
@@ -43,6 +93,7 @@ class Block:
     parent: Block | None
     work: Work = field(default_factory=Work)
     branch: bool = False
+    statements: list[Statement] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -86,7 +137,11 @@ class Insertion:
 
 @dataclass(slots=True)
 class Source:
-    """One file: its blocks and loops by number, the parameters of its functions, and what to insert."""
+    """One file: its blocks and loops by number, the parameters of its functions, and what to insert.
+
+    ``entries`` are the first blocks of its functions, ``declared`` the names that these declare; ``values`` what names
+    of the whole file start with, ``macros`` with their parameters, ``sizes`` bytes of an element by function and name.
+    """
 
     file: str
     language: str
@@ -95,3 +150,8 @@ class Source:
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     insertions: list[Insertion] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    entries: dict[str, Block] = field(default_factory=dict)
+    declared: dict[str, frozenset[str]] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    macros: dict[str, tuple[tuple[str, ...] | None, str]] = field(default_factory=dict)
+    sizes: dict[tuple[str, str], int] = field(default_factory=dict)

@@ -79,7 +79,15 @@ def trip_expression(loop: Loop) -> Any:  # noqa: ANN401
     import sympy
 
     initial, final, step = (parse_expression(text) for text in (loop.initial, loop.final, loop.step))
-    if not loop.variable or initial is None or final is None or step is None or not step.is_number or step == 0:
+    if (
+        not loop.variable
+        or loop.kind == "while"
+        or initial is None
+        or final is None
+        or step is None
+        or not step.is_number
+        or step == 0
+    ):
         return None
     down = step < 0
     if loop.comparison not in (("<", "<=", "!=") if not down else (">", ">=", "!=")):

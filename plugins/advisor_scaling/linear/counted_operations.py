@@ -1,7 +1,8 @@
 """Operation counts of a program that was run with counters at a few sizes, as expressions of its parameters.
 
-The instrumentation runs of the source (section 2.1): another plugin's service ``operation_counts`` inserts the
-counters, builds and runs; here the counts of several runs become expressions of N and P.
+The instrumentation runs of the source (section 2.1): another plugin's service ``operation_formulas`` inserts the
+counters, builds and runs, and composes the formulas of loops, branches and calls, which the runs bear out. Only where
+they do not, or where nobody but ``operation_counts`` serves, the counts of the runs are fitted.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.model.errors import UsageError
+from advisor.model.errors import PluginError, UsageError
 from advisor_scaling import collect, equations, study, targets
-from advisor_scaling.linear import derived_counts, polynomials
+from advisor_scaling.linear import derived_counts, exact_counts, polynomials
 from advisor_scaling.linear.mpi_messages import sum_messages
 from advisor_scaling.study import MeasuredSeries
 
@@ -56,18 +57,54 @@ def count_operations(
     left = [name for word in command for name in _PLACE.findall(word) if name not in asked]
     if left:
         raise UsageError(f"{{{left[0]}}} stands in the command, but --at gives no values of {left[0]}")
+    places = list(product(*asked.values()))
+    points = [dict(zip(asked, place, strict=True)) for place in places]
+    exact = _find_formulas(services, sources, command, points)
+    if exact is not None:
+        return exact
     service = services.find_service("operation_counts")
     observed, unknown = [], dict[str, None]()
-    places = list(product(*asked.values()))
     with services.show_progress("counting operations", len(places)) as done:
-        for number, place in enumerate(places, start=1):
-            values = dict(zip(asked, place, strict=True))
+        for number, values in enumerate(points, start=1):
             counted = service(list(sources), [_fill_places(word, values) for word in command])
             series, missing = _build_series(counted)
             observed.append((values, series))
             unknown |= dict.fromkeys(missing)
             done(number)
-    each = collect.build_study("counted", observed, (), 0.0)
+    return _fit_counts(observed, unknown)
+
+
+def _find_formulas(
+    services: CommandServices, sources: Sequence[Path], command: Sequence[str], points: Sequence[dict[str, float]]
+) -> tuple[tuple[str, ...], dict[Column, sympy.Expr], dict[str, str], tuple[str, ...]] | None:
+    """Return what the sources say by themselves, checked at the points; None where nobody derives it.
+
+    Where a formula was not borne out by a run, all are given up for fits; it is said which.
+    """
+    try:
+        service = services.find_service("operation_formulas")
+    except PluginError:
+        return None
+    with services.show_progress("counting operations", len(points)) as done:
+        found: Any = service(list(sources), list(command), points, show=done)
+    formulas = found["formulas"]
+    if formulas is None or not formulas["exact"]:
+        observed, unknown = [], dict[str, None]()
+        for values, counted in zip(points, found["runs"], strict=True):
+            series, missing = _build_series(counted)
+            observed.append((values, series))
+            unknown |= dict.fromkeys(missing)
+        which = ", ".join(formulas["inexact"]) if formulas is not None else "too many calls"
+        note = f"fitted, since the source does not tell all counts exactly ({which or 'blocks outside of loops'})"
+        names, columns, loops, missing = _fit_counts(observed, unknown)
+        return names, columns, loops, (note, *missing)
+    return exact_counts.convert_formulas(formulas, points)
+
+
+def _fit_counts(
+    observed: Sequence[tuple[dict[str, float], dict[MeasuredSeries, float]]], unknown: Mapping[str, None]
+) -> tuple[tuple[str, ...], dict[Column, sympy.Expr], dict[str, str], tuple[str, ...]]:
+    each = collect.build_study("counted", list(observed), (), 0.0)
     found = _build_expressions(each)
     columns = {series.name for series in _COLUMNS}
     return (

@@ -1,0 +1,148 @@
+"""What the integers of a program of C or C++ are set to: assignments, initial values, constants, macros."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from advisor_processor.source.declared_types import declared_name, iterate_descendants, node_text
+from advisor_processor.source.records import Assignment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tree_sitter import Node
+
+    from advisor_processor.source.records import Loop, Source
+
+_LONGEST_MACRO: Final = 300
+
+
+def collect_values(source: Source, root: Node) -> None:
+    """Note macros, enumerations and initial values of the whole file."""
+    for node in iterate_descendants(root):
+        if node.type == "preproc_def" and (value := node_text(node.child_by_field_name("value"))):
+            _add_macro(source, node, None, value)
+        elif node.type == "preproc_function_def":
+            names = node.child_by_field_name("parameters")
+            given = tuple(node_text(each) for each in names.named_children) if names is not None else ()
+            _add_macro(source, node, given, node_text(node.child_by_field_name("value")))
+        elif node.type == "enumerator_list":
+            _add_enumerators(source, node)
+        elif node.type == "init_declarator" and _is_outside(node):
+            declarator = node.child_by_field_name("declarator")
+            source.values[declared_name(declarator) if declarator else ""] = node_text(
+                node.child_by_field_name("value")
+            )
+
+
+def _add_macro(source: Source, node: Node, names: tuple[str, ...] | None, value: str) -> None:
+    value = re.sub(r"/\*.*?\*/|//.*", "", value).strip()
+    if value and len(value) <= _LONGEST_MACRO:
+        source.macros[node_text(node.child_by_field_name("name"))] = (names, value)
+
+
+def _add_enumerators(source: Source, node: Node) -> None:
+    before = "-1"
+    for each in node.named_children:
+        if each.type == "enumerator":
+            value = node_text(each.child_by_field_name("value")) or f"({before}) + 1"
+            source.values[node_text(each.child_by_field_name("name"))] = before = value
+
+
+def _is_outside(node: Node) -> bool:
+    """Return whether a declaration stands outside all functions."""
+    above = node.parent
+    while above is not None and above.type not in ("function_definition", "lambda_expression"):
+        above = above.parent
+    return above is None
+
+
+def find_declared(body: Node) -> frozenset[str]:
+    """Return the names that a function declares in its body, those of static variables left out."""
+    found = set()
+    for node in iterate_descendants(body):
+        if node.type == "declaration":
+            found |= {declared_name(each) for each in node.children_by_field_name("declarator")}
+    return frozenset(found)
+
+
+def find_assignments(node: Node) -> Iterator[Assignment]:
+    """Yield what a statement assigns to names, members and what pointers point at, in the order of the source."""
+    for one in (node, *iterate_descendants(node)):
+        if one.type == "init_declarator":
+            declarator = one.child_by_field_name("declarator")
+            value = node_text(one.child_by_field_name("value"))
+            if declarator is not None and declarator.type == "array_declarator":
+                yield Assignment(declared_name(declarator), _array_value(declarator))
+            elif declarator is not None:
+                yield Assignment(declared_name(declarator), _vector_value(one, value))
+        elif one.type == "array_declarator" and one.parent is not None and one.parent.type == "declaration":
+            yield Assignment(declared_name(one), _array_value(one))
+        elif one.type == "assignment_expression":
+            operator = node_text(one.child_by_field_name("operator")).removesuffix("=")
+            left, right = (node_text(one.child_by_field_name(key)) for key in ("left", "right"))
+            if "[" not in left:
+                yield Assignment(left.replace("->", "."), f"({left}) {operator} ({right})" if operator else right)
+        elif one.type == "update_expression":
+            name = node_text(one.child_by_field_name("argument"))
+            if "[" not in name:
+                yield Assignment(
+                    name.replace("->", "."), f"{name} {node_text(one.child_by_field_name('operator'))[0]} 1"
+                )
+
+
+def _array_value(node: Node) -> str:
+    """Return the memory of a declared array as an expression: ``array(name, n, m)``."""
+    sizes: list[str] = []
+    name = declared_name(node)
+    one: Node | None = node
+    while one is not None and one.type == "array_declarator":
+        sizes.insert(0, node_text(one.child_by_field_name("size")))
+        one = one.child_by_field_name("declarator")
+    return f"gapwatch_array({name}, {', '.join(sizes)})" if all(sizes) else ""
+
+
+def _vector_value(node: Node, value: str) -> str:
+    """Return the value of a declaration; of ``std::vector<double> a(n)`` its memory."""
+    declaration = node.parent
+    written = node_text(declaration.child_by_field_name("type")) if declaration is not None else ""
+    found = re.fullmatch(r"(?:std::)?vector<(.+)>", written)
+    if found is None:
+        return value
+    first = value.strip("(){}").split(",")[0]
+    return f"gapwatch_vector(sizeof({found[1]}), {first})" if first else ""
+
+
+def parse_while(loop: Loop, node: Node) -> None:
+    """Note variable, end and step of a ``while`` whose body moves the variable of its condition in one place."""
+    condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
+    while condition is not None and condition.type in ("parenthesized_expression", "condition_clause"):
+        condition = condition.child_by_field_name("value") or condition.named_children[0]
+    if condition is None or condition.type != "binary_expression" or body is None or body.type != "compound_statement":
+        return
+    left, operator, right = (node_text(condition.child_by_field_name(key)) for key in ("left", "operator", "right"))
+    steps = [each for each in find_assignments(body) if each.name == left]
+    top = [
+        each
+        for child in body.named_children
+        if child.type == "expression_statement"
+        for each in find_assignments(child)
+    ]
+    if len(steps) != 1 or steps[0] not in top or operator not in ("<", "<=", ">", ">=", "!="):
+        return
+    step = parse_move(steps[0].value, left)
+    if step:
+        loop.variable, loop.initial, loop.comparison, loop.final, loop.step = left, left, operator, right, step
+
+
+def parse_move(value: str, variable: str) -> str:
+    """Return the step of ``variable = value``: an expression, ``*2`` or ``/2``; empty for what is none."""
+    name = rf"\(?{re.escape(variable)}\)?"
+    if found := re.fullmatch(rf"{name} ?(<<|>>) ?\(?(\d)\)?", value):
+        return f"{'*' if found[1] == '<<' else '/'}{2 ** int(found[2])}"
+    if found := re.fullmatch(rf"{name} ?([*/]) ?\(?(\d+)\)?", value):
+        return found[1] + found[2]
+    if found := re.fullmatch(rf"{name} ?([+-]) ?(.+)", value):
+        return found[2] if found[1] == "+" else f"-({found[2]})"
+    return ""

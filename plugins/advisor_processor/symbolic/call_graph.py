@@ -1,0 +1,105 @@
+"""What functions of a program call, assign and leave, found before it is walked."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from advisor_processor.source.records import Assignment, Branch, CallSite, Leave, LoopEntry, Rest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from advisor_processor.source.records import Block, Loop, Source, Statement
+
+
+class CallGraph:
+    """Functions by name with their ``places`` (file, first block), and those that call themselves."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = sources
+        self.places = {name: (at, entry) for at, source in enumerate(sources) for name, entry in source.entries.items()}
+        self._assigned: dict[tuple[int, str], frozenset[str]] = {}
+        self._called = {
+            name: frozenset(
+                each.name
+                for each in iterate_statements(entry)
+                if isinstance(each, CallSite) and each.name in self.places
+            )
+            for name, (_, entry) in self.places.items()
+        }
+        self.recursive = frozenset(name for name in self.places if name in self._reach(self._called[name]))
+
+    def _reach(self, names: frozenset[str]) -> frozenset[str]:
+        found: set[str] = set()
+        new = set(names)
+        while new:
+            found |= new
+            new = {each for name in new for each in self._called[name]} - found
+        return frozenset(found)
+
+    def assigned_names(self, source: int, function: str) -> frozenset[str]:
+        """Return the names that a function assigns itself."""
+        key = (source, function)
+        if key not in self._assigned:
+            _, entry = self.places[function]
+            self._assigned[key] = frozenset(_list_assigned(iterate_statements(entry)))
+        return self._assigned[key]
+
+    def changed_names(self, source: int, loop: Loop) -> set[str]:
+        """Return the names that one turn of a loop may change for the next, by calls as well."""
+        statements = list(iterate_statements(loop.body)) if loop.body is not None else []
+        found = {name for name in loop.changed if "[" not in name} | set(_list_assigned(iter(statements)))
+        found |= {each.loop.variable for each in statements if isinstance(each, LoopEntry) and each.loop.variable}
+        fortran = self._sources[source].language == "fortran"
+        called: set[str] = set()
+        for each in statements:
+            if isinstance(each, CallSite):
+                called.add(each.name)
+                found |= {name.lstrip("&").replace("->", ".") for name in each.arguments if name.startswith("&")}
+                if fortran and each.name in self.places and not each.is_function:
+                    found |= {name for name in each.arguments if re.fullmatch(r"[a-z_]\w*", name)}
+        for name in self._reach(frozenset(called & set(self.places))):
+            place, _ = self.places[name]
+            declared = self._sources[place].declared.get(name, frozenset())
+            found |= {
+                each for each in self.assigned_names(place, name) if each.lstrip("*").partition(".")[0] not in declared
+            }
+        return {name for name in found if re.fullmatch(r"\*?[A-Za-z_][\w.]*", name)}
+
+    def may_leave(self, body: Block, never: Callable[[Block], bool]) -> frozenset[str]:
+        """Return how a loop may be left before its end: ``break`` and ``return``; blocks that ``never`` ran do not."""
+        return frozenset(_find_leaves(body, never, inside=False))
+
+
+def _find_leaves(block: Block, never: Callable[[Block], bool], inside: bool) -> Iterator[str]:
+    for each in block.statements:
+        if isinstance(each, Leave) and (each.kind == "return" or (each.kind == "break" and not inside)):
+            yield each.kind
+        elif isinstance(each, Rest):
+            yield from _find_leaves(each.block, never, inside)
+        elif isinstance(each, Branch):
+            for _, inner in each.clauses:
+                if not never(inner):
+                    yield from _find_leaves(inner, never, inside)
+        elif isinstance(each, LoopEntry) and each.loop.body is not None:
+            yield from _find_leaves(each.loop.body, never, inside=True)
+
+
+def _list_assigned(statements: Iterator[Statement]) -> Iterator[str]:
+    for each in statements:
+        if isinstance(each, Assignment):
+            yield each.name
+
+
+def iterate_statements(block: Block) -> Iterator[Statement]:
+    """Yield all statements of a block and of those inside it."""
+    for each in block.statements:
+        yield each
+        if isinstance(each, Rest):
+            yield from iterate_statements(each.block)
+        elif isinstance(each, Branch):
+            for _, inner in each.clauses:
+                yield from iterate_statements(inner)
+        elif isinstance(each, LoopEntry) and each.loop.body is not None:
+            yield from iterate_statements(each.loop.body)

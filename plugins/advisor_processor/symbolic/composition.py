@@ -1,0 +1,496 @@
+"""A program walked from its main function with formulas for values: how often each block runs, exactly.
+
+Loops become sums of what is inside over their variables, branches factors that are 1 or 0, calls the counts of what is
+called with the values they hand over (M. Clement, M. Quinn 1995, section 2.1). What the source does not tell is a
+symbol: the iterations of a loop that data end, the share of a branch that data decide.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import sympy
+
+from advisor_processor.source.records import Assignment, Branch, CallSite, Leave, LoopEntry, Rest
+from advisor_processor.symbolic import integers
+from advisor_processor.symbolic.call_graph import CallGraph
+from advisor_processor.symbolic.loop_trips import find_trips
+from advisor_processor.symbolic.sums import Step, SumRules, make_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from advisor_processor.source.records import Block, Loop, Source, Statement
+    from advisor_processor.symbolic.sums import Range
+
+#: The ranks of a program, and one of them.
+RANKS: Final = sympy.Symbol("P", integer=True, positive=True)
+RANK: Final = sympy.Symbol("rank", integer=True, nonnegative=True)
+#: Blocks that are walked, calls followed, at most: beyond, the formulas would be too many to be of use.
+_BUDGET: Final = 20_000
+_CONSTANTS: Final = {"MPI_PROC_NULL": -2, "mpi_proc_null": -2, "NULL": 0, "true": 1, "false": 0, "nullptr": 0}
+_NUMBERS: Final = frozenset({"atoi", "atol", "atoll", "strtol", "strtoll", "strtoul", "strtoull", "stoi", "stol"})
+
+#: A file by its place, and a block of it by its number.
+Key = tuple[int, int]
+
+
+class Memory(sympy.Function):  # type: ignore[misc]
+    """The value of a pointer to so many bytes, which is not null."""
+
+    nargs = 1
+    is_integer = True
+    is_positive = True
+
+
+class TooLargeError(Exception):
+    """A program has more contexts of calls than are walked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """What a symbol stands for that only a run tells: ``part`` executions for one of ``whole``."""
+
+    part: Key
+    whole: Key | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredValues:
+    """What runs tell about values: ``shares`` of branches that were the same in all, names with one value a run.
+
+    ``holds`` says whether an integer was zero or more in every run.
+    """
+
+    arguments: int
+    shares: Mapping[Key, int]
+    singles: frozenset[tuple[int, str, str]]
+    holds: Callable[[Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """A call of a library: the formulas of its arguments, None where not known.
+
+    ``sum_calls(x)`` is the sum of ``x`` over all times that it is made on a rank, ``is_nonnegative(x)`` 1 or 0 there.
+    """
+
+    name: str
+    written: tuple[str, ...]
+    arguments: tuple[Any, ...]
+    place: str
+    sum_calls: Callable[[Any], Any] = field(repr=False)
+    is_nonnegative: Callable[[Any], Any] = field(repr=False)
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A function that is walked: where it is, and its variables."""
+
+    source: int
+    function: str
+    variables: dict[str, Any] = field(default_factory=dict)
+    result: Any = None
+    returned: bool = False
+
+
+class Composition:
+    """The counts of a program: ``counts`` of blocks by key, ``calls`` of libraries, ``memory`` by function and name."""
+
+    def __init__(self, sources: Sequence[Source], measured: MeasuredValues) -> None:
+        self.counts: dict[Key, Any] = {}
+        self.calls: list[CallRecord] = []
+        self.memory: dict[tuple[str, str], Any] = {}
+        self.opaque: dict[str, Opaque] = {}
+        self.trips: dict[tuple[int, int], Any] = {}
+        self._sources = sources
+        self._measured = measured
+        self._rules = SumRules(measured.holds)
+        self._graph = CallGraph(sources)
+        self._globals: dict[str, Any] = {}
+        self._loops: list[Range] = []
+        self._frames: list[_Frame] = []
+        self._results: dict[tuple[str, tuple[str, ...]], Any] = {}
+        self._budget = _BUDGET
+        self._macros: dict[str, integers.Macro] = {}
+        self._loop_of_names: Loop | None = None
+        self._rest_is_open = False
+        for source in sources:
+            self._macros.update(source.macros)
+
+    def compose_counts(self, executed: frozenset[str]) -> None:
+        """Walk the program from its start; functions ``executed`` in a run that no walk reaches are counted by it."""
+        start = next((name for name in ("main", "program") if name in self._graph.places), None)
+        if start is not None:
+            self._run_function(start, (), (), sympy.Integer(1))
+        for name in sorted(executed & set(self._graph.places)):
+            place, entry = self._graph.places[name]
+            if (place, entry.number) not in self.counts:
+                symbol = self._make_opaque(f"calls_{name}", Opaque((place, entry.number), None))
+                self._run_function(name, (), (), symbol, alone=True)
+
+    def _ranges(self) -> tuple[Range, ...]:
+        return ((RANK, RANKS), *self._loops)
+
+    def _total(self, x: Any) -> Any:  # noqa: ANN401
+        """Return the sum over all loops that are open, on one rank."""
+        ranges = self._ranges()
+        for at in range(len(ranges) - 1, 0, -1):
+            if x == 0:
+                return x
+            x = self._rules.sum_range(x, *ranges[at], ranges[:at])
+        return sympy.expand(x)
+
+    def _make_opaque(self, name: str, what: Opaque) -> sympy.Symbol:
+        """Return the symbol of what only a run tells."""
+        several = len(self._sources) > 1
+        stem = re.sub(r"\W", "_", self._sources[what.part[0]].file.rpartition(".")[0])
+        name = f"{name}_{stem}" if several and not name.startswith("calls_") else name
+        free, count = name, 1
+        while self.opaque.get(free, what) != what:
+            count += 1
+            free = f"{name}_{count}"
+        self.opaque[free] = what
+        return sympy.Symbol(free, nonnegative=True)
+
+    # Values of names, for the parser of expressions.
+
+    def name_value(self, name: str) -> Any:  # noqa: ANN401
+        """Return the value of a variable."""
+        frame = self._frames[-1]
+        if name in frame.variables:
+            return frame.variables[name]
+        if name.partition(".")[0].lstrip("*") not in self._sources[frame.source].declared.get(frame.function, ()):
+            if name in self._globals:
+                return self._globals[name]
+            if name in _CONSTANTS:
+                return sympy.Integer(_CONSTANTS[name])
+            for source in self._sources:
+                if name in source.values:
+                    return self._parse(source.values[name])
+        if self._loop_of_names is not None and (frame.source, frame.function, name) in self._measured.singles:
+            return make_integer(name.lstrip("*"))
+        return None
+
+    def call_value(self, name: str, arguments: Sequence[Any], written: Sequence[str]) -> Any:  # noqa: ANN401
+        """Return what a call gives: a number of the command line, memory, or what a walked function returned."""
+        if name in _NUMBERS and written and (found := re.fullmatch(r"(\w+) ?\[ ?(\d+) ?\]", written[0])):
+            names = self._sources[self._frames[-1].source].parameters.get(self._frames[-1].function, ())
+            return make_integer(f"argv{found[2]}") if len(names) > 1 and found[1] == names[1] else None
+        if name == "gapwatch_read":
+            return self._frames[-1].variables.get(f"text of {written[0]}")
+        if name == "gapwatch_array":
+            frame = self._frames[-1]
+            size = self._sources[frame.source].sizes.get((frame.function, written[0]), 8)
+            known = None not in arguments[1:]
+            return Memory(sympy.expand(size * sympy.prod(arguments[1:]))) if known else None
+        wanted = _ALLOCATING.get(name)
+        if wanted is not None and len(arguments) >= wanted[-1] + 1:
+            sizes = [arguments[at] for at in wanted]
+            return None if None in sizes else Memory(sympy.expand(sympy.prod(sizes)))
+        return self._results.get((name, tuple(re.sub(r"\s", "", each) for each in written)))
+
+    def element_value(self, name: str, subscripts: Sequence[Any]) -> Any:  # noqa: ANN401
+        """Return the value of an element of an array, which is not known."""
+        return None
+
+    def is_nonnegative(self, value: Any) -> Any:  # noqa: ANN401
+        """Return 1 where a value is zero or more, else 0."""
+        return self._rules.make_step(sympy.expand(value), self._ranges())
+
+    def object_size(self, name: str) -> int | None:
+        """Return the bytes of a named number or of what a pointer points at."""
+        frame = self._frames[-1]
+        return self._sources[frame.source].sizes.get((frame.function, name))
+
+    def _parse(self, text: str) -> Any:  # noqa: ANN401
+        if found := re.fullmatch(r"new (\w+)\s*\[(.+)\]", text):
+            text = f"gapwatch_vector(sizeof({found[1]}), {found[2]})"
+        fortran = self._sources[self._frames[-1].source].language == "fortran" if self._frames else False
+        value = integers.parse_integer(text, self, self._macros, fortran)
+        return None if value is not None and value.has(Memory) and not isinstance(value, Memory) else value
+
+    def _set(self, name: str, value: Any) -> None:  # noqa: ANN401
+        frame = self._frames[-1]
+        declared = self._sources[frame.source].declared.get(frame.function, frozenset())
+        local = name.partition(".")[0].lstrip("*") in declared or name in frame.variables
+        (frame.variables if local else self._globals)[name] = value
+        if isinstance(value, Memory):
+            self.memory[frame.function, name] = value.args[0]
+
+    # Statements.
+
+    def _run_block(self, block: Block, guard: Any) -> Any:  # noqa: ANN401
+        """Walk a block that runs ``guard`` times in each iteration of the open loops; return what goes on behind it."""
+        self._budget -= 1
+        if self._budget < 0:
+            raise TooLargeError
+        key = (self._frames[-1].source, block.number)
+        self.counts[key] = self.counts.get(key, sympy.Integer(0)) + self._total(guard)
+        for statement in block.statements:
+            if guard == 0 and not isinstance(statement, Rest):
+                continue
+            guard = self._run_statement(statement, block, guard)
+            if isinstance(statement, Rest):
+                return guard
+        return guard
+
+    def _run_statement(self, statement: Statement, block: Block, guard: Any) -> Any:  # noqa: ANN401
+        if isinstance(statement, Assignment):
+            self._set(statement.name, self._parse(statement.value) if statement.value else None)
+        elif isinstance(statement, CallSite):
+            self._run_call(statement, block, guard)
+        elif isinstance(statement, LoopEntry):
+            self._run_loop(statement.loop, guard)
+        elif isinstance(statement, Branch):
+            return self._run_branch(statement, guard)
+        elif isinstance(statement, Leave):
+            if statement.kind == "return":
+                self._note_result(statement.value)
+            return sympy.Integer(0)
+        elif isinstance(statement, Rest):
+            return self._run_rest(statement.block, block, guard)
+        return guard
+
+    def _run_rest(self, rest: Block, block: Block, guard: Any) -> Any:  # noqa: ANN401
+        if self._rest_is_open:
+            self._rest_is_open = False
+            key = (self._frames[-1].source, rest.number)
+            guard = guard * self._share(key, (key[0], block.number), rest.line)
+        return self._run_block(rest, guard)
+
+    def _note_result(self, written: str) -> None:
+        frame = self._frames[-1]
+        value = self._parse(written) if written else None
+        frame.result = value if not frame.returned or frame.result == value else None
+        frame.returned = True
+
+    def _share(self, part: Key, whole: Key, line: int) -> Any:  # noqa: ANN401
+        """Return the share of a block's executions in which a part of it runs: a number where it is 0 or 1 always."""
+        known = self._measured.shares.get(part)
+        return sympy.Integer(known) if known is not None else self._make_opaque(f"taken_{line}", Opaque(part, whole))
+
+    def _run_branch(self, branch: Branch, guard: Any) -> Any:  # noqa: ANN401
+        frame, remaining, after = self._frames[-1], guard, sympy.Integer(0)
+        before, shared = dict(frame.variables), dict(self._globals)
+        fortran = self._sources[frame.source].language == "fortran"
+        ends: list[tuple[Any, dict[str, Any], dict[str, Any]]] = []
+        left = sympy.Integer(1)
+        values = [
+            None if text is None else integers.parse_condition(text, self, self._macros, fortran)
+            for text, _ in branch.clauses
+        ]
+        for (_, block), known in zip(branch.clauses, values, strict=True):
+            condition = known
+            if condition is None:
+                whole = block.parent.number if block.parent is not None else self._parent_of(block)
+                condition = self._share((frame.source, block.number), (frame.source, whole), block.line)
+            here = sympy.expand(remaining * condition)
+            frame.variables, self._globals = dict(before), dict(shared)
+            out = self._run_block(block, here) if here != 0 else sympy.Integer(0)
+            if out != 0:
+                ends.append(
+                    (sympy.expand(left * condition) if known is not None else None, frame.variables, self._globals)
+                )
+            after += out
+            left = sympy.expand(left * (1 - condition))
+            remaining = sympy.expand(remaining * (1 - condition))
+        if remaining != 0:
+            ends.append((None if None in values else left, before, shared))
+        frame.variables = _merge([(share, each) for share, each, _ in ends]) if ends else before
+        self._globals = _merge([(share, each) for share, _, each in ends]) if ends else shared
+        return sympy.expand(after + remaining)
+
+    def _parent_of(self, block: Block) -> int:
+        loop = block.loop
+        body = loop.body if loop is not None else None
+        return body.number if body is not None else self._graph.places[block.function][1].number
+
+    def _run_loop(self, loop: Loop, guard: Any) -> None:  # noqa: ANN401
+        frame = self._frames[-1]
+        body = loop.body
+        if body is None:
+            return
+        changed = self._graph.changed_names(frame.source, loop) - {loop.variable}
+        leaves = self._graph.may_leave(body, lambda block: self._measured.shares.get((frame.source, block.number)) == 0)
+        trips = None
+        if "break" not in leaves and "return" not in leaves:
+            self._loop_of_names = loop
+            trips = find_trips(loop, self._parse, lambda x: self._rules.positive_part(x, self._ranges()), changed)
+            self._loop_of_names = None
+        turn = sympy.Symbol(f"t{len(self._loops) + 1}", integer=True, nonnegative=True)
+        if trips is None:
+            key = (frame.source, body.number)
+            times = self._make_opaque(f"iterations_{loop.line}", Opaque(key, (frame.source, loop.block.number)))
+        else:
+            times = trips.times
+        place = (frame.source, loop.number)
+        self.trips[place] = times if self.trips.get(place, times) == times else None
+        for name in changed | ({loop.variable} if loop.variable else set()):
+            self._set(name, None)
+        if trips is not None and loop.variable:
+            self._set(loop.variable, trips.value(turn))
+        if times != 0:
+            self._loops.append((turn, times))
+            self._run_block(body, guard)
+            self._loops.pop()
+        for name in changed:
+            self._set(name, None)
+        if loop.variable:
+            self._set(loop.variable, trips.value(times) if trips is not None else None)
+        self._rest_is_open = "return" in leaves
+
+    # Calls.
+
+    def _run_call(self, call: CallSite, block: Block, guard: Any) -> None:  # noqa: ANN401
+        key = (call.name, tuple(re.sub(r"\s", "", each) for each in call.arguments))
+        if call.name in self._graph.places and call.name not in self._graph.recursive:
+            values = tuple(self._parse(each) for each in call.arguments)
+            self._results[key] = self._run_function(call.name, call.arguments, values, guard)
+            return
+        frame = self._frames[-1]
+        values = tuple(self._parse(each) for each in call.arguments)
+        loops = tuple(self._loops)
+
+        def sum_calls(x: Any) -> Any:  # noqa: ANN401
+            before, self._loops = self._loops, list(loops)
+            found = self._total(sympy.expand(guard * x))
+            self._loops = before
+            return found
+
+        place = f"{self._sources[frame.source].file}:{block.line}"
+        if call.name.lower().startswith("mpi_"):
+            ranges = self._ranges()
+            self.calls.append(
+                CallRecord(
+                    call.name, call.arguments, values, place, sum_calls, lambda x: self._rules.make_step(x, ranges)
+                )
+            )
+        self._note_effects(call)
+
+    def _note_effects(self, call: CallSite) -> None:
+        """Set what a call of a library changes: the rank, their number, arguments of the command, else unknown."""
+        name, given = call.name.lower(), call.arguments
+        fortran = self._sources[self._frames[-1].source].language == "fortran"
+        if name in ("get_command_argument", "getarg") and len(given) > 1 and given[0].isdigit():
+            self._frames[-1].variables[f"text of {given[1]}"] = make_integer(f"argv{given[0]}")
+            return
+        if name in ("mpi_comm_rank", "mpi_comm_size") and len(given) > 1:
+            world = given[0].upper() == "MPI_COMM_WORLD"
+            value = (RANK if name == "mpi_comm_rank" else RANKS) if world else None
+            self._set(given[1].lstrip("&").replace("->", "."), value)
+            return
+        if name == "mpi_bcast" or name in _HARMLESS or call.is_function:
+            return
+        if name.startswith("mpi_"):
+            given = tuple(each for at, each in enumerate(given) if at not in _UNCHANGED.get(name[4:], (1,)))
+        for each in given:
+            plain = each.lstrip("&").replace("->", ".")
+            if (
+                (each.startswith("&") or fortran)
+                and re.fullmatch(r"[A-Za-z_][\w.]*", plain)
+                and not _is_mpi_name(plain)
+            ):
+                self._set(plain, None)
+
+    def _run_function(
+        self,
+        name: str,
+        written: Sequence[str],
+        values: Sequence[Any],
+        guard: Any,  # noqa: ANN401
+        alone: bool = False,
+    ) -> Any:  # noqa: ANN401
+        """Walk a function with what it is given; return what it returns, None where that is not known."""
+        place, entry = self._graph.places[name]
+        source = self._sources[place]
+        frame = _Frame(place, name)
+        names = source.parameters.get(name, ())
+        caller = self._frames[-1] if self._frames else None
+        for parameter, text, value in zip(names, written, values, strict=False):
+            self._hand_over(frame, parameter, text, value, caller)
+        if name == "main" and names:
+            frame.variables[names[0]] = sympy.Integer(self._measured.arguments)
+        loops, self._loops = self._loops, [] if alone else self._loops
+        self._frames.append(frame)
+        open_rest, self._rest_is_open = self._rest_is_open, False
+        self._run_block(entry, guard)
+        self._rest_is_open = open_rest
+        self._frames.pop()
+        self._loops = loops
+        if caller is not None:
+            for parameter, text in zip(names, written, strict=False):
+                self._hand_back(frame, parameter, text, source.language)
+        return frame.result
+
+    def _hand_over(self, frame: _Frame, parameter: str, text: str, value: Any, caller: _Frame | None) -> None:  # noqa: ANN401
+        """Give a parameter its value, and the members of a structure or what a pointer points at."""
+        frame.variables[parameter] = value
+        if caller is None:
+            return
+        plain = text.lstrip("&").replace("->", ".")
+        if text.startswith("&"):
+            frame.variables["*" + parameter] = self.name_value(plain)
+        members = {**self._globals, **caller.variables}
+        for name, each in members.items():
+            if name.startswith(plain + "."):
+                frame.variables[parameter + name.removeprefix(plain)] = each
+
+    def _hand_back(self, frame: _Frame, parameter: str, text: str, language: str) -> None:
+        """Set what a function changed through a pointer, a structure or, in Fortran, any argument."""
+        plain = text.lstrip("&").replace("->", ".")
+        if not re.fullmatch(r"[A-Za-z_][\w.]*", plain):
+            return
+        if text.startswith("&") and "*" + parameter in frame.variables:
+            self._set(plain, frame.variables["*" + parameter])
+        elif language == "fortran":
+            self._set(plain, frame.variables.get(parameter))
+        elif language == "cpp" and parameter in self._graph.assigned_names(frame.source, frame.function):
+            self._set(plain, None)
+        for name, each in frame.variables.items():
+            if name.startswith(parameter + "."):
+                self._set(plain + name.removeprefix(parameter), each)
+
+
+#: Functions that allocate, with the places of what is multiplied.
+_ALLOCATING: Final[Mapping[str, tuple[int, ...]]] = {
+    "malloc": (0,), "calloc": (0, 1), "realloc": (1,), "aligned_alloc": (1,), "gapwatch_vector": (0, 1),
+}  # fmt: skip
+#: Arguments of calls of MPI that these only read, in Fortran, where any argument might be changed; else the second.
+_UNCHANGED: Final[Mapping[str, tuple[int, ...]]] = {
+    "send": (0, 1, 3, 4), "isend": (0, 1, 3, 4), "recv": (1, 3, 4), "irecv": (1, 3, 4), "reduce": (0, 2, 5),
+    "allreduce": (0, 2), "sendrecv": (0, 1, 3, 4, 6, 8, 9), "sendrecv_replace": (1, 3, 4, 5, 6),
+    "alltoall": (0, 1, 4), "allgather": (0, 1, 4), "gather": (0, 1, 4, 6), "scatter": (0, 1, 4, 6),
+}  # fmt: skip
+_HARMLESS: Final = frozenset({"mpi_init", "free", "printf", "fprintf", "mpi_barrier", "mpi_finalize"})
+
+
+def _is_mpi_name(name: str) -> bool:
+    return name.lower().startswith("mpi_")
+
+
+def _merge(ends: Sequence[tuple[Any, dict[str, Any]]]) -> dict[str, Any]:
+    """Return the variables behind a branch: what all ends agree on, else the value by the condition of each."""
+    if len(ends) == 1:
+        return ends[0][1]
+    merged: dict[str, Any] = {}
+    for name in dict.fromkeys(name for _, each in ends for name in each):
+        held = [(share, each[name]) for share, each in ends if name in each]
+        values = [value for _, value in held]
+        if all(value == values[0] for value in values):
+            merged[name] = values[0]
+        elif (
+            None in values
+            or len(held) < len(ends)
+            or any(share is None for share, _ in held)
+            or any(isinstance(value, Memory) for value in values)
+        ):
+            merged[name] = None
+        else:
+            merged[name] = sympy.expand(sum(share * value for share, value in held))
+    return merged
+
+
+__all__ = ["RANK", "RANKS", "Composition", "MeasuredValues", "Memory", "Step", "TooLargeError"]

@@ -1,0 +1,92 @@
+"""Messages and bytes that the calls of MPI of a program send, as formulas of one rank.
+
+A send is one message unless it goes to ``MPI_PROC_NULL``; an operation of all ranks that goes as a tree is one for each
+time that 1 has to be doubled to reach their number, an exchange of all with all one for each other rank (M. Clement, M.
+Quinn 1995, section 2.2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import sympy
+
+from advisor_processor.symbolic.composition import RANKS
+from advisor_processor.symbolic.sums import Doublings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from advisor_processor.symbolic.composition import CallRecord
+
+#: Sends: where the number of values stands, and the rank they go to; persistent ones are counted where they are made.
+_SENDS: Final = {
+    **dict.fromkeys(("send", "isend", "ssend", "bsend", "rsend", "issend", "ibsend", "irsend"), (1, 3)),
+    "sendrecv": (1, 3), "sendrecv_replace": (1, 3),
+}  # fmt: skip
+#: Operations of all ranks: where the number of values stands, and how many messages one rank sends.
+_TREES: Final = {
+    "bcast": 1, "ibcast": 1, "reduce": 2, "ireduce": 2, "allreduce": 2, "iallreduce": 2, "scan": 2, "exscan": 2,
+    "gather": 1, "scatter": 1, "barrier": None, "ibarrier": None,
+}  # fmt: skip
+_TO_ALL: Final = {"alltoall": 1, "ialltoall": 1, "allgather": 1, "iallgather": 1}
+_SIZES: Final = {
+    **dict.fromkeys(("char", "byte", "signed_char", "unsigned_char", "int8_t", "uint8_t", "character", "integer1"), 1),
+    **dict.fromkeys(("short", "unsigned_short", "int16_t", "uint16_t", "integer2"), 2),
+    **dict.fromkeys(
+        ("int", "unsigned", "float", "int32_t", "uint32_t", "integer", "real", "real4", "logical", "integer4"), 4
+    ),
+    **dict.fromkeys(
+        ("double", "long", "unsigned_long", "long_long", "int64_t", "uint64_t", "double_precision", "real8", "complex",
+         "integer8", "double_int", "c_float_complex"), 8,
+    ),
+    **dict.fromkeys(("c_double_complex", "double_complex", "complex16"), 16),
+}  # fmt: skip
+
+
+def sum_messages(calls: Sequence[CallRecord]) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return messages and bytes that a rank sends, and the calls whose bytes the source does not tell."""
+    messages = moved = sympy.Integer(0)
+    unknown: list[str] = []
+    for call in calls:
+        name = call.name.lower().removeprefix("mpi_")
+        found = _find_kind(name)
+        if found is None:
+            continue
+        place, present = found
+        sent = call.sum_calls(present(call))
+        if sent == 0:
+            continue
+        messages += sent
+        if place is None:
+            continue
+        size = _type_size(call, place + 1)
+        count = call.arguments[place] if place < len(call.arguments) else None
+        if size is None or count is None:
+            unknown.append(f"{call.name} at {call.place}")
+        else:
+            moved += call.sum_calls(present(call) * count * size)
+    return sympy.expand(messages), sympy.expand(moved), tuple(dict.fromkeys(unknown))
+
+
+def _find_kind(name: str) -> tuple[int | None, Callable[[CallRecord], Any]] | None:
+    """Return where the number of values stands in a call, and the messages that one call is."""
+    if name in _SENDS:
+        place, target = _SENDS[name]
+        return place, lambda call: _is_sent(call, target)
+    if name in _TREES:
+        return _TREES[name], lambda _: Doublings(RANKS)
+    if name in _TO_ALL:
+        return _TO_ALL[name], lambda _: RANKS - 1
+    return None
+
+
+def _is_sent(call: CallRecord, place: int) -> Any:  # noqa: ANN401
+    """Return 1 where a message goes to a rank, 0 where it goes to none; what is not known goes to one."""
+    target = call.arguments[place] if place < len(call.arguments) else None
+    return sympy.Integer(1) if target is None else call.is_nonnegative(target)
+
+
+def _type_size(call: CallRecord, place: int) -> int | None:
+    written = call.written[place] if place < len(call.written) else ""
+    return _SIZES.get(written.lower().removeprefix("mpi_"))
