@@ -45,12 +45,13 @@ def run_command(args: argparse.Namespace) -> int:
 
         output.write_output(render_comment(second[-1], found), args.output, "utf-8")
     else:
-        report_output.show_report(_build_report(found), args)
+        report_output.show_report(build_comparison_report(found), args)
     gates.check_gates(args.fail_on, second[-1], lambda: ComparisonBase(tuple(first), found))
     return 0
 
 
-def _build_report(found: Comparison) -> Report:
+def build_comparison_report(found: Comparison) -> Report:
+    """Return a comparison as a table of the gaps, and a sentence."""
     from advisor.model.reports import Column, Report, Table, Text
 
     columns = (

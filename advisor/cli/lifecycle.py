@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from advisor.cli import history_location, output
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from sqlite3 import Connection
 
     from advisor.history.items import Item, ItemState
@@ -43,15 +44,35 @@ class ItemCommand:
 
     def run_command(self, args: argparse.Namespace) -> int:
         """Note it in the history; returns the exit code."""
+        reason, until = getattr(args, "reason", None), getattr(args, "until", None)
+        folder = history_location.history_folder(args)
+        output.write_output(
+            self.mark_stored_item(folder, args.item, args.program, args.region, reason=reason, until=until) + "\n"
+        )
+        return 0
+
+    def mark_stored_item(
+        self,
+        folder: Path,
+        name: str,
+        program: str | None = None,
+        region: str | None = None,
+        *,
+        reason: str | None = None,
+        until: str | None = None,
+    ) -> str:
+        """Note it of the item of that name in the history at ``folder``; return one line on what was noted.
+
+        Raises ``StoreError``, and ``UsageError`` where no item fits, or several.
+        """
         from advisor.history.database import open_transaction
         from advisor.history.items import ItemStore
         from advisor.output import numbers
         from advisor.output.clean import clean_text
 
-        reason, until = getattr(args, "reason", None), getattr(args, "until", None)
-        with open_transaction(history_location.history_folder(args)) as connection:
+        with open_transaction(folder) as connection:
             items = ItemStore(connection)
-            item = items.find_item(args.program, args.item, args.region)
+            item = items.find_item(program, name, region)
             won_s = (
                 _require_won_seconds(connection, item) if self.state == "applied" and item.state == "resolved" else None
             )
@@ -59,8 +80,7 @@ class ItemCommand:
         place = f" at {item.region or item.phase}" if item.region or item.phase else ""
         said = self.reply if won_s is None else f"applied, and gone since; it won {numbers.format_duration(won_s)}"
         more = f" until {until}" if until else ""
-        output.write_output(clean_text(f"{item.action} ({item.title}){place}: {said}{more}") + "\n")
-        return 0
+        return clean_text(f"{item.action} ({item.title}){place}: {said}{more}")
 
 
 def _require_won_seconds(connection: Connection, item: Item) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 import signal
 import sys
 from functools import partial
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING
 from advisor.cli import config as config_command
 from advisor.cli import gates, history_location, option_types, output, user_folders
 from advisor.model.errors import AdvisorError, UsageError
+from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from advisor.model.records import Advice
 
 NAME = "watch"
+#: Columns and lines that the screen to work with needs.
+_LEAST_SCREEN = (60, 20)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     history_location.add_state_argument(parser)
     parser.add_argument("--once", action="store_true", help="Process what is there, then exit")
     parser.add_argument(
-        "--format", "--as", dest="form", choices=("live", "lines", "json"),
-        help="Live screen, one line per event, or one JSON document per run (default: live on a terminal, else lines)",
+        "--format", "--as", dest="form", choices=("screen", "live", "lines", "json"),
+        help="Screen to work with, screen that only shows, one line per event, or one JSON document per run (default: "
+        "screen on a terminal of at least 60 x 20 with the extra 'screen', live on others, else lines)",
     )  # fmt: skip
     gates.add_gate_argument(parser, "With --once: exit with status 1 if GATE holds for the newest run of a program")
     parser.add_argument(
@@ -59,10 +65,12 @@ def run_command(args: argparse.Namespace) -> int:
         raise UsageError("--fail-on requires --once: a daemon that keeps watching has no exit status")
     settings = _load_settings(args)
     state = history_location.history_folder(args, settings.state)
-    form = args.form or "live"
-    shown = make_watcher(
-        "lines" if form == "live" and not _is_terminal() else form, settings, state, output.build_page(args)
-    )
+    form = _choose_form(args)
+    if form == "screen":
+        from advisor.cli.screen.session import build_daemon_command, run_screen
+
+        return run_screen(build_daemon_command(args, state), settings.roots, state, output.build_page(args))
+    shown = make_watcher(form, settings, state, output.build_page(args))
     newest: dict[str, Advice] = {}
     unread: list[str] = []
 
@@ -119,6 +127,34 @@ def _load_settings(args: argparse.Namespace) -> DaemonConfig:
     if len(missing) == len(found.roots):
         raise UsageError(f"no such directory: {', '.join(missing)}")
     return found
+
+
+def _choose_form(args: argparse.Namespace) -> str:
+    """Return how events are shown: as asked for, as far as the terminal can do it; raises ``UsageError``."""
+    form: str = args.form or ("live" if args.once or not _can_hold_screen() else "screen")
+    if form == "screen":
+        if args.once:
+            raise UsageError("--once ends by itself: use --format live, lines or json with it")
+        if importlib.util.find_spec("textual") is None:
+            raise AdvisorError(f"--format screen needs Textual: {install_line('screen')}")
+        if not _is_interactive():
+            raise UsageError("--format screen needs a terminal for input, output and errors")
+    return "lines" if form == "live" and not _is_terminal() else form
+
+
+def _can_hold_screen() -> bool:
+    """Return whether there is a terminal to work with that is large enough, has the signs, and what draws it."""
+    if not _is_interactive():
+        return False
+    size = shutil.get_terminal_size((0, 0))
+    encoding = output.stream_encoding(sys.stdout, os.environ).lower().replace("-", "")
+    large = size.columns >= _LEAST_SCREEN[0] and size.lines >= _LEAST_SCREEN[1]
+    return large and encoding == "utf8" and importlib.util.find_spec("textual") is not None
+
+
+def _is_interactive() -> bool:
+    """Return whether a terminal is at all three standard streams: keys come from one, and the screen goes to one."""
+    return _is_terminal() and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def _is_terminal() -> bool:

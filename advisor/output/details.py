@@ -35,6 +35,17 @@ def render_details(advice: Advice, page: Page) -> list[list[Text]]:
     ]
 
 
+def render_observations(advice: Advice, page: Page) -> list[list[Text]]:
+    """Return the blocks on what was noticed: findings, what would not help, efficiencies, doubts, missing facts."""
+    return [
+        _render_findings(advice, page),
+        _no_help(advice, page),
+        _render_efficiencies(advice, page),
+        _render_quality(advice, page),
+        _render_needs(advice, page),
+    ]
+
+
 def _render_bounds(advice: Advice, page: Page) -> list[Text]:
     heads = [ColumnHead("bound"), ColumnHead("seconds", "number"), ColumnHead("status"), ColumnHead("reason", "prose")]
     known = iter(

@@ -73,6 +73,7 @@ class Page:
     encoding: str = "utf-8"
     color: bool = False
     verbose: bool = False
+    lists: bool = False
 
     @property
     def signs(self) -> Signs:
@@ -85,8 +86,8 @@ class Page:
 
     @property
     def as_list(self) -> bool:
-        """Whether the page is too narrow for columns."""
-        return self.width < LIST_BELOW
+        """Whether columns and bars become sentences: the page is too narrow for them, or its reader wants ``lists``."""
+        return self.lists or self.width < LIST_BELOW
 
     @property
     def frame_width(self) -> int:

@@ -227,6 +227,11 @@ def first_sentence(text: str) -> str:
     return _SENTENCE.split(" ".join(text.split()), maxsplit=1)[0]
 
 
+def render_recommendation(item: Recommendation, page: Page) -> list[Text]:
+    """Return everything about one recommendation: why, evidence, how with code, effects, where the rule stands."""
+    return _render_in_full(item, _shorten_places([item], page), page)
+
+
 def _render_in_full(item: Recommendation, places: dict[str, str], page: Page) -> list[Text]:
     """Return everything about one recommendation: why, evidence, how with code, effects, where the rule stands."""
     conflicts = ", ".join(item.conflicts)

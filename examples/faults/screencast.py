@@ -143,7 +143,7 @@ def add(top: Path, build: str, name: str) -> None:
 def record(top: Path) -> tuple[list[tuple[float, str]], list[str]]:
     """Return what the daemon wrote while the builds came, with times, and the screen after each build."""
     screens = []
-    command = [sys.executable, "-m", "gapwatch", "watch", "runs"]
+    command = [sys.executable, "-m", "gapwatch", "watch", "runs", "--format", "live"]
     with Terminal(command, top, environment(top)) as terminal:
         terminal.until(lambda frame: "Waiting for the first profile" in frame)
         number = 0

@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 WATCH = (sys.executable, "-m", "gapwatch", "watch", "runs")
+LIVE = (*WATCH, "--format", "live")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def settled(screencast: ModuleType, number: int, counted: str, frame: str) -> bo
 
 def test_the_screen_follows_runs_sizes_and_problems(screencast: ModuleType, tmp_path: Path) -> None:
     env = screencast.environment(tmp_path)
-    with screencast.Terminal(WATCH, tmp_path, env, (100, 40)) as terminal:
+    with screencast.Terminal(LIVE, tmp_path, env, (100, 40)) as terminal:
         terminal.until(lambda frame: "Waiting for the first profile" in frame)
         profile(tmp_path / "runs" / "one.json", build="v1", actual_s=47.0)
         shown = lines(terminal.until(lambda frame: settled(screencast, 1, "1 ingested", frame)))

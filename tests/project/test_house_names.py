@@ -27,6 +27,7 @@ ONE_WORD = {
     "advise": "the flow itself, and the service of that name in the contract of plugins",
     "append": "as of a list",
     "close": "as of a file",
+    "compose": "called by Textual",
     "compare": "of the Python API, on two runs or builds",
     "data": "called by the XML parser",
     "demangle": "the linker's term; what is demangled is always a symbol",

@@ -47,7 +47,7 @@ FOR_PLUGINS = {"model", "support", "trace", "analysis", "advice"}
 FOR_FORMATS = {"model", "support", "trace", "analysis"}
 
 #: Packages that only some rooms may import at all.
-RESERVED = {"rich": {"output", "cli"}, "watchdog": {"daemon"}, "otf2": set(), "_otf2": set()}
+RESERVED = {"rich": {"output", "cli"}, "textual": {"cli"}, "watchdog": {"daemon"}, "otf2": set(), "_otf2": set()}
 
 
 def plugin_files() -> list[Path]:

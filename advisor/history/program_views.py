@@ -1,0 +1,127 @@
+"""What the history holds of each program, as records for whoever shows it: a line of each, and all of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from advisor.advice.earlier_runs import EarlierRuns, find_base
+from advisor.history import database
+from advisor.history.file_states import FileStates
+from advisor.history.history_queries import StoredHistory
+from advisor.history.items import ItemStore
+from advisor.history.remarks import RemarkStore
+from advisor.history.runs import RunStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from advisor.analysis.comparison import Comparison
+    from advisor.history.file_states import State
+    from advisor.history.items import Item
+    from advisor.history.runs import RunEntry
+    from advisor.model.records import Advice
+
+#: Runs of a program whose run times a line holds, and troubles that are listed.
+_RUNS: Final = 40
+_TROUBLES: Final = 50
+#: States of items that nobody has looked at yet.
+_UNSEEN: Final = ("new", "back")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSummary:
+    """One program in a list: its newest run, the run times of the newest runs (s, the newest last), unseen items."""
+
+    newest: RunEntry
+    run_times: tuple[float | None, ...]
+    new_items: int
+
+    @property
+    def program(self) -> str:
+        """The name of the program."""
+        return self.newest.program
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramView:
+    """The newest run of a program with the states of its items, the runs before it, and what changed since.
+
+    ``change`` is None where no other build is known; ``items`` are all of the program, those seen last first.
+    """
+
+    number: int
+    advice: Advice
+    earlier: tuple[Advice, ...]
+    change: Comparison | None
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileOverview:
+    """The files by state, what is in the way of some of them, and what the daemon said of itself."""
+
+    counts: Mapping[State, int]
+    troubles: tuple[tuple[str, State, str], ...]
+    remarks: tuple[str, ...]
+
+
+class HistoryViews:
+    """The history at ``folder``; each method reads it anew, and raises ``StoreError``. Threads may share it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def has_history(self) -> bool:
+        """Whether there is a history yet."""
+        return (self._folder / database.NAME).exists()
+
+    def read_version(self) -> tuple[object, ...]:
+        """Return what differs once a run was added or read again, or the state of an item changed."""
+        if not self.has_history:
+            return ()
+        with database.read_history(self._folder) as connection:
+            runs = connection.execute("SELECT count(*), max(id), max(added) FROM runs").fetchone()
+            steps = connection.execute("SELECT max(id) FROM steps").fetchone()
+        return (*runs, *steps)
+
+    def list_programs(self) -> tuple[ProgramSummary, ...]:
+        """Return all programs, the one that ran last first."""
+        if not self.has_history:
+            return ()
+        with database.read_history(self._folder) as connection:
+            runs, items = RunStore(connection), ItemStore(connection)
+            return tuple(_summarize_program(program, runs, items) for program in runs.list_programs())
+
+    def load_program(self, program: str) -> ProgramView | None:
+        """Return all that is known of a program; None where it has no run."""
+        if not self.has_history:
+            return None
+        with database.read_history(self._folder) as connection:
+            entries = RunStore(connection).list_entries(program, 1)
+            if not entries:
+                return None
+            number = entries[0].number
+            advice = RunStore(connection).load_advice(number)
+            items = ItemStore(connection).items_of_program(program)
+        past = StoredHistory(self._folder, until=number)
+        earlier = EarlierRuns(advice.profile, (), past).earlier_advice()
+        base = find_base(advice, earlier)
+        return ProgramView(number, past.update_item_states(advice), earlier, base.change if base else None, items)
+
+    def read_files(self) -> FileOverview:
+        """Return what became of the files."""
+        if not self.has_history:
+            return FileOverview({}, (), ())
+        with database.read_history(self._folder) as connection:
+            files = FileStates(connection)
+            remarks = RemarkStore(connection).latest_remarks()
+            return FileOverview(files.count_states(), tuple(files.find_troubles(_TROUBLES)), remarks)
+
+
+def _summarize_program(program: str, runs: RunStore, items: ItemStore) -> ProgramSummary:
+    entries = runs.list_entries(program, _RUNS)
+    unseen = sum(item.state in _UNSEEN for item in items.items_of_program(program))
+    return ProgramSummary(entries[-1], tuple(entry.actual_s for entry in entries), unseen)
