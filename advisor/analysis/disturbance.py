@@ -42,13 +42,16 @@ def disturbance_seconds(profile: Profile) -> float:
     return seconds if seconds >= _LEAST_SHARE * profile.actual_s else 0.0
 
 
-def doubtful_seconds(profile: Profile, gap: str) -> float:
-    """Return the seconds of a gap, by its letter, that need not come back in another run."""
+def doubtful_seconds(profile: Profile, gap: str, share: float = 1.0) -> float:
+    """Return the seconds of a gap, by its letter, that need not come back in another run.
+
+    In a part of the run with this ``share`` of its computation cores differ by so much less; a delay may be anywhere.
+    """
     if gap not in DISTURBED_GAPS:
         return 0.0
     table = profile.counts.get(UNREPEATED)
     uneven_s = float(table.sum()) if table is not None and gap in UNEVEN_GAPS else 0.0
-    return disturbance_seconds(profile) + uneven_s
+    return disturbance_seconds(profile) + share * uneven_s
 
 
 def describe_disturbance(seconds: float) -> str:

@@ -99,3 +99,13 @@ def test_runs_that_were_sampled_have_their_own_measure() -> None:
     assert disturbance_seconds(quiet) == 0.0
     assert disturbance_seconds(replace(quiet, outside={OTHERS: np.array([1.0, 2.0])})) == 2.0
     assert disturbance_seconds(replace(quiet, outside={OTHERS: np.array([0.01, 0.02])})) == 0.0
+
+
+def test_a_part_of_the_run_is_only_as_doubtful_as_its_computation_is_long() -> None:
+    profile = unbalanced(0.0)
+    (step,) = profile.phases
+    other = replace(step, name="other")
+    counts = {**profile.counts, UNREPEATED: np.array([[2.0, 0.0]])}
+    halves = replace(profile, phases=(step, other), actual_s=30.0, counts=counts)
+    for site in sheet_of(halves).sites:
+        assert site.gap_span("L").low == pytest.approx(site.gap_span("L").high - 1.0)

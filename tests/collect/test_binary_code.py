@@ -46,6 +46,8 @@ void gather(int n, double *restrict y, const double *restrict x, const int *rest
     for (int i = 0; i < n; i++)
         y[at[i]] = 2.0 * x[at[i]];
 }
+double orbit(int n, double x) { for (int i = 0; i < n; i++) x = 3.7 * x * (1.0 - x); return x; }
+void sweep(int n, double *u) { for (int i = 1; i < n; i++) u[i] = 0.5 * (u[i - 1] + u[i + 1]); }
 void update(int n, volatile long *place, const int *x) { for (int i = 0; i < n; i++) *place += x[i]; }
 int main(int argc, char **argv)
 {
@@ -53,7 +55,8 @@ int main(int argc, char **argv)
     int at[9] = {0};
     long place = 0;
     add(argc, y, x), power(argc, y, x), column(argc, y, x), divide(argc, y, x), gather(argc, y, x, at);
-    update(argc, &place, at);
+    update(argc, &place, at), sweep(argc, y);
+    x[1] = orbit(argc, 0.3);
     printf("%s %g %g\\n", argv[0], sum(argc, y), y[0]);
     return 0;
 }
@@ -138,7 +141,15 @@ def test_code_without_optimization_is_recognized_by_its_stack(tmp_path: Path, co
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("add", "overlap"), ("sum", "order"), ("power", "call"), ("column", "stride"), ("gather", "index")],
+    [
+        ("add", "overlap"),
+        ("sum", "order"),
+        ("power", "call"),
+        ("column", "stride"),
+        ("gather", "index"),
+        ("orbit", "recurrence"),
+        ("sweep", "recurrence"),
+    ],
 )
 def test_the_reason_why_a_loop_is_scalar(scalar: Path, name: str, reason: str) -> None:
     (loop,) = function(scalar, name).loops

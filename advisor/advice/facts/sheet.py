@@ -132,7 +132,6 @@ class _Collector:
     ) -> None:
         self.profile, self.gaps, self.machine, self.loads = profile, gaps, machine, loads
         self.bounds = {bound.name: bound for bound in bounds}
-        self.doubtful_s = {letter: doubtful_seconds(profile, letter) for letter in GAP_NAMES}
         self.second_run = Need(SECOND_RUN, recording_command(profile, "compiled_ops"))
         self.seconds, self.vocabulary = seconds, vocabulary
         self.calls: CallTable = build_call_table(profile)
@@ -146,14 +145,17 @@ class _Collector:
         everything = tuple(range(len(self.profile.phases)))
         values = self._compute_values("run", self._make_source(everything, everything))
         seconds = [gap.seconds for gap in self.gaps]
-        return self._make_site(None, values, seconds, [bound.seconds for bound in self.bounds.values()])
+        return self._make_site(None, values, seconds, [bound.seconds for bound in self.bounds.values()], 1.0)
 
     def collect_site(self, place: Place, run: Site) -> Site:
         """Return the facts and the parts of the gaps at a site."""
         values = {**run.values, **self._compute_values("phase", self._make_source(place.phases, place.family))}
         phases = list(place.phases)
         seconds = [float(share[phases].sum()) for share in self.shares]
-        return self._make_site(place, values, seconds, [self._bound_seconds(name, phases) for name in self.bounds])
+        computed = float(self.seconds.sum())
+        share = float(self.seconds[phases].sum()) / computed if computed > 0 else 1.0
+        bounds = [self._bound_seconds(name, phases) for name in self.bounds]
+        return self._make_site(place, values, seconds, bounds, share)
 
     def _make_source(self, phases: tuple[int, ...], family: tuple[int, ...]) -> FactSource:
         causes = self.profile.causes
@@ -187,12 +189,17 @@ class _Collector:
         return None if spread is None else float(self.loads.sum_by_phase(spread)[phases].sum())
 
     def _make_site(
-        self, place: Place | None, values: dict[str, Value], seconds: list[float], bounds: list[float | None]
+        self,
+        place: Place | None,
+        values: dict[str, Value],
+        seconds: list[float],
+        bounds: list[float | None],
+        share: float,
     ) -> Site:
-        spans = {letter: self._make_span(letter, seconds, bounds) for letter in GAP_NAMES}
+        spans = {letter: self._make_span(letter, seconds, bounds, share) for letter in GAP_NAMES}
         return Site(place, self.profile.actual_s, values, spans, self.vocabulary, self.needs)
 
-    def _make_span(self, letter: str, seconds: list[float], bounds: list[float | None]) -> GapSpan:
+    def _make_span(self, letter: str, seconds: list[float], bounds: list[float | None], share: float) -> GapSpan:
         """Return what is known of a gap: all of it, at most a merged gap, or at most the lowest bound known."""
         found = next((n for n, gap in enumerate(self.gaps) if letter in gap.members), None)
         if found is None:
@@ -202,7 +209,7 @@ class _Collector:
         gap, part = self.gaps[found], seconds[found]
         formula = f"{gap.upper} - {gap.lower}"
         if len(gap.members) == 1:
-            doubtful_s = self.doubtful_s[letter]
+            doubtful_s = doubtful_seconds(self.profile, letter, share)
             if not doubtful_s:
                 return GapSpan(part, part, formula)
             return GapSpan(max(part - doubtful_s, min(part, 0.0)), part, formula, self.second_run)

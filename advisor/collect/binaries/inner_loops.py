@@ -7,9 +7,10 @@ ran, it does not know.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
+from advisor.collect.binaries.registers import find_step_places, find_steps, find_writes, whole_register
 from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
     from advisor.collect.binaries.disassembly import Instruction
 
-#: Why a loop works on one number at a time: it calls, goes through indices (then it waits for what they name), keeps
-#: the order of a sum, branches on data, or steps over numbers; ``overlap``: nothing of that, so the compiler was not
-#: asked, or feared overlapping arrays.
-ScalarReason = Literal["call", "index", "order", "branch", "stride", "overlap"]
+#: Why a loop works on one number at a time: it calls, needs what the iteration before computed, goes through indices
+#: (then it waits for what they name), keeps the order of a sum, branches on data, or steps over numbers; ``overlap``:
+#: nothing of that, so the compiler was not asked, or feared overlapping arrays.
+ScalarReason = Literal["call", "recurrence", "index", "order", "branch", "stride", "overlap"]
 
 _ARITHMETIC: Final = re.compile(
     r"v?(?:add|sub|mul|div|sqrt|min|max|dp|hadd|hsub|addsub|round|rsqrt(?:14)?|rcp(?:14)?|fn?m(?:add|sub)(?:132|213|231)?)"
@@ -28,6 +29,8 @@ _ARITHMETIC: Final = re.compile(
 )
 _X87: Final = re.compile(r"f(?:i?add|i?sub|i?mul|i?div|sqrt)[rp]{0,2}")
 _SLOW: Final = re.compile(r"v?(?:div|sqrt)[sp][sd]|f(?:i?div|sqrt)[rp]{0,2}")
+_ROOTS: Final = re.compile(r"v?(?:sqrt|rsqrt|rcp|round)")
+_FUSED: Final = re.compile(r"vfn?m")
 _SUMS: Final = re.compile(r"v?(?:add|sub|fn?m(?:add|sub)(?:132|213|231)?)s[sd]")
 _SIZES: Final[Mapping[str, int]] = {
     "byte": 1, "word": 2, "dword": 4, "qword": 8, "xmmword": 16, "ymmword": 32, "zmmword": 64, "tbyte": 16,
@@ -39,6 +42,8 @@ _STACK: Final = frozenset({"rsp", "rbp"})
 _LONGEST: Final = 20_000
 #: Numbers this many bytes apart fall into few sets of the first cache: a power of two, or a multiple of a page.
 _PAGE_B: Final = 4096
+#: What the last so many iterations have computed does not come in one vector.
+_NEAREST: Final = 3
 #: Of the bytes that a step goes over, at least this share is used by a loop of stride one.
 _DENSE: Final = 0.5
 
@@ -60,8 +65,9 @@ class InnerLoop:
 
     ``accesses`` are places outside of the own frame, of which ``strided`` are walked through in steps over numbers,
     ``far`` in steps of pages, and ``indexed`` at addresses that were loaded or computed anew. ``fixed_updates`` are
-    stores to the same place in every iteration. ``arithmetic`` are the addresses of instructions that compute,
-    ``calls`` the targets of calls, None for one through a pointer.
+    stores to the same place in every iteration. ``recurs`` says that an iteration needs what one before it computed,
+    other than as a term of a sum. ``arithmetic`` are the addresses of instructions that compute, ``calls`` the targets
+    of calls, None for one through a pointer.
     """
 
     begin: int
@@ -80,6 +86,7 @@ class InnerLoop:
     locked: int
     branches: int
     ordered_sums: int
+    recurs: bool
     calls: tuple[int | None, ...]
     arithmetic: tuple[int, ...]
 
@@ -90,6 +97,8 @@ class InnerLoop:
             return None
         if self.calls:
             return "call"
+        if self.recurs:
+            return "recurrence"
         if self.indexed:
             return "index"
         if self.ordered_sums:
@@ -151,14 +160,21 @@ def is_on_stack(one: Instruction) -> bool:
 def _describe_loop(body: Sequence[Instruction], depth: int) -> InnerLoop:
     writes = find_writes(body)
     steps = find_steps(body, writes)
+    places = find_step_places(body, steps)
     scalar, packed, slow = count_arithmetic(body)
-    accesses = [found for one in body if (found := _read_access(one)) is not None and not is_on_stack(one)]
+    accesses = [
+        _place_at_start(found, at, steps, places)
+        for at, one in enumerate(body)
+        if (found := _read_access(one)) is not None and not is_on_stack(one)
+    ]
     groups: dict[tuple[tuple[str, int], ...], list[Access]] = {}
     for access in accesses:
         groups.setdefault(access.terms, []).append(access)
     strided = far = indexed = fixed = 0
+    recurs = _has_recurrence(body)
     for terms, members in groups.items():
         step = _step_of(terms, steps, writes)
+        recurs |= isinstance(step, int) and _reads_back(members, step)
         if step is None:
             indexed += len(members)
         elif step == 0:
@@ -185,6 +201,7 @@ def _describe_loop(body: Sequence[Instruction], depth: int) -> InnerLoop:
         locked=sum(one.mnemonic.startswith("lock ") for one in body),
         branches=len(jumps),
         ordered_sums=_count_ordered_sums(body),
+        recurs=recurs,
         calls=tuple(one.target for one in calls),
         arithmetic=tuple(one.address for one in body if is_arithmetic(one)),
     )
@@ -211,6 +228,15 @@ def _read_access(one: Instruction) -> Access | None:
     compares = one.mnemonic in ("cmp", "test", "ucomisd", "comisd", "ucomiss", "comiss", "vucomisd", "vcomisd")
     size = _SIZES.get(found["size"] or "", 8)
     return Access(tuple(sorted(terms)), displacement, size, not (first and moves), first and not compares)
+
+
+def _place_at_start(access: Access, at: int, steps: Mapping[str, int | str], places: Mapping[str, int]) -> Access:
+    """Return an access of the instruction ``at`` with the displacement from registers as an iteration finds them."""
+    moved = 0
+    for register, factor in access.terms:
+        step = steps.get(register, 0)
+        moved += step * factor if not isinstance(step, str) and places.get(register, at) < at else 0
+    return replace(access, displacement=access.displacement + moved) if moved else access
 
 
 def _step_of(
@@ -260,6 +286,42 @@ def _count_ordered_sums(body: Sequence[Instruction]) -> int:
         elif target[:1] == "v":
             carried[target] = {}
     return max((entries.get(register, 0) for register, entries in carried.items()), default=0)
+
+
+def _reads_back(members: Sequence[Access], step: int) -> bool:
+    """Return whether an iteration reads what one of the last ones has written, ``step`` bytes further back each."""
+    written = {each.displacement for each in members if each.writes}
+    read = {each.displacement for each in members if each.reads}
+    return any(place - back * step in read for place in written for back in range(1, _NEAREST + 1) if step)
+
+
+def _has_recurrence(body: Sequence[Instruction]) -> bool:
+    """Return whether a scalar value of an iteration goes into the same one of the next by more than additions.
+
+    Values in registers are followed through arithmetic and copies; True stands for one that was multiplied, divided or
+    rooted on its way.
+    """
+    carried: dict[str, dict[str, bool]] = {}
+    for one in body:
+        if not one.operands or "[" in one.operands[0] or one.jumps or one.mnemonic in ("cmp", "test"):
+            continue
+        target, *sources = (whole_register(operand) for operand in one.operands if "[" not in operand)
+        found = _ARITHMETIC.fullmatch(one.mnemonic)
+        if found is not None and found["width"] == "s":
+            fused = _FUSED.match(one.mnemonic) is not None
+            overwrites = not fused and (len(one.operands) == 3 or _ROOTS.match(one.mnemonic) is not None)
+            used = tuple(sources) if overwrites else (target, *sources)
+            added = _added_registers(one, target, sources) if _SUMS.fullmatch(one.mnemonic) else ()
+            entries: dict[str, bool] = {}
+            for register in used:
+                for entry, changed in carried.get(register, {register: False}).items():
+                    entries[entry] = entries.get(entry, False) or changed or register not in added
+            carried[target] = entries
+        elif one.mnemonic.removeprefix("v").startswith("mova") and sources:
+            carried[target] = carried.get(sources[0], {sources[0]: False})
+        elif target[:1] == "v":
+            carried[target] = {}
+    return any(entries.get(register, False) for register, entries in carried.items())
 
 
 def _added_registers(one: Instruction, target: str, sources: Sequence[str]) -> tuple[str, ...]:

@@ -67,6 +67,15 @@ def find_steps(body: Sequence[Instruction], writes: Mapping[str, int]) -> dict[s
     return steps
 
 
+def find_step_places(body: Sequence[Instruction], steps: Mapping[str, int | str]) -> dict[str, int]:
+    """Return at which instruction of a loop each register is advanced."""
+    return {
+        register: at
+        for at, one in enumerate(body)
+        if one.operands and (register := whole_register(one.operands[0])) in steps and find_writes((one,)).get(register)
+    }
+
+
 def _read_step(one: Instruction, register: str) -> int | str | None:
     if one.mnemonic in ("inc", "dec"):
         return 1 if one.mnemonic == "inc" else -1

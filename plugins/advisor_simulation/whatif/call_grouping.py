@@ -134,8 +134,9 @@ def _calls(run: MeasuredRun, *sorts: str) -> IntArray:
 
 
 def merge_regions(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Start the threads once in each iteration."""
+    """Start the threads once in each iteration: all threads are charged what the first of their rank needs for that."""
     saved = _saved_seconds(run, chosen, "sync", ("thread start", "thread barrier"))
+    saved = {number: np.maximum(seconds, seconds[run.team.master]) for number, seconds in saved.items()}
     changed = [replace(p, sync=_subtract_saved(p.sync, saved[p.number])) for p in run.phases if p.number in saved]
     return run.with_phases(changed) if changed else None
 

@@ -19,6 +19,8 @@ from advisor.model.record_class import dataclass
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy.typing as npt
+
     from advisor.analysis.loads.arrays import RankThreads, Terms
     from advisor.model.records import FloatArray, IntArray, Phase, Profile
 
@@ -32,8 +34,8 @@ PARTS = ("work", "transfer", "io")
 class PhaseRun:
     """One phase; all arrays (Q, I) in seconds except ``inner`` (I,).
 
-    ``work``, ``transfer`` and ``io`` are charged loads: a thread is charged what the first thread of its rank does
-    outside parallel regions; ``alone`` is that part of ``work``. ``sync`` is what each spends on synchronizing,
+    ``work``, ``transfer``, ``io`` and ``sync`` are charged loads: a thread is charged what the first thread of its rank
+    does outside parallel regions; ``alone`` is that part of ``work``. ``sync`` is what each spends on synchronizing,
     ``inner`` the rest of each instance's time, ``start`` (I,) when it began. A trace may tell that its main region is
     passed more often than there are instances: ``passes`` times in all.
     """
@@ -133,7 +135,10 @@ def build_run(profile: Profile) -> MeasuredRun | None:
     phases = tuple(_build_phase(number, phase, profile, team, columns) for number, phase in enumerate(profile.phases))
     inside = sum(float(phase.durations().sum()) for phase in phases)
     waits = kinds.wait.terms if kinds.wait.is_known else ()
-    errors = [_unexplained_seconds(run, phase, waits) for run, phase in zip(phases, profile.phases, strict=True)]
+    errors = [
+        _unexplained_seconds(run, _charge_loads(phase, waits, team, _outside_teams(phase, profile))[0])
+        for run, phase in zip(phases, profile.phases, strict=True)
+    ]
     return MeasuredRun(profile, team, phases, profile.actual_s - inside, float(sum(errors)))
 
 
@@ -156,9 +161,9 @@ def scale_speed(run: MeasuredRun, processor: float, network: float) -> MeasuredR
 def _build_phase(
     number: int, phase: Phase, profile: Profile, team: RankThreads, columns: tuple[Terms, ...]
 ) -> PhaseRun:
-    shared = np.array([not profile.regions[region].threaded for region in phase.regions], dtype=bool)
-    own, alone = zip(*(_charge_loads(phase, terms, team, shared) for terms in columns[:3]), strict=True)
-    sync = _sum_signed(phase, columns[3])
+    shared = _outside_teams(phase, profile)
+    own, alone = zip(*(_charge_loads(phase, terms, team, shared) for terms in columns), strict=True)
+    sync = own[3]
     load = own[2]
     who = load.argmax(axis=0)
     each = np.arange(load.shape[1])
@@ -172,6 +177,11 @@ def _build_phase(
     )  # fmt: skip
 
 
+def _outside_teams(phase: Phase, profile: Profile) -> npt.NDArray[np.bool_]:
+    """Return which regions of a phase lie outside of parallel regions."""
+    return np.array([not profile.regions[region].threaded for region in phase.regions], dtype=np.bool_)
+
+
 def _sum_signed(phase: Phase, terms: Terms) -> FloatArray:
     """Return the signed sum of arrays over all regions (Q, I)."""
     shape = next(iter(phase.arrays.values())).shape[1:]
@@ -182,7 +192,9 @@ def _sum_signed(phase: Phase, terms: Terms) -> FloatArray:
     return total
 
 
-def _charge_loads(phase: Phase, terms: Terms, team: RankThreads, shared: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _charge_loads(
+    phase: Phase, terms: Terms, team: RankThreads, shared: npt.NDArray[np.bool_]
+) -> tuple[FloatArray, FloatArray]:
     """Return the loads of the processors (Q, I), and the part of them that the first thread of a rank does alone."""
     load = _sum_signed(phase, terms)
     outside = sum((sign * phase.arrays[name][shared].sum(axis=0) for name, sign in terms), start=np.zeros_like(load))
@@ -191,11 +203,11 @@ def _charge_loads(phase: Phase, terms: Terms, team: RankThreads, shared: FloatAr
     return load, alone
 
 
-def _unexplained_seconds(run: PhaseRun, phase: Phase, waits: Terms) -> float:
-    """Return by how much a phase misses its time if the inner wait is what the deciding processors recorded,
+def _unexplained_seconds(run: PhaseRun, waits: FloatArray) -> float:
+    """Return by how much a phase misses its time if the inner wait is what the deciding processors are charged (Q, I),
     seconds."""
     who = run.load.argmax(axis=0)
-    wait = _sum_signed(phase, waits)[who, np.arange(run.load.shape[1])]
+    wait = waits[who, np.arange(run.load.shape[1])]
     return abs(float((run.inner - wait).sum()))
 
 
