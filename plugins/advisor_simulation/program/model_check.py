@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import ctypes
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,14 +11,15 @@ import numpy as np
 from advisor_simulation.mds.costs import MachineCosts
 from advisor_simulation.mds.engine import Simulation
 from advisor_simulation.model.world import build_world
-from advisor_simulation.program.array_layout import iterate_in_loops
+from advisor_simulation.program.address_trace import compile_part
 from advisor_simulation.program.cache_check import CacheGeometry, count_misses
+from advisor_simulation.program.program_model import retrace_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from advisor.model.records import FloatArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.mds.log import SimulationLog
     from advisor_simulation.model.records import Model
     from advisor_simulation.program.program_model import FoldedProgram, TracedProgram
@@ -84,23 +85,25 @@ def compare_misses(
     folded: FoldedProgram,
     command: Sequence[str],
     scratch: Path,
+    user_cache: Path,
     cache: CacheGeometry | None = None,
 ) -> list[Comparison]:
     """Return the misses of each array in a first cache, simulated by the model and by valgrind.
 
     valgrind lets the threads of a process share one cache: such programs are compared at one thread. Empty where the
-    model holds for no other number of threads.
+    model holds for no other number of threads. valgrind counts by instruction; where one goes to several arrays, what
+    the tracer saw says how its misses are shared. ``scratch`` takes files, ``user_cache`` what is compiled.
     """
     cache = cache or CacheGeometry()
-    if traced.ranked:
-        processors, variables = folded.processors, {"OMP_NUM_THREADS": "1"}
-    elif model.processors not in (None, 1):
+    processors = folded.processors if traced.ranked else 1
+    if not traced.ranked and model.processors not in (None, 1):
         return []
-    else:
-        processors, variables = 1, {"OMP_NUM_THREADS": "1"}
     names, log = simulate_plain(model, folder, processors, cache)
-    counted = count_misses(command, traced.image.path, cache, scratch, variables)
-    shares = _share_instructions(traced, folded)
+    counted = count_misses(command, traced.image.path, cache, scratch, {"OMP_NUM_THREADS": "1"})
+    alone = traced
+    if not traced.ranked and folded.processors > 1:
+        alone = retrace_program(traced, command, user_cache, scratch, {"OMP_NUM_THREADS": "1"})
+    shares = _share_misses(alone, cache, user_cache)
     measured: dict[str, float] = {}
     for address, counts in counted.items():
         for name, share in shares.get(address, {}).items():
@@ -109,16 +112,46 @@ def compare_misses(
     return _compare_arrays({name: float(modelled.get(name, 0)) for name in names}, measured)
 
 
-def _share_instructions(traced: TracedProgram, folded: FoldedProgram) -> dict[int, dict[str, float]]:
-    """Return for each instruction, by address, the share of its accesses that go to each array."""
-    counts: dict[int, Counter[str]] = {}
-    for number, times in Counter(folded.order).items():
-        for step in folded.folded[number].steps:
-            for use in iterate_in_loops(step.body, (len(step.owner),)):
-                address = traced.code.accesses[use.reference.instruction].address
-                name = traced.names[use.reference.data]
-                counts.setdefault(address, Counter())[name] += use.reference.count * times
-    return {at: {name: one / found.total() for name, one in found.items()} for at, found in counts.items()}
+def _share_misses(traced: TracedProgram, cache: CacheGeometry, user_cache: Path) -> dict[int, dict[str, float]]:
+    """Return for each instruction, by address, the share of its misses that goes to each array."""
+    total = count_traced_misses(traced, cache, user_cache)
+    found: dict[int, dict[str, float]] = {}
+    for access, row in zip(traced.code.accesses, total, strict=True):
+        if row.sum():
+            shares = row / row.sum()
+            found[access.address] = {traced.names[k]: float(shares[k]) for k in np.flatnonzero(row[:-1])}
+    return found
+
+
+def count_traced_misses(traced: TracedProgram, cache: CacheGeometry, user_cache: Path) -> IntArray:
+    """Return the misses of each instruction in each object, the last column of nothing known, over all processes.
+
+    Each process has a cache of its own, that its threads share.
+    """
+    library = ctypes.CDLL(str(compile_part("locate.c", user_cache)))
+    count = len(traced.names)
+    misses = np.zeros((len(traced.code.accesses), count + 1), dtype=np.int64)
+    number = {name: place for place, name in enumerate(traced.names)}
+    sets = cache.size // (cache.line * cache.ways)
+    for process, objects in zip(traced.processes, traced.objects, strict=True):
+        begin = np.array([one.address for one in objects], dtype=np.int64)
+        end = np.array([one.end for one in objects], dtype=np.int64)
+        which = np.array([number[one.name] for one in objects], dtype=np.int32)
+        sizes = np.zeros(len(traced.code.accesses), dtype=np.uint8)
+        for place, size in process.sizes.items():
+            sizes[place] = size
+        tags = np.zeros(sets * cache.ways, dtype=np.uint64)
+        for thread in process.threads:
+            words = np.ascontiguousarray(thread.words)
+            pointers = [ctypes.c_void_p(one.ctypes.data) for one in (sizes, begin, end, which)]
+            numbers = (len(objects), count, cache.line.bit_length() - 1, sets, cache.ways)
+            kinds = (ctypes.c_int64, ctypes.c_int64, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+            library.count_misses(
+                ctypes.c_void_p(words.ctypes.data), ctypes.c_int64(len(words)), *pointers,
+                *(kind(one) for kind, one in zip(kinds, numbers, strict=True)),
+                ctypes.c_void_p(tags.ctypes.data), ctypes.c_void_p(misses.ctypes.data),
+            )  # fmt: skip
+    return misses
 
 
 def _compare_arrays(modelled: dict[str, float], measured: dict[str, float]) -> list[Comparison]:

@@ -47,7 +47,7 @@ def build_report(
             parts: list[Part] = [_describe_program(traced.image.path.name, folded.processors, log)]
             rows = compare_loads(log, folded)
             if not args.unchecked:
-                parts += _compare_with_valgrind(rows, model, place.parent, traced, folded, command)
+                parts += _compare_with_valgrind(rows, model, place.parent, traced, folded, command, cache)
             parts.append(_comparison_table(rows))
         finally:
             if args.save is not None:
@@ -68,10 +68,11 @@ def _compare_with_valgrind(
     traced: TracedProgram,
     folded: FoldedProgram,
     command: Sequence[str],
+    cache: Path,
 ) -> list[Text]:
     try:
         with tempfile.TemporaryDirectory(prefix="gapwatch-") as scratch:
-            found = compare_misses(model, place, traced, folded, command, Path(scratch))
+            found = compare_misses(model, place, traced, folded, command, Path(scratch), cache)
     except AdvisorError as error:
         return [Text(f"Misses were not compared: {error}.")]
     rows += found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -80,10 +80,28 @@ def trace_program(
     """
     image = read_elf(program)
     code = read_program_code(image)
-    processes = trace_addresses(command, program, code.write_places(), cache, folder, limit)
+    first = min((address for _, address, _ in image.segments), default=0) & -4096
+    processes = trace_addresses(command, program, first, code.write_places(), cache, folder, limit)
     objects = tuple(find_objects(image, one, source) for one in processes)
     names = dict.fromkeys(one.name for found in objects for one in found)
     return TracedProgram(image, code, processes, tuple(names), objects)
+
+
+def retrace_program(
+    traced: TracedProgram, command: Sequence[str], cache: Path, folder: Path, variables: Mapping[str, str]
+) -> TracedProgram:
+    """Run a traced program once more with other ``variables``; its objects keep their numbers."""
+    first = min((address for _, address, _ in traced.image.segments), default=0) & -4096
+    own = folder / "again"
+    own.mkdir()
+    processes = trace_addresses(
+        command, traced.image.path, first, traced.code.write_places(), cache, own, variables=variables
+    )
+    known = set(traced.names)
+    objects = tuple(
+        tuple(one for one in find_objects(traced.image, process) if one.name in known) for process in processes
+    )
+    return replace(traced, processes=processes, objects=objects)
 
 
 def fold_program(traced: TracedProgram, cache: Path) -> FoldedProgram:
@@ -240,18 +258,18 @@ def _plain_name(text: str) -> str:
 def _name_phase(
     traced: TracedProgram, phase: ProgramPhase, folded: FoldedPhase, lines: Mapping[int, tuple[str | None, int | None]]
 ) -> str:
-    loops = [step.loop for step in folded.steps if step.loop >= 0]
+    loops = [step.loop for step in folded.steps if 0 <= step.loop < len(traced.code.loops)]
     if not loops:
         symbol = traced.image.find_function(phase.body - traced.processes[0].base) if phase.body else None
         return _plain_name(symbol.name) if symbol is not None else "other"
-    largest = max(folded.steps, key=lambda step: step.weight.sum() if step.loop >= 0 else -1.0).loop
-    return _plain_name(_name_step(traced, largest if largest >= 0 else loops[0], lines, ""))
+    largest = max((step for step in folded.steps if step.loop in loops), key=lambda step: step.weight.sum()).loop
+    return _plain_name(_name_step(traced, largest, lines, ""))
 
 
 def _name_step(
     traced: TracedProgram, loop: int, lines: Mapping[int, tuple[str | None, int | None]], otherwise: str
 ) -> str:
-    if loop < 0:
+    if not 0 <= loop < len(traced.code.loops):
         return otherwise
     one = traced.code.loops[loop]
     line = lines.get(one.header, (None, None))[1]
