@@ -1,6 +1,14 @@
-/* Five-point stencil, two arrays in turn. */
+/* Five-point stencil, two arrays in turn; ADJACENT puts the threads' sums next to each other. */
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+static struct {
+  double sum;
+#ifndef ADJACENT
+  char apart[120];
+#endif
+} part[64] __attribute__((aligned(128)));
 
 static void sweep(const double *from, double *to, int n) {
 #pragma omp parallel for
@@ -23,6 +31,12 @@ int main(int argc, char **argv) {
     u = v;
     v = w;
   }
-  printf("%g\n", u[n + n / 2]);
+#pragma omp parallel
+  {
+    volatile double *sum = &part[omp_get_thread_num()].sum;
+#pragma omp for
+    for (int k = 0; k < n * n; k++) *sum += u[k];
+  }
+  printf("%g %g\n", u[n + n / 2], part[0].sum);
   return 0;
 }

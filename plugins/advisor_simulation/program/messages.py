@@ -1,14 +1,15 @@
-"""The messages of a recorded run, phase by phase: each call of MPI that the tracer marked is found among the recorded."""
+"""The messages of a recorded run, by phase: each call of MPI that the tracer marked is found among the recorded."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.events import SENDS, Kind, Role
+from advisor.trace.events import SENDS, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
     from advisor_simulation.program.code_loops import ProgramCode
     from advisor_simulation.program.phases import ProgramPhase
 
-#: Events of a recorded run that are gone through, at most.
-MOST_EVENTS: Final = 20_000_000
-_MPI: Final = (Role.MPI_P2P, Role.MPI_COLLECTIVE)
+_PREFIX: Final = re.compile(r"p?mpi_")
 
 
 @dataclass(slots=True)
@@ -36,7 +35,7 @@ PhaseMessages = Counter[tuple[str, int, int, int]]
 
 def normalize_name(name: str) -> str:
     """Return the name of a function of MPI as Fortran, C and profiling interfaces share it."""
-    return name.lower().rstrip("_").removeprefix("p").removeprefix("mpi_")
+    return _PREFIX.sub("", name.lower().rstrip("_"), count=1)
 
 
 def list_calls(trace: Trace) -> dict[int, list[CallMessages]]:
@@ -50,9 +49,9 @@ def list_calls(trace: Trace) -> dict[int, list[CallMessages]]:
         calls = found.setdefault(location.rank, [])
         begin, end = int(trace.first[place]), int(trace.first[place + 1])
         current: CallMessages | None = None
-        rows = zip(trace.kind[begin:end].tolist(), trace.region[begin:end].tolist(), trace.comm[begin:end].tolist(),
-                   trace.partner[begin:end].tolist(), trace.size[begin:end].tolist(), strict=True)  # fmt: skip
-        for kind, region, _, partner, size in rows:
+        columns = (trace.kind, trace.region, trace.partner, trace.size)
+        rows = zip(*(column[begin:end].tolist() for column in columns), strict=True)
+        for kind, region, partner, size in rows:
             if kind == Kind.ENTER and (name := names[region]) is not None:
                 current = CallMessages(name)
                 calls.append(current)
@@ -64,7 +63,7 @@ def list_calls(trace: Trace) -> dict[int, list[CallMessages]]:
 
 
 def assign_messages(
-    trace: Trace, phases: Sequence[ProgramPhase], order: Sequence[int], cuts: Sequence[Mapping[int, Sequence[str]]]
+    trace: Trace, phases: int, order: Sequence[int], cuts: Sequence[Mapping[int, Sequence[str]]]
 ) -> tuple[list[PhaseMessages], bool]:
     """Return the messages of each phase in its first execution, and whether all its executions send the same.
 
@@ -75,7 +74,7 @@ def assign_messages(
     marked = {name for cut in cuts for each in cut.values() for name in each}
     shared = names & marked
     following = {rank: iter([call for call in each if call.name in shared]) for rank, each in calls.items()}
-    found: list[PhaseMessages | None] = [None] * len(phases)
+    found: list[PhaseMessages | None] = [None] * phases
     alike = True
     for number, cut in zip(order, cuts, strict=True):
         made: PhaseMessages = Counter()
