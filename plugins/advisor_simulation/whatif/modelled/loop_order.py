@@ -53,7 +53,7 @@ def interchange_loops(model: Model, setting: ModelSetting) -> Model | None:
     """Put the loops of bodies into the order that touches fewest lines."""
     world = setting.build_world(model)
 
-    def change(step: Step) -> Step:
+    def reorder_loops(step: Step) -> Step:
         chain = find_chain(step, world)
         if chain is None or not isinstance(step, records.Parallel):
             return step
@@ -64,14 +64,14 @@ def interchange_loops(model: Model, setting: ModelSetting) -> Model | None:
             return step
         return rebuild_step(step, chain, orders[best], 0, world)
 
-    return _add_parts(change_each_step(model, change), model)
+    return _add_parts(change_each_step(model, reorder_loops), model)
 
 
 def block_loops(model: Model, setting: ModelSetting) -> Model | None:
     """Cut the loops of bodies with large steps into blocks that fit into a first cache."""
     world = setting.build_world(model)
 
-    def change(step: Step) -> Step:
+    def cut_loops(step: Step) -> Step:
         chain = find_chain(step, world)
         if chain is None or len(chain.indices) < 2 or not isinstance(step, records.Parallel):
             return step
@@ -82,7 +82,7 @@ def block_loops(model: Model, setting: ModelSetting) -> Model | None:
         items = BLOCK_B / sum(world.arrays[name].element for name in arrays)
         return rebuild_step(step, chain, order, 1 << int(np.log2(max(np.sqrt(items), 2))), world)
 
-    return _add_parts(change_each_step(model, change), model)
+    return _add_parts(change_each_step(model, cut_loops), model)
 
 
 def _add_parts(made: Model | None, model: Model) -> Model | None:
