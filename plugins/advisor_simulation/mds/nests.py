@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model.errors import DocumentError
-from advisor.support.expressions import evaluate_tree
+from advisor.support.expressions import evaluate_tree, find_names
 from advisor_simulation.mds.references import ReferenceStream
 from advisor_simulation.model import records
 from advisor_simulation.model.world import run_at_mark
@@ -184,8 +184,9 @@ class _BodyLayout:
     def _evaluate(self, tree: ast.expr, mark: Mark, text: str, level: _Level, count: int) -> IntArray:
         """Return whole values; lists named without an index are read on by one entry at each execution."""
         scope = dict(level.scope)
+        used = find_names(tree)
         for name, table in self.world.ragged.items():
-            if name in text:
+            if name in used:
                 scope[name] = run_at_mark(mark, partial(self._next_entries, name, table, level))
         values = run_at_mark(mark, lambda: evaluate_tree(tree, scope, text))
         found: IntArray = np.broadcast_to(np.rint(values), (count,)).astype(np.int64)

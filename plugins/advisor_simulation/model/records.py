@@ -310,8 +310,9 @@ class Model:
     """An application model.
 
     ``unit`` is that of all weights and costs. ``processors`` is their number where the model, made of a run, holds for
-    no other; ``migration`` is the share of sub-domains that change their processor
-    at the start of each parallel loop, as threads do that are not bound.
+    no other; ``error`` is the largest error that was found when the model was compared with its program; ``migration``
+    is the share of sub-domains that change their processor at the start of each parallel loop, as threads do that are
+    not bound.
     """
 
     aml: Literal["1"]
@@ -321,6 +322,7 @@ class Model:
     description: str = ""
     unit: Literal["cycle", "s"] = "cycle"
     processors: int | None = None
+    error: Share = 0.0
     parameters: dict[str, float] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     domains: dict[str, Domain] = field(default_factory=dict)

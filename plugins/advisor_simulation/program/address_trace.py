@@ -102,9 +102,19 @@ def compile_part(source: str, cache: Path, definitions: Sequence[str] = ()) -> P
 
 
 def trace_addresses(
-    command: Sequence[str], program: Path, places: str, cache: Path, folder: Path, limit: int = DEFAULT_LIMIT
+    command: Sequence[str],
+    program: Path,
+    first: int,
+    places: str,
+    cache: Path,
+    folder: Path,
+    limit: int = DEFAULT_LIMIT,
+    variables: Mapping[str, str] | None = None,
 ) -> tuple[TracedProcess, ...]:
     """Run a command with its ``program`` under the tracer; ``folder`` takes the files of the run.
+
+    ``first`` is the program's first address as linked, ``places`` what is watched; ``variables`` are set beside
+    those of this process.
 
     Raises ``UsageError`` where that can't be done or the program fails.
     """
@@ -117,6 +127,7 @@ def trace_addresses(
     telling = compile_part("telling.c", cache)
     (folder / "places").write_text(places, encoding="ascii")
     options = {"places": folder / "places", "program": program.resolve(), "folder": folder, "limit": limit}
+    options |= {"first": f"{first:x}"}
     for path in (tracer, folder, program.resolve()):
         if "," in str(path):
             raise UsageError(f"{path}: qemu can't be given a path with a comma")
@@ -124,7 +135,7 @@ def trace_addresses(
     traced = [qemu, "-cpu", "max", "-E", f"LD_PRELOAD={telling}", "-plugin", plugin, str(program.resolve())]
     place = find_program_word(command, program)
     words = [*command[:place], *traced, *command[place + 1 :]]
-    extra = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+    extra = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", **(variables or {})}
     try:
         done = subprocess.run(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

@@ -26,6 +26,9 @@ MOST_ACCESSES: Final = (1 << 14) - 1
 MOST_MARKS: Final = (1 << 15) - 2
 #: The own frame: scalars and what registers had no room for, which never leave the first cache.
 _FRAME: Final = re.compile(r"\[(?P<base>r[sb]p)(?:[-+]\w+)?\]")
+_SIZES: Final = {
+    "byte": 1, "word": 2, "dword": 4, "qword": 8, "tbyte": 10, "xmmword": 16, "ymmword": 32, "zmmword": 64,
+}  # fmt: skip
 _ENDS: Final = ("ret", "hlt", "ud2")
 #: Functions of the C library's start-up, which are part of every program.
 _START: Final = frozenset({"_start", "_init", "_fini", "deregister_tm_clones", "register_tm_clones", "frame_dummy"})
@@ -43,9 +46,13 @@ class CodeLoop:
 
 @dataclass(frozen=True, slots=True)
 class CodeAccess:
-    """An instruction that accesses memory: its address, its function, and its innermost loop (its number, or -1)."""
+    """An instruction that accesses memory, ``size`` bytes as it says (0: it does not).
+
+    Its function, and its innermost loop: its number, or -1.
+    """
 
     address: int
+    size: int
     function: int
     loop: int
 
@@ -67,7 +74,8 @@ class ProgramCode:
 
     def write_places(self) -> str:
         """Return the file of places that the tracer reads."""
-        lines = [f"a {one.address:x}\n" for one in self.accesses] + [f"m {address:x}\n" for address in self.marks]
+        lines = [f"a {one.address:x} {one.size}\n" for one in self.accesses]
+        lines += [f"m {address:x} 0\n" for address in self.marks]
         return "".join(lines)
 
 
@@ -89,7 +97,7 @@ def read_program_code(image: ElfImage) -> ProgramCode:
         framed = any(one.mnemonic == "mov" and one.operands == ("rbp", "rsp") for one in code[:4])
         for one, loop in zip(code, innermost, strict=True):
             if is_watched(one, framed):
-                accesses.append(CodeAccess(one.address, number, first + loop if loop >= 0 else -1))
+                accesses.append(CodeAccess(one.address, _operand_size(one), number, first + loop if loop >= 0 else -1))
         exits += [(one.address, number) for one in code if _leaves(one, symbol)]
     calls = sorted((at, name) for at, name in image.stubs.items() if name.lower().startswith("mpi_"))
     if len(accesses) > MOST_ACCESSES or len(loops) + len(exits) + len(calls) > MOST_MARKS:
@@ -117,6 +125,12 @@ def is_watched(one: Instruction, framed: bool) -> bool:
         return False
     frame = _FRAME.search(memory)
     return frame is None or (frame["base"] == "rbp" and not framed)
+
+
+def _operand_size(one: Instruction) -> int:
+    """Return the bytes that an instruction accesses at a time; one that repeats itself accesses as often."""
+    kind = (one.memory or "").partition(" ")[0]
+    return _SIZES.get(kind, 0)
 
 
 def _leaves(one: Instruction, symbol: Symbol) -> bool:

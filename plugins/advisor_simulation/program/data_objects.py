@@ -6,6 +6,7 @@ An allocated array is called what the line of the source that allocates it assig
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -16,17 +17,19 @@ from elftools.dwarf.dwarf_expr import DWARFExprParser
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from advisor.collect.binaries.addresses import find_lines
+from advisor.collect.binaries.addresses import resolve_addresses
+from advisor.collect.binaries.compilers import is_system_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from elftools.dwarf.die import DIE, AttributeValue
 
+    from advisor.collect.binaries.addresses import Frame
     from advisor.collect.binaries.elf_files import ElfImage
     from advisor_simulation.program.address_trace import TracedProcess
 
-ALLOCATE: Final = 1
+ALLOCATE, CALLERS = 1, 7
 #: Debug information beyond this size is not searched for types of variables.
 _LARGEST_B: Final = 64 << 20
 _FORTRAN: Final = frozenset({0x07, 0x08, 0x0E, 0x22, 0x23})
@@ -72,28 +75,37 @@ def find_objects(image: ElfImage, process: TracedProcess, source: Path | None = 
 
 def name_allocations(image: ElfImage, process: TracedProcess, source: Path | None) -> list[DataObject]:
     """Return what a process allocated, as it lay at the end: later allocations replace those that they overlap."""
-    live: list[tuple[int, int, int]] = []
+    live: list[tuple[int, int, list[int]]] = []
     for thread in process.threads:
         for _, _, kind, address, size, caller in thread.told.tolist():
             if kind == ALLOCATE:
                 live = [one for one in live if one[0] + one[1] <= address or address + size <= one[0]]
-                live.append((address, size, caller - process.base - 1))
-    lines = find_lines(image, sorted({caller for _, _, caller in live if caller > 0}))
-    known: dict[int, int] = {}
+                live.append((address, size, [caller]))
+            elif kind == CALLERS and live:
+                live[-1][2].extend((address, size, caller))
+    callers = {at - process.base - 1 for _, _, frames in live for at in frames if at > process.base}
+    wanted = sorted(callers)
+    places = dict(zip(wanted, resolve_addresses(image.path, wanted).places, strict=True))
+    known: Counter[tuple[str | None, int | None, str]] = Counter()
     found = []
-    for address, size, caller in live:
-        symbol = image.find_function(caller)
-        if symbol is None:
+    for address, size, frames in live:
+        named = [places[at - process.base - 1] for at in frames if at - process.base - 1 in places]
+        inside = [at for at in frames if image.find_function(at - process.base - 1) is not None]
+        if not inside:
             continue  # an allocation of a library is none of the program's arrays
-        file, line = lines.get(caller, (None, None))
-        turn = known.get(line or -caller, 0)
-        known[line or -caller] = turn + 1
-        found.append(
-            DataObject(
-                _allocated_name(_find_source(file, source), line, turn, symbol.name), address, size, allocated=True
-            )
-        )
+        place = _choose_frame([frame for one in named for frame in one.frames])
+        known[place] += 1
+        file, line, function = place
+        name = _allocated_name(_find_source(file, source), line, known[place] - 1, function)
+        found.append(DataObject(name, address, size, allocated=True))
     return found
+
+
+def _choose_frame(frames: Sequence[Frame]) -> tuple[str | None, int | None, str]:
+    """Return file, line and function of the innermost caller that is the program's own."""
+    own = [one for one in frames if one.file is not None and not is_system_source(one.file)]
+    chosen = own[0] if own else next(iter(frames), None)
+    return (chosen.file, chosen.line, chosen.function or "") if chosen is not None else (None, None, "")
 
 
 def _find_source(file: str | None, folder: Path | None) -> Path | None:

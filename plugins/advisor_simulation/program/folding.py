@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 #: The outermost "loop" of what is in none.
 NO_LOOP = -1
+#: Instructions that repeat themselves are loops with numbers from here on.
+_REPEATED = 1 << 20
+#: So few lines of memory without a name for each processor are scalars of frames.
+_FEW_LINES, _LINE_B = 64, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class FoldedReference:
     """A reference of an instruction to an object: bytes of an access, and ``offset`` in the object, bytes.
 
     Formulas are of (domain index, inner indices …, processor). ``taken`` lists for each execution whether it is made,
-    None where it always is; ``repeats`` how often in a row, None for once at most.
+    None where it always is.
     """
 
     data: int
@@ -54,7 +58,6 @@ class FoldedReference:
     offset: Formula
     count: int
     taken: RaggedList | None = None
-    repeats: RaggedList | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +172,11 @@ def fold_phase(
     of it are no loops of its own. Processors that share no memory (not ``shared``) share no domains either.
     """
     whole = _join_events(events)
-    made = FoldedPhase(accesses=len(whole.path), unplaced=int((whole.data < 0).sum()))
+    made = FoldedPhase(accesses=len(whole.path), unplaced=_count_unplaced(whole))
     whole = whole.select_rows(whole.data >= 0)
     around = 0 if fresh else _count_loops_around(whole, paths)
     paths = [path[around:] for path in paths] + [()]
-    whole = replace(whole, turns=whole.turns[:, around:])
+    whole, paths = _unroll_repeats(replace(whole, turns=whole.turns[:, around:]), paths)
     tops = np.array([path[0] if path else NO_LOOP for path in paths])[whole.path]
     found = {top: float(whole.place[tops == top].min()) for top in np.unique(tops).tolist()}
     for top in sorted(found, key=lambda one: found[one]):
@@ -197,6 +200,31 @@ def _weigh_share(events: Mapping[int, PlacedEvents], share: float) -> FloatArray
     for q, one in events.items():
         weight[q] = share * (one.end_count - one.begin_count)
     return weight
+
+
+def _count_unplaced(events: _Events) -> int:
+    """Return how many accesses go to memory without a name, where that is more than a few scalars of each processor."""
+    unplaced = events.data < 0
+    lines = np.unique(events.offset[unplaced] // _LINE_B)
+    return int(unplaced.sum()) if len(lines) > _FEW_LINES * len(np.unique(events.processor)) else 0
+
+
+def _unroll_repeats(events: _Events, paths: Sequence[tuple[int, ...]]) -> tuple[_Events, Sequence[tuple[int, ...]]]:
+    """Make an instruction that repeats itself, such as ``rep movsq``, a loop of its own."""
+    paths = list(paths)
+    path, turns = events.path.copy(), np.c_[events.turns, np.zeros(len(events.path), dtype=np.int64)]
+    for rows in _group_rows(events):
+        depth = len(paths[path[rows[0]]])
+        keys = np.c_[events.processor[rows], turns[rows][:, :depth]]
+        change = np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)]
+        if change.all():
+            continue
+        own = (*paths[path[rows[0]]], _REPEATED + int(events.number[rows[0]]))
+        if own not in paths:
+            paths.insert(len(paths) - 1, own)  # the last one, also by the number -1, is that of no loop
+        turns[rows, depth] = np.arange(len(rows)) - np.flatnonzero(change)[np.cumsum(change) - 1]
+        path[rows] = paths.index(own)
+    return replace(events, path=path, turns=turns), paths
 
 
 def _count_loops_around(events: _Events, paths: Sequence[tuple[int, ...]]) -> int:
@@ -361,14 +389,12 @@ def _fold_reference(events: _Events, width: int, space: _Space, sizes: Mapping[i
     order = np.argsort(rows, kind="stable")
     rows, offset = rows[order], events.offset[order]
     counts = np.bincount(rows, minlength=len(space.columns))
-    listed = space.list_values(np.arange(len(counts)), counts)
-    repeats = listed if counts.max() > 1 else None
-    taken = listed if repeats is None and counts.min() == 0 else None
-    form = _fit_with_processor(space.columns[rows], space.processor[rows], offset) if repeats is None else None
+    taken = space.list_values(np.arange(len(counts)), counts) if counts.min() == 0 else None
+    form = _fit_with_processor(space.columns[rows], space.processor[rows], offset)
     number = int(events.number[0])
     return FoldedReference(
         int(events.data[0]), number, sizes.get(number, 8), bool(events.stores[0]),
-        form if form is not None else space.list_values(rows, offset), len(rows), taken, repeats,
+        form if form is not None else space.list_values(rows, offset), len(rows), taken,
     )  # fmt: skip
 
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
 from advisor.model.errors import AdvisorError
 from advisor.model.reports import Code, Column, Report, Table, Text
+from advisor.support.child_process import run_child
 from advisor_simulation.mds.coherence import KINDS
 from advisor_simulation.mds.report import describe_missing_inputs
 from advisor_simulation.model.checks import read_model
 from advisor_simulation.program.address_trace import DEFAULT_LIMIT
-from advisor_simulation.program.model_check import compare_loads, compare_misses, simulate_plain
+from advisor_simulation.program.model_check import (
+    compare_loads,
+    compare_messages,
+    compare_misses,
+    compute_error,
+    find_false_sharing,
+    simulate_plain,
+)
 from advisor_simulation.program.program_model import fold_program, trace_program, write_program_model
 
 if TYPE_CHECKING:
@@ -22,10 +31,14 @@ if TYPE_CHECKING:
 
     from advisor.extension.commands import CommandServices
     from advisor.model.reports import Cell, Part
+    from advisor.trace.events import Trace
     from advisor_simulation.mds.log import SimulationLog
     from advisor_simulation.model.records import Model
-    from advisor_simulation.program.model_check import Comparison
+    from advisor_simulation.program.model_check import Comparison, SharedLines
     from advisor_simulation.program.program_model import FoldedProgram, TracedProgram
+
+#: A recording of the program takes as long as the program.
+_RECORDING_S: Final = 3600.0
 
 
 def build_report(
@@ -38,7 +51,8 @@ def build_report(
         traced = trace_program(command, program, cache, folder, args.limit or DEFAULT_LIMIT, args.source)
         folded = fold_program(traced, cache)
         target = args.save or folder / f"{program.name}.yaml"
-        text = write_program_model(traced, folded, target)
+        trace = _record_messages(command, args, services, folder) if traced.ranked else None
+        text = write_program_model(traced, folded, target, trace)
         place = folder / "model.yaml" if args.save is None else target.parent / f".{target.name}.checked"
         place.write_text(text, encoding="utf-8")
         try:
@@ -46,14 +60,41 @@ def build_report(
             names, log = simulate_plain(model, place.parent, folded.processors)
             parts: list[Part] = [_describe_program(traced.image.path.name, folded.processors, log)]
             rows = compare_loads(log, folded)
+            if trace is not None:
+                rows += compare_messages(log, trace, folded.processors)
             if not args.unchecked:
-                parts += _compare_with_valgrind(rows, model, place.parent, traced, folded, command)
+                parts += _compare_with_valgrind(rows, model, place.parent, traced, folded, command, cache)
             parts.append(_comparison_table(rows))
+            text = text.replace("unit: cycle", f"error: {min(compute_error(rows), 1.0):.3g}\nunit: cycle", 1)
         finally:
             if args.save is not None:
                 place.unlink(missing_ok=True)
+        parts += _describe_false_sharing(find_false_sharing(names, log, traced, folded))
         parts += [_sharing_table(names, log), *describe_missing_inputs(model), Code("The model", "yaml", text)]
     return Report(f"A model of {program.name}", tuple(parts)), text
+
+
+def _record_messages(command: Sequence[str], args: Namespace, services: CommandServices, folder: Path) -> Trace | None:
+    """Return a recording of the command: the one that is named, else one that is made now; None where that fails."""
+    if args.run:
+        return services.read_trace(args.run)
+    recording = folder / "recording"
+    words = [
+        sys.executable,
+        "-m",
+        "gapwatch",
+        "run",
+        "--profile",
+        str(recording),
+        "-o",
+        str(folder / "advice.txt"),
+        "--",
+    ]
+    run_child([*words, *command], _RECORDING_S)
+    try:
+        return services.read_trace(recording)
+    except AdvisorError:
+        return None
 
 
 def _describe_program(name: str, processors: int, log: SimulationLog) -> Text:
@@ -68,10 +109,11 @@ def _compare_with_valgrind(
     traced: TracedProgram,
     folded: FoldedProgram,
     command: Sequence[str],
+    cache: Path,
 ) -> list[Text]:
     try:
         with tempfile.TemporaryDirectory(prefix="gapwatch-") as scratch:
-            found = compare_misses(model, place, traced, folded, command, Path(scratch))
+            found = compare_misses(model, place, traced, folded, command, Path(scratch), cache)
     except AdvisorError as error:
         return [Text(f"Misses were not compared: {error}.")]
     rows += found
@@ -88,6 +130,16 @@ def _comparison_table(rows: Sequence[Comparison]) -> Table:
     return Table(
         "The model beside the program: misses by array in a first cache of 32 KiB, instructions", columns, cells
     )
+
+
+def _describe_false_sharing(found: Sequence[SharedLines]) -> list[Text]:
+    return [
+        Text(
+            f"False sharing in {one.array}: {one.transactions:,} of {one.references:,} references fetch a line only "
+            "because another processor writes beside them. Give each processor lines of its own (A-6, G-12)."
+        )
+        for one in found
+    ]
 
 
 def _sharing_table(names: Sequence[str], log: SimulationLog) -> Table:

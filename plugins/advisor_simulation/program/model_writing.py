@@ -67,6 +67,8 @@ class ModelWriter:
     ) -> str:
         """Return the model; ``order`` is the sequence of the phases in the run."""
         procedures = []
+        for old in self.folder.glob("*.npz"):
+            old.unlink()
         for phase in phases:
             procedures.append(f"  {phase.name}:")
             procedures += self._render_phase(phase)
@@ -126,11 +128,7 @@ class ModelWriter:
         access = self._render_access(item, names, most)
         kind = "write" if item.stores else "read"
         where = f', where: "{self._add_list(item.taken)}"' if item.taken is not None else ""
-        line = f'{{{kind}: "{access}"{where}}}'
-        if item.repeats is None:
-            return [f"{indent}- {line}"]
-        times = self._add_list(item.repeats)
-        return [f'{indent}- {{for: {_INDICES[len(most)]}, times: "{times}", body: [{line}]}}']
+        return [f'{indent}- {{{kind}: "{access}"{where}}}']
 
     def _render_access(self, item: FoldedReference, names: Sequence[str], most: tuple[int, ...]) -> str:
         array = self.arrays[item.data]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from advisor_simulation.program.code_loops import read_program_code
 from advisor_simulation.program.data_objects import DataObject, find_objects
 from advisor_simulation.program.event_location import EventLocator
 from advisor_simulation.program.folding import FoldedPhase, FoldedStep, PlacedEvents, fold_phase
+from advisor_simulation.program.messages import assign_messages, list_marked_calls, render_messages
 from advisor_simulation.program.model_writing import ModelPhase, ModelWriter
 from advisor_simulation.program.phases import ProgramPhase, find_time_loop, split_team_phases, split_turns
 
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
 
     from advisor.collect.binaries.elf_files import ElfImage
     from advisor.model.records import IntArray
+    from advisor.trace.events import Trace
     from advisor_simulation.program.address_trace import TracedProcess
     from advisor_simulation.program.code_loops import ProgramCode
     from advisor_simulation.program.event_location import LocatedEvents
+    from advisor_simulation.program.messages import PhaseMessages
 
 #: A phase with fewer accesses and instructions is a few statements between loops.
 _FEW_ACCESSES: Final = 64
@@ -80,10 +83,28 @@ def trace_program(
     """
     image = read_elf(program)
     code = read_program_code(image)
-    processes = trace_addresses(command, program, code.write_places(), cache, folder, limit)
+    first = min((address for _, address, _ in image.segments), default=0) & -4096
+    processes = trace_addresses(command, program, first, code.write_places(), cache, folder, limit)
     objects = tuple(find_objects(image, one, source) for one in processes)
     names = dict.fromkeys(one.name for found in objects for one in found)
     return TracedProgram(image, code, processes, tuple(names), objects)
+
+
+def retrace_program(
+    traced: TracedProgram, command: Sequence[str], cache: Path, folder: Path, variables: Mapping[str, str]
+) -> TracedProgram:
+    """Run a traced program once more with other ``variables``; its objects keep their numbers."""
+    first = min((address for _, address, _ in traced.image.segments), default=0) & -4096
+    own = folder / "again"
+    own.mkdir()
+    processes = trace_addresses(
+        command, traced.image.path, first, traced.code.write_places(), cache, own, variables=variables
+    )
+    known = set(traced.names)
+    objects = tuple(
+        tuple(one for one in find_objects(traced.image, process) if one.name in known) for process in processes
+    )
+    return replace(traced, processes=processes, objects=objects)
 
 
 def fold_program(traced: TracedProgram, cache: Path) -> FoldedProgram:
@@ -155,8 +176,12 @@ class _ObjectFinder:
         return np.where(inside, self._number[place], -1), events.address - np.where(inside, self._begin[place], 0)
 
 
-def write_program_model(traced: TracedProgram, folded: FoldedProgram, target: Path) -> str:
-    """Return the model of a traced run as text; its tables go into a folder beside ``target``."""
+def write_program_model(traced: TracedProgram, folded: FoldedProgram, target: Path, trace: Trace | None = None) -> str:
+    """Return the model of a traced run as text; its tables go into a folder beside ``target``.
+
+    ``trace`` is a recording of the same command, which tells of its messages.
+    """
+    sent, alike = _find_messages(traced, folded, trace)
     kept = _find_arrays(traced, folded)
     objects = [_merge_object(traced, number) for number in kept]
     uses = [
@@ -179,7 +204,7 @@ def write_program_model(traced: TracedProgram, folded: FoldedProgram, target: Pa
     phases: list[ModelPhase] = []
     place: dict[int, int] = {}
     for number, (phase, one) in enumerate(zip(folded.phases, folded.folded, strict=True)):
-        if _is_small(phase, one):
+        if _is_small(phase, one) and not sent[number]:
             continue
         name = _name_phase(traced, phase, one, lines)
         names[name] += 1
@@ -188,14 +213,16 @@ def write_program_model(traced: TracedProgram, folded: FoldedProgram, target: Pa
             (_name_step(traced, step.loop, lines, label), step) for step in one.steps if _is_kept(step, arrays)
         )
         place[number] = len(phases)
-        phases.append(ModelPhase(label, phase.parallel, steps, phase.closes))
+        closes = any(partner < 0 for _, _, partner, _ in sent[number]) if traced.ranked else phase.closes
+        messages = tuple(render_messages(sent[number], folded.processors))
+        phases.append(ModelPhase(label, phase.parallel, steps, closes, messages))
     order = [place[number] for number in folded.order if number in place]
     bound = folded.processors > 1 and any(
         phase.parallel and not step.recovered for phase in phases for _, step in phase.steps
     )
     head = [f"processors: {folded.processors}"] if bound else []
     head += ["unit: cycle  # an instruction takes one"]
-    return writer.write_model(phases, order, head, tuple(_find_holes(traced, folded)))
+    return writer.write_model(phases, order, head, tuple(_find_holes(traced, folded, trace, alike)))
 
 
 def _find_arrays(traced: TracedProgram, folded: FoldedProgram) -> list[int]:
@@ -240,18 +267,18 @@ def _plain_name(text: str) -> str:
 def _name_phase(
     traced: TracedProgram, phase: ProgramPhase, folded: FoldedPhase, lines: Mapping[int, tuple[str | None, int | None]]
 ) -> str:
-    loops = [step.loop for step in folded.steps if step.loop >= 0]
+    loops = [step.loop for step in folded.steps if 0 <= step.loop < len(traced.code.loops)]
     if not loops:
         symbol = traced.image.find_function(phase.body - traced.processes[0].base) if phase.body else None
         return _plain_name(symbol.name) if symbol is not None else "other"
-    largest = max(folded.steps, key=lambda step: step.weight.sum() if step.loop >= 0 else -1.0).loop
-    return _plain_name(_name_step(traced, largest if largest >= 0 else loops[0], lines, ""))
+    largest = max((step for step in folded.steps if step.loop in loops), key=lambda step: step.weight.sum()).loop
+    return _plain_name(_name_step(traced, largest, lines, ""))
 
 
 def _name_step(
     traced: TracedProgram, loop: int, lines: Mapping[int, tuple[str | None, int | None]], otherwise: str
 ) -> str:
-    if loop < 0:
+    if not 0 <= loop < len(traced.code.loops):
         return otherwise
     one = traced.code.loops[loop]
     line = lines.get(one.header, (None, None))[1]
@@ -259,7 +286,24 @@ def _name_step(
     return f"{name}:{line}" if line else f"{name}:{one.header:x}"
 
 
-def _find_holes(traced: TracedProgram, folded: FoldedProgram) -> Iterator[MissingInput]:
+def _find_messages(
+    traced: TracedProgram, folded: FoldedProgram, trace: Trace | None
+) -> tuple[list[PhaseMessages], bool]:
+    """Return the messages of each phase, and whether they are the same at each of its executions."""
+    if trace is None:
+        return [Counter() for _ in folded.phases], True
+    calls = [list_marked_calls(phase, traced.code) for phase in folded.phases]
+    return assign_messages(trace, len(calls), folded.order, [calls[number] for number in folded.order])
+
+
+def _find_holes(
+    traced: TracedProgram, folded: FoldedProgram, trace: Trace | None, alike: bool
+) -> Iterator[MissingInput]:
+    if traced.ranked and trace is None:
+        yield MissingInput("messages", "what ranks send each other", "gapwatch run -- the same command, and --run RUN")
+    elif not alike:
+        yield MissingInput("messages", "those of some phases differ from time to time, or their calls are not marked",
+                           "gapwatch run -- the same command, and --run RUN")  # fmt: skip
     if any(process.cut for process in traced.processes):
         yield MissingInput(
             "the end of the run", "what follows the limit of the tracer", "run a smaller problem, or --limit"

@@ -188,7 +188,9 @@ def _effect_parts(model: Model, bench: ModelBench, made: Sequence[tuple[Candidat
     moved: dict[str, dict[str, float]] = {}
     for candidate, changed in made:
         won = total - bench.total_seconds(changed) if changed is not None else None
-        wins.append((candidate.action, candidate.title, won))
+        margin = model.error * total
+        interval = (None, None) if won is None else (won - margin, won + margin)
+        wins.append((candidate.action, candidate.title, won, *(interval if model.error else ())))
         if changed is not None:
             after = bench.compute_gaps(changed)
             moved[candidate.action] = {name: after.get(name, 0.0) - before.get(name, 0.0) for name in SHOWN_PARTS}
@@ -197,7 +199,8 @@ def _effect_parts(model: Model, bench: ModelBench, made: Sequence[tuple[Candidat
         (action, *(one[name] for name in names)) for action, one in moved.items()
     )
     columns = (Column("action"), *(Column(name, "s") for name in names))
-    what = Table("What changes win; - where there is nothing to change", _WINS, tuple(wins))
+    heads = (*_WINS, *((Column("from", "s"), Column("to", "s")) if model.error else ()))
+    what = Table("What changes win; - where there is nothing to change", heads, tuple(wins))
     return [what, Table("Computation and gaps after the change", columns, rows)] if rows else [what]
 
 

@@ -106,7 +106,7 @@ def test_its_misses_are_those_of_valgrind(tmp_path: Path, monkeypatch: pytest.Mo
     found, traced, folded, program = make_model(tmp_path, monkeypatch, STENCIL, 2)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    rows = compare_misses(found, tmp_path, traced, folded, [str(program)], scratch)
+    rows = compare_misses(found, tmp_path, traced, folded, [str(program)], scratch, tmp_path)
     assert {row.name for row in rows} == {"u", "v"}
     assert max(abs(row.error) for row in rows) < 0.02
     loads = compare_loads(simulate_plain(found, tmp_path, 2)[1], folded)

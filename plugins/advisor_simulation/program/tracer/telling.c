@@ -4,13 +4,14 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 enum { TELLING = 0x6777 };
-enum { ALLOCATE = 1, FORK, JOIN, BEGIN, END, BARRIER };
+enum { ALLOCATE = 1, FORK, JOIN, BEGIN, END, BARRIER, CALLERS };
 
 static void tell(long kind, uint64_t x, uint64_t y, uint64_t z) {
     int saved = errno;
@@ -22,8 +23,19 @@ static void tell(long kind, uint64_t x, uint64_t y, uint64_t z) {
 /* Smaller ones are no arrays that a cache could miss much of. */
 enum { SMALLEST = 256 };
 
+static __thread int telling;
+
+/* Tell of an allocation and of its callers: those next to it may be functions of a library's headers. */
 static void *told(void *p, size_t size, uint64_t caller) {
-    if (p && size >= SMALLEST) tell(ALLOCATE, (uint64_t)(uintptr_t)p, size, caller);
+    if (!p || size < SMALLEST || telling) return p;
+    void *frames[8] = {0};
+    telling = 1; /* looking for callers may allocate */
+    int n = backtrace(frames, 8), k = 0;
+    telling = 0;
+    while (k < n && (uint64_t)(uintptr_t)frames[k] != caller) k++;
+    tell(ALLOCATE, (uint64_t)(uintptr_t)p, size, caller);
+#define FRAME(j) (k + (j) < n ? (uint64_t)(uintptr_t)frames[k + (j)] : 0)
+    tell(CALLERS, FRAME(1), FRAME(2), FRAME(3));
     return p;
 }
 

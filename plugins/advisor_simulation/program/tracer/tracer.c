@@ -1,8 +1,8 @@
 /* Runs inside qemu-user: writes what chosen instructions of a program access, and when marked places are reached.
  *
- * Options: places=FILE, program=PATH, folder=PATH, limit=N words a process. Lines of the file of places are
- * "a ADDRESS" (an instruction whose accesses are wanted) or "m ADDRESS" (a marked place), addresses as linked, in hex;
- * the number of a place is its order among its kind. Each thread writes FOLDER/PID.THREAD.words, words of 64 bits:
+ * Options: places=FILE, program=PATH and its first address as linked, first=HEX, folder=PATH, limit=N words a process. Lines of the file of places are
+ * "a ADDRESS SIZE" (an instruction whose accesses are wanted, and the bytes of one, which QEMU may make in pieces) or
+ * "m ADDRESS 0" (a marked place), addresses as linked, in hex; the number of a place is its order among its kind. Each thread writes FOLDER/PID.THREAD.words, words of 64 bits:
  *
  *   bit 63 clear: an access; bit 62 set for a store, 14 bits number of the instruction, 48 bits address
  *   bit 63 set:   a marked place; 15 bits its number, 48 bits instructions that the thread has executed so far;
@@ -34,8 +34,9 @@ struct range {
     uint64_t begin, end;
 };
 struct stream {
-    uint64_t instructions;
+    uint64_t instructions, next, last; /* where the next piece of an access would be, and its word without address */
     size_t used;
+    unsigned got;
     int file;
     uint64_t words[WORDS];
 };
@@ -46,7 +47,7 @@ static size_t n_places;
 static unsigned char sizes[NUMBERS];
 static struct range own[RANGES], counted[RANGES];
 static int n_own, n_counted, full;
-static uint64_t base, limit = 1ull << 26, written;
+static uint64_t base, first, limit = 1ull << 26, written;
 static char folder[PATH_MAX], program[PATH_MAX];
 static pthread_once_t mapped = PTHREAD_ONCE_INIT;
 
@@ -83,14 +84,21 @@ static inline void put(struct stream *s, uint64_t word) {
 
 static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *number) {
     if (full) return;
-    unsigned char size = (unsigned char)(1u << qemu_plugin_mem_size_shift(info));
-    if (size > sizes[(uintptr_t)number]) sizes[(uintptr_t)number] = size;
-    put(stream_of(vcpu),
-        (qemu_plugin_mem_is_store(info) ? STORE : 0) | (uint64_t)(uintptr_t)number << 48 | (address & LOW));
+    struct stream *s = stream_of(vcpu);
+    unsigned size = 1u << qemu_plugin_mem_size_shift(info), whole = sizes[(uintptr_t)number];
+    uint64_t word = (qemu_plugin_mem_is_store(info) ? STORE : 0) | (uint64_t)(uintptr_t)number << 48;
+    if (s->got && word == s->last && address == s->next && s->got + size <= whole) {
+        s->got += size, s->next += size;
+        return;
+    }
+    if (size > whole) sizes[(uintptr_t)number] = (unsigned char)size;
+    s->last = word, s->next = address + size, s->got = size;
+    put(s, word | (address & LOW));
 }
 
 static void on_place(unsigned vcpu, void *number) {
     struct stream *s = stream_of(vcpu);
+    s->got = 0;
     if (!full) put(s, MARK | (uint64_t)(uintptr_t)number << 48 | (s->instructions & LOW));
 }
 
@@ -125,7 +133,7 @@ static void read_mappings(struct range *found, int *count, int libraries) {
         line[strcspn(line, "\n")] = 0;
         if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %n", &begin, &end, &offset, &at) < 3 || !at) continue;
         if (libraries ? !is_counted(line + at) : strcmp(line + at, program)) continue;
-        if (!libraries && !offset) base = begin;
+        if (!libraries && !offset) base = begin - first;
         if (*count < RANGES) found[(*count)++] = (struct range){begin, end};
     }
     if (maps) fclose(maps);
@@ -204,9 +212,11 @@ static int by_address(const void *a, const void *b) {
 static void read_places(const char *path) {
     FILE *in = fopen(path, "r");
     unsigned long long address;
+    unsigned size;
     uint64_t accesses = 0, marks = 0;
     char kind;
-    while (in && fscanf(in, " %c %llx", &kind, &address) == 2) {
+    while (in && fscanf(in, " %c %llx %u", &kind, &address, &size) == 3) {
+        if (kind == 'a' && accesses < NUMBERS) sizes[accesses] = (unsigned char)size;
         places = realloc(places, (n_places + 1) * sizeof *places);
         places[n_places++] = (struct place){address, kind == 'a' ? accesses++ : marks++, kind};
     }
@@ -222,6 +232,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
         if (!strncmp(argv[i], "places=", 7)) read_places(value);
         if (!strncmp(argv[i], "program=", 8)) snprintf(program, sizeof program, "%s", value);
         if (!strncmp(argv[i], "folder=", 7)) snprintf(folder, sizeof folder, "%s", value);
+        if (!strncmp(argv[i], "first=", 6)) first = strtoull(value, NULL, 16);
         if (!strncmp(argv[i], "limit=", 6)) limit = strtoull(value, NULL, 10);
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);

@@ -49,7 +49,7 @@ def _find_pair(loop: Loop) -> _LoopPair | None:
     """Return the two loops if nothing else is done in between that could need the barrier."""
     others = [step for step in loop.do if not isinstance(step, records.Parallel | records.Barrier)]
     loops = [step for step in loop.do if isinstance(step, records.Parallel)]
-    if others or len(loops) != 2:
+    if others or len(loops) != 2 or any(step.body for step in loops):
         return None
     reader, writer = loops
     overwritten = frozenset(access.value.array for access in writer.writes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor_simulation.whatif.modelled import decomposition, layout, scheduling, synchronization
+from advisor_simulation.whatif.modelled import decomposition, layout, loop_order, scheduling, synchronization
 from advisor_simulation.whatif.modelled.buffering import double_buffer
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ CHANGES: Final = (
     ModelChange(("G-12", "G-33"), "rows padded to whole lines of the cache", 2, layout.pad_rows),
     ModelChange(("A-5", "A-23"), "arrays that are used together grouped by row", 2, layout.group_arrays),
     ModelChange(("A-6", "G-42"), "copies of one's own of what is written, added up later", 2, layout.privatize_arrays),
+    ModelChange(("G-32",), "loops in the order that takes the smallest steps", 3, loop_order.interchange_loops),
+    ModelChange(("A-24",), "loops cut into blocks that fit into the first cache", 3, loop_order.block_loops),
     ModelChange(("A-3",), "sub-domains bound to processors", 2, scheduling.bind_subdomains),
     ModelChange(("A-12", "A-11"), "sub-domains that exchange most on one node", 2, decomposition.map_to_nodes),
     ModelChange(("A-29", "A-38"), "loops handed out in chunks", 4, scheduling.schedule_dynamically),
@@ -55,7 +57,7 @@ CHANGES: Final = (
 
 _WEIGHTS: Final = "what an index takes is a number of the model: change its weight"
 _MEASURED: Final = "a model holds the time of messages and files as measured: try it on the recorded run"
-_ORDER: Final = "references within a loop come in the order of the indices, which a model can't change"
+_ORDER: Final = "a model's references are those of the program, all of them, when they are made"
 _NO_DEVICES: Final = "models have no devices"
 _FIXED: Final = "no model holds what that would change"
 #: Changes of the rules that models can't be changed by.
@@ -93,8 +95,6 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("cpu", "unchecked"): _WEIGHTS,
     ("memory", "outside loops"): _WEIGHTS,
     ("memory", "fewer bytes"): _ORDER,
-    ("loops", "interchanged"): _ORDER,
-    ("loops", "blocked"): _ORDER,
     ("misses", "prefetched"): _ORDER,
     ("locks", "private"): "models have no locks",
     ("regions", "merged"): "costs.fork is paid by each loop: set it to 0 for one region around all of them",

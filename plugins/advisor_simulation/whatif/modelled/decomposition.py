@@ -10,7 +10,7 @@ import numpy as np
 from advisor.support.documents import Marked
 from advisor.support.expressions import Expression
 from advisor_simulation.model import records
-from advisor_simulation.whatif.modelled.setting import change_each_step, find_parallel_loops
+from advisor_simulation.whatif.modelled.setting import change_each_step, find_parallel_loops, list_reads
 from advisor_simulation.whatif.placing import place_by_exchange
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _is_uneven(world: World, domain: str, weight: FloatArray) -> bool:
 def _find_graph(model: Model, world: World, domain: str) -> str | None:
     """Return the list of neighbours that loops over a domain follow."""
     for step in find_parallel_loops(model):
-        for access in step.reads if step.over.value == domain else ():
+        for access in list_reads(step) if step.over.value == domain else ():
             for name in sorted(access.value.names & world.ragged.keys()):
                 if world.ragged[name].rows == world.sizes[domain]:
                     return name

@@ -10,7 +10,14 @@ from advisor.support.documents import Marked
 from advisor.support.expressions import Expression
 from advisor_simulation.model import records
 from advisor_simulation.model.accesses import Access
-from advisor_simulation.whatif.modelled.setting import change_sequences, find_parallel_loops, is_own_row, uses_array
+from advisor_simulation.whatif.modelled.setting import (
+    change_sequences,
+    find_parallel_loops,
+    is_own_row,
+    list_reads,
+    list_writes,
+    uses_array,
+)
 
 if TYPE_CHECKING:
     from advisor_simulation.model.records import Array, Model, Parallel, Step
@@ -22,7 +29,7 @@ MOST_COPIES: Final = 64
 
 def pad_rows(model: Model, setting: ModelSetting) -> Model | None:
     """Make each row of an array that loops write a whole number of lines."""
-    written = {access.value.array for step in find_parallel_loops(model) for access in step.writes}
+    written = {access.value.array for step in find_parallel_loops(model) for access in list_writes(step)}
     world = setting.build_world(model)
     arrays = dict(model.arrays)
     for name in written:
@@ -63,7 +70,7 @@ def privatize_arrays(model: Model, setting: ModelSetting) -> Model | None:
         scattering = [step for step in users if _has_scattered_writes(step, name)]
         if array.private:
             continue
-        if len(scattering) == 1:
+        if len(scattering) == 1 and not scattering[0].body:
             return _combine_copies(model, setting, scattering[0], name)
         if len(users) == 1 and not scattering and _is_scratch(users[0], name):
             return replace(model, arrays={**model.arrays, name: replace(array, private=True)})
@@ -71,14 +78,14 @@ def privatize_arrays(model: Model, setting: ModelSetting) -> Model | None:
 
 
 def _is_scratch(step: Parallel, array: str) -> bool:
-    reads = [one.value for one in step.reads if one.value.array == array]
-    writes = [one.value for one in step.writes if one.value.array == array]
+    reads = [one.value for one in list_reads(step) if one.value.array == array]
+    writes = [one.value for one in list_writes(step) if one.value.array == array]
     return bool(reads) and bool(writes) and all(is_own_row(one, step.index) for one in (*reads, *writes))
 
 
 def _has_scattered_writes(step: Parallel, array: str) -> bool:
     """Return whether a loop writes rows of an array that are not those of its index."""
-    return any(one.value.array == array and not is_own_row(one.value, step.index) for one in step.writes)
+    return any(one.value.array == array and not is_own_row(one.value, step.index) for one in list_writes(step))
 
 
 def _combine_copies(model: Model, setting: ModelSetting, writer: Parallel, name: str) -> Model:

@@ -49,7 +49,7 @@ def spread_serial_loops(model: Model, setting: ModelSetting) -> Model | None:
     """Share loops that one processor does alone by all of them."""
 
     def share_loop(step: Step) -> Step:
-        if not isinstance(step, records.Serial) or step.over is None:
+        if not isinstance(step, records.Serial) or step.over is None or step.body:
             return step
         return records.Parallel(step.serial, step.over, step.mark, step.index, step.weight, step.reads, step.writes)
 

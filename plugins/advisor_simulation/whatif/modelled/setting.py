@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from advisor_simulation.mds.nests import iterate_references
 from advisor_simulation.model import records
 from advisor_simulation.model.checks import iterate_steps
 from advisor_simulation.model.world import build_world
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from advisor.model.records import IntArray
     from advisor_simulation.model.accesses import Access
-    from advisor_simulation.model.records import Model, Parallel, Step
+    from advisor_simulation.model.records import Model, Parallel, Reference, Step
     from advisor_simulation.model.world import Profiles, World
 
 
@@ -74,6 +75,16 @@ def is_own_row(access: Access, index: str) -> bool:
     return isinstance(access.rows, ast.Name) and access.rows.id == index
 
 
+def list_reads(step: Parallel) -> tuple[Reference, ...]:
+    """Return what a loop reads, in its body too."""
+    return (*step.reads, *(one.read for one in iterate_references(step.body) if isinstance(one, records.Read)))
+
+
+def list_writes(step: Parallel) -> tuple[Reference, ...]:
+    """Return what a loop writes, in its body too."""
+    return (*step.writes, *(one.write for one in iterate_references(step.body) if isinstance(one, records.Write)))
+
+
 def uses_array(step: Parallel, array: str) -> bool:
     """Return whether a loop reads or writes an array."""
-    return any(access.value.array == array for access in (*step.reads, *step.writes))
+    return any(access.value.array == array for access in (*list_reads(step), *list_writes(step)))

@@ -11,6 +11,8 @@ from advisor_simulation.whatif.modelled.setting import (
     change_sequences,
     find_parallel_loops,
     is_own_row,
+    list_reads,
+    list_writes,
     uses_array,
 )
 
@@ -65,15 +67,15 @@ def _is_independent(first: Parallel, second: Step) -> bool:
         return False
     if first.over.value != second.over.value or {first.schedule, second.schedule} != {"static"}:
         return False
-    both = [(one.value, step.index) for step in (first, second) for one in (*step.reads, *step.writes)]
-    written = {one.value.array for step in (first, second) for one in step.writes}
+    both = [(one.value, step.index) for step in (first, second) for one in (*list_reads(step), *list_writes(step))]
+    written = {one.value.array for step in (first, second) for one in list_writes(step)}
     shared = {name for name in written if uses_array(first, name) and uses_array(second, name)}
     return all(is_own_row(one, index) for one, index in both if one.array in shared)
 
 
 def wait_pairwise(model: Model, setting: ModelSetting) -> Model | None:
     """Let processors wait only for those whose data they read; what that costs has to be known."""
-    if not model.costs.signal or not any(step.reads for step in find_parallel_loops(model)):
+    if not model.costs.signal or not any(list_reads(step) for step in find_parallel_loops(model)):
         return None
     return _set_end(model, "neighbours")
 
