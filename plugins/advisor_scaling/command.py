@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from advisor.extension.commands import CommandServices
     from advisor.model.records import FloatArray, Profile
     from advisor.model.reports import Part
+    from advisor_scaling.linear.application import ApplicationModel
     from advisor_scaling.study import ScalingStudy
 
 
@@ -46,7 +47,10 @@ def _check_options(args: Namespace) -> None:
     counted = bool(args.model or args.linear or args.count)
     for name, needed, given in (
         ("at", "--count", args.count), ("command", "--count", args.count),
-        ("price", "--model, --count or --linear", counted), ("machine", "--model, --count or --linear", counted),
+        ("price", "--model, --count or --linear", counted),
+        ("offers", "--model or --count", args.model or args.count),
+        ("budget", "--model or --count", args.model or args.count),
+        ("machine", "--model, --count or --linear", counted),
         ("plot", "runs", args.paths), ("next", "runs", args.paths), ("check", "runs", args.paths),
         ("only", "runs", args.paths), ("linear", "runs", args.paths),
     ):  # fmt: skip
@@ -129,7 +133,7 @@ def _prediction_points(each: ScalingStudy, texts: Sequence[str]) -> FloatArray:
 
 def build_linear_parts(each: ScalingStudy | None, args: Namespace, services: CommandServices) -> list[Part]:
     """Return what T = X beta says: counts from a model or the runs, costs from the runs or from machine models."""
-    from advisor_scaling.linear import counted_operations, setup
+    from advisor_scaling.linear import counted_operations, setup, surfaces
     from advisor_scaling.linear import linear_sections as linear
 
     given = [services.load_machine(name) for name in args.machine or ()]
@@ -143,15 +147,40 @@ def build_linear_parts(each: ScalingStudy | None, args: Namespace, services: Com
         stated = setup.replace_counts(stated, names, columns, args.count[0].stem)
         heads = (Column("loop"), Column("iterations on a processor"))
         parts += [Table("Loops that were counted", heads, tuple(loops.items())), *map(Text, missing)]
+    if args.offers is not None or args.budget is not None:
+        parts += _build_offers(stated, args, services)
+        if not given and measured is None:
+            return parts
     models = setup.build_models(stated, each, measured, given)
     at = setup.prediction_points(models[0], each, args.predict or ())
     for one, machine in zip_longest(models, given[: len(models)]):
         parts += linear.build_model_parts(one, at, args.export)
+        parts += [Text(text) for text in setup.describe_memory(stated, machine)] if machine is not None else []
         parts += linear.build_error_parts(one, measured) if measured is not None else []
         parts += (
             linear.build_sensitivity_parts(one, at, setup.enlarge_sizes(stated, one, machine))
             if args.sensitivity
             else []
         )
+        parts += surfaces.build_surface_parts(one, at) if args.sensitivity else []
         parts += linear.build_price_parts(one, at, args.price) if args.price else []
     return [*parts, *(linear.build_machine_parts(models[0], models[1], at) if len(models) > 1 else [])]
+
+
+def _build_offers(stated: ApplicationModel | None, args: Namespace, services: CommandServices) -> list[Part]:
+    """Return what the job that --predict names would cost on the offers."""
+    from pathlib import Path
+
+    from advisor_scaling.linear import expressions, offer_sections, offers
+
+    if stated is None:
+        raise UsageError("--offers needs operation counts: --model or --count")
+    if not args.predict:
+        raise UsageError("say which job it is: --predict 'N=4096'; the number of processors follows from the nodes")
+    point = {name: values[-1] for name, values in targets.parse_target(args.predict[-1]).items()}
+    table = offers.load_offers(Path(args.offers) if args.offers not in (None, "", "bundled") else None)
+    sizes = [expressions.parse_formula(each.bytes, stated.parameters) for each in stated.arrays]
+    memory = sum(sizes, expressions.require_sympy().Integer(0)) if sizes else None
+    choices = offers.rank_choices(stated, table, services.load_machine, point, memory)
+    where = " ".join(f"{name}={value:g}" for name, value in point.items())
+    return offer_sections.build_offer_parts(table, choices, args.budget, where)

@@ -38,6 +38,8 @@ _ARGUMENTS = (
     ),
     Argument("--at", "with --count: small sizes to count at, such as 'N=32,64,96,128 P=1,2'"),
     Argument("--price", "with --model: a price as a formula of the bandwidth BW in bytes a second: '2000 + 4e-5*BW'"),
+    Argument("--offers", "with --model or --count: a file of offers with prices, or 'bundled'"),
+    Argument("--budget", "with --offers: dollars that the job may cost", float),
     Argument(
         "--machine", "a machine model for the costs of operations; a second one is compared with it", several=True
     ),

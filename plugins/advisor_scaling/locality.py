@@ -43,9 +43,16 @@ class TermEstimate:
 
 
 def fit_regression(
-    columns: Mapping[str, FloatArray], y: FloatArray, weights: FloatArray | None = None
+    columns: Mapping[str, FloatArray],
+    y: FloatArray,
+    weights: FloatArray | None = None,
+    scatter: FloatArray | None = None,
 ) -> tuple[TermEstimate, ...]:
-    """Return the least-squares estimate of each of ``columns`` (n,) for ``y`` (n,), with its error by Student's t."""
+    """Return the least-squares estimate of each of ``columns`` (n,) for ``y`` (n,), with its error by Student's t.
+
+    ``scatter`` (n,) is the standard error of each ``y`` by its repeats: no point counts as surer than that, however
+    well the line meets it.
+    """
     root = np.ones(len(y)) if weights is None else np.sqrt(weights)
     design = np.stack(list(columns.values()), axis=1) * root[:, None]
     scale = np.abs(design).max(axis=0)
@@ -54,7 +61,8 @@ def fit_regression(
     free = len(y) - design.shape[1]
     rest = y * root - (design / scale) @ values
     variance = float(rest @ rest) / free if free > 0 else np.nan
-    errors = np.sqrt(variance * (inverse**2).sum(axis=1))
+    least = np.zeros(len(y)) if scatter is None else np.nan_to_num(scatter) * root
+    errors = np.sqrt((np.maximum(variance, least**2) * inverse**2).sum(axis=1))
     with np.errstate(divide="ignore", invalid="ignore"):
         chances = 2.0 * student_t_probability(-np.abs(values / errors), max(free, 1))
     chances = np.where(np.isnan(chances), np.where(free > 0, 0.0, 1.0), chances)
@@ -84,13 +92,24 @@ class CriticalPath:
         return plain < 0.0 and corrected > plain
 
 
-def fit_critical_path(alpha: Mapping[float, float], factors: Mapping[float, float]) -> CriticalPath:
-    """Return the regressions of alpha_P / LF(P), and of alpha_P itself, on 1 / P."""
+def fit_critical_path(
+    alpha: Mapping[float, float], factors: Mapping[float, float], scatter: FloatArray | None = None
+) -> CriticalPath:
+    """Return the regressions of alpha_P / LF(P), and of alpha_P itself, on 1 / P; ``scatter`` by ascending P."""
     p = np.array(sorted(alpha))
     measured = np.array([alpha[each] for each in p])
     factor = np.array([factors[each] for each in p])
     columns = {"alpha0": np.ones(len(p)), "alpha1": 1.0 / p}
-    return CriticalPath(fit_regression(columns, measured / factor), fit_regression(columns, measured))
+    corrected = fit_regression(columns, measured / factor, None, None if scatter is None else scatter / factor)
+    return CriticalPath(corrected, fit_regression(columns, measured, None, scatter))
+
+
+def repeat_error(values: FloatArray) -> FloatArray:
+    """Return the standard error (n,) of the mean of repeats (n, repeats), NaN where there is one alone."""
+    known = (~np.isnan(values)).sum(axis=1)
+    apart = np.where(np.isnan(values), 0.0, values - np.nanmean(values, axis=1, keepdims=True))
+    spread = np.sqrt((apart**2).sum(axis=1) / np.maximum(known - 1, 1))
+    return np.where(known > 1, spread / np.sqrt(np.maximum(known, 1)), np.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +136,12 @@ class NetworkModel:
 
 
 def fit_network_model(
-    p: FloatArray, latency: FloatArray, bandwidth: FloatArray, seconds: FloatArray, factors: Mapping[float, float]
+    p: FloatArray,
+    latency: FloatArray,
+    bandwidth: FloatArray,
+    seconds: FloatArray,
+    factors: Mapping[float, float],
+    scatter: FloatArray | None = None,
 ) -> NetworkModel:
     """Return T(P, L, BW) fitted to times (n,) of runs replayed with latencies and bandwidths, or measured.
 
@@ -130,13 +154,13 @@ def fit_network_model(
         "gamma1": p / bandwidth,
     }  # fmt: skip
     kept = dict(columns)
-    found = fit_regression(kept, seconds, 1.0 / seconds**2)
+    found = fit_regression(kept, seconds, 1.0 / seconds**2, scatter)
     dropped: list[TermEstimate] = []
     while any(not term.is_significant for term in found):
         worst = max(found, key=lambda term: term.chance)
         dropped.append(worst)
         del kept[worst.name]
-        found = fit_regression(kept, seconds, 1.0 / seconds**2)
+        found = fit_regression(kept, seconds, 1.0 / seconds**2, scatter)
     by_name = {term.name: term for term in (*found, *dropped)}
     alpha = {each: _fit_alpha(p == each, latency, bandwidth, seconds) for each in sorted(set(p.tolist()))}
     path = fit_critical_path(alpha, factors) if len(alpha) > 2 else None

@@ -39,7 +39,8 @@ def _build_network_parts(each: ScalingStudy, axis: int) -> list[Part]:
         each.points[:, at] for at in (axis, each.parameters.index("L"), each.parameters.index("BW"))
     )
     seconds = np.nanmedian(each.values[0], axis=1)
-    found = locality.fit_network_model(p, latency, bandwidth, seconds, dict.fromkeys(p.tolist(), 1.0))
+    scatter = locality.repeat_error(each.values[0])
+    found = locality.fit_network_model(p, latency, bandwidth, seconds, dict.fromkeys(p.tolist(), 1.0), scatter)
     off = np.abs(found(p, latency, bandwidth) / seconds - 1.0)
     parts: list[Part] = [
         _build_term_table("T = alpha0 + alpha1/P + (beta0 + beta1 P) L + (gamma0 + gamma1 P)/BW", found.terms),
@@ -65,7 +66,9 @@ def _build_factor_parts(each: ScalingStudy, axis: int) -> list[Part]:
         return []
     p = each.points[where, axis].tolist()
     factors = locality.compute_locality_factors(dict(zip(p, total[where].tolist(), strict=True)))
-    path = locality.fit_critical_path(dict(zip(p, longest[where].tolist(), strict=True)), factors)
+    order = np.argsort(each.points[where, axis])
+    scatter = locality.repeat_error(each.values[names.index(LONGEST)][where])[order]
+    path = locality.fit_critical_path(dict(zip(p, longest[where].tolist(), strict=True)), factors, scatter)
     rows = tuple(
         (each_p, float(seconds), factors[each_p], float(seconds) / factors[each_p])
         for each_p, seconds in zip(p, longest[where], strict=True)

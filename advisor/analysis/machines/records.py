@@ -131,7 +131,10 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The main memory of one node; ``bandwidth`` is the peak, ``sustained`` what STREAM gets, ``per_core`` one core."""
+    """The main memory of one node; ``bandwidth`` is the peak, ``sustained`` what STREAM gets, ``per_core`` one core.
+
+    ``page_fault`` is the time of a page that has to be read from storage.
+    """
 
     kind: str | None = None
     size: Bytes | None = None
@@ -140,18 +143,23 @@ class Memory:
     per_core: BytesPerSecond | None = None
     latency: Seconds | None = None
     page: Bytes | None = None
+    page_fault: Seconds | None = None
     numa_domains: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The network between nodes: one-way latency of a short message, bandwidth of one node in one direction."""
+    """The network between nodes: one-way latency of a short message, bandwidth of one node in one direction.
+
+    ``barrier`` is that of two processes.
+    """
 
     name: str | None = None
     topology: str | None = None
     latency: Seconds | None = None
     bandwidth: BytesPerSecond | None = None
     eager_limit: Bytes | None = None
+    barrier: Seconds | None = None
     nodes: Count | None = None
 
 

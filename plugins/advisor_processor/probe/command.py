@@ -77,7 +77,7 @@ def _measure_messages(place: Path, lacking: list[str]) -> SamplesByKernel:
         why = "mpirun could not start two processes" if program else "no MPI was found (mpicc, mpirun)"
         lacking.append(f"{why}: messages were not measured; on Debian: apt install openmpi-bin libopenmpi-dev")
         return {}
-    return {"message": times["latency"], "transfer": times["transfer"]}
+    return {"message": times["latency"], "transfer": times["transfer"], "rendezvous": times["barrier"]}
 
 
 def _measure_bandwidths(size: int, width: int) -> SamplesByKernel:

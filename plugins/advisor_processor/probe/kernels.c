@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -296,6 +298,39 @@ static double fork_join(long count)
 }
 #endif
 
+/* Per page: pages of a file that the system has let go of, touched in a random order, so that each is read back from
+   the device that holds the directory; 0 where the system keeps them, as that of a file system in memory. */
+static double page_fault(long count)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = page * count, first = 0, order = 1;
+    char name[] = "gapwatch-probe-XXXXXX";
+    int file = mkstemp(name);
+    unsigned char resident = 1;
+    char *data = malloc(bytes), *map = MAP_FAILED;
+    double begin = 0, end = 0;
+    if (file >= 0 && data != NULL) {
+        unlink(name);
+        memset(data, 1, bytes);
+        if (write(file, data, bytes) == (ssize_t)bytes && fsync(file) == 0 &&
+            posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) == 0)
+            map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
+    }
+    if (map != MAP_FAILED && madvise(map, bytes, MADV_RANDOM) == 0 && mincore(map, page, &resident) == 0 && !(resident & 1)) {
+        begin = now();
+        for (long i = 0; i < count; i++) {
+            sink = map[first * page];
+            first = (first * 5 + order) % count; /* a full period: count is a power of two */
+        }
+        end = now();
+    }
+    if (map != MAP_FAILED)
+        munmap(map, bytes);
+    free(data);
+    if (file >= 0)
+        close(file);
+    return (end - begin) / count;
+}
+
 static const struct {
     const char *name;
     double (*run)(long);
@@ -318,7 +353,7 @@ static const struct {
     {"store.wide", store_wide, 200000}, {"store.narrow", store_narrow, 200000},
     {"int.narrow", int_narrow, 400000}, {"issue", issue, 400000},
     {"forward", forward, 40000}, {"forward.moving", forward_moving, 40960},
-    {"chase", chase, 100000}, {"read", read_bytes, 4000000},
+    {"chase", chase, 100000}, {"read", read_bytes, 4000000}, {"page_fault", page_fault, 1024},
 #ifdef _OPENMP
     {"triad", triad, 1}, {"barrier", barrier, 1000}, {"fork_join", fork_join, 1000},
 #endif

@@ -34,7 +34,7 @@ _LATENCY: Final = "dependent instructions, rounded down to whole cycles"
 _FP: Final = ("fp_add", "fp_mul", "fp_fma")
 #: Measured by programs that do not look at the clock.
 _READ, _TRIAD = (name for name, _, _ in BANDWIDTHS)
-_UNTIMED: Final = ("message", "transfer", _READ, _TRIAD)
+_UNTIMED: Final = ("message", "transfer", "rendezvous", "page_fault", _READ, _TRIAD)
 _PIPES: Final = "floating point"
 
 
@@ -212,6 +212,9 @@ def _build_memory(notes: _SourcedNumbers, memory: Memory, sizes: Mapping[str, in
     sustained = notes.fastest_rate(
         ("triad", _TRIAD), f"STREAM's triad over {size} by all cores, bytes as STREAM counts them"
     )
+    if (fault := notes.found.get("page_fault")) and fault.best_s > 0:
+        how = "pages of a file that the system had let go of, read back one by one"
+        memory = replace(memory, page_fault=notes.add_number("page_fault", _round_digits(fault.best_s), how))
     return replace(memory, per_core=per_core or memory.per_core, sustained=sustained or memory.sustained)
 
 
@@ -223,6 +226,9 @@ def _build_network(notes: _SourcedNumbers) -> Network | None:
         name="MPI within this node",
         latency=notes.add_number("message", _round_digits(notes.found["message"].best_s), f"{how}, 8 B"),
         bandwidth=notes.add_number("transfer", _round_digits(1 / notes.found["transfer"].best_s), f"{how}, 4 MiB"),
+        barrier=notes.add_number("rendezvous", _round_digits(notes.found["rendezvous"].best_s), "a barrier of MPI")
+        if "rendezvous" in notes.found
+        else None,
     )
 
 

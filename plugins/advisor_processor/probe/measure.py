@@ -45,7 +45,7 @@ def list_kernels(host: Machine, threads: int) -> tuple[Kernel, ...]:
     teams = sorted({1, *(2**n for n in range(1, 12) if 2**n < threads), threads})
     parallel = [Kernel("triad", "triad", 5, sizes["memory"])]
     parallel += [Kernel(f"barrier.{team}", "barrier", 15, team) for team in teams]
-    parallel.append(Kernel("fork_join", "fork_join", 15, threads))
+    parallel += [Kernel("fork_join", "fork_join", 15, threads), Kernel("page_fault", "page_fault", 3)]
     return (*clocks, *units, *others, *memory, *parallel)
 
 
@@ -82,17 +82,20 @@ def vector_width_bits(program: Path) -> int:
 
 
 def measure_messages(program: Path) -> Mapping[str, Samples]:
-    """Return the samples of short (``latency``) and long (``transfer``) messages; nothing where MPI fails."""
+    """Return samples of short (``latency``) and long (``transfer``) messages and barriers; none where MPI fails."""
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
     done = run_child(["mpirun", "-n", "2", str(program)], _LIMIT_S, extra=allowed)
     if done.status != 0:
         return {}
     rows = [line.split() for line in done.text.splitlines()]
     sizes = sorted({int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()})
-    if len(sizes) != 2:
+    if len(sizes) != 3:
         return {}
-    times = [tuple(float(row[0]) * 1e-9 for row in rows if row[1] == str(size)) for size in sizes]
+    barrier, short, long = (
+        tuple(float(row[0]) * 1e-9 for row in rows if row[1] == str(size)) for size in sizes
+    )  # fmt: skip
     return {
-        "latency": Samples(times[0], (1.0,) * len(times[0])),
-        "transfer": Samples(tuple(time / sizes[1] for time in times[1]), (1.0,) * len(times[1])),
+        "barrier": Samples(barrier, (1.0,) * len(barrier)),
+        "latency": Samples(short, (1.0,) * len(short)),
+        "transfer": Samples(tuple(time / sizes[2] for time in long), (1.0,) * len(long)),
     }

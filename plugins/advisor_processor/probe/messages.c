@@ -1,4 +1,5 @@
-/* Latency and bandwidth between two processes: "nanoseconds bytes" per sample, one way, half of a round trip. */
+/* Latency and bandwidth between two processes: "nanoseconds bytes" per sample, one way, half of a round trip; with 0
+   bytes the time of a barrier. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,14 @@ static double ping(char *data, int bytes, int rank, int rounds)
     return (MPI_Wtime() - begin) * 1e9 / (2.0 * rounds);
 }
 
+static double barrier(int rounds)
+{
+    double begin = MPI_Wtime();
+    for (int i = 0; i < rounds; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+    return (MPI_Wtime() - begin) * 1e9 / rounds;
+}
+
 int main(int count, char **words)
 {
     int rank, samples = 15;
@@ -32,6 +41,12 @@ int main(int count, char **words)
             if (rank == 0)
                 printf("%.9g %d\n", time, sizes[s]);
         }
+    }
+    barrier(500);
+    for (int i = 0; i < samples; i++) {
+        double time = barrier(500);
+        if (rank == 0)
+            printf("%.9g 0\n", time);
     }
     free(data);
     MPI_Finalize();

@@ -71,6 +71,18 @@ def build_models(
     return (_fit_stated_model(stated, each, runs),)
 
 
+def describe_memory(stated: ApplicationModel | None, machine: Machine) -> list[str]:
+    """Return what is assumed or not known about paging on a machine, for an application with arrays."""
+    if stated is None or not stated.arrays:
+        return []
+    if machine_sizes(machine).memory is None:
+        return [f"The machine model {machine.name} does not say how much memory there is: paging is left out."]
+    stated_cost = "page_faults" in stated.costs or (machine.memory is not None and machine.memory.page_fault)
+    if stated_cost:
+        return []
+    return [f"A page fault is taken for {model.PAGE_FAULT_S * 1e6:g} us, which {machine.name} does not state."]
+
+
 def enlarge_sizes(
     stated: ApplicationModel | None, each: LinearModel, machine: Machine | None
 ) -> dict[str, LinearModel]:

@@ -47,7 +47,7 @@ def asked(**given: Any) -> Namespace:  # noqa: ANN401
     options: dict[str, Any] = {
         "paths": [Path("runs")], "predict": None, "level": 0.8, "sensitivity": False, "next": False, "check": False,
         "export": None, "only": None, "model": None, "machine": None, "plot": None, "linear": False,
-        "price": None, "count": None, "at": None, "command": [],
+        "price": None, "offers": None, "budget": None, "count": None, "at": None, "command": [],
     }  # fmt: skip
     return Namespace(**{**options, **given})
 
@@ -539,6 +539,7 @@ def test_a_time_of_zero_does_not_outweigh_all_others(tmp_path: Path) -> None:
         ({"at": "N=4"}, "--at needs --count"),
         ({"command": ["./a"]}, "a command behind -- needs --count"),
         ({"price": "5"}, "--price needs --model"),
+        ({"offers": "bundled"}, "--offers needs --model or --count"),
         ({"machine": ["host"]}, "--machine needs --model"),
         ({"paths": [], "next": True}, "--next needs runs"),
     ],

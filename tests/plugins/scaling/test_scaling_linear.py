@@ -101,6 +101,22 @@ def test_a_regression_says_how_sure_it_is() -> None:
     assert 0.01 <= hits / 300 <= 0.10
 
 
+def test_no_term_is_surer_than_runs_differ() -> None:
+    x = np.array([1.0, 2.0, 4.0, 8.0])
+    columns, line = {"a": np.ones(4), "b": x}, 3.0 + 2.0 * x
+    exact = locality.fit_regression(columns, line)
+    assert max(term.error for term in exact) < 1e-12
+    repeats = line[:, None] * np.array([[0.98, 1.0, 1.02]])
+    scatter = locality.repeat_error(repeats)
+    assert scatter == pytest.approx(0.02 * line / np.sqrt(3))
+    noisy = locality.fit_regression(columns, line, None, scatter)
+    assert [term.value for term in noisy] == pytest.approx([3.0, 2.0])
+    inverse = np.linalg.pinv(np.stack([np.ones(4), x], axis=1))
+    assert [term.error for term in noisy] == pytest.approx(np.sqrt((scatter**2 * inverse**2).sum(axis=1)))
+    assert np.isnan(locality.repeat_error(line[:, None])).all()
+    assert locality.fit_regression(columns, line, None, locality.repeat_error(line[:, None])) == exact
+
+
 def test_the_columns_are_those_of_the_source() -> None:
     assert set(SYMBOLIC["columns"]) <= set(application.COLUMNS)
 
