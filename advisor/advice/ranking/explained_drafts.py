@@ -10,6 +10,7 @@ from advisor.advice.ranking.drafts import compute_digest
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.advice.rules.conditions import FactIs
 from advisor.model import policy, units
+from advisor.model.gap_parts import describe_cause, join_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -57,7 +58,7 @@ def _explain_draft(draft: Draft, account: GapAccount, part: GapPart, profile: Pr
     better = replace(
         made,
         gaps=(known,),
-        region=_join_names(part.regions) or made.region,
+        region=join_names(part.regions) or made.region,
         file=place.file if place else None,
         line=place.line if place else None,
         ceiling_s=most,
@@ -70,19 +71,14 @@ def _explain_draft(draft: Draft, account: GapAccount, part: GapPart, profile: Pr
 
 def describe_part(part: GapPart) -> str:
     """Return in a sentence what a part costs and how that is known."""
-    joint = "in" if " " in part.cause else "of"
-    where = f" {joint} {_join_names(part.regions)}" if part.regions else ""
     span = ""
     if part.interval_s:
         low, high = map(units.format_seconds, part.interval_s)
         span = f" ({low} to {high})"
-    cause = f"{part.cause[:1].upper()}{part.cause[1:]}"
-    return f"{cause}{where} costs {units.format_seconds(part.seconds)}{span}, {part.basis}: {part.source}."
-
-
-def _join_names(names: Sequence[str]) -> str:
-    """Return ``a``, ``a and b``, or ``a, b and c``."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    cause = describe_cause(part)
+    return (
+        f"{cause[:1].upper()}{cause[1:]} costs {units.format_seconds(part.seconds)}{span}, {part.basis}: {part.source}."
+    )
 
 
 def explained_gain(part: GapPart | None) -> ExpectedGain | None:
